@@ -1,0 +1,36 @@
+"""One recorded tensor together with the names of its axes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Activation:
+    """``values`` as they were in the forward pass, with one name per axis (the batch axis is dropped).
+
+    >>> Activation("encoder.embedding.sum", ("position", "model"), np.zeros((3, 4))).shape
+    (3, 4)
+
+    Raises ``ValueError`` when the number of axes is not the number of dimensions.
+    """
+
+    name: str
+    axes: tuple[str, ...]
+    values: np.ndarray
+
+    def __post_init__(self) -> None:
+        if self.values.ndim != len(self.axes):
+            raise ValueError(
+                f"activation {self.name!r} declares {len(self.axes)} axes {self.axes} but its values have "
+                f"{self.values.ndim} dimensions {self.values.shape}; declare one name per dimension"
+            )
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.values.shape
+
+    def __array__(self, dtype=None, copy=None) -> np.ndarray:
+        return np.array(self.values, dtype=dtype, copy=copy)

@@ -1,0 +1,126 @@
+"""Scaled dot-product attention and multi-head attention (Vaswani et al. 2017, §3.2), with nothing hidden."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from transformer.cache import AttentionCache
+from transformer.config import ModelConfig
+from transformer.positions import RotaryEncoding
+from transformer.probes import Probe, takes_fast_path
+
+
+def attention_scores(query: Tensor, key: Tensor) -> Tensor:
+    """QKᵀ / √d_k: [batch, head, query, key] from [batch, head, query, channel] and [batch, head, key, channel].
+
+    Without √d_k the variance of a score grows with d_k and the softmax saturates (§3.2.1, footnote 4).
+    """
+    return query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+
+
+def attention_weights(scores: Tensor, allowed: Tensor) -> Tensor:
+    """softmax over the keys that are allowed; exactly 0 for all others: [batch, head, query, key].
+
+    ``allowed``: broadcastable to the scores, ``True`` = may attend. A query that may attend to nothing gets
+    weights that are all 0 (a plain softmax would give NaN): it takes nothing from anybody.
+    """
+    blocked = ~allowed
+    # The lowest finite number instead of −∞ keeps a fully blocked row finite; exp of it is exactly 0 elsewhere.
+    weights = torch.softmax(scores.masked_fill(blocked, torch.finfo(scores.dtype).min), dim=-1)
+    return weights.masked_fill(blocked, 0.0)
+
+
+def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor) -> Tensor:
+    """Attention(Q, K, V) = softmax(QKᵀ / √d_k) V, equation (1) of the paper: [batch, head, query, channel]."""
+    return attention_weights(attention_scores(query, key), allowed) @ value
+
+
+class MultiHeadAttention(nn.Module):
+    """MultiHead(Q, K, V) = Concat(head_1, …, head_h) W_O, head_i = Attention(Q W_Q,i, K W_K,i, V W_V,i).
+
+    The per-head matrices W_Q,i are stacked into one: head i owns rows i·d_k … (i+1)·d_k of ``query_projection``.
+    Self-attention reads queries, keys and values from the same sequence; cross-attention takes its keys
+    and values from the encoder's output.
+    """
+
+    def __init__(self, config: ModelConfig, *, rotary: RotaryEncoding | None = None) -> None:
+        super().__init__()
+        self.n_heads, self.d_head = config.n_heads, config.d_head
+        self.dropout = config.dropout
+        self.rotary = rotary
+        self.query_projection = nn.Linear(config.d_model, config.d_model)
+        self.key_projection = nn.Linear(config.d_model, config.d_model)
+        self.value_projection = nn.Linear(config.d_model, config.d_model)
+        self.output_projection = nn.Linear(config.d_model, config.d_model)
+
+        self.query = Probe("head", "position", "channel")
+        self.key = Probe("head", "position", "channel")
+        self.value = Probe("head", "position", "channel")
+        self.scores = Probe("head", "query", "key")
+        self.allowed = Probe("query", "key")
+        self.weights = Probe("head", "query", "key")
+        self.context = Probe("head", "query", "channel")
+        self.output = Probe("position", "model")
+
+    def forward(
+        self,
+        query_input: Tensor,  # [batch, query, model]
+        key_input: Tensor,  # [batch, key, model]
+        allowed: Tensor,  # [batch, query, key]
+        position_bias: Tensor | None = None,  # [1, head, query, key]
+        cache: AttentionCache | None = None,
+    ) -> Tensor:  # [batch, query, model]
+        query, key, value = self.project(query_input, key_input, cache)
+        if takes_fast_path():
+            context = self.fused_attention(query, key, value, allowed, position_bias)
+        else:
+            scores = attention_scores(query, key)
+            if position_bias is not None:
+                scores = scores + position_bias
+            scores = self.scores(scores)  # [batch, head, query, key]
+            allowed = self.allowed(allowed)  # [batch, query, key]
+            weights = self.weights(attention_weights(scores, allowed[:, None]))
+            weights = F.dropout(weights, self.dropout, self.training)
+            context = self.context(weights @ value)  # [batch, head, query, channel]
+        return self.output(self.output_projection(self.merge_heads(context)))
+
+    def project(
+        self, query_input: Tensor, key_input: Tensor, cache: AttentionCache | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values of all heads. With a cache only the new positions are projected."""
+        start = 0 if cache is None or self.rotary is None else cache.length
+        query = self.query(self.rotate(self.split_heads(self.query_projection(query_input)), start))
+        if cache is not None and cache.complete:  # cross-attention: the source does not change while decoding
+            return query, cache.key, cache.value
+        key = self.key(self.rotate(self.split_heads(self.key_projection(key_input)), start))
+        value = self.value(self.split_heads(self.value_projection(key_input)))
+        if cache is not None:
+            key, value = cache.append(key, value)
+        return query, key, value
+
+    def rotate(self, heads: Tensor, start: int) -> Tensor:
+        return heads if self.rotary is None else self.rotary(heads, start)
+
+    def split_heads(self, x: Tensor) -> Tensor:
+        """[batch, position, model] → [batch, head, position, channel]."""
+        batch, n_positions, _ = x.shape
+        return x.view(batch, n_positions, self.n_heads, self.d_head).transpose(1, 2)
+
+    def merge_heads(self, heads: Tensor) -> Tensor:
+        """[batch, head, position, channel] → [batch, position, model]: the Concat of the formula."""
+        batch, _, n_positions, _ = heads.shape
+        return heads.transpose(1, 2).reshape(batch, n_positions, self.n_heads * self.d_head)
+
+    def fused_attention(
+        self, query: Tensor, key: Tensor, value: Tensor, allowed: Tensor, position_bias: Tensor | None
+    ) -> Tensor:
+        """The same mathematics in one kernel that never writes the weights down (Dao et al. 2022)."""
+        mask = allowed[:, None]
+        if position_bias is not None:
+            mask = torch.where(mask, position_bias, torch.finfo(position_bias.dtype).min)
+        dropout = self.dropout if self.training else 0.0
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)

@@ -1,0 +1,144 @@
+"""A checkpoint directory: ``config.json``, ``model.safetensors``, ``tokenizer.json``, ``README.md``."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from transformer.config import ModelConfig
+from transformer.errors import CheckpointError
+from transformer.files import atomic_path, write_text
+from transformer.models import Model, build_model
+from transformer.tokenizer import PAD_ID, Tokenizer
+
+WEIGHTS, CONFIG, TOKENIZER, CARD = "model.safetensors", "config.json", "tokenizer.json", "README.md"
+_PICKLES = ("*.pt", "*.pth", "*.bin", "*.pkl", "*.ckpt")
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """A trained model with everything that belongs to it. The model is in ``eval()`` mode and shared: never change it."""
+
+    path: Path
+    model: Model
+    tokenizer: Tokenizer
+    card: str
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @property
+    def config(self) -> ModelConfig:
+        return self.model.config
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """First 12 hexadecimal digits of the SHA-256 of weights, config and tokenizer: names exactly this checkpoint."""
+        return fingerprint(self.path)
+
+
+def fingerprint(path: Path) -> str:
+    digest = hashlib.sha256()
+    for file in (WEIGHTS, CONFIG, TOKENIZER):
+        digest.update((Path(path) / file).read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def load(path: str | Path, *, device: str | torch.device = "cpu") -> Checkpoint:
+    """Read a checkpoint directory; weights are float32 in memory, whatever the file holds.
+
+    Raises ``CheckpointError`` when a file is missing, broken, or does not fit the others, with both numbers;
+    nothing is allocated for the weights before their shapes have been compared with the config's.
+    """
+    path = Path(path)
+    _check_files(path)
+    try:
+        config = ModelConfig.from_json(path / CONFIG)
+    except ValueError as error:
+        raise CheckpointError(f"{path / CONFIG}: {error}") from error
+    tokenizer = Tokenizer.load(path / TOKENIZER)
+    if tokenizer.vocabulary_size != config.vocabulary_size:
+        raise CheckpointError(
+            f"{path}: the tokenizer has {tokenizer.vocabulary_size} entries but config.json says "
+            f"vocabulary_size {config.vocabulary_size}; they must come from the same training run"
+        )
+    if config.pad_id != PAD_ID:
+        raise CheckpointError(f"{path}: config.json says pad_id {config.pad_id} but the tokenizer pads with {PAD_ID}")
+    model = load_weights(config, path / WEIGHTS).to(device).eval()
+    card = (path / CARD).read_text(encoding="utf-8") if (path / CARD).is_file() else ""
+    return Checkpoint(path=path, model=model, tokenizer=tokenizer, card=card)
+
+
+def load_weights(config: ModelConfig, file: Path) -> Model:
+    """A model of ``config`` with the weights of a safetensors file; shapes are compared before anything is read."""
+    with torch.device("meta"):
+        expected = {name: tuple(tensor.shape) for name, tensor in _own_tensors(build_model(config)).items()}
+    try:
+        with safe_open(str(file), framework="pt") as weights:
+            stored = {name: tuple(weights.get_slice(name).get_shape()) for name in weights.keys()}
+            if problems := _differences(expected, stored):
+                raise CheckpointError(f"{file} does not fit its config.json: {'; '.join(problems)}")
+            tensors = {name: weights.get_tensor(name).float() for name in stored}
+    except SafetensorError as error:
+        raise CheckpointError(f"{file} is not a whole safetensors file: {error}") from error
+    if broken := [name for name, tensor in tensors.items() if not torch.isfinite(tensor).all()]:
+        raise CheckpointError(f"{file} holds numbers that are not finite (NaN or infinite) in {', '.join(broken[:3])}")
+    model = build_model(config)
+    with torch.no_grad():
+        for name, parameter in _own_tensors(model).items():
+            parameter.copy_(tensors[name])
+    return model
+
+
+def save(path: str | Path, model: Model, tokenizer: Tokenizer, *, card: str = "", half: bool = True) -> None:
+    """Write a checkpoint directory; each file replaces its predecessor only when it is whole."""
+    path = Path(path)
+    save_weights(path / WEIGHTS, model, half=half)
+    with atomic_path(path / TOKENIZER) as temporary:
+        tokenizer.save(temporary)
+    write_text(path / CONFIG, model.config.to_json())
+    if card:
+        write_text(path / CARD, card)
+
+
+def save_weights(file: Path, model: Model, *, half: bool = True) -> None:
+    """One safetensors file, in half precision unless told otherwise; a tied matrix is written once."""
+    dtype = torch.float16 if half else torch.float32
+    tensors = {name: tensor.detach().to("cpu", dtype).contiguous() for name, tensor in _own_tensors(model).items()}
+    with atomic_path(file) as temporary:
+        save_file(tensors, str(temporary))
+
+
+def _own_tensors(model: Model) -> dict[str, torch.nn.Parameter]:
+    """Every parameter once: ``named_parameters`` leaves out the second name of a tied matrix."""
+    return dict(model.named_parameters(remove_duplicate=True))
+
+
+def _check_files(path: Path) -> None:
+    if not path.is_dir():
+        raise CheckpointError(f"{path} is no directory; a checkpoint is a directory with {CONFIG}, {WEIGHTS}, {TOKENIZER}")
+    if not (path / WEIGHTS).is_file() and (pickles := [f.name for pattern in _PICKLES for f in path.glob(pattern)]):
+        raise CheckpointError(
+            f"{path} holds {pickles[0]}, a pickle, which may run any code when it is opened; convert it where you trust it: "
+            f"safetensors.torch.save_file(torch.load({pickles[0]!r}, weights_only=True), {WEIGHTS!r})"
+        )
+    if missing := [file for file in (CONFIG, WEIGHTS, TOKENIZER) if not (path / file).is_file()]:
+        raise CheckpointError(f"{path} lacks {', '.join(missing)}; a checkpoint needs {CONFIG}, {WEIGHTS} and {TOKENIZER}")
+
+
+def _differences(expected: dict[str, tuple], stored: dict[str, tuple]) -> list[str]:
+    problems = [f"it lacks {name} {expected[name]}" for name in expected if name not in stored]
+    problems += [f"it has an unknown {name} {stored[name]}" for name in stored if name not in expected]
+    problems += [
+        f"{name} is {stored[name]} in the file but {expected[name]} by the config"
+        for name in expected
+        if name in stored and stored[name] != expected[name]
+    ]
+    return problems[:3] + ([f"and {len(problems) - 3} more"] if len(problems) > 3 else [])

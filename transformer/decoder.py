@@ -1,0 +1,123 @@
+"""The decoder: causal self-attention, cross-attention to the encoder, feed-forward (Vaswani et al. 2017, §3.1)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from transformer.attention import MultiHeadAttention
+from transformer.cache import AttentionCache, DecoderCache
+from transformer.config import ModelConfig
+from transformer.embedding import Embedding
+from transformer.feed_forward import FeedForward
+from transformer.layer_norm import LayerNorm
+from transformer.masks import combined_mask, padding_mask
+from transformer.positions import RelativePositionBias, RotaryEncoding
+from transformer.probes import Probe
+from transformer.residual import residual_connection
+
+
+class DecoderLayer(nn.Module):
+    """Causal self-attention, cross-attention (unless ``cross`` is ``False``), feed-forward."""
+
+    def __init__(self, config: ModelConfig, *, cross: bool = True, rotary: RotaryEncoding | None = None) -> None:
+        super().__init__()
+        self.pre_norm = config.norm == "pre"
+        self.self_attention_norm = LayerNorm(config)
+        self.self_attention = MultiHeadAttention(config, rotary=rotary)
+        self.cross_attention_norm = LayerNorm(config) if cross else None
+        self.cross_attention = MultiHeadAttention(config) if cross else None
+        self.feed_forward_norm = LayerNorm(config)
+        self.feed_forward = FeedForward(config)
+        self.dropout = nn.Dropout(config.dropout)
+        stages = ("in", "after_self_attention", *(("after_cross_attention",) if cross else ()), "out")
+        self.residual = nn.ModuleDict({stage: Probe("position", "model") for stage in stages})
+
+    def forward(
+        self,
+        stream: Tensor,  # [batch, target position, model]
+        allowed: Tensor,  # [batch, target position, target position]
+        memory: Tensor | None = None,  # [batch, source position, model]
+        memory_allowed: Tensor | None = None,  # [batch, target position, source position]
+        position_bias: Tensor | None = None,
+        self_cache: AttentionCache | None = None,
+        cross_cache: AttentionCache | None = None,
+    ) -> Tensor:
+        stream = self.residual["in"](stream)
+        stream = residual_connection(
+            stream,
+            lambda x: self.self_attention(x, x, allowed, position_bias, self_cache),
+            self.self_attention_norm,
+            self.dropout,
+            pre_norm=self.pre_norm,
+        )
+        stream = self.residual["after_self_attention"](stream)
+        if self.cross_attention is not None:
+            stream = residual_connection(
+                stream,
+                lambda x: self.cross_attention(x, memory, memory_allowed, cache=cross_cache),
+                self.cross_attention_norm,
+                self.dropout,
+                pre_norm=self.pre_norm,
+            )
+            stream = self.residual["after_cross_attention"](stream)
+        stream = residual_connection(
+            stream, self.feed_forward, self.feed_forward_norm, self.dropout, pre_norm=self.pre_norm
+        )
+        return self.residual["out"](stream)
+
+
+class Decoder(nn.Module):
+    """Embedding, N layers, final LayerNorm (pre-norm only), projection to the vocabulary."""
+
+    def __init__(self, config: ModelConfig, table: nn.Embedding) -> None:
+        super().__init__()
+        cross = config.has_encoder
+        self.pad_id = config.pad_id
+        rotary = RotaryEncoding(config) if config.positions == "rotary" else None
+        self.embedding = Embedding(config, table)
+        self.position_bias = RelativePositionBias(config, causal=True) if config.positions == "relative" else None
+        self.layers = nn.ModuleList(
+            DecoderLayer(config, cross=cross, rotary=rotary) for _ in range(config.n_decoder_layers)
+        )
+        self.final_norm = LayerNorm(config) if config.norm == "pre" else None
+        self.vocabulary_projection = vocabulary_projection(config, table)
+        self.logits = Probe("position", "vocabulary")
+
+    def forward(
+        self,
+        ids: Tensor,  # [batch, position]; with a cache only the new positions
+        memory: Tensor | None = None,  # [batch, source position, model]
+        memory_keys_allowed: Tensor | None = None,  # [batch, source position]
+        cache: DecoderCache | None = None,
+        keys_allowed: Tensor | None = None,  # [batch, all target positions]; default: every id that is no pad
+    ) -> Tensor:  # [batch, position, model]
+        start = 0 if cache is None else cache.length
+        n_queries = ids.shape[1]
+        if keys_allowed is None:
+            keys_allowed = padding_mask(ids, self.pad_id)
+            if start:  # decoding steps hold no pads: everything before may be seen
+                keys_allowed = torch.cat((keys_allowed.new_ones(len(ids), start), keys_allowed), dim=1)
+        allowed = combined_mask(keys_allowed, n_queries, causal=True)
+        memory_allowed = None
+        if memory is not None:
+            memory_allowed = combined_mask(memory_keys_allowed, n_queries, causal=False)
+        bias = None if self.position_bias is None else self.position_bias(n_queries, start + n_queries)
+        stream = self.embedding(ids, start)
+        for index, layer in enumerate(self.layers):
+            self_cache = None if cache is None else cache.self_attention[index]
+            cross_cache = None if cache is None else cache.cross_attention[index]
+            stream = layer(stream, allowed, memory, memory_allowed, bias, self_cache, cross_cache)
+        return stream if self.final_norm is None else self.final_norm(stream)
+
+    def project(self, hidden: Tensor) -> Tensor:
+        """Logits: [batch, position, vocabulary]."""
+        return self.logits(self.vocabulary_projection(hidden))
+
+
+def vocabulary_projection(config: ModelConfig, table: nn.Embedding) -> nn.Linear:
+    """logits = x Eᵀ where tied (Vaswani et al. 2017, §3.4), else x W with a matrix of its own."""
+    projection = nn.Linear(config.d_model, config.vocabulary_size, bias=False)
+    if config.tie_embeddings:
+        projection.weight = table.weight
+    return projection

@@ -1,0 +1,43 @@
+"""Token embedding × √d_model, plus the positional encoding (Vaswani et al. 2017, §3.4 and §3.5)."""
+
+from __future__ import annotations
+
+import math
+
+from torch import Tensor, nn
+
+from transformer.config import ModelConfig
+from transformer.positions import additive_encoding
+from transformer.probes import Probe
+
+
+def embedding_table(config: ModelConfig) -> nn.Embedding:
+    """E: [vocabulary, model], drawn from N(0, 1/d_model), so that E × √d_model has unit variance."""
+    table = nn.Embedding(config.vocabulary_size, config.d_model)
+    nn.init.normal_(table.weight, std=config.d_model**-0.5)
+    return table
+
+
+class Embedding(nn.Module):
+    """x = dropout(E[id] · √d_model + PE(position)).
+
+    Row ``id`` of E is what a one-hot vector times E gives; looking it up is the same, only cheaper.
+    """
+
+    def __init__(self, config: ModelConfig, table: nn.Embedding) -> None:
+        super().__init__()
+        self.scale = math.sqrt(config.d_model)
+        self.table = table
+        self.position_encoding = additive_encoding(config)
+        self.dropout = nn.Dropout(config.dropout)
+        self.token = Probe("position", "model")
+        if self.position_encoding is not None:
+            self.position = Probe("position", "model")
+        self.sum = Probe("position", "model")
+
+    def forward(self, ids: Tensor, start: int = 0) -> Tensor:
+        """ids [batch, position] → [batch, position, model]; ``start`` is the position of the first id."""
+        embedded = self.token(self.table(ids) * self.scale)
+        if self.position_encoding is not None:
+            embedded = embedded + self.position(self.position_encoding(ids.shape[1], start))
+        return self.dropout(self.sum(embedded))

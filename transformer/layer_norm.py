@@ -1,0 +1,39 @@
+"""Layer normalisation (Ba, Kiros & Hinton 2016, §3), spelled out."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from transformer.config import ModelConfig
+from transformer.probes import Probe, takes_fast_path
+
+
+class LayerNorm(nn.Module):
+    """y = γ · (x − μ) / √(σ² + ε) + β, over the last axis, with the biased variance σ² = mean((x − μ)²).
+
+    [batch, position, model] → [batch, position, model]; the same numbers as ``torch.nn.LayerNorm``.
+    The probe ``std`` shows the denominator √(σ² + ε).
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.epsilon = config.layer_norm_epsilon
+        self.weight = nn.Parameter(torch.ones(config.d_model))  # γ
+        self.bias = nn.Parameter(torch.zeros(config.d_model))  # β
+        self.input = Probe("position", "model")
+        self.mean = Probe("position")
+        self.std = Probe("position")
+        self.normalized = Probe("position", "model")
+        self.output = Probe("position", "model")
+
+    def forward(self, x: Tensor) -> Tensor:
+        if takes_fast_path():
+            return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.epsilon)
+        x = self.input(x)
+        variance, mean = torch.var_mean(x, dim=-1, correction=0)
+        mean = self.mean(mean)  # [batch, position]
+        std = self.std(torch.sqrt(variance + self.epsilon))  # [batch, position]
+        normalized = self.normalized((x - mean[..., None]) / std[..., None])
+        return self.output(normalized * self.weight + self.bias)

@@ -1,0 +1,30 @@
+"""Attention masks. ``True`` means "may attend", in every mask of this project."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
+    """``True`` for real tokens, ``False`` for padding: [batch, key] from ids [batch, key]."""
+    return ids != pad_id
+
+
+def causal_mask(n_queries: int, n_keys: int, device: torch.device | None = None) -> Tensor:
+    """``True`` where key ≤ query: [query, key] (Vaswani et al. 2017, §3.2.3).
+
+    With fewer queries than keys the queries are the last positions, as in decoding with a cache.
+    """
+    queries = torch.arange(n_keys - n_queries, n_keys, device=device)
+    keys = torch.arange(n_keys, device=device)
+    return keys[None, :] <= queries[:, None]
+
+
+def combined_mask(keys_allowed: Tensor, n_queries: int, *, causal: bool) -> Tensor:
+    """Padding and (optionally) causality together: [batch, query, key] from ``keys_allowed`` [batch, key]."""
+    batch, n_keys = keys_allowed.shape
+    allowed = keys_allowed[:, None, :].expand(batch, n_queries, n_keys)
+    if causal:
+        allowed = allowed & causal_mask(n_queries, n_keys, keys_allowed.device)
+    return allowed

@@ -1,0 +1,151 @@
+"""Three models from the same parts: encoder-decoder, decoder-only, encoder-only."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from transformer.cache import DecoderCache
+from transformer.config import ModelConfig
+from transformer.decoder import Decoder, vocabulary_projection
+from transformer.embedding import embedding_table
+from transformer.encoder import Encoder
+from transformer.masks import padding_mask
+from transformer.probes import Probe, name_probes
+
+
+class Model(nn.Module):
+    """What the three models share: the configuration, the named probes, the initialisation."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+
+    def finish(self) -> None:
+        """Initialise and name the probes: called once by each model when all its parts exist.
+
+        Matrices: Xavier uniform (Glorot & Bengio 2010). Biases: 0. Embeddings keep their N(0, 1/d_model).
+        """
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                if module.bias is not None:
+                    nn.init.zeros_(module.bias)
+                if not (self.config.tie_embeddings and module.out_features == self.config.vocabulary_size):
+                    nn.init.xavier_uniform_(module.weight)
+        self.probes = name_probes(self)
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of trained numbers; a tied matrix counts once."""
+        return sum(parameter.numel() for parameter in self.parameters())
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.parameters()).device
+
+
+def log_probabilities(logits: Tensor) -> Tensor:
+    """log p = logits − log Σ exp(logits), over the vocabulary (the last axis)."""
+    return torch.log_softmax(logits, dim=-1)
+
+
+class EncoderDecoder(Model):
+    """Reads a source sentence, writes a target sentence (Vaswani et al. 2017)."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config)
+        source_table = embedding_table(config)
+        target_table = source_table if config.tie_embeddings else embedding_table(config)
+        self.encoder = Encoder(config, source_table)
+        self.decoder = Decoder(config, target_table)
+        self.finish()
+
+    def encode(self, source_ids: Tensor) -> Tensor:
+        """[batch, source position] → [batch, source position, model]."""
+        return self.encoder(source_ids)
+
+    def decode(
+        self, target_ids: Tensor, memory: Tensor, source_ids: Tensor, cache: DecoderCache | None = None
+    ) -> Tensor:
+        """[batch, target position] → [batch, target position, model]; ``source_ids`` tell what is padding."""
+        return self.decoder(target_ids, memory, padding_mask(source_ids, self.config.pad_id), cache)
+
+    def project(self, hidden: Tensor) -> Tensor:
+        return self.decoder.project(hidden)
+
+    def forward(self, source_ids: Tensor, target_ids: Tensor) -> Tensor:
+        """Logits [batch, target position, vocabulary]: row t says what follows ``target_ids[:, t]``."""
+        return self.project(self.decode(target_ids, self.encode(source_ids), source_ids))
+
+
+class DecoderOnly(Model):
+    """Predicts the next token of a text (GPT, Radford et al. 2018)."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config)
+        self.decoder = Decoder(config, embedding_table(config))
+        self.finish()
+
+    def decode(self, ids: Tensor, cache: DecoderCache | None = None) -> Tensor:
+        return self.decoder(ids, cache=cache)
+
+    def project(self, hidden: Tensor) -> Tensor:
+        return self.decoder.project(hidden)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Logits [batch, position, vocabulary]: row t says what follows ``ids[:, t]``."""
+        return self.project(self.decode(ids))
+
+
+class Classifier(nn.Module):
+    """The mean of all real positions, then one linear layer: [batch, class]."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(config.dropout)
+        self.projection = nn.Linear(config.d_model, config.n_classes)
+        self.pooled = Probe("model")
+        self.logits = Probe("class")
+
+    def forward(self, hidden: Tensor, real: Tensor) -> Tensor:
+        weight = real[..., None].to(hidden.dtype)  # [batch, position, 1]
+        pooled = self.pooled((hidden * weight).sum(dim=1) / weight.sum(dim=1))
+        return self.logits(self.projection(self.dropout(pooled)))
+
+
+class EncoderOnly(Model):
+    """Fills in masked tokens (BERT, Devlin et al. 2019), or, with ``class_names``, classifies a sentence."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config)
+        table = embedding_table(config)
+        self.encoder = Encoder(config, table)
+        if config.n_classes:
+            self.classifier = Classifier(config)
+        else:
+            self.encoder.vocabulary_projection = vocabulary_projection(config, table)
+            self.encoder.logits = Probe("position", "vocabulary")
+        self.finish()
+
+    def encode(self, ids: Tensor) -> Tensor:
+        return self.encoder(ids)
+
+    def project(self, hidden: Tensor) -> Tensor:
+        """Logits [batch, position, vocabulary] of the masked-token model."""
+        return self.encoder.logits(self.encoder.vocabulary_projection(hidden))
+
+    def classify(self, hidden: Tensor, ids: Tensor) -> Tensor:
+        """Logits [batch, class] of the classifier."""
+        return self.classifier(hidden, padding_mask(ids, self.config.pad_id))
+
+    def forward(self, ids: Tensor) -> Tensor:
+        hidden = self.encode(ids)
+        return self.classify(hidden, ids) if self.config.n_classes else self.project(hidden)
+
+
+MODELS = {"encoder-decoder": EncoderDecoder, "decoder-only": DecoderOnly, "encoder-only": EncoderOnly}
+
+
+def build_model(config: ModelConfig) -> Model:
+    """A freshly initialised model of the kind that ``config`` names."""
+    return MODELS[config.kind](config)

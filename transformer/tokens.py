@@ -1,0 +1,95 @@
+"""Tokens and token sequences: what every axis of every figure is labelled with."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+_SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+
+
+def visible(raw: bytes) -> str:
+    """Bytes as a person reads them: a space as ``·``, a line break as ``⏎``, bytes that are no character as ``⟨F0⟩``."""
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return "".join(chr(byte) if 32 < byte < 127 else f"⟨{byte:02X}⟩" for byte in raw).replace("⟨20⟩", "·")
+    text = text.replace(" ", "·").replace("\n", "⏎").replace("\t", "⇥")
+    return "".join(c if c.isprintable() else f"⟨{ord(c):02X}⟩" for c in text)
+
+
+@dataclass(frozen=True)
+class Token:
+    """One token of one sequence.
+
+    ``text`` is the exact piece of the sentence, spaces included; ``display`` is how it is shown: a leading
+    space becomes ``·``, a lone byte becomes ``⟨F0⟩``, a line break becomes ``⏎``. ``special`` tokens
+    (``<s>``, ``</s>``, ``<pad>``, ``<mask>``) are no part of the sentence.
+    """
+
+    index: int
+    id: int
+    text: str
+    display: str
+    special: bool = False
+
+    @property
+    def starts_word(self) -> bool:
+        """Whether a new word begins here (sub-words that continue a word return ``False``)."""
+        return self.special or self.display.startswith(("·", "⏎"))
+
+
+@dataclass(frozen=True)
+class TokenSequence(Sequence):
+    """The tokens along one axis, in order.
+
+    ``name`` says which sequence it is (``"source"``, ``"target"``, ``"prediction"``).
+    A word that occurs twice stays two tokens: ``labels`` are unique.
+    """
+
+    tokens: tuple[Token, ...]
+    name: str = "source"
+
+    def __post_init__(self) -> None:
+        for position, token in enumerate(self.tokens):
+            if token.index != position:
+                raise ValueError(
+                    f"TokenSequence: token {token.display!r} carries index {token.index} but stands at "
+                    f"position {position}; number the tokens from 0 in order"
+                )
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __getitem__(self, index: int) -> Token:
+        return self.tokens[index]
+
+    def __iter__(self) -> Iterator[Token]:
+        return iter(self.tokens)
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        return tuple(token.id for token in self.tokens)
+
+    @property
+    def displays(self) -> tuple[str, ...]:
+        """What is shown for each token; a repeated word repeats."""
+        return tuple(token.display for token in self.tokens)
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """Unique labels: the second ``·the`` of a sentence is ``·the₂``, the third ``·the₃``."""
+        seen: Counter[str] = Counter()
+        labels = []
+        for token in self.tokens:
+            seen[token.display] += 1
+            count = seen[token.display]
+            labels.append(token.display if count == 1 else f"{token.display}{str(count).translate(_SUBSCRIPTS)}")
+        return tuple(labels)
+
+    @property
+    def text(self) -> str:
+        """The sentence without its special tokens and without the space that the tokenizer put in front."""
+        return "".join(token.text for token in self.tokens if not token.special).removeprefix(" ")

@@ -1,0 +1,106 @@
+"""A trace: everything that was recorded in one forward pass of one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from transformer.activation import Activation
+from transformer.attention_view import KINDS, AttentionView
+from transformer.tokens import TokenSequence
+
+STACKS = ("encoder", "decoder")
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Every activation of one recorded pass, with its tokens.
+
+    ``source``: tokens that the encoder read (``None`` for a decoder-only model).
+    ``target``: tokens that the decoder read, beginning with ``<s>`` (``None`` for an encoder-only model).
+    ``prediction``: for each row of ``target`` the token that follows it: row t of the logits answers
+    "what comes after ``target[t]``", and ``prediction[t]`` is what did come.
+    ``text``: the model's answer in plain text (translation, continuation, class), see ``forced``.
+    ``forced``: ``True`` when the target was given (teacher forcing) instead of decoded.
+    ``notes``: sentences for the reader about what was done to the input (cut, padded …).
+    """
+
+    activations: Mapping[str, Activation]
+    source: TokenSequence | None
+    target: TokenSequence | None
+    prediction: TokenSequence | None
+    text: str
+    forced: bool = False
+    notes: tuple[str, ...] = field(default=())
+
+    def names(self) -> tuple[str, ...]:
+        """The names of all recorded activations, in the order of the forward pass."""
+        return tuple(self.activations)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.activations
+
+    def __getitem__(self, name: str) -> Activation:
+        try:
+            return self.activations[name]
+        except KeyError:
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, self.activations, n=3)
+            hint = f"; did you mean {' or '.join(near)}?" if near else "; names() lists all"
+            raise KeyError(f"this trace has no activation {name!r}{hint}") from None
+
+    def values(self, name: str) -> np.ndarray:
+        """Short for ``trace[name].values``."""
+        return self[name].values
+
+    @property
+    def stacks(self) -> tuple[str, ...]:
+        """Which of ``encoder`` and ``decoder`` this model has."""
+        return tuple(stack for stack in STACKS if self.n_layers(stack))
+
+    def n_layers(self, stack: str) -> int:
+        """Number of layers of a stack, 0 if the model has none."""
+        prefix = f"{stack}.layers."
+        layers = {name[len(prefix) :].split(".", 1)[0] for name in self.activations if name.startswith(prefix)}
+        return len(layers)
+
+    def attention_kinds(self) -> tuple[tuple[str, str], ...]:
+        """The (stack, kind) pairs that exist, in the order of the forward pass."""
+        return tuple(
+            (stack, kind)
+            for stack in STACKS
+            for kind in KINDS
+            if f"{stack}.layers.0.{kind}_attention.weights" in self.activations
+        )
+
+    def tokens(self, stack: str) -> TokenSequence:
+        """The tokens that a stack read."""
+        sequence = {"encoder": self.source, "decoder": self.target}.get(stack)
+        if sequence is None:
+            raise ValueError(f"this trace has no stack {stack!r}; it has {', '.join(self.stacks)}")
+        return sequence
+
+    def attention(self, stack: str, layer: int, kind: str = "self") -> AttentionView:
+        """All heads of one attention layer.
+
+        ``stack`` is "encoder" or "decoder"; ``kind`` is "self", or "cross" where rows are decoder tokens
+        and columns encoder tokens. Raises ``ValueError`` for a layer that does not exist.
+        """
+        prefix = f"{stack}.layers.{layer}.{kind}_attention"
+        if f"{prefix}.weights" not in self.activations:
+            kinds = ", ".join(f"{s} {k}-attention in layers 0–{self.n_layers(s) - 1}" for s, k in self.attention_kinds())
+            raise ValueError(f"there is no {stack} {kind}-attention in layer {layer}; this model has {kinds}")
+        return AttentionView(
+            name=prefix,
+            stack=stack,
+            layer=layer,
+            kind=kind,
+            weights=self.values(f"{prefix}.weights"),
+            allowed=self.values(f"{prefix}.allowed"),
+            scores=self.values(f"{prefix}.scores"),
+            query=self.tokens(stack),
+            key=self.tokens("encoder" if kind == "cross" else stack),
+        )

@@ -1,0 +1,143 @@
+"""What a model is trained to do: from a batch of examples to a loss.
+
+Each objective is a module around the model, so that one ``forward`` of it can be wrapped for several GPUs.
+It returns the *summed* loss in nats and the number of predictions that the sum runs over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from transformer.models import Model
+from transformer.probes import fast_path
+from transformer.tokenizer import END_ID, MASK_ID, PAD_ID, SPECIAL_TOKENS, START_ID, Tokenizer
+from transformer.training.batches import pad
+
+_ROWS_AT_ONCE = 512  # projecting to the vocabulary in blocks keeps the logits in the processor's cache
+
+
+class Objective(nn.Module):
+    """Base: ``encode`` turns an example of texts into ids once, ``collate`` a batch of them into tensors."""
+
+    def __init__(self, model: Model, label_smoothing: float = 0.0) -> None:
+        super().__init__()
+        self.model = model
+        self.label_smoothing = label_smoothing
+
+    @staticmethod
+    def encode(tokenizer: Tokenizer, examples: Sequence[tuple]) -> list[tuple]:
+        raise NotImplementedError
+
+    @staticmethod
+    def collate(examples: Sequence[tuple], generator: torch.Generator) -> dict[str, Tensor]:
+        raise NotImplementedError
+
+    def hidden_and_targets(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        raise NotImplementedError
+
+    def forward(self, batch: dict[str, Tensor]) -> tuple[Tensor, int]:
+        smoothing = self.label_smoothing if self.training else 0.0
+        with fast_path():
+            hidden, targets = self.hidden_and_targets(batch)
+            real = targets != PAD_ID  # drop padding before the expensive projection
+            hidden, targets = hidden[real], targets[real]
+            blocks = zip(hidden.split(_ROWS_AT_ONCE), targets.split(_ROWS_AT_ONCE), strict=True)
+            loss = sum(
+                F.cross_entropy(self.model.project(rows).float(), answers, reduction="sum", label_smoothing=smoothing)
+                for rows, answers in blocks
+            )
+        return loss, len(targets)
+
+
+class Translation(Objective):
+    """Given the source and the target so far, predict the next target token (teacher forcing)."""
+
+    @staticmethod
+    def encode(tokenizer: Tokenizer, examples: Sequence[tuple]) -> list[tuple]:
+        sources = tokenizer.encode_many([example[0] for example in examples])
+        targets = tokenizer.encode_many([example[1] for example in examples])
+        return [(s + [END_ID], [START_ID, *t, END_ID]) for s, t in zip(sources, targets, strict=True)]
+
+    @staticmethod
+    def collate(examples: Sequence[tuple], generator: torch.Generator) -> dict[str, Tensor]:
+        return {
+            "source": pad([source for source, _ in examples], PAD_ID),
+            "target": pad([target for _, target in examples], PAD_ID),
+        }
+
+    def hidden_and_targets(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        memory = self.model.encode(batch["source"])
+        hidden = self.model.decode(batch["target"][:, :-1], memory, batch["source"])
+        return hidden, batch["target"][:, 1:]
+
+
+class NextToken(Objective):
+    """Given the text so far, predict the next token."""
+
+    @staticmethod
+    def encode(tokenizer: Tokenizer, examples: Sequence[tuple]) -> list[tuple]:
+        return [([START_ID, *ids, END_ID],) for ids in tokenizer.encode_many([example[0] for example in examples])]
+
+    @staticmethod
+    def collate(examples: Sequence[tuple], generator: torch.Generator) -> dict[str, Tensor]:
+        return {"ids": pad([ids for (ids,) in examples], PAD_ID)}
+
+    def hidden_and_targets(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        return self.model.decode(batch["ids"][:, :-1]), batch["ids"][:, 1:]
+
+
+class MaskedToken(Objective):
+    """15 % of the tokens are to be recovered: of these 80 % are shown as <mask>, 10 % as another token, 10 % as
+    they are (Devlin et al. 2019, §3.1)."""
+
+    @staticmethod
+    def encode(tokenizer: Tokenizer, examples: Sequence[tuple]) -> list[tuple]:
+        return NextToken.encode(tokenizer, examples)
+
+    @staticmethod
+    def collate(examples: Sequence[tuple], generator: torch.Generator) -> dict[str, Tensor]:
+        ids = pad([ids for (ids,) in examples], PAD_ID)
+        draw = torch.rand(ids.shape, generator=generator).masked_fill(ids < len(SPECIAL_TOKENS), 1.0)
+        chosen = draw < 0.15
+        highest = int(ids.max()) + 1
+        others = torch.randint(len(SPECIAL_TOKENS), max(highest, len(SPECIAL_TOKENS) + 1), ids.shape, generator=generator)
+        shown = torch.where(draw < 0.12, MASK_ID, torch.where(draw < 0.135, others, ids))
+        return {"ids": torch.where(chosen, shown, ids), "answers": torch.where(chosen, ids, PAD_ID)}
+
+    def hidden_and_targets(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        return self.model.encode(batch["ids"]), batch["answers"]
+
+
+class Classification(Objective):
+    """Predict the class of a text."""
+
+    @staticmethod
+    def encode(tokenizer: Tokenizer, examples: Sequence[tuple]) -> list[tuple]:
+        texts = tokenizer.encode_many([example[0] for example in examples])
+        return [([START_ID, *ids, END_ID], example[1]) for ids, example in zip(texts, examples, strict=True)]
+
+    @staticmethod
+    def collate(examples: Sequence[tuple], generator: torch.Generator) -> dict[str, Tensor]:
+        return {
+            "ids": pad([ids for ids, _ in examples], PAD_ID),
+            "class": torch.tensor([label for _, label in examples]),
+        }
+
+    def forward(self, batch: dict[str, Tensor]) -> tuple[Tensor, int]:
+        smoothing = self.label_smoothing if self.training else 0.0
+        with fast_path():
+            logits = self.model(batch["ids"]).float()
+        loss = F.cross_entropy(logits, batch["class"], reduction="sum", label_smoothing=smoothing)
+        return loss, len(logits)
+
+
+OBJECTIVES: dict[str, type[Objective]] = {
+    "translation": Translation,
+    "next-token": NextToken,
+    "masked-token": MaskedToken,
+    "classification": Classification,
+}

@@ -1,0 +1,41 @@
+"""The state of a run on disk: enough to go on after a kill as if nothing had happened."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from transformer.files import atomic_path, write_text
+
+STATE = "state.pt"
+HISTORY = "history.csv"
+COLUMNS = (
+    "step", "epoch", "target_tokens", "seconds", "learning_rate", "train_loss", "gradient_norm",
+    "dev_loss", "dev_perplexity", "dev_score",
+)  # fmt: skip
+
+
+def save_state(directory: Path, state: dict[str, Any]) -> None:
+    """Written whole or not at all. ``history.csv`` beside it is for people; the rows are in the state, too."""
+    with atomic_path(directory / STATE) as temporary:
+        torch.save(state, temporary)
+    write_history(directory / HISTORY, state["history"])
+
+
+def load_state(directory: Path) -> dict[str, Any] | None:
+    """The last saved state, or ``None`` where the run has not begun. Only tensors and plain values are read."""
+    path = directory / STATE
+    return torch.load(path, map_location="cpu", weights_only=True) if path.is_file() else None
+
+
+def write_history(path: Path, rows: list[dict[str, float]]) -> None:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, restval="", lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({key: f"{value:.6g}" if isinstance(value, float) else value for key, value in row.items()})
+    write_text(path, text.getvalue())

@@ -1,0 +1,227 @@
+"""The training loop: on a CPU, on a GPU in mixed precision, on several under ``torchrun`` (by Hugging Face Accelerate)."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import torch
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+
+from transformer.checkpoint import WEIGHTS, load_weights, save, save_weights
+from transformer.models import Model, build_model
+from transformer.tokenizer import Tokenizer
+from transformer.training.batches import length_batches
+from transformer.training.corpora import Corpus, load_corpus
+from transformer.training.objectives import OBJECTIVES, Classification
+from transformer.training.recipe import Recipe
+from transformer.training.run_state import HISTORY, load_state, save_state, write_history
+from transformer.training.schedule import learning_rate
+from transformer.training.validation import dev_accuracy, dev_bleu, dev_loss
+
+Report = Callable[[dict[str, float]], None]
+
+
+class Trainer:
+    """Trains one recipe in one run directory.
+
+    The run directory holds ``state.pt`` (everything needed to go on), ``best/`` (the checkpoint with the best dev score so far),
+    ``snapshots/`` and ``history.csv``. Started again in the same directory, a run goes on where it was saved
+    and ends with the same weights as one that was never stopped (same machine, same number of processes).
+    """
+
+    def __init__(self, recipe: Recipe, *, data: str | Path, run_directory: str | Path, report: Report | None = None):
+        from accelerate import Accelerator
+
+        self.recipe = recipe
+        self.directory = Path(run_directory)
+        self.report = report or (lambda row: None)
+        self.accelerator = Accelerator(mixed_precision="bf16" if recipe.precision == "bfloat16" else "no")
+        self.corpus: Corpus = load_corpus(recipe.corpus, data)
+        torch.manual_seed(recipe.seed)
+        self.tokenizer = self._tokenizer()
+        model = self._initial_model()
+        objective = OBJECTIVES[recipe.task](model, recipe.label_smoothing)
+        optimizer = torch.optim.AdamW(
+            objective.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, weight_decay=recipe.weight_decay
+        )
+        self.train_examples = self._encode(self.corpus.train, limit=True)
+        self.dev_examples = self._encode(self.corpus.dev, limit=False)
+        self.objective, self.optimizer = self.accelerator.prepare(objective, optimizer)
+        self.average = self._averaged(model)
+        self.step, self.target_tokens, self.seconds = 0, 0, 0.0
+        self.history: list[dict[str, float]] = []
+        self.best_score = -math.inf
+        self._resume()
+
+    # ---- set-up -------------------------------------------------------------------------------------------------
+
+    def _tokenizer(self) -> Tokenizer:
+        """The run's own tokenizer, trained on the training texts at the first start (or taken over with the weights)."""
+        if self.recipe.start_from:
+            return Tokenizer.load(Path(self.recipe.start_from) / "tokenizer.json")
+        path = self.directory / "tokenizer.json"
+        if not path.is_file() and self.accelerator.is_main_process:
+            texts = [text for example in self.corpus.train for text in example if isinstance(text, str)]
+            self.directory.mkdir(parents=True, exist_ok=True)
+            Tokenizer.train(texts, self.recipe.model.vocabulary_size).save(path)
+        self.accelerator.wait_for_everyone()
+        return Tokenizer.load(path)
+
+    def _initial_model(self) -> Model:
+        model = build_model(self.recipe.model)
+        if self.recipe.start_from:
+            from transformer.config import ModelConfig
+
+            start = Path(self.recipe.start_from)
+            pretrained = load_weights(ModelConfig.from_json(start / "config.json"), start / WEIGHTS)
+            model.encoder.load_state_dict(pretrained.encoder.state_dict(), strict=False)
+        return model
+
+    def _averaged(self, model: Model) -> AveragedModel | None:
+        decay = self.recipe.average_decay
+        return AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(decay)) if decay else None
+
+    def _encode(self, texts: list[tuple], *, limit: bool) -> list[tuple]:
+        examples = OBJECTIVES[self.recipe.task].encode(self.tokenizer, texts)
+        bound = self.recipe.max_sequence_length if limit else self.recipe.model.max_length
+        return [example for example in examples if _length(example) <= bound]
+
+    # ---- the loop -----------------------------------------------------------------------------------------------
+
+    @property
+    def model(self) -> Model:
+        """The weights that are evaluated and saved: the moving average where there is one."""
+        return self.average.module if self.average is not None else self._trained_model
+
+    @property
+    def _trained_model(self) -> Model:
+        return self.accelerator.unwrap_model(self.objective).model
+
+    def run(self, *, stop_after: int | None = None) -> None:
+        """Train up to ``recipe.steps``, or up to step ``stop_after`` and save (a planned kill)."""
+        last = self.recipe.steps if stop_after is None else min(stop_after, self.recipe.steps)
+        if self.step == 0:
+            self._snapshot()
+        started, recent_loss, recent_predictions = time.monotonic(), 0.0, 0
+        for epoch, indices in self._batches_from(self.step):
+            if self.step >= last:
+                break
+            self.step += 1
+            loss, predictions, norm = self._train_step(indices)
+            recent_loss, recent_predictions = recent_loss + loss, recent_predictions + predictions
+            self.target_tokens += predictions
+            if self.step % self.recipe.log_every == 0 or self.step == last:
+                row = {
+                    "step": self.step,
+                    "epoch": epoch,
+                    "target_tokens": self.target_tokens,
+                    "seconds": round(self.seconds + time.monotonic() - started, 1),
+                    "learning_rate": learning_rate(self.recipe, self.step),
+                    "train_loss": recent_loss / recent_predictions,
+                    "gradient_norm": norm,
+                }
+                recent_loss, recent_predictions = 0.0, 0
+                if self.step % self.recipe.evaluate_every == 0 or self.step == self.recipe.steps:
+                    row |= self._evaluate()
+                self.history.append(row)
+                self.report(row)
+            if self.step in self.recipe.snapshots:
+                self._snapshot()
+            if self.step % self.recipe.save_every == 0 or self.step == last:
+                self.seconds += time.monotonic() - started
+                started = time.monotonic()
+                self._save()
+
+    def _batches_from(self, step: int) -> Iterator[tuple[int, list[int]]]:
+        """This process's batches, for ever, beginning after ``step`` steps."""
+        lengths = [_length(example) for example in self.train_examples]
+        world, rank = self.accelerator.num_processes, self.accelerator.process_index
+        epoch = 0
+        while True:
+            batches = length_batches(lengths, self.recipe.batch_tokens, seed=self.recipe.seed, epoch=epoch)
+            n_steps = len(batches) // world
+            if n_steps == 0:
+                raise ValueError(f"{len(batches)} batches are too few for {world} processes; lower batch_tokens")
+            for index in range(step, n_steps):
+                yield epoch, batches[index * world + rank]
+            step = max(0, step - n_steps)
+            epoch += 1
+
+    def _train_step(self, indices: list[int]) -> tuple[float, int, float]:
+        self.objective.train()
+        for group in self.optimizer.param_groups:
+            group["lr"] = learning_rate(self.recipe, self.step)
+        generator = torch.Generator().manual_seed(self.recipe.seed * 1_000_003 + self.step)
+        collate = OBJECTIVES[self.recipe.task].collate
+        batch = collate([self.train_examples[index] for index in indices], generator)
+        device = self.accelerator.device
+        with self.accelerator.autocast():
+            loss, predictions = self.objective({name: tensor.to(device) for name, tensor in batch.items()})
+        self.optimizer.zero_grad()
+        if predictions:
+            self.accelerator.backward(loss / predictions)
+            norm = self.accelerator.clip_grad_norm_(self.objective.parameters(), self.recipe.gradient_clip)
+            self.optimizer.step()
+            if self.average is not None:
+                self.average.update_parameters(self._trained_model)
+        return float(loss.detach()), predictions, float(norm) if predictions else 0.0
+
+    # ---- scores, snapshots, saving ------------------------------------------------------------------------------
+
+    def _evaluate(self) -> dict[str, float]:
+        """Dev loss and the score by which the best checkpoint is chosen; higher is better."""
+        objective = OBJECTIVES[self.recipe.task](self.model)
+        loss = dev_loss(objective, self.dev_examples, self.recipe.batch_tokens)
+        if self.recipe.task == "translation":
+            score = dev_bleu(self.model.eval(), self.tokenizer, self.corpus.dev, self.recipe.evaluate_sentences)
+        elif isinstance(objective, Classification):
+            score = dev_accuracy(objective, self.dev_examples, self.recipe.batch_tokens)
+        else:
+            score = -loss
+        if score > self.best_score and self.accelerator.is_main_process:
+            self.best_score = score
+            save(self.directory / "best", self.model, self.tokenizer)
+            write_history(self.directory / "best" / HISTORY, self.history)
+        return {"dev_loss": loss, "dev_perplexity": math.exp(loss), "dev_score": score}
+
+    def _snapshot(self) -> None:
+        if self.step in self.recipe.snapshots and self.accelerator.is_main_process:
+            save_weights(self.directory / "snapshots" / f"step-{self.step:06d}.safetensors", self.model)
+
+    def _save(self) -> None:
+        if not self.accelerator.is_main_process:
+            return
+        state = {
+            "step": self.step,
+            "target_tokens": self.target_tokens,
+            "seconds": self.seconds,
+            "history": self.history,
+            "best_score": self.best_score,
+            "model": self._trained_model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "average": None if self.average is None else self.average.state_dict(),
+            "random": torch.get_rng_state(),
+            "cuda_random": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+        }
+        save_state(self.directory, state)
+
+    def _resume(self) -> None:
+        state = load_state(self.directory)
+        if state is None:
+            return
+        self._trained_model.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        if self.average is not None:
+            self.average.load_state_dict(state["average"])
+        torch.set_rng_state(state["random"])
+        if torch.cuda.is_available() and state["cuda_random"]:
+            torch.cuda.set_rng_state_all(state["cuda_random"])
+        self.step, self.target_tokens, self.seconds = state["step"], state["target_tokens"], state["seconds"]
+        self.history, self.best_score = state["history"], state["best_score"]
+
+
+def _length(example: tuple) -> int:
+    return max(len(part) for part in example if isinstance(part, list))

@@ -1,0 +1,62 @@
+"""Scores on the ``dev`` split while training: the loss of the objective, and BLEU for translation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from transformer.decoding_state import greedy_batch
+from transformer.models import Model
+from transformer.tokenizer import END_ID, PAD_ID, Tokenizer
+from transformer.training.batches import length_batches, pad
+from transformer.training.objectives import Classification, Objective
+
+
+@torch.inference_mode()
+def dev_loss(objective: Objective, examples: Sequence[tuple], batch_tokens: int) -> float:
+    """Mean loss per prediction, in nats, without label smoothing and dropout."""
+    objective.eval()
+    device = objective.model.device
+    lengths = [max(len(part) for part in example if isinstance(part, list)) for example in examples]
+    total, count = 0.0, 0
+    generator = torch.Generator().manual_seed(0)  # the same masks at every evaluation
+    for batch in length_batches(lengths, batch_tokens, seed=0, epoch=0):
+        tensors = objective.collate([examples[index] for index in batch], generator)
+        loss, predictions = objective({name: tensor.to(device) for name, tensor in tensors.items()})
+        total, count = total + float(loss), count + predictions
+    return total / count
+
+
+@torch.inference_mode()
+def dev_accuracy(objective: Classification, examples: Sequence[tuple], batch_tokens: int) -> float:
+    """Share of texts whose most probable class is the right one."""
+    model = objective.model.eval()
+    correct = 0
+    for batch in length_batches([len(ids) for ids, _ in examples], batch_tokens, seed=0, epoch=0):
+        tensors = objective.collate([examples[index] for index in batch], torch.Generator())
+        best = model(tensors["ids"].to(model.device)).argmax(dim=-1).cpu()
+        correct += int((best == tensors["class"]).sum())
+    return correct / len(examples)
+
+
+def group_references(pairs: Sequence[tuple[str, str]]) -> tuple[list[str], list[list[str]]]:
+    """Each source sentence once, in order, with all its translations."""
+    references: dict[str, list[str]] = {}
+    for source, target in pairs:
+        references.setdefault(source, []).append(target)
+    return list(references), list(references.values())
+
+
+def dev_bleu(model: Model, tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]], n_sentences: int) -> float:
+    """Greedy BLEU (sacreBLEU) on the first ``n_sentences`` sources, with all their translations as references."""
+    from transformer.evaluation import corpus_scores
+
+    sources, references = group_references(pairs)
+    sources, references = sources[:n_sentences], references[:n_sentences]
+    hypotheses = []
+    for start in range(0, len(sources), 64):
+        ids = [tokens + [END_ID] for tokens in tokenizer.encode_many(sources[start : start + 64])]
+        batch = pad(ids, PAD_ID).to(model.device)
+        hypotheses += [tokenizer.decode(row) for row in greedy_batch(model, batch, batch.shape[1] * 2 + 10)]
+    return corpus_scores(hypotheses, references)["bleu"]
