@@ -1,0 +1,185 @@
+"""What the person looks at: one ``Focus`` per browser session, shared by all pages and kept in the address.
+
+The session holds the truth; the address is its copy. The address wins where it says something else than what was
+last written there, i.e. when a copied address is opened and when the browser goes back or forward. Streamlit empties
+it on a change of page; then the session writes it again. Widgets are only ever set from the focus, never asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+
+import streamlit as st
+
+from transformer.config import ModelConfig
+from transformer.traces import STACKS, Trace
+from ui.loading import checkpoint_names
+from ui.text import common, default_sentence
+
+MOST_PADS = 16
+LONGEST_IN_ADDRESS = 4000  # characters; browsers and chat programs cut or refuse much longer addresses
+
+_FOCUS, _WRITTEN, _NOTES = "focus", "focus: address as written", "focus: notes"
+
+
+@dataclass(frozen=True)
+class Focus:
+    """Checkpoint, sentence and place in the model.
+
+    ``checkpoint``: name of its folder. ``target``: what the decoder reads; empty lets the model answer. ``kind``:
+    "self" or "cross". ``layer`` and ``head`` count from 0, as in the names of activations. ``token`` is a position in
+    the sequence that ``stack`` reads. ``pads``: padding tokens added to the source.
+    """
+
+    checkpoint: str = ""
+    sentence: str = "The cat sat on the mat."
+    target: str = ""
+    stack: str = "encoder"
+    kind: str = "self"
+    layer: int = 0
+    head: int = 0
+    token: int = 0
+    pads: int = 0
+
+    @classmethod
+    def from_address(cls, address: Mapping[str, str], *, default: Focus) -> tuple[Focus, tuple[str, ...]]:
+        """The focus that an address asks for, and one line for each parameter that makes no sense."""
+        values, notes = {}, []
+        for field in fields(cls):
+            if field.name not in address:
+                continue
+            text = address[field.name]
+            if isinstance(getattr(default, field.name), int):
+                try:
+                    values[field.name] = max(0, int(text))
+                except ValueError:
+                    notes.append(
+                        f"The address says {field.name}={text!r}, which is not a whole number; it is left out."
+                    )
+            else:
+                values[field.name] = text
+        return replace(default, **values), tuple(notes)
+
+    def to_address(self, *, default: Focus) -> dict[str, str]:
+        """Only what differs from ``default``, so that an address stays short; a huge sentence is left out."""
+        return {
+            name: str(value)
+            for name, value in asdict(self).items()
+            if value != getattr(default, name) and len(str(value)) <= LONGEST_IN_ADDRESS
+        }
+
+
+def fit_checkpoint(focus: Focus, names: Sequence[str]) -> tuple[Focus, tuple[str, ...]]:
+    """The focus on a checkpoint that exists, with a line if the one asked for does not."""
+    if not names or focus.checkpoint in names:
+        return focus, ()
+    note = f"There is no checkpoint {focus.checkpoint!r} here; showing {names[0]!r}."
+    return replace(focus, checkpoint=names[0]), (note,) if focus.checkpoint else ()
+
+
+def fit_model(focus: Focus, config: ModelConfig) -> tuple[Focus, tuple[str, ...]]:
+    """The nearest place that this model has, with one line for each thing it does not have."""
+    notes = []
+    kinds = attention_kinds(config)
+    if (focus.stack, focus.kind) not in kinds:
+        near = next((pair for pair in kinds if pair[0] == focus.stack), kinds[0])
+        # A model with one stack is not worth a line unless cross-attention was asked for: there is nothing to choose.
+        if focus.stack not in STACKS or focus.kind != "self":
+            notes.append(
+                f"This model has no {focus.stack} {focus.kind}-attention; showing {near[0]} {near[1]}-attention."
+            )
+        focus = replace(focus, stack=near[0], kind=near[1])
+    n_layers = config.n_encoder_layers if focus.stack == "encoder" else config.n_decoder_layers
+    for name, count in (("layer", n_layers), ("head", config.n_heads)):
+        value = getattr(focus, name)
+        if value >= count:
+            notes.append(
+                f"There is no {name} {value} (this model has {name}s 0–{count - 1}); showing {name} {count - 1}."
+            )
+            focus = replace(focus, **{name: count - 1})
+    if focus.pads > MOST_PADS:
+        notes.append(
+            f"{focus.pads} padding tokens are more than the {MOST_PADS} that fit on a screen; adding {MOST_PADS}."
+        )
+        focus = replace(focus, pads=MOST_PADS)
+    return focus, tuple(notes)
+
+
+def fit_trace(focus: Focus, trace: Trace) -> tuple[Focus, tuple[str, ...]]:
+    """The nearest token that the focused stack read."""
+    count = len(trace.tokens(focus.stack))
+    if focus.token < count:
+        return focus, ()
+    note = f"There is no token {focus.token} (the {focus.stack} read tokens 0–{count - 1}); showing token {count - 1}."
+    return replace(focus, token=max(0, count - 1)), (note,)
+
+
+def attention_kinds(config: ModelConfig) -> tuple[tuple[str, str], ...]:
+    """The (stack, kind) pairs of a model, in the order of the forward pass."""
+    pairs = []
+    if config.has_encoder:
+        pairs.append(("encoder", "self"))
+    if config.has_decoder:
+        pairs.append(("decoder", "self"))
+    if config.has_encoder and config.has_decoder:
+        pairs.append(("decoder", "cross"))
+    return tuple(pairs)
+
+
+def default_focus() -> Focus:
+    """What the app opens with, and what an address need not say: the first checkpoint and the first example."""
+    names = checkpoint_names()
+    return Focus(checkpoint=names[0] if names else "", sentence=default_sentence())
+
+
+def begin() -> Focus:
+    """Once at the start of every run (``app.py``): agree with the address, fit the checkpoint, write the address."""
+    address = _address()
+    focus: Focus | None = st.session_state.get(_FOCUS)
+    st.session_state[_NOTES] = ()
+    corrections: tuple[str, ...] = ()
+    if focus is None or (address and address != st.session_state.get(_WRITTEN)):
+        focus, corrections = Focus.from_address(address, default=default_focus())
+    focus, missing = fit_checkpoint(focus, checkpoint_names())
+    return store(focus, corrections=(*corrections, *missing))
+
+
+def current() -> Focus:
+    """The focus of this browser session."""
+    return st.session_state.get(_FOCUS) or default_focus()
+
+
+def notes() -> tuple[str, ...]:
+    """One line for each parameter that had to be corrected in this run."""
+    return tuple(dict.fromkeys(st.session_state.get(_NOTES, ())))
+
+
+def change(**values: object) -> None:
+    """Change the focus, e.g. as ``on_click=change, kwargs={"head": 3}``; the next run shows it and writes the address.
+
+    Another sentence, target or stack starts at its first token. Raises ``TypeError`` for a name that ``Focus`` lacks.
+    """
+    if values.keys() & {"sentence", "target", "stack"} and "token" not in values:
+        values["token"] = 0
+    st.session_state[_FOCUS] = replace(current(), **values)
+
+
+def store(focus: Focus, *, corrections: Sequence[str] = ()) -> Focus:
+    """Keep the focus in the session and copy it to the address, in one message and only where they differ."""
+    if max(len(focus.sentence), len(focus.target)) > LONGEST_IN_ADDRESS:
+        corrections = (*corrections, common("problem.long_address"))
+    st.session_state[_NOTES] = (*st.session_state.get(_NOTES, ()), *corrections)
+    st.session_state[_FOCUS] = focus
+    wanted = focus.to_address(default=default_focus())
+    if (found := _address()) != wanted:
+        for name in found.keys() - wanted.keys():
+            del st.query_params[name]
+        if wanted:
+            st.query_params.update(wanted)
+    st.session_state[_WRITTEN] = wanted
+    return focus
+
+
+def _address() -> dict[str, str]:
+    return {field.name: st.query_params[field.name] for field in fields(Focus) if field.name in st.query_params}

@@ -1,0 +1,83 @@
+"""The one list of pages, and how to get from one to another with the focus."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NoReturn
+
+import streamlit as st
+from streamlit.navigation.page import StreamlitPage
+
+from ui.focus import change, current, default_focus
+from ui.loading import REPOSITORY
+
+
+@dataclass(frozen=True)
+class Entry:
+    """``name`` is the file ``pages/<name>.py``, the address of the page and the name of its text."""
+
+    name: str
+    title: str
+    icon: str
+
+    @property
+    def exists(self) -> bool:
+        return (REPOSITORY / "pages" / f"{self.name}.py").is_file()
+
+
+GROUPS: dict[str, tuple[Entry, ...]] = {
+    "Follow a sentence": (
+        Entry("overview", "Overview", ":material/account_tree:"),
+        Entry("tokens", "Tokens", ":material/segment:"),
+        Entry("embeddings", "Embeddings", ":material/table_rows:"),
+        Entry("positions", "Positions", ":material/waves:"),
+        Entry("attention", "Attention", ":material/visibility:"),
+        Entry("heads", "Heads", ":material/grid_view:"),
+        Entry("add_norm", "Add & Norm", ":material/add_circle:"),
+        Entry("feed_forward", "Feed-forward", ":material/bolt:"),
+        Entry("decoding", "Decoding", ":material/edit_note:"),
+    ),
+    "Laboratory": (
+        Entry("masks", "Masks", ":material/grid_off:"),
+        Entry("surgery", "Surgery", ":material/content_cut:"),
+        Entry("lens", "Lens", ":material/search:"),
+        Entry("compare", "Compare", ":material/compare:"),
+        Entry("training", "Training", ":material/model_training:"),
+        Entry("checkpoint", "Checkpoint", ":material/inventory_2:"),
+    ),
+}
+
+
+def pages() -> dict[str, StreamlitPage]:
+    """The pages whose file exists, by name. The first one is where the app opens."""
+    entries = [entry for group in GROUPS.values() for entry in group if entry.exists]
+    return {
+        entry.name: st.Page(
+            f"pages/{entry.name}.py",
+            title=entry.title,
+            icon=entry.icon,
+            url_path=entry.name,
+            default=entry is entries[0],
+        )
+        for entry in entries
+    }
+
+
+def navigation() -> StreamlitPage:
+    """Draw the navigation and return the page to run."""
+    existing = pages()
+    return st.navigation(
+        {
+            title: [existing[entry.name] for entry in group if entry.name in existing]
+            for title, group in GROUPS.items()
+            if any(entry.name in existing for entry in group)
+        }
+    )
+
+
+def go_to(name: str, **focus_values: object) -> NoReturn:
+    """Open another page, e.g. ``go_to("attention", stack="encoder", layer=1, head=3)``, focus included."""
+    if name not in pages():
+        raise ValueError(f"there is no page {name!r}; there are {', '.join(pages())}")
+    change(**focus_values)
+    st.switch_page(f"pages/{name}.py", query_params=current().to_address(default=default_focus()))

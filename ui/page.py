@@ -1,0 +1,147 @@
+"""The frame of every page: title, question, what to look at, the sentence's tokens, and what to do when it fails.
+
+with page("attention", needs=("stack", "kind", "layer", "head", "token")) as p:
+    show_figure(charts.attention.weights(p.trace.attention(p.focus.stack, p.focus.layer, p.focus.kind)), name="map")
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import NoReturn
+
+import streamlit as st
+
+import transformer
+from transformer.traces import Trace
+from ui import focus as shared_focus
+from ui.focus import Focus
+from ui.loading import checkpoints_folder, load_checkpoint, load_trace
+from ui.selectors import NEEDS, selectors
+from ui.strip import token_strip
+from ui.text import PageText, as_plain, common, page_text
+
+_LOG = logging.getLogger(__name__)
+
+
+class _Finished(Exception):
+    """The page has said all it has to say."""
+
+
+class Page:
+    """What a page works with. ``checkpoint`` and ``trace`` come from the cache and are shared: read-only."""
+
+    def __init__(self, name: str, focus: Focus) -> None:
+        self.name = name
+        self.focus = focus
+
+    @cached_property
+    def text(self) -> PageText:
+        """The paragraphs of ``ui/texts/en/<name>.toml``."""
+        return page_text(self.name)
+
+    @cached_property
+    def checkpoint(self) -> transformer.Checkpoint:
+        return load_checkpoint(self.focus.checkpoint)
+
+    @cached_property
+    def trace(self) -> Trace:
+        """Every activation of the focused sentence."""
+        pads = self.focus.pads if self.checkpoint.config.has_encoder else 0
+        target = self.focus.target if self.checkpoint.config.has_decoder else ""
+        return load_trace(self.focus.checkpoint, sentence=self.focus.sentence, target=target, pads=pads)
+
+    @property
+    def preamble(self) -> str:
+        """The Python that gives ``checkpoint`` and ``trace`` of this page, for ``show_snippet``."""
+        arguments = [repr(self.focus.sentence)]
+        if self.trace.forced:
+            arguments.append(f"target={self.focus.target!r}")
+        if self.focus.pads and self.checkpoint.config.has_encoder:
+            arguments.append(f"source_pads={self.focus.pads}")
+        return (
+            "import transformer\n\n"
+            f'checkpoint = transformer.load("checkpoints/{self.focus.checkpoint}")\n'
+            f"trace = transformer.trace(checkpoint, {', '.join(arguments)})\n"
+        )
+
+    def set_focus(self, **values: object) -> NoReturn:
+        """Change the shared focus and the address, and run the page again. In a widget's callback, which runs before
+        the page does, use ``ui.focus.change(**values)`` instead."""
+        shared_focus.change(**values)
+        st.rerun()
+
+    def nothing_to_show(self, sentence: str) -> NoReturn:
+        """Say in one line why there is nothing to show here, and end the page."""
+        st.info(sentence, icon=":material/info:")
+        raise _Finished
+
+
+@contextmanager
+def page(name: str, *, needs: Sequence[str] = (), strip: bool = True) -> Iterator[Page]:
+    """Draw the frame of a page and hand out what it works with; a problem becomes a sentence, never a traceback.
+
+    ``needs``: which of "stack", "kind", "layer", "head", "token" the page lets one choose. ``strip=False``: for a page
+    about the checkpoint rather than the sentence; its ``p.trace`` is then made only where it is asked for.
+    """
+    if unknown := set(needs) - set(NEEDS):
+        raise ValueError(f"page({name!r}) needs {sorted(unknown)}, which is unknown; choose from {', '.join(NEEDS)}")
+    p = Page(name, shared_focus.current())
+    with guard():
+        st.title(p.text.title, anchor=False)
+        st.markdown(f"##### {p.text.question}")
+        _stop_without_checkpoint(p)
+        p.focus, corrections = shared_focus.fit_model(p.focus, p.checkpoint.config)
+        selectors(p.focus, p.checkpoint.config, needs=needs)
+        _look_for(p.text)
+        if strip:
+            p.focus, missing = shared_focus.fit_trace(p.focus, p.trace)
+            corrections = (*corrections, *missing)
+            token_strip(p.trace, p.focus, choose="token" in needs, all_stacks="stack" not in needs)
+        shared_focus.store(p.focus, corrections=corrections)
+        for line in (*shared_focus.notes(), *(p.trace.notes if strip else ())):
+            st.caption(f":material/info: {as_plain(line)}")
+        yield p
+
+
+@contextmanager
+def guard() -> Iterator[None]:
+    """Whatever goes wrong inside becomes a sentence on the page. For fragments, which run without their page."""
+    try:
+        yield
+    except _Finished:
+        pass
+    except transformer.InputError as error:
+        st.warning(as_plain(str(error)), icon=":material/edit:")
+    except Exception as error:  # noqa: BLE001  (whatever it is, the reader gets a sentence)
+        _LOG.exception("a page failed")
+        st.error(common("problem.unexpected", message=as_plain(_sentence(error))), icon=":material/error:")
+        with st.expander(common("problem.details")):
+            st.code("".join(traceback.format_exception(error)), language="text")
+
+
+def _stop_without_checkpoint(p: Page) -> None:
+    if not p.focus.checkpoint:
+        st.warning(common("problem.no_checkpoints", folder=as_plain(str(checkpoints_folder()))))
+        raise _Finished
+    try:
+        p.checkpoint  # noqa: B018  (opens it)
+    except (transformer.CheckpointError, OSError) as error:
+        name, message = as_plain(p.focus.checkpoint), as_plain(_sentence(error))
+        st.error(common("problem.checkpoint", name=name, message=message), icon=":material/error:")
+        raise _Finished from error
+
+
+def _look_for(text: PageText) -> None:
+    with st.container(border=True, gap="xsmall"):
+        st.markdown(f"**{common('page.look_for')}**")
+        st.markdown("\n".join(f"- {sentence}" for sentence in text.look_for))
+
+
+def _sentence(error: Exception) -> str:
+    """A ``KeyError`` puts quotes around its message; other errors may have none."""
+    message = error.args[0] if isinstance(error, KeyError) and error.args else error
+    return str(message) or type(error).__name__

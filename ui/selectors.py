@@ -1,0 +1,63 @@
+"""Choosing a stack, kind of attention, layer and head: in the sidebar of those pages that ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from transformer.config import ModelConfig
+from ui import focus as shared_focus
+from ui.focus import Focus, attention_kinds
+from ui.text import common
+
+NEEDS = ("stack", "kind", "layer", "head", "token")
+_MOST_BUTTONS = 8
+
+
+def selectors(focus: Focus, config: ModelConfig, *, needs: Sequence[str]) -> None:
+    """Draw what ``needs`` names and the model leaves a choice of; a choice changes the shared focus."""
+    kinds = attention_kinds(config)
+    stacks = tuple(dict.fromkeys(stack for stack, _ in kinds))
+    n_layers = config.n_encoder_layers if focus.stack == "encoder" else config.n_decoder_layers
+    with st.sidebar.container(key="selectors", gap="small"):
+        if "kind" in needs and len(kinds) > 1:
+            _choose("kind", [f"{stack} {kind}" for stack, kind in kinds], f"{focus.stack} {focus.kind}", _change_kind)
+        elif "stack" in needs and len(stacks) > 1:
+            _choose("stack", list(stacks), focus.stack, _change_stack)
+        if "layer" in needs:
+            _choose("layer", list(range(n_layers)), focus.layer)
+        if "head" in needs:
+            _choose("head", list(range(config.n_heads)), focus.head)
+
+
+def _choose(name: str, options: list, value: object, change=None) -> None:
+    """Buttons while they fit, else a list. The widget is set from the focus and reports to it; it keeps nothing."""
+    key = f"choose {name}"
+    if st.session_state.get(key) != value:
+        st.session_state[key] = value
+    shared = {
+        "options": options,
+        "key": key,
+        "on_change": change or _change,
+        "args": () if change else (name,),
+        "format_func": lambda option: common(f"focus.{option}") if isinstance(option, str) else str(option),
+    }
+    if len(options) <= _MOST_BUTTONS:
+        st.segmented_control(common(f"focus.{name}"), required=True, **shared)
+    else:
+        st.selectbox(common(f"focus.{name}"), **shared)
+
+
+def _change(name: str) -> None:
+    shared_focus.change(**{name: st.session_state[f"choose {name}"]})
+
+
+def _change_kind() -> None:
+    stack, kind = st.session_state["choose kind"].split()
+    same_stack = stack == shared_focus.current().stack
+    shared_focus.change(kind=kind, **({} if same_stack else {"stack": stack}))
+
+
+def _change_stack() -> None:
+    shared_focus.change(stack=st.session_state["choose stack"], kind="self")

@@ -1,0 +1,123 @@
+"""Showing things the same way on every page, each with its exports: figures, tables, formulas, code."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from ui.figure_export import figure_kind, self_contained_html, svg_and_png_buttons
+from ui.loading import REPOSITORY
+from ui.text import common
+
+
+def show_figure(figure: Any, *, name: str, caption: str = "", alt: str = "", on_select: Any = "ignore") -> Any:
+    """A Plotly or Altair figure over the full width, in the colours of the theme, with PNG, SVG and HTML export.
+
+    ``name`` (unique on its page, words with hyphens) names the exported files. ``alt`` describes the figure to who
+    cannot see it. Returns what Streamlit returns: with ``on_select="rerun"`` the selection.
+    """
+    kind = figure_kind(figure)
+    with st.container(key=f"figure-{name}", gap="xsmall"):
+        if kind == "plotly":
+            result = st.plotly_chart(
+                figure,
+                key=f"chart-{name}",
+                on_select=on_select,
+                alt=alt or None,
+                config={"displaylogo": False, "toImageButtonOptions": {"format": "png", "filename": name, "scale": 2}},
+            )
+        else:
+            result = st.altair_chart(figure, key=f"chart-{name}", on_select=on_select, alt=alt or None)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            if caption:
+                st.caption(caption)
+            _export(figure, kind, name)
+    return result
+
+
+def _export(figure: Any, kind: str, name: str) -> None:
+    with st.popover(common("show.export"), type="tertiary", icon=":material/download:", key=f"export-{name}"):
+        svg_and_png_buttons(figure, kind=kind, name=name)
+        st.download_button(
+            common("show.html"),
+            data=lambda: self_contained_html(figure),  # 4 MB, made only when somebody asks for it
+            file_name=f"{name}.html",
+            mime="text/html",
+            type="tertiary",
+            key=f"html-{name}",
+            on_click="ignore",
+        )
+
+
+def show_table(table: pd.DataFrame, *, name: str, caption: str = "", height: int | str = "auto", **options: Any) -> Any:
+    """A table over the full width: three significant digits on the screen, full precision in its CSV.
+
+    ``options`` go to ``st.dataframe`` (``column_config``, ``on_select``, …), whose result is returned.
+    """
+    numbers = {
+        column: st.column_config.NumberColumn(format="%.3g") for column in table.select_dtypes("floating").columns
+    }
+    options["column_config"] = {**numbers, **options.get("column_config", {})}
+    with st.container(key=f"table-{name}", gap="xsmall"):
+        result = st.dataframe(table, key=f"data-{name}", hide_index=True, height=height, **options)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            if caption:
+                st.caption(caption)
+            st.download_button(
+                common("show.csv"),
+                data=lambda: table.to_csv(index=False).encode("utf-8"),
+                file_name=f"{name}.csv",
+                mime="text/csv",
+                type="tertiary",
+                icon=":material/download:",
+                key=f"csv-{name}",
+                on_click="ignore",
+            )
+    return result
+
+
+def show_formula(latex: str, *, caption: str = "") -> None:
+    """A formula in LaTeX; ``caption`` says its shapes for this sentence."""
+    st.latex(latex)
+    if caption:
+        st.caption(caption, text_alignment="center")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a piece of code stands and what it says."""
+
+    code: str
+    file: str
+    line: int
+
+
+def source_of(thing: Callable | type) -> Source:
+    """The source of a function, class or method as it is installed; ``file`` is relative to the repository."""
+    thing = inspect.unwrap(thing)
+    lines, line = inspect.getsourcelines(thing)
+    path = Path(inspect.getsourcefile(thing)).resolve()
+    shown = path.relative_to(REPOSITORY) if path.is_relative_to(REPOSITORY) else Path(path.name)
+    return Source(code=textwrap.dedent("".join(lines)).strip(), file=shown.as_posix(), line=max(1, line))
+
+
+def show_source(*things: Callable | type, label: str = "") -> None:
+    """The code of the very objects that computed what is on the page, folded away."""
+    with st.expander(label or common("show.source"), icon=":material/code:"):
+        for thing in things:
+            source = source_of(thing)
+            st.caption(f"`{source.file}`, line {source.line}")
+            st.code(source.code, language="python")
+
+
+def show_snippet(code: str, *, label: str = "") -> None:
+    """Python that reproduces a number outside the app; begin it with ``p.preamble``."""
+    with st.expander(label or common("show.snippet"), icon=":material/terminal:"):
+        st.code(code, language="python")

@@ -1,0 +1,30 @@
+// Tokens as small buttons. All text goes through textContent: it is what a user typed.
+export default function ({ parentElement, data, setTriggerValue }) {
+  parentElement.querySelector(".strip")?.remove();
+  const strip = element("div", "strip");
+  for (const row of data.rows) {
+    const line = strip.appendChild(element("div", "row"));
+    line.appendChild(element("span", "title", row.title));
+    const tokens = line.appendChild(element("div", "tokens"));
+    row.tokens.forEach((token, index) => {
+      const kind = token.special ? "token special" : "token";
+      const chip = tokens.appendChild(element(row.clickable ? "button" : "span", kind, token.text));
+      chip.title = `token ${index}, id ${token.id}`;
+      if (row.clickable) {
+        chip.type = "button";
+        chip.setAttribute("aria-pressed", String(index === row.chosen));
+        chip.setAttribute("aria-label", `${token.text}, token ${index}`);
+        chip.onclick = () => setTriggerValue("chosen", { stack: row.stack, token: index });
+      }
+    });
+  }
+  if (data.hint) strip.appendChild(element("div", "hint", data.hint));
+  parentElement.appendChild(strip);
+
+  function element(tag, name, text) {
+    const made = document.createElement(tag);
+    made.className = name;
+    if (text !== undefined) made.textContent = text;
+    return made;
+  }
+}
