@@ -1,0 +1,76 @@
+"""Positions that live in the scores: the relative bias of T5 and the turning angles of rotary encoding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from charts import style
+from charts.checks import as_array, require_index, require_same_length
+
+_DASHES = ("solid", "dash", "dot")
+
+
+def relative_bias(bias: Any, *, distances: Sequence[int]) -> go.Figure:
+    """What each head adds to the score of a key at a distance, before the softmax: one curve a head.
+
+    ``bias``: [head, distance]; ``distances``: key position − query position of each column (negative = to the left).
+    """
+    values = as_array(bias, name="bias", axes=("head", "distance"), sizes={"distance": len(distances)})
+    figure = go.Figure()
+    for head, curve in enumerate(values):
+        figure.add_trace(
+            go.Scatter(
+                x=np.asarray(distances),
+                y=curve,
+                mode="lines+markers",
+                name=f"head {head}",
+                marker={"size": 5},
+                line={"color": style.category_colour(head), "dash": _DASHES[head // len(style.CATEGORICAL) % 3]},
+                hovertemplate=(
+                    f"head {head}, distance %{{x}}<br>adds <b>%{{y:{style.EXACT}}}</b> to the score<extra></extra>"
+                ),
+            )
+        )
+    style.finish(figure, height=400, top=48)
+    figure.update_xaxes(title_text="distance: key position − query position")
+    figure.update_yaxes(title_text="added to the score")
+    return figure
+
+
+def rotary_angles(angles: Any, *, pairs: Sequence[int], distances: Sequence[int] | None = None) -> go.Figure:
+    """Rotary encoding: the cosine of the angle by which a pair of channels is turned, over the distance.
+
+    ``angles``: [distance, pair] in radians, m · θ_i; ``pairs``: which pairs to draw, at most eight; ``distances``:
+    the distance of each row (0, 1, 2 … if not given). The cosine is the factor that the turning leaves of two
+    equal channels' product: 1 = as if there were no distance. The hover has the angle.
+    """
+    values = as_array(angles, name="angles", axes=("distance", "pair"))
+    if not 1 <= len(pairs) <= len(style.CATEGORICAL):
+        raise ValueError(f"{len(pairs)} pairs were asked for; choose 1 to {len(style.CATEGORICAL)} curves")
+    places = np.arange(len(values)) if distances is None else np.asarray(distances)
+    require_same_length("distances", places, expected=len(values), of="rows of angles")
+    figure = go.Figure()
+    for number, pair in enumerate(pairs):
+        require_index(pair, name="pair", size=values.shape[1])
+        figure.add_trace(
+            go.Scatter(
+                x=places,
+                y=np.cos(values[:, pair]),
+                customdata=values[:, pair],
+                mode="lines",
+                name=f"channels {2 * pair} and {2 * pair + 1}",
+                line={"color": style.category_colour(number), "width": 2.5},
+                hovertemplate=(
+                    f"distance %{{x}}, pair {pair}<br>angle %{{customdata:{style.EXACT}}} rad<br>"
+                    f"cosine <b>%{{y:{style.EXACT}}}</b><extra></extra>"
+                ),
+            )
+        )
+    style.finish(figure, height=400, top=48)
+    figure.update_xaxes(title_text="distance between two tokens")
+    figure.update_yaxes(title_text="cosine of the turning angle", range=[-1.05, 1.05])
+    return figure

@@ -1,0 +1,149 @@
+"""Tokens: the merges that build a word out of its letters, and where tokenizers cut a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import plotly.graph_objects as go
+
+from charts import style
+from charts.checks import require_same_length
+
+if TYPE_CHECKING:
+    from transformer.tokens import Token, TokenSequence
+
+_ROW = 38  # pixels of a row of boxes
+
+
+def merge_tree(states: Sequence[Sequence[str]], *, ranks: Sequence[int] | None = None) -> go.Figure:
+    """Byte-pair encoding of one word from top to bottom: its letters, then one merge after the other.
+
+    ``states``: the pieces after each merge, the first state before any; a piece is as wide as it has first pieces, so
+    that a merged piece stands right below its parts. New pieces are coloured. ``ranks``: for each merge its number
+    in the tokenizer's list (lower = learned earlier). Raises ``ValueError`` when a state is not the one before with
+    neighbouring pieces joined.
+    """
+    if not states or not states[0]:
+        raise ValueError(f"states is {list(states)!r}; give at least the first state with at least one piece")
+    if ranks is not None:
+        require_same_length("ranks", ranks, expected=len(states) - 1, of="merges")
+    layouts = [[(0 + index, 1) for index in range(len(states[0]))]]
+    for step in range(1, len(states)):
+        layouts.append(_joined(states[step - 1], layouts[-1], states[step], step=step))
+    figure = go.Figure()
+    for fresh, name, colour in ((False, "as before", style.QUIET), (True, "joined in this step", style.CHOSEN)):
+        boxes = [
+            (step, start, width, piece)
+            for step, (state, layout) in enumerate(zip(states, layouts, strict=True))
+            for piece, (start, width) in zip(state, layout, strict=True)
+            if (step > 0 and (start, width) not in layouts[step - 1]) == fresh
+        ]
+        if boxes:
+            figure.add_trace(
+                go.Bar(
+                    base=[start + 0.04 for _, start, _, _ in boxes],
+                    x=[width - 0.08 for _, _, width, _ in boxes],
+                    y=[step for step, *_ in boxes],
+                    orientation="h",
+                    name=name,
+                    marker={"color": colour, "line": {"width": 0}, "cornerradius": 4},
+                    text=[style.escape(piece) for *_, piece in boxes],
+                    textposition="inside",
+                    insidetextanchor="middle",
+                    textangle=0,
+                    constraintext="none",
+                    textfont={"size": style.TITLE_SIZE},
+                    hovertemplate=f"%{{text}}<br>{name}<extra></extra>",
+                )
+            )
+    labels = ["letters"] + [
+        f"merge {step}" + (f" (rule {ranks[step - 1]:,})" if ranks is not None else "")
+        for step in range(1, len(states))
+    ]
+    style.finish(figure, height=_ROW * len(states) + 90, top=40)
+    figure.update_layout(barmode="overlay", bargap=0.18)
+    figure.update_xaxes(
+        title_text=f"the {len(states[0])} letters of the word",
+        range=[0, len(states[0])],
+        showgrid=False,
+        showticklabels=False,
+        zeroline=False,
+    )
+    figure.update_yaxes(**style.label_rows(labels, title="step"))
+    return figure
+
+
+def _joined(
+    before: Sequence[str], layout: list[tuple[int, int]], after: Sequence[str], *, step: int
+) -> list[tuple[int, int]]:
+    """(start, width) of every piece of ``after``, each of which must be neighbours of ``before`` joined."""
+    places, index = [], 0
+    for piece in after:
+        text, first = "", index
+        while index < len(before) and len(text) < len(piece):
+            text += before[index]
+            index += 1
+        if text != piece:
+            raise ValueError(
+                f"states: after merge {step} stands the piece {piece!r}, but the pieces before it give {text!r}; "
+                f"each state must be the one before with neighbouring pieces joined"
+            )
+        places.append((layout[first][0], sum(width for _, width in layout[first:index])))
+    if index != len(before):
+        raise ValueError(f"states: merge {step} lost the pieces {list(before[index:])!r}")
+    return places
+
+
+def token_lengths(sequences: Mapping[str, TokenSequence]) -> go.Figure:
+    """A ruler of the sentence, one row per tokenizer: every token as a box as wide as it has bytes in UTF-8.
+
+    ``sequences``: what each tokenizer made of the same sentence, by the tokenizer's name. Special tokens are no part
+    of the sentence and are left out. A letter without an accent is one byte, an emoji usually four.
+    """
+    if not sequences:
+        raise ValueError("sequences is empty; give at least one tokenizer's tokens")
+    figure = go.Figure()
+    longest = 0
+    for row, (name, tokens) in enumerate(sequences.items()):
+        start, boxes = 0, []
+        for token in tokens:
+            if not token.special:
+                width = _n_bytes(token)
+                boxes.append((start, width, token))
+                start += width
+        longest = max(longest, start)
+        figure.add_trace(
+            go.Bar(
+                base=[start for start, *_ in boxes],
+                x=[width for _, width, _ in boxes],
+                y=[row] * len(boxes),
+                orientation="h",
+                name=style.escape(name),
+                # Neighbours differ in colour, so that the cuts are seen; the colour has no other meaning.
+                marker={
+                    "color": [
+                        style.CATEGORICAL[0] if number % 2 else style.CATEGORICAL[4] for number in range(len(boxes))
+                    ],
+                    "line": {"width": 0},
+                },
+                text=[style.escape(token.display) for *_, token in boxes],
+                textposition="inside",
+                insidetextanchor="middle",
+                textangle=0,
+                customdata=[token.id for *_, token in boxes],
+                hovertemplate="%{text}<br>%{x} bytes, id <b>%{customdata}</b><extra></extra>",
+                showlegend=False,
+            )
+        )
+    labels = [f"{name}: {sum(not token.special for token in tokens)} tokens" for name, tokens in sequences.items()]
+    style.finish(figure, height=56 * len(labels) + 80)
+    figure.update_layout(barmode="overlay")
+    figure.update_xaxes(title_text="bytes of the sentence (a plain letter is one)", range=[0, max(1, longest)])
+    figure.update_yaxes(**style.label_rows(labels, title="tokenizer"))
+    return figure
+
+
+def _n_bytes(token: Token) -> int:
+    """Bytes of a token: a lone byte such as ⟨F0⟩ is one, whatever text it decodes to."""
+    return 1 if token.display.startswith("⟨") and token.display.endswith("⟩") else len(token.text.encode("utf-8"))
