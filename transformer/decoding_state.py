@@ -25,13 +25,18 @@ class DecodingState:
 
     def feed(self, ids: Tensor) -> Tensor:
         """Append ``ids`` [batch, new positions]; return the logits after the last of them: [batch, vocabulary]."""
+        return self.model.project(self._hidden(ids)[:, -1:])[:, 0]
+
+    def feed_all(self, ids: Tensor) -> Tensor:
+        """Append ``ids``; return the logits after each of them: [batch, new positions, vocabulary]."""
+        return self.model.project(self._hidden(ids))
+
+    def _hidden(self, ids: Tensor) -> Tensor:
         self.ids = ids if self.ids is None else torch.cat((self.ids, ids), dim=1)
         new = ids if self.cache is not None else self.ids
         if self.memory is None:
-            hidden = self.model.decode(new, cache=self.cache)
-        else:
-            hidden = self.model.decode(new, self.memory, self.source_ids, cache=self.cache)
-        return self.model.project(hidden[:, -1:])[:, 0]
+            return self.model.decode(new, cache=self.cache)
+        return self.model.decode(new, self.memory, self.source_ids, cache=self.cache)
 
     def select(self, rows: Tensor) -> None:
         """Go on with these rows of the batch, in this order; a row may be taken several times."""

@@ -1,0 +1,232 @@
+"""Writing a text one token at a time, keeping what could have been chosen at every step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer.activation import Activation
+from transformer.beam_search import beam_search
+from transformer.checkpoint import Checkpoint
+from transformer.decoding_state import DecodingState
+from transformer.errors import InputError
+from transformer.inputs import prompt_ids, source_tensor, target_ids
+from transformer.models import log_probabilities
+from transformer.probes import Edit, check_edits, fast_path, record
+from transformer.recorded import activations_of
+from transformer.strategies import Beam, Greedy, Sample, Strategy, reshape_logits
+from transformer.tokenizer import END_ID, PAD_ID, START_ID
+from transformer.tokens import TokenSequence
+
+N_CANDIDATES = 20
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One token that could have come. ``probability`` is the model's own; ``chance`` is what the strategy drew from
+    (after temperature, top-k, top-p), 0 for a token that it had ruled out."""
+
+    id: int
+    display: str
+    logit: float
+    probability: float
+    chance: float
+
+
+@dataclass(frozen=True)
+class Step:
+    """One written token: the ``candidates`` (most probable first), the ``chosen`` one, all ``logits`` [vocabulary],
+    and, where asked for, the ``activations`` of the step (query axes have length 1 after the first step)."""
+
+    index: int
+    candidates: tuple[Candidate, ...]
+    chosen: Candidate
+    logits: np.ndarray
+    activations: Mapping[str, Activation] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """One text of a beam: ids without ``<s>``; ``score`` is the log-probability divided by the length penalty."""
+
+    ids: tuple[int, ...]
+    text: str
+    log_probability: float
+    score: float
+    finished: bool
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """A written text. ``tokens`` are the written tokens, ``</s>`` included where it was reached (``finished``).
+
+    ``log_probability`` is Σ log p(token) under the model itself. ``hypotheses``: the texts of a beam, best first.
+    """
+
+    text: str
+    source: TokenSequence | None
+    tokens: TokenSequence
+    steps: tuple[Step, ...]
+    log_probability: float
+    finished: bool
+    hypotheses: tuple[Hypothesis, ...] = ()
+
+
+def decode(
+    checkpoint: Checkpoint,
+    sentence: str,
+    strategy: Strategy | None = None,
+    *,
+    forced: str = "",
+    edits: Iterable[Edit] = (),
+    source_pads: int = 0,
+    record_steps: bool = False,
+    cached: bool = True,
+) -> Decoding:
+    """Translate ``sentence`` (encoder-decoder) or continue it (decoder-only), by ``strategy`` (default: ``Greedy()``).
+
+    ``forced``: the answer must begin with this text. ``edits`` change the model during this call only.
+    ``record_steps`` keeps every activation of every step. ``cached=False`` recomputes everything at each step; with
+    edits that is always done, because an edit may concern positions that a cache would not compute again.
+
+    Raises ``InputError`` for a text that the model cannot take, ``ValueError`` for a model that does not write.
+    """
+    model, tokenizer = checkpoint.model, checkpoint.tokenizer
+    if not model.config.has_decoder:
+        raise ValueError(f"{checkpoint.name} is an {model.config.kind} model: it does not write text; use trace()")
+    strategy, edits = strategy or Greedy(), tuple(edits)
+    check_edits(model.probes, edits)
+    source = source_tensor(checkpoint, sentence, pads=source_pads) if model.config.has_encoder else None
+    prompt = [START_ID] if source is not None else prompt_ids(checkpoint, sentence)
+    forced_ids = target_ids(checkpoint, forced) if forced else []
+    limit = _room(checkpoint, source, prompt, strategy.max_new_tokens)
+    with torch.inference_mode():
+        if isinstance(strategy, Beam):
+            return _beam(checkpoint, source, prompt, forced_ids, strategy, limit, edits)
+        state_cached = cached and not edits
+        generator = torch.Generator().manual_seed(strategy.seed) if isinstance(strategy, Sample) else None
+        ids: list[int] = []
+        rows: list[Tensor] = []
+        chances: list[Tensor] = []
+        recordings = []
+        state: DecodingState | None = None
+        while len(ids) < limit and (not ids or ids[-1] != END_ID):
+            with record(edits) if edits or record_steps else fast_path() as recording:
+                if state is None:
+                    state = DecodingState(model, source, cached=state_cached)
+                    logits = state.feed(torch.tensor([prompt]))[0]
+                else:
+                    logits = state.feed(torch.tensor([ids[-1:]]))[0]
+            logits = _without_pad(logits)
+            chance = _chances(logits, strategy)
+            ids.append(_next_id(chance, len(ids), forced_ids, generator))
+            rows.append(logits)
+            chances.append(chance)
+            recordings.append(recording if record_steps else None)
+        steps = _steps(checkpoint, torch.stack(rows), torch.stack(chances), ids, recordings)
+    return _decoding(checkpoint, source, prompt, ids, steps)
+
+
+def _without_pad(logits: Tensor) -> Tensor:
+    """``<pad>`` and ``<s>`` are never written: training never asks for them, so their logits mean nothing."""
+    logits = logits.clone()
+    logits[..., [PAD_ID, START_ID]] = -torch.inf
+    return logits
+
+
+def _chances(logits: Tensor, strategy: Greedy | Sample) -> Tensor:
+    if isinstance(strategy, Greedy):
+        return torch.softmax(logits, dim=-1)
+    shaped = reshape_logits(logits, temperature=strategy.temperature, top_k=strategy.top_k, top_p=strategy.top_p)
+    return torch.softmax(shaped, dim=-1)
+
+
+def _next_id(chance: Tensor, step: int, forced: Sequence[int], generator: torch.Generator | None) -> int:
+    if step < len(forced):
+        return forced[step]
+    if generator is None:
+        return int(chance.argmax())
+    return int(torch.multinomial(chance, 1, generator=generator))
+
+
+def _room(checkpoint: Checkpoint, source: Tensor | None, prompt: list[int], wanted: int | None) -> int:
+    """How many tokens may be written: never past ``max_length`` positions."""
+    room = checkpoint.config.max_length - len(prompt)
+    if room < 1:
+        raise InputError(
+            f"The text has {len(prompt)} tokens, and this model sees at most {checkpoint.config.max_length}: "
+            f"there is no room to write. Shorten it."
+        )
+    usual = 2 * source.shape[1] + 10 if source is not None else 40
+    return min(room, wanted if wanted is not None else usual)
+
+
+def _steps(
+    checkpoint: Checkpoint, logits: Tensor, chances: Tensor, ids: Sequence[int], recordings: Sequence
+) -> tuple[Step, ...]:
+    """logits, chances: [step, vocabulary]. Candidates of all steps are found at once."""
+    display = checkpoint.tokenizer.display
+    probabilities = torch.softmax(logits, dim=-1)
+    best = probabilities.topk(min(N_CANDIDATES, probabilities.shape[-1]), dim=-1).indices.tolist()
+    logits, probabilities, chances = logits.numpy(), probabilities.numpy(), chances.numpy()
+
+    def candidate(step: int, id: int) -> Candidate:
+        values = logits[step, id], probabilities[step, id], chances[step, id]
+        return Candidate(id, display(id), *(float(value) for value in values))
+
+    steps = []
+    for index, chosen in enumerate(ids):
+        candidates = tuple(candidate(index, id) for id in best[index])
+        recording = recordings[index] if recordings else None
+        activations = activations_of(checkpoint.model, recording) if recording is not None else {}
+        steps.append(Step(index, candidates, candidate(index, chosen), logits[index], activations))
+    return tuple(steps)
+
+
+def _decoding(
+    checkpoint: Checkpoint,
+    source: Tensor | None,
+    prompt: Sequence[int],
+    ids: Sequence[int],
+    steps: tuple[Step, ...],
+    hypotheses: tuple[Hypothesis, ...] = (),
+) -> Decoding:
+    tokenizer = checkpoint.tokenizer
+    return Decoding(
+        text=tokenizer.decode([*prompt, *ids]),
+        source=None if source is None else tokenizer.sequence(source[0].tolist()),
+        tokens=tokenizer.sequence(ids, "prediction"),
+        steps=steps,
+        log_probability=float(sum(np.log(step.chosen.probability) for step in steps)),
+        finished=bool(ids) and ids[-1] == END_ID,
+        hypotheses=hypotheses,
+    )
+
+
+def _beam(
+    checkpoint: Checkpoint,
+    source: Tensor | None,
+    prompt: list[int],
+    forced: list[int],
+    strategy: Beam,
+    limit: int,
+    edits: tuple[Edit, ...],
+) -> Decoding:
+    with record(edits) if edits else fast_path():
+        found = beam_search(
+            checkpoint.model, source, prompt, strategy, limit, forced=forced, cached=not edits, banned=(PAD_ID, START_ID)
+        )
+        # One pass over the winner gives the logits of all its steps.
+        state = DecodingState(checkpoint.model, source, cached=False)
+        logits = _without_pad(state.feed_all(torch.tensor([prompt + list(found[0].ids)]))[0])
+    rows = logits[len(prompt) - 1 : -1]
+    chances = log_probabilities(rows).exp()
+    steps = _steps(checkpoint, rows, chances, found[0].ids, [])
+    hypotheses = tuple(
+        Hypothesis(h.ids, checkpoint.tokenizer.decode(h.ids), h.log_probability, h.score, h.finished) for h in found
+    )
+    return _decoding(checkpoint, source, prompt, list(found[0].ids), steps, hypotheses)

@@ -1,0 +1,63 @@
+"""From what a person typed to ids, or to a sentence about why that cannot be done."""
+
+from __future__ import annotations
+
+import re
+
+import torch
+from torch import Tensor
+
+from transformer.checkpoint import Checkpoint
+from transformer.errors import InputError
+from transformer.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID
+
+BLANK = re.compile(r"\[MASK\]|_{3,}")
+
+
+def source_tensor(checkpoint: Checkpoint, text: str, *, pads: int = 0) -> Tensor:
+    """What the encoder reads: [1, position]. Translation: tokens + ``</s>``; encoder-only: ``<s>`` + tokens + ``</s>``.
+
+    A masked-token model takes ``[MASK]`` or ``___`` for a blank; any other special token that is typed stays text.
+    """
+    ids = _ids(checkpoint, text)
+    ids = [*ids, END_ID] if checkpoint.config.has_decoder else [START_ID, *ids, END_ID]
+    _check_length(checkpoint, len(ids) + pads, "sentence", pads)
+    return torch.tensor([ids + [PAD_ID] * pads])
+
+
+def prompt_ids(checkpoint: Checkpoint, text: str) -> list[int]:
+    """What a decoder-only model reads before it writes: ``<s>`` + tokens."""
+    ids = [START_ID, *_ids(checkpoint, text)]
+    _check_length(checkpoint, len(ids), "text", 0)
+    return ids
+
+
+def target_ids(checkpoint: Checkpoint, text: str) -> list[int]:
+    """The tokens of a given answer, without special tokens."""
+    ids = _ids(checkpoint, text, what="target")
+    _check_length(checkpoint, len(ids) + 1, "target", 0)
+    return ids
+
+
+def _ids(checkpoint: Checkpoint, text: str, *, what: str = "sentence") -> list[int]:
+    if not text.strip():
+        raise InputError(f"The {what} is empty. Type at least one word, or take one of the examples.")
+    encode = checkpoint.tokenizer.encode
+    config = checkpoint.config
+    if config.kind != "encoder-only" or config.n_classes:
+        return encode(text)
+    ids: list[int] = []
+    for number, part in enumerate(BLANK.split(text)):
+        # The tokenizer puts a space in front, so the space before and after a blank belongs to no token.
+        ids += ([MASK_ID] if number else []) + encode(part.strip() if number else part.rstrip())
+    return ids
+
+
+def _check_length(checkpoint: Checkpoint, length: int, what: str, pads: int) -> None:
+    limit = checkpoint.config.max_length
+    if length > limit:
+        padding = f" (of which {pads} are padding)" if pads else ""
+        raise InputError(
+            f"The {what} has {length} tokens{padding}, special tokens included, but this model reads at most {limit}. "
+            f"Nothing was cut: shorten it by about {length - limit} tokens."
+        )

@@ -1,0 +1,100 @@
+"""One sentence through one model, with everything recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor
+
+from transformer.checkpoint import Checkpoint
+from transformer.decoding import decode
+from transformer.inputs import prompt_ids, source_tensor, target_ids
+from transformer.probes import Edit, check_edits, record
+from transformer.recorded import activations_of
+from transformer.strategies import Strategy
+from transformer.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID
+from transformer.tokens import TokenSequence
+from transformer.traces import Trace
+
+
+def trace(
+    checkpoint: Checkpoint,
+    sentence: str,
+    target: str | None = None,
+    *,
+    edits: Iterable[Edit] = (),
+    strategy: Strategy | None = None,
+    source_pads: int = 0,
+    target_pads: int = 0,
+) -> Trace:
+    """Record one forward pass over ``sentence`` and its answer.
+
+    The answer is ``target`` where one is given (teacher forcing); otherwise the model writes it first, by ``strategy``
+    (default greedy), and the pass that is recorded runs over what it wrote. Encoder-only models need no answer.
+    ``source_pads`` and ``target_pads`` add padding, to show what the padding mask does. ``edits`` change the model
+    for this call only, while it writes and while it is recorded.
+
+    Raises ``InputError`` for a text that the model cannot take, ``ValueError`` for an edit of something that is not there.
+    """
+    model, tokenizer, config = checkpoint.model, checkpoint.tokenizer, checkpoint.config
+    edits = tuple(edits)
+    check_edits(model.probes, edits)
+    source = source_tensor(checkpoint, sentence, pads=source_pads) if config.has_encoder else None
+    read, written, notes = None, None, []
+    if config.has_decoder:
+        read, written, finished = _answer(checkpoint, sentence, target, edits, strategy, source_pads)
+        if not finished:
+            notes.append(f"The answer did not end within {len(written)} tokens; it was stopped there.")
+        read = read + [PAD_ID] * target_pads
+        written = written + [PAD_ID] * target_pads
+    for name, pads in (("source", source_pads), ("target", target_pads if config.has_decoder else 0)):
+        if pads:
+            notes.append(f"{pads} <pad> {'token was' if pads == 1 else 'tokens were'} added to the {name}.")
+    inputs = [tensor for tensor in (source, None if read is None else torch.tensor([read])) if tensor is not None]
+    with torch.inference_mode(), record(edits) as recording:
+        logits = model(*inputs)
+        activations = activations_of(model, recording)
+    if config.has_decoder:
+        prediction = tokenizer.sequence(written, "prediction")
+        text = tokenizer.decode(written if config.has_encoder else read + written[-1:])
+    else:
+        prediction, text = _encoder_answer(checkpoint, source, logits)
+    return Trace(
+        activations=activations,
+        source=None if source is None else tokenizer.sequence(source[0].tolist(), "source"),
+        target=None if read is None else tokenizer.sequence(read, "target"),
+        prediction=prediction,
+        text=text,
+        forced=target is not None and config.has_decoder,
+        notes=tuple(notes),
+    )
+
+
+def _answer(
+    checkpoint: Checkpoint,
+    sentence: str,
+    target: str | None,
+    edits: tuple[Edit, ...],
+    strategy: Strategy | None,
+    source_pads: int,
+) -> tuple[list[int], list[int], bool]:
+    """What the decoder reads, what follows each of these tokens, and whether the text came to its end."""
+    prompt = [START_ID] if checkpoint.config.has_encoder else prompt_ids(checkpoint, sentence)
+    if target is not None:
+        ids = target_ids(checkpoint, target) + [END_ID]
+        finished = True
+    else:
+        decoding = decode(checkpoint, sentence, strategy, edits=edits, source_pads=source_pads)
+        ids, finished = list(decoding.tokens.ids), decoding.finished
+    whole = prompt + ids
+    return whole[:-1], whole[1:], finished
+
+
+def _encoder_answer(checkpoint: Checkpoint, source: Tensor, logits: Tensor) -> tuple[TokenSequence | None, str]:
+    """The class with its probability's name, or the sentence with its blanks filled in."""
+    if checkpoint.config.n_classes:
+        return None, checkpoint.config.class_names[int(logits[0].argmax())]
+    best = logits[0].argmax(dim=-1)
+    filled = torch.where(source[0] == MASK_ID, best, source[0])
+    return checkpoint.tokenizer.sequence(best.tolist(), "prediction"), checkpoint.tokenizer.decode(filled.tolist())
