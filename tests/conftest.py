@@ -1,0 +1,126 @@
+"""Fixtures that all tests share: a small tokenizer and tiny untrained checkpoints of every kind.
+
+The weights are random: they make every path of the code run in milliseconds and say nothing about language.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+# Before torch is imported: on a busy machine, OpenMP threads that spin while they wait cost four fifths of the speed.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import pytest
+
+if TYPE_CHECKING:
+    from transformer import Checkpoint, Tokenizer
+
+TINY_SENTENCES = (
+    "The cat sat on the mat.",
+    "The dog sleeps under the table.",
+    "She is reading a book in the garden.",
+    "We went to the sea, and the sea was cold.",
+    "I do not know where he lives.",
+    "He never drinks coffee in the evening.",
+    "My brother bought a small red car.",
+    "The children are playing in the street.",
+    "Do you want to eat with us tonight?",
+    "It is raining, so take your umbrella.",
+    "That was not what I wanted to say.",
+    "The train arrives at half past nine.",
+    "They walked home because the bus was late.",
+    "Can you open the window, please?",
+    "The old man told us a long story.",
+    "I love you more than you think.",
+    "Le chat est assis sur le tapis.",
+    "Le chien dort sous la table.",
+    "Elle lit un livre dans le jardin.",
+    "Nous sommes allés à la mer, et la mer était froide.",
+    "Je ne sais pas où il habite.",
+    "Il ne boit jamais de café le soir.",
+    "Mon frère a acheté une petite voiture rouge.",
+    "Les enfants jouent dans la rue.",
+    "Veux-tu manger avec nous ce soir ?",
+    "Il pleut, alors prends ton parapluie.",
+    "Ce n'était pas ce que je voulais dire.",
+    "Le train arrive à neuf heures et demie.",
+    "Ils sont rentrés à pied parce que le bus était en retard.",
+    "Peux-tu ouvrir la fenêtre, s'il te plaît ?",
+    "Le vieil homme nous a raconté une longue histoire.",
+    "Je t'aime plus que tu ne le penses.",
+)
+
+# Every position scheme but "none", both places of LayerNorm, both activations, tied and untied.
+TINY_CONFIGS: dict[str, dict[str, Any]] = {
+    "tiny-translator": {
+        "kind": "encoder-decoder", "d_model": 32, "n_heads": 2, "d_ff": 48, "n_encoder_layers": 2,
+        "n_decoder_layers": 2, "positions": "sinusoidal", "norm": "pre", "activation": "relu", "tie_embeddings": False,
+    },
+    "tiny-gpt": {
+        "kind": "decoder-only", "d_model": 24, "n_heads": 2, "d_ff": 40, "n_encoder_layers": 0, "n_decoder_layers": 2,
+        "positions": "learned", "norm": "pre", "activation": "gelu", "tie_embeddings": False,
+    },
+    "tiny-bert": {
+        "kind": "encoder-only", "d_model": 16, "n_heads": 2, "d_ff": 32, "n_encoder_layers": 2, "n_decoder_layers": 0,
+        "positions": "rotary", "norm": "post", "activation": "gelu", "tie_embeddings": True,
+    },
+    "tiny-sentiment": {
+        "kind": "encoder-only", "d_model": 16, "n_heads": 2, "d_ff": 32, "n_encoder_layers": 2, "n_decoder_layers": 0,
+        "positions": "relative", "norm": "pre", "activation": "relu", "tie_embeddings": True,
+        "class_names": ("negative", "positive"),
+    },
+}  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def tiny_tokenizer() -> Tokenizer:
+    """A byte-pair tokenizer of 400 entries, learned from a few dozen English and French sentences."""
+    from transformer import Tokenizer
+
+    return Tokenizer.train(TINY_SENTENCES, 400)
+
+
+@pytest.fixture(scope="session")
+def checkpoints_folder(tmp_path_factory: pytest.TempPathFactory, tiny_tokenizer: Tokenizer) -> Iterator[Path]:
+    """A folder with ``tiny-translator``, ``tiny-gpt``, ``tiny-bert`` and ``tiny-sentiment``.
+
+    From the first use on GLASSFORMER_CHECKPOINTS names it, so that the app, too, finds these checkpoints and no others.
+    """
+    import torch
+
+    import transformer
+
+    folder = tmp_path_factory.mktemp("checkpoints")
+    for seed, (name, values) in enumerate(TINY_CONFIGS.items()):
+        config = transformer.ModelConfig(vocabulary_size=tiny_tokenizer.vocabulary_size, max_length=96, **values)
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            model = transformer.build_model(config)
+            with torch.no_grad():  # biases, γ, β and the relative bias begin at 0 or 1, which would hide errors
+                for parameter in model.parameters():
+                    parameter += 0.1 * torch.randn_like(parameter)
+        card = f"# {name}\n\nRandom weights, made for the tests; it has learned nothing.\n"
+        transformer.save(folder / name, model, tiny_tokenizer, card=card)
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("GLASSFORMER_CHECKPOINTS", str(folder))
+        yield folder
+
+
+@pytest.fixture(scope="session")
+def tiny_checkpoint(checkpoints_folder: Path) -> Callable[[str], Checkpoint]:
+    """``tiny_checkpoint("gpt")``: one of ``translator``, ``gpt``, ``bert``, ``sentiment``, loaded once and shared."""
+    import transformer
+
+    loaded: dict[str, Checkpoint] = {}
+
+    def get(kind: str) -> Checkpoint:
+        name = f"tiny-{kind.removeprefix('tiny-')}"
+        if name not in loaded:
+            loaded[name] = transformer.load(checkpoints_folder / name)
+        return loaded[name]
+
+    return get
