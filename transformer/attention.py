@@ -28,10 +28,9 @@ def attention_weights(scores: Tensor, allowed: Tensor) -> Tensor:
     ``allowed``: broadcastable to the scores, ``True`` = may attend. A query that may attend to nothing gets
     weights that are all 0 (a plain softmax would give NaN): it takes nothing from anybody.
     """
-    blocked = ~allowed
     # The lowest finite number instead of −∞ keeps a fully blocked row finite; exp of it is exactly 0 elsewhere.
-    weights = torch.softmax(scores.masked_fill(blocked, torch.finfo(scores.dtype).min), dim=-1)
-    return weights.masked_fill(blocked, 0.0)
+    lowest = torch.finfo(scores.dtype).min
+    return torch.softmax(torch.where(allowed, scores, lowest), dim=-1) * allowed
 
 
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor) -> Tensor:

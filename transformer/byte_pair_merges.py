@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from transformer.tokenizer import Tokenizer, byte_alphabet
 from transformer.tokens import visible
@@ -29,7 +30,7 @@ def merge_steps(tokenizer: Tokenizer, word: str, *, n_merges: int | None = None)
     pieces = tuple(word)
     steps = [MergeStep(pieces, None, None)]
     while True:
-        ranked = [(rank_of[pair], pair) for pair in zip(pieces, pieces[1:], strict=False) if pair in rank_of]
+        ranked = [(rank_of[pair], pair) for pair in pairwise(pieces) if pair in rank_of]
         if not ranked:
             return steps
         rank, pair = min(ranked)

@@ -23,7 +23,7 @@ _PICKLES = ("*.pt", "*.pth", "*.bin", "*.pkl", "*.ckpt")
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """A trained model with everything that belongs to it. The model is in ``eval()`` mode and shared: never change it."""
+    """A trained model with all that belongs to it. The model is in ``eval()`` mode and shared: never change it."""
 
     path: Path
     model: Model
@@ -40,7 +40,7 @@ class Checkpoint:
 
     @cached_property
     def fingerprint(self) -> str:
-        """First 12 hexadecimal digits of the SHA-256 of weights, config and tokenizer: names exactly this checkpoint."""
+        """First 12 hexadecimal digits of the SHA-256 of weights, config and tokenizer: names this checkpoint."""
         return fingerprint(self.path)
 
 
@@ -82,7 +82,7 @@ def load_weights(config: ModelConfig, file: Path) -> Model:
         expected = {name: tuple(tensor.shape) for name, tensor in _own_tensors(build_model(config)).items()}
     try:
         with safe_open(str(file), framework="pt") as weights:
-            stored = {name: tuple(weights.get_slice(name).get_shape()) for name in weights.keys()}
+            stored = {name: tuple(weights.get_slice(name).get_shape()) for name in weights.keys()}  # noqa: SIM118 (no dict)
             if problems := _differences(expected, stored):
                 raise CheckpointError(f"{file} does not fit its config.json: {'; '.join(problems)}")
             tensors = {name: weights.get_tensor(name).float() for name in stored}
@@ -123,14 +123,18 @@ def _own_tensors(model: Model) -> dict[str, torch.nn.Parameter]:
 
 def _check_files(path: Path) -> None:
     if not path.is_dir():
-        raise CheckpointError(f"{path} is no directory; a checkpoint is a directory with {CONFIG}, {WEIGHTS}, {TOKENIZER}")
+        raise CheckpointError(
+            f"{path} is no directory; a checkpoint is a directory with {CONFIG}, {WEIGHTS}, {TOKENIZER}"
+        )
     if not (path / WEIGHTS).is_file() and (pickles := [f.name for pattern in _PICKLES for f in path.glob(pattern)]):
         raise CheckpointError(
-            f"{path} holds {pickles[0]}, a pickle, which may run any code when it is opened; convert it where you trust it: "
+            f"{path} holds {pickles[0]}, a pickle, which may run any code when opened; convert it where you trust it: "
             f"safetensors.torch.save_file(torch.load({pickles[0]!r}, weights_only=True), {WEIGHTS!r})"
         )
     if missing := [file for file in (CONFIG, WEIGHTS, TOKENIZER) if not (path / file).is_file()]:
-        raise CheckpointError(f"{path} lacks {', '.join(missing)}; a checkpoint needs {CONFIG}, {WEIGHTS} and {TOKENIZER}")
+        raise CheckpointError(
+            f"{path} lacks {', '.join(missing)}; a checkpoint needs {CONFIG}, {WEIGHTS} and {TOKENIZER}"
+        )
 
 
 def _differences(expected: dict[str, tuple], stored: dict[str, tuple]) -> list[str]:

@@ -95,7 +95,7 @@ def decode(
 
     Raises ``InputError`` for a text that the model cannot take, ``ValueError`` for a model that does not write.
     """
-    model, tokenizer = checkpoint.model, checkpoint.tokenizer
+    model = checkpoint.model
     if not model.config.has_decoder:
         raise ValueError(f"{checkpoint.name} is an {model.config.kind} model: it does not write text; use trace()")
     strategy, edits = strategy or Greedy(), tuple(edits)
@@ -218,7 +218,14 @@ def _beam(
 ) -> Decoding:
     with record(edits) if edits else fast_path():
         found = beam_search(
-            checkpoint.model, source, prompt, strategy, limit, forced=forced, cached=not edits, banned=(PAD_ID, START_ID)
+            checkpoint.model,
+            source,
+            prompt,
+            strategy,
+            limit,
+            forced=forced,
+            cached=not edits,
+            banned=(PAD_ID, START_ID),
         )
         # One pass over the winner gives the logits of all its steps.
         state = DecodingState(checkpoint.model, source, cached=False)

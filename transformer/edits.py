@@ -18,7 +18,9 @@ def ablate_head(stack: str, *, layer: int, kind: str = "self", head: int) -> Edi
         kept[head] = 0.0
         return context * kept[:, None, None]
 
-    return Edit(_attention(stack, layer, kind, "context"), zero, f"{stack} {kind}-attention, layer {layer}: no head {head}")
+    return Edit(
+        _attention(stack, layer, kind, "context"), zero, f"{stack} {kind}-attention, layer {layer}: no head {head}"
+    )
 
 
 def ablate_edge(stack: str, *, layer: int, kind: str = "self", head: int, query: int, key: int) -> Edit:
@@ -30,7 +32,11 @@ def ablate_edge(stack: str, *, layer: int, kind: str = "self", head: int, query:
         edited[:, head, query : query + 1, key : key + 1] = 0.0  # slices: while writing, the edge may not exist yet
         return edited
 
-    return Edit(_attention(stack, layer, kind, "weights"), zero, f"{stack} {kind}-attention, layer {layer}, head {head}: no edge {query}→{key}")
+    return Edit(
+        _attention(stack, layer, kind, "weights"),
+        zero,
+        f"{stack} {kind}-attention, layer {layer}, head {head}: no edge {query}→{key}",
+    )
 
 
 def override_mask(stack: str, *, layer: int, kind: str = "self", allowed: np.ndarray) -> Edit:
@@ -46,7 +52,9 @@ def override_mask(stack: str, *, layer: int, kind: str = "self", allowed: np.nda
             )
         return wanted[:n_queries, :n_keys].to(mask.device).expand_as(mask)
 
-    return Edit(_attention(stack, layer, kind, "allowed"), replace, f"{stack} {kind}-attention, layer {layer}: another mask")
+    return Edit(
+        _attention(stack, layer, kind, "allowed"), replace, f"{stack} {kind}-attention, layer {layer}: another mask"
+    )
 
 
 def patch(name: str, values: np.ndarray) -> Edit:

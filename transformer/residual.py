@@ -10,7 +10,8 @@ from torch import Tensor, nn
 def residual_connection(
     stream: Tensor, sublayer: Callable[[Tensor], Tensor], norm: nn.Module, dropout: nn.Module, *, pre_norm: bool
 ) -> Tensor:
-    """pre-norm: x + sublayer(norm(x)) (Xiong et al. 2020, §3). post-norm: norm(x + sublayer(x)) (Vaswani et al. 2017, §3.1).
+    """pre-norm: x + sublayer(norm(x)) (Xiong et al. 2020, §3); post-norm: norm(x + sublayer(x)) (Vaswani et al. 2017,
+    §3.1).
 
     ``stream`` is the residual stream [batch, position, model]; the result is its new value.
     """

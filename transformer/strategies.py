@@ -18,7 +18,8 @@ class Greedy:
 @dataclass(frozen=True)
 class Sample:
     """Draw from softmax(logits / temperature), restricted to the ``top_k`` most probable tokens (Fan et al. 2018) and
-    to the smallest set with probability ``top_p`` (Holtzman et al. 2020, §3.1). ``top_k = 0`` and ``top_p = 1`` restrict nothing.
+    to the smallest set with probability ``top_p`` (Holtzman et al. 2020, §3.1). ``top_k = 0`` and ``top_p = 1``
+    restrict nothing.
 
     The generator is the call's own: the same seed gives the same text, whatever else runs.
     """
@@ -31,7 +32,9 @@ class Sample:
 
     def __post_init__(self) -> None:
         if not self.temperature > 0:
-            raise ValueError(f"temperature is {self.temperature}; it must be greater than 0 (use Greedy() for the limit 0)")
+            raise ValueError(
+                f"temperature is {self.temperature}; it must be greater than 0 (use Greedy() for the limit 0)"
+            )
         if self.top_k < 0:
             raise ValueError(f"top_k is {self.top_k}; it must be at least 0 (0 = no limit)")
         if not 0 < self.top_p <= 1:
@@ -63,7 +66,8 @@ Strategy = Greedy | Sample | Beam
 def reshape_logits(logits: Tensor, *, temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0) -> Tensor:
     """Logits / temperature with everything outside top-k and top-p set to −∞: [..., vocabulary].
 
-    Softmax of the result is what sampling draws from. top-p is taken after top-k; the token that crosses ``top_p`` is kept.
+    Softmax of the result is what sampling draws from. top-p is taken after top-k; the token that crosses ``top_p``
+    is kept.
     """
     logits = logits / temperature
     if 0 < top_k < logits.shape[-1]:

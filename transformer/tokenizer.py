@@ -36,7 +36,7 @@ class Tokenizer:
 
     @classmethod
     def train(cls, texts: Iterable[str], vocabulary_size: int) -> Tokenizer:
-        """Learn merges until the vocabulary has ``vocabulary_size`` entries (4 special tokens and 256 bytes included)."""
+        """Learn merges until there are ``vocabulary_size`` entries (4 special tokens and 256 bytes included)."""
         smallest = len(SPECIAL_TOKENS) + 256
         if vocabulary_size < smallest:
             raise ValueError(f"vocabulary_size is {vocabulary_size}; 4 special tokens and 256 bytes need {smallest}")

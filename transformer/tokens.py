@@ -11,7 +11,7 @@ _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
 def visible(raw: bytes) -> str:
-    """Bytes as a person reads them: a space as ``·``, a line break as ``⏎``, bytes that are no character as ``⟨F0⟩``."""
+    """Bytes as a person reads them: a space as ``·``, a line break as ``⏎``, bytes of no character as ``⟨F0⟩``."""
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:

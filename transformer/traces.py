@@ -91,7 +91,9 @@ class Trace:
         """
         prefix = f"{stack}.layers.{layer}.{kind}_attention"
         if f"{prefix}.weights" not in self.activations:
-            kinds = ", ".join(f"{s} {k}-attention in layers 0–{self.n_layers(s) - 1}" for s, k in self.attention_kinds())
+            kinds = ", ".join(
+                f"{s} {k}-attention in layers 0–{self.n_layers(s) - 1}" for s, k in self.attention_kinds()
+            )
             raise ValueError(f"there is no {stack} {kind}-attention in layer {layer}; this model has {kinds}")
         return AttentionView(
             name=prefix,

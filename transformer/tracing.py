@@ -35,7 +35,7 @@ def trace(
     ``source_pads`` and ``target_pads`` add padding, to show what the padding mask does. ``edits`` change the model
     for this call only, while it writes and while it is recorded.
 
-    Raises ``InputError`` for a text that the model cannot take, ``ValueError`` for an edit of something that is not there.
+    Raises ``InputError`` for a text that the model cannot take, ``ValueError`` for an edit of what is not there.
     """
     model, tokenizer, config = checkpoint.model, checkpoint.tokenizer, checkpoint.config
     edits = tuple(edits)
@@ -82,7 +82,7 @@ def _answer(
     """What the decoder reads, what follows each of these tokens, and whether the text came to its end."""
     prompt = [START_ID] if checkpoint.config.has_encoder else prompt_ids(checkpoint, sentence)
     if target is not None:
-        ids = target_ids(checkpoint, target) + [END_ID]
+        ids = [*target_ids(checkpoint, target), END_ID]
         finished = True
     else:
         decoding = decode(checkpoint, sentence, strategy, edits=edits, source_pads=source_pads)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,9 +33,7 @@ def load_corpus(name: str, directory: str | Path) -> Corpus:
     ``"tatoeba-en"`` is the English side of tatoeba-en-fr, each sentence once. Raises ``FileNotFoundError`` that says
     where a missing file can be had.
     """
-    folder = {"tatoeba-en": "tatoeba-en-fr"}.get(name, name)
-    if folder not in SOURCES:
-        raise ValueError(f"corpus {name!r} is unknown; known are {', '.join([*SOURCES, 'tatoeba-en'])}")
+    folder = corpus_folder(name)
     root = Path(directory) / folder
     digest = hashlib.sha256()
 
@@ -62,6 +61,44 @@ def load_corpus(name: str, directory: str | Path) -> Corpus:
     return Corpus(train, dev, digest.hexdigest())
 
 
+def corpus_folder(name: str) -> str:
+    """The folder that a corpus is read from. Raises ``ValueError`` for an unknown corpus."""
+    folder = {"tatoeba-en": "tatoeba-en-fr"}.get(name, name)
+    if folder not in SOURCES:
+        raise ValueError(f"corpus {name!r} is unknown; known are {', '.join([*SOURCES, 'tatoeba-en'])}")
+    return folder
+
+
 def _labelled(line: str) -> tuple[str, int]:
     text, label = line.rsplit("\t", 1)
     return text, int(label)
+
+
+def read_pairs(path: str | Path) -> list[tuple[str, str]]:
+    """Pairs of one file: two columns with a tab between, or ``NAME.en`` with ``NAME.de`` beside it, line by line."""
+    path = Path(path)
+    if path.suffix == ".en":
+        return list(zip(_read(path), _read(path.with_suffix(".de")), strict=True))
+    pairs = [tuple(line.split("\t")) for line in _read(path)]
+    if wrong := [number for number, pair in enumerate(pairs, start=1) if len(pair) != 2]:
+        raise ValueError(f"{path}, line {wrong[0]}: there must be exactly two columns with a tab between them")
+    return pairs
+
+
+def read_texts(path: str | Path) -> list[str]:
+    """The first column of a file, each text once, in order."""
+    return list(dict.fromkeys(line.split("\t")[0] for line in _read(Path(path))))
+
+
+def group_references(pairs: Sequence[tuple[str, str]]) -> tuple[list[str], list[list[str]]]:
+    """Each source sentence once, in order, with all its translations."""
+    references: dict[str, list[str]] = {}
+    for source, target in pairs:
+        references.setdefault(source, []).append(target)
+    return list(references), list(references.values())
+
+
+def _read(path: Path) -> list[str]:
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is missing; README.md says where the corpora can be had")
+    return [line for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]

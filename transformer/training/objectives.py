@@ -60,7 +60,7 @@ class Translation(Objective):
     def encode(tokenizer: Tokenizer, examples: Sequence[tuple]) -> list[tuple]:
         sources = tokenizer.encode_many([example[0] for example in examples])
         targets = tokenizer.encode_many([example[1] for example in examples])
-        return [(s + [END_ID], [START_ID, *t, END_ID]) for s, t in zip(sources, targets, strict=True)]
+        return [([*s, END_ID], [START_ID, *t, END_ID]) for s, t in zip(sources, targets, strict=True)]
 
     @staticmethod
     def collate(examples: Sequence[tuple], generator: torch.Generator) -> dict[str, Tensor]:
@@ -104,7 +104,9 @@ class MaskedToken(Objective):
         draw = torch.rand(ids.shape, generator=generator).masked_fill(ids < len(SPECIAL_TOKENS), 1.0)
         chosen = draw < 0.15
         highest = int(ids.max()) + 1
-        others = torch.randint(len(SPECIAL_TOKENS), max(highest, len(SPECIAL_TOKENS) + 1), ids.shape, generator=generator)
+        others = torch.randint(
+            len(SPECIAL_TOKENS), max(highest, len(SPECIAL_TOKENS) + 1), ids.shape, generator=generator
+        )
         shown = torch.where(draw < 0.12, MASK_ID, torch.where(draw < 0.135, others, ids))
         return {"ids": torch.where(chosen, shown, ids), "answers": torch.where(chosen, ids, PAD_ID)}
 

@@ -1,4 +1,4 @@
-"""The training loop: on a CPU, on a GPU in mixed precision, on several under ``torchrun`` (by Hugging Face Accelerate)."""
+"""The training loop, on a CPU, a GPU, or several under ``torchrun`` (by Hugging Face Accelerate)."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ Report = Callable[[dict[str, float]], None]
 class Trainer:
     """Trains one recipe in one run directory.
 
-    The run directory holds ``state.pt`` (everything needed to go on), ``best/`` (the checkpoint with the best dev score so far),
-    ``snapshots/`` and ``history.csv``. Started again in the same directory, a run goes on where it was saved
+    The run directory holds ``state.pt`` (everything needed to go on), ``best/`` (the checkpoint with the best dev score
+    so far), ``snapshots/`` and ``history.csv``. Started again in the same directory, a run goes on where it was saved
     and ends with the same weights as one that was never stopped (same machine, same number of processes).
     """
 
@@ -59,7 +59,7 @@ class Trainer:
     # ---- set-up -------------------------------------------------------------------------------------------------
 
     def _tokenizer(self) -> Tokenizer:
-        """The run's own tokenizer, trained on the training texts at the first start (or taken over with the weights)."""
+        """The run's own tokenizer, trained on the training texts at the first start, or that of ``start_from``."""
         if self.recipe.start_from:
             return Tokenizer.load(Path(self.recipe.start_from) / "tokenizer.json")
         path = self.directory / "tokenizer.json"

@@ -10,7 +10,8 @@ from transformer.decoding_state import greedy_batch
 from transformer.models import Model
 from transformer.tokenizer import END_ID, PAD_ID, Tokenizer
 from transformer.training.batches import length_batches, pad
-from transformer.training.objectives import Classification, Objective
+from transformer.training.corpora import group_references
+from transformer.training.objectives import Classification, MaskedToken, Objective
 
 
 @torch.inference_mode()
@@ -40,12 +41,21 @@ def dev_accuracy(objective: Classification, examples: Sequence[tuple], batch_tok
     return correct / len(examples)
 
 
-def group_references(pairs: Sequence[tuple[str, str]]) -> tuple[list[str], list[list[str]]]:
-    """Each source sentence once, in order, with all its translations."""
-    references: dict[str, list[str]] = {}
-    for source, target in pairs:
-        references.setdefault(source, []).append(target)
-    return list(references), list(references.values())
+@torch.inference_mode()
+def masked_accuracy(objective: MaskedToken, examples: Sequence[tuple], batch_tokens: int) -> tuple[float, int]:
+    """Share of hidden tokens that are recovered exactly, and their number; the same masks at every call."""
+    objective.eval()
+    correct = count = 0
+    generator = torch.Generator().manual_seed(0)
+    for batch in length_batches([len(ids) for (ids,) in examples], batch_tokens, seed=0, epoch=0):
+        tensors = objective.collate([examples[index] for index in batch], generator)
+        hidden, answers = objective.hidden_and_targets(
+            {name: tensor.to(objective.model.device) for name, tensor in tensors.items()}
+        )
+        asked = answers != PAD_ID
+        best = objective.model.project(hidden[asked]).argmax(dim=-1)
+        correct, count = correct + int((best == answers[asked]).sum()), count + int(asked.sum())
+    return correct / max(count, 1), count
 
 
 def dev_bleu(model: Model, tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]], n_sentences: int) -> float:
@@ -56,7 +66,7 @@ def dev_bleu(model: Model, tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]
     sources, references = sources[:n_sentences], references[:n_sentences]
     hypotheses = []
     for start in range(0, len(sources), 64):
-        ids = [tokens + [END_ID] for tokens in tokenizer.encode_many(sources[start : start + 64])]
+        ids = [[*tokens, END_ID] for tokens in tokenizer.encode_many(sources[start : start + 64])]
         batch = pad(ids, PAD_ID).to(model.device)
         hypotheses += [tokenizer.decode(row) for row in greedy_batch(model, batch, batch.shape[1] * 2 + 10)]
     return corpus_scores(hypotheses, references)["bleu"]

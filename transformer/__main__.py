@@ -1,0 +1,6 @@
+"""``python -m transformer {train,translate,trace,evaluate,inspect}``."""
+
+from transformer.command_line import main
+
+if __name__ == "__main__":
+    raise SystemExit(main())

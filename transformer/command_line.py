@@ -1,0 +1,167 @@
+"""The commands of ``python -m transformer``: results go to standard output, problems to standard error."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from transformer.errors import CheckpointError, InputError
+
+_BAD_INPUT = 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the exit status is 0, or 2 with one sentence on standard error."""
+    options = _parser().parse_args(arguments)
+    try:
+        return options.command(options)
+    except (CheckpointError, InputError, ValueError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return _BAD_INPUT
+
+
+def _translate(options: argparse.Namespace) -> int:
+    """One line out for each line in, in order; a line that cannot be translated gives an empty one and a message."""
+    from transformer.checkpoint import load
+    from transformer.decoding import decode
+    from transformer.strategies import Beam, Greedy
+
+    checkpoint = load(options.checkpoint)
+    if checkpoint.config.kind != "encoder-decoder":
+        raise ValueError(
+            f"{options.checkpoint} is a {checkpoint.config.kind} model; only an encoder-decoder translates"
+        )
+    strategy = Beam(options.beam) if options.beam > 1 else Greedy()
+    status = 0
+    for number, line in enumerate(sys.stdin, start=1):
+        text = ""
+        try:
+            if sentence := line.rstrip("\r\n"):
+                text = " ".join(decode(checkpoint, sentence, strategy).text.split())
+        except InputError as error:
+            print(f"line {number}: {error}", file=sys.stderr)
+            status = _BAD_INPUT
+        print(text, flush=True)
+    return status
+
+
+def _trace(options: argparse.Namespace) -> int:
+    from transformer.checkpoint import load
+    from transformer.tracing import trace
+
+    result = trace(load(options.checkpoint), options.sentence, options.target, source_pads=options.pads)
+    if options.name:
+        print(json.dumps(result.values(options.name).tolist()))
+        return 0
+    print(f"source  {' '.join(result.source.displays) if result.source else '–'}")
+    print(f"target  {' '.join(result.target.displays) if result.target else '–'}")
+    print(f"answer  {result.text}")
+    for note in result.notes:
+        print(f"note    {note}")
+    print(f"\n{'activation':<52}{'axes':<28}{'shape':<18}{'min':>10}{'mean':>10}{'max':>10}")
+    for name in result.names():
+        activation = result[name]
+        values = activation.values
+        numbers = f"{values.min():>10.3g}{values.mean():>10.3g}{values.max():>10.3g}"
+        print(f"{name:<52}{', '.join(activation.axes):<28}{activation.shape!s:<18}{numbers}")
+    return 0
+
+
+def _evaluate(options: argparse.Namespace) -> int:
+    from transformer.checkpoint import load
+    from transformer.evaluation import evaluate
+    from transformer.training.progress import progress_bar
+
+    checkpoint = load(options.checkpoint)
+    scores = evaluate(checkpoint, options.data, beam=options.beam, progress=progress_bar)
+    if options.update_card:
+        from transformer.training.card import update_scores
+
+        update_scores(checkpoint, Path(options.data), scores)
+    if options.json:
+        print(json.dumps(scores))
+    else:
+        for name, value in scores.items():
+            print(f"{name:<22}{value:.4g}" if isinstance(value, float) else f"{name:<22}{value}")
+    return 0
+
+
+def _inspect(options: argparse.Namespace) -> int:
+    from transformer.checkpoint import load
+
+    checkpoint = load(options.checkpoint)
+    print(f"{checkpoint.name}  {checkpoint.fingerprint}\n")
+    print(checkpoint.config.to_json())
+    print(f"{'parameter':<58}{'shape':<16}{'numbers':>10}{'mean':>11}{'std':>10}{'largest':>10}")
+    for name, parameter in checkpoint.model.named_parameters():
+        values = parameter.detach()
+        spread = values.std(correction=0)
+        numbers = f"{values.mean():>11.2e}{spread:>10.3g}{values.abs().max():>10.3g}"
+        print(f"{name:<58}{tuple(values.shape)!s:<16}{values.numel():>10,}{numbers}")
+    print(f"\n{checkpoint.model.n_parameters:,} parameters")
+    return 0
+
+
+def _train(options: argparse.Namespace) -> int:
+    from transformer.training.progress import TrainingProgress
+    from transformer.training.publish import publish
+    from transformer.training.recipe import load_recipe
+    from transformer.training.trainer import Trainer
+
+    recipe = load_recipe(options.recipe)
+    run_directory = Path(options.run or Path("runs") / recipe.name)
+    trainer = Trainer(recipe, data=options.data, run_directory=run_directory)
+    with TrainingProgress(trainer) as progress:
+        trainer.report = progress
+        trainer.run(stop_after=options.stop_after)
+    if trainer.step == recipe.steps:
+        print(publish(trainer, Path(options.output or Path("checkpoints") / recipe.name)))
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m transformer", description="A Transformer that can be looked into.")
+    commands = parser.add_subparsers(required=True, metavar="{train,translate,trace,evaluate,inspect}")
+
+    train = commands.add_parser("train", help="train a recipe; started again, it goes on where it was stopped")
+    train.add_argument("recipe", help="a TOML file, e.g. configs/en-fr.toml")
+    train.add_argument("--data", default="data", help="folder that holds the corpora (default: data)")
+    train.add_argument("--run", help="folder for the run's state (default: runs/NAME)")
+    train.add_argument(
+        "--output", help="where the finished checkpoint goes, if its dev score is better (default: checkpoints/NAME)"
+    )
+    train.add_argument("--stop-after", type=int, help="save and stop after this step; the same command goes on later")
+    train.set_defaults(command=_train)
+
+    translate = commands.add_parser(
+        "translate", help="read sentences, one a line, from standard input; write one line for each"
+    )
+    translate.add_argument("--checkpoint", required=True, metavar="DIR")
+    translate.add_argument("--beam", type=int, default=1, metavar="N", help="beam width (default 1: greedy)")
+    translate.set_defaults(command=_translate)
+
+    trace = commands.add_parser("trace", help="send one sentence through a model and list every activation")
+    trace.add_argument("--checkpoint", required=True, metavar="DIR")
+    trace.add_argument("--sentence", required=True)
+    trace.add_argument("--target", help="the answer to read (teacher forcing); without it the model writes one")
+    trace.add_argument("--pads", type=int, default=0, help="padding tokens to add to the source")
+    trace.add_argument("--name", help="print this activation's values as JSON instead")
+    trace.set_defaults(command=_trace)
+
+    evaluate = commands.add_parser("evaluate", help="score a checkpoint on a file")
+    evaluate.add_argument("--checkpoint", required=True, metavar="DIR")
+    evaluate.add_argument("--data", required=True, metavar="FILE")
+    evaluate.add_argument(
+        "--beam", type=int, default=4, metavar="N", help="beam width for translation (default 4; 1 = greedy)"
+    )
+    evaluate.add_argument("--json", action="store_true", help="print one JSON object")
+    evaluate.add_argument("--update-card", action="store_true", help="write the scores into the checkpoint's README.md")
+    evaluate.set_defaults(command=_evaluate)
+
+    inspect = commands.add_parser("inspect", help="print the configuration and every parameter of a checkpoint")
+    inspect.add_argument("--checkpoint", required=True, metavar="DIR")
+    inspect.set_defaults(command=_inspect)
+    return parser

@@ -1,0 +1,44 @@
+"""Progress bars by tqdm, on standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from tqdm import tqdm
+
+if TYPE_CHECKING:
+    from transformer.training.trainer import Trainer
+
+
+def progress_bar(items: Iterable) -> Iterable:
+    return tqdm(items, unit="sentence", disable=None)  # None: silent where nobody watches
+
+
+class TrainingProgress:
+    """Loss, target tokens per second and time left; one line a log interval."""
+
+    def __init__(self, trainer: Trainer) -> None:
+        self._bar = tqdm(
+            total=trainer.recipe.steps,
+            initial=trainer.step,
+            unit="step",
+            desc=trainer.recipe.name,
+            disable=not trainer.accelerator.is_main_process,
+        )
+        self._before = (trainer.target_tokens, trainer.seconds)
+
+    def __enter__(self) -> TrainingProgress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.close()
+
+    def __call__(self, row: dict[str, float]) -> None:
+        tokens, seconds = self._before
+        rate = (row["target_tokens"] - tokens) / max(row["seconds"] - seconds, 1e-9)
+        self._before = (row["target_tokens"], row["seconds"])
+        self._bar.update(row["step"] - self._bar.n)
+        self._bar.set_postfix_str(f"loss {row['train_loss']:.3f}, {rate:,.0f} target tokens/s")
+        if "dev_score" in row:
+            self._bar.write(f"step {row['step']}: dev loss {row['dev_loss']:.3f}, dev score {row['dev_score']:.2f}")
