@@ -40,7 +40,7 @@ def ablate_edge(stack: str, *, layer: int, kind: str = "self", head: int, query:
 
 
 def override_mask(stack: str, *, layer: int, kind: str = "self", allowed: np.ndarray) -> Edit:
-    """Use another mask, [query, key], ``True`` = may attend. While a text is being written only its first rows are used."""
+    """Use another mask, [query, key], ``True`` = may attend. While a text is written, only its first rows are used."""
     wanted = torch.as_tensor(np.asarray(allowed, dtype=bool))
 
     def replace(mask: Tensor) -> Tensor:  # [batch, query, key]

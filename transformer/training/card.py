@@ -31,7 +31,7 @@ def model_card(trainer: Trainer) -> str:
     recipe, config, last = trainer.recipe, trainer.recipe.model, trainer.history[-1]
     best = max((row for row in trainer.history if "dev_score" in row), key=lambda row: row["dev_score"])
     folder = corpus_folder(recipe.corpus)
-    minutes = last["seconds"] / 60
+    duration = f"{last['seconds'] / 60:.0f} minutes on {_hardware()}"
     return f"""# {recipe.name}
 
 A small {config.kind} Transformer that was trained for looking into, not for use in earnest: it makes mistakes,
@@ -46,7 +46,7 @@ and it repeats the biases of its data.
 | data | {recipe.corpus}: {SOURCES[folder]}; {len(trainer.corpus.train):,} training examples |
 | data digest | SHA-256 `{trainer.corpus.digest}` of the files read, in order |
 | licence | weights: as the project; the data's own licence is in the line above |
-| training | {last["step"]:,} steps, {last["target_tokens"]:,} predicted tokens, {minutes:.0f} minutes on {_hardware()} |
+| training | {last["step"]:,} steps, {last["target_tokens"]:,} predicted tokens, {duration} |
 | seed | {recipe.seed} |
 | versions | {_versions()} |
 | chosen by | {_SCORE_NAMES[recipe.task]}: {best["dev_score"]:.4g} at step {best["step"]:,} |
@@ -76,12 +76,9 @@ def update_scores(checkpoint: Checkpoint, data: Path, scores: dict) -> None:
         if name != "bleu_signature"
     )
     signature = f"\nsacreBLEU signature: `{scores['bleu_signature']}`\n" if "bleu_signature" in scores else ""
-    command = (
-        f"python -m transformer evaluate --checkpoint checkpoints/{checkpoint.name} --data DIR/{place}{beam} --json"
-    )
-    blocks.append(
-        f"{place}\n\n| score | value |\n|---|---|\n{rows}\n{signature}\n```\npython -m transformer evaluate {arguments}\n```"
-    )
+    command = f"evaluate --checkpoint checkpoints/{checkpoint.name} --data DIR/{place}{beam} --json"
+    table = f"| score | value |\n|---|---|\n{rows}\n{signature}"
+    blocks.append(f"{place}\n\n{table}\n```\npython -m transformer {command}\n```")
     blocks = [block.strip("\n") for block in blocks]
     write_text(checkpoint.path / CARD, "\n\n### ".join([head.rstrip("\n"), *blocks]) + "\n")
 
