@@ -13,7 +13,7 @@ def activations_of(model: Model, recording: Recording) -> Mapping[str, Activatio
     """Everything recorded for the first text of the batch; the batch axis is dropped, values are read-only."""
     activations = {}
     for name, tensor in recording.tensors.items():
-        values = tensor[0].cpu().numpy()
+        values = tensor.cpu().numpy()[0]  # a view: nothing is copied on a CPU
         values.flags.writeable = False  # traces are shared between threads
         activations[name] = Activation(name, model.probes[name].axes, values)
     return activations
