@@ -120,6 +120,6 @@ class MultiHeadAttention(nn.Module):
         """The same mathematics in one kernel that never writes the weights down (Dao et al. 2022)."""
         mask = allowed[:, None]
         if position_bias is not None:
-            mask = torch.where(mask, position_bias, torch.finfo(position_bias.dtype).min)
+            mask = torch.where(mask, position_bias, -torch.inf)  # a row of nothing but −∞ gives zeros here, too
         dropout = self.dropout if self.training else 0.0
         return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)
