@@ -1,4 +1,4 @@
-"""Pictures and pages from figures: SVG and PNG in the browser (Plotly) or on the server (Altair), HTML that works offline."""
+"""Files from figures: SVG and PNG made in the browser (Plotly) or on the server (Altair), HTML that works offline."""
 
 from __future__ import annotations
 

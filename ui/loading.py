@@ -24,12 +24,12 @@ def checkpoints_folder() -> Path:
 
 
 def checkpoint_names() -> tuple[str, ...]:
-    """Folders that hold a checkpoint, by name; the first is the one that the app opens with."""
+    """Folders that hold a checkpoint; the first is the one that the app opens with, a translator where there is one."""
     folder = checkpoints_folder()
     if not folder.is_dir():
         return ()
     found = sorted(path.name for path in folder.iterdir() if (path / _FILES[0]).is_file())
-    return tuple(sorted(found, key=lambda name: name != FAVOURITE))
+    return tuple(sorted(found, key=lambda name: (name != FAVOURITE, not _translates(name))))
 
 
 def load_checkpoint(name: str) -> transformer.Checkpoint:
@@ -56,6 +56,13 @@ def config_of(name: str) -> ModelConfig:
     return _config(path, _stamp(path.parent))
 
 
+def _translates(name: str) -> bool:
+    try:
+        return config_of(name).kind == "encoder-decoder"
+    except (OSError, ValueError):
+        return False
+
+
 def _stamp(path: Path) -> tuple[tuple[int, int], ...]:
     """Size and time of change of every file: another training run under the same name is another checkpoint."""
     return tuple(
@@ -79,10 +86,7 @@ def _load(path: str, changed: tuple) -> transformer.Checkpoint:
 def _trace(
     fingerprint: str, sentence: str, target: str, pads: int, *, _checkpoint: transformer.Checkpoint
 ) -> transformer.Trace:
-    trace = transformer.trace(_checkpoint, sentence, target=target or None, source_pads=pads)
-    for name in trace.names():
-        trace[name].values.flags.writeable = False  # shared by all sessions: a page that writes into it must fail
-    return trace
+    return transformer.trace(_checkpoint, sentence, target=target or None, source_pads=pads)
 
 
 @lru_cache(maxsize=1)

@@ -53,7 +53,7 @@ def pages() -> dict[str, StreamlitPage]:
     entries = [entry for group in GROUPS.values() for entry in group if entry.exists]
     return {
         entry.name: st.Page(
-            f"pages/{entry.name}.py",
+            REPOSITORY / "pages" / f"{entry.name}.py",
             title=entry.title,
             icon=entry.icon,
             url_path=entry.name,
@@ -64,7 +64,9 @@ def pages() -> dict[str, StreamlitPage]:
 
 
 def navigation() -> StreamlitPage:
-    """Draw the navigation and return the page to run."""
+    """Set up the browser's tab, draw the navigation and return the page to run."""
+    # An icon by name would be fetched from another host.
+    st.set_page_config(page_title="Glassformer", page_icon=str(REPOSITORY / "ui" / "icon.svg"), layout="wide")
     existing = pages()
     return st.navigation(
         {
@@ -77,7 +79,8 @@ def navigation() -> StreamlitPage:
 
 def go_to(name: str, **focus_values: object) -> NoReturn:
     """Open another page, e.g. ``go_to("attention", stack="encoder", layer=1, head=3)``, focus included."""
-    if name not in pages():
-        raise ValueError(f"there is no page {name!r}; there are {', '.join(pages())}")
+    existing = pages()
+    if name not in existing:
+        raise ValueError(f"there is no page {name!r}; there are {', '.join(existing)}")
     change(**focus_values)
-    st.switch_page(f"pages/{name}.py", query_params=current().to_address(default=default_focus()))
+    st.switch_page(existing[name], query_params=current().to_address(default=default_focus()))

@@ -14,13 +14,16 @@ from functools import cached_property
 from typing import NoReturn
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 import transformer
 from transformer.traces import Trace
 from ui import focus as shared_focus
 from ui.focus import Focus
 from ui.loading import checkpoints_folder, load_checkpoint, load_trace
+from ui.navigation import navigation
 from ui.selectors import NEEDS, selectors
+from ui.sidebar import sidebar, take_room
 from ui.strip import token_strip
 from ui.text import PageText, as_plain, common, page_text
 
@@ -89,13 +92,14 @@ def page(name: str, *, needs: Sequence[str] = (), strip: bool = True) -> Iterato
     """
     if unknown := set(needs) - set(NEEDS):
         raise ValueError(f"page({name!r}) needs {sorted(unknown)}, which is unknown; choose from {', '.join(NEEDS)}")
+    room = _room_in_sidebar()
     p = Page(name, shared_focus.current())
     with guard():
         st.title(p.text.title, anchor=False)
         st.markdown(f"##### {p.text.question}")
         _stop_without_checkpoint(p)
         p.focus, corrections = shared_focus.fit_model(p.focus, p.checkpoint.config)
-        selectors(p.focus, p.checkpoint.config, needs=needs)
+        selectors(p.focus, p.checkpoint.config, needs=needs, room=room)
         _look_for(p.text)
         if strip:
             p.focus, missing = shared_focus.fit_trace(p.focus, p.trace)
@@ -116,11 +120,29 @@ def guard() -> Iterator[None]:
         pass
     except transformer.InputError as error:
         st.warning(as_plain(str(error)), icon=":material/edit:")
-    except Exception as error:  # noqa: BLE001  (whatever it is, the reader gets a sentence)
+    except Exception as error:  # whatever it is, the reader gets a sentence
         _LOG.exception("a page failed")
         st.error(common("problem.unexpected", message=as_plain(_sentence(error))), icon=":material/error:")
         with st.expander(common("problem.details")):
             st.code("".join(traceback.format_exception(error)), language="text")
+
+
+def _room_in_sidebar() -> DeltaGenerator:
+    """Room for the selectors, also where this page runs without ``app.py``.
+
+    Streamlit knows that an app with a folder ``pages/`` has its own navigation only after ``app.py`` has run once. A
+    fresh server whose very first request is the address of a page runs that file alone: then make it know, and
+    run again. A page that is started by itself (``streamlit run pages/tokens.py``, a test) draws the sidebar.
+    """
+    room = take_room()
+    if room is None and "restarted" not in st.session_state:
+        st.session_state["restarted"] = True
+        navigation()
+        st.rerun()
+    if room is None:
+        sidebar()
+        room = take_room()
+    return room
 
 
 def _stop_without_checkpoint(p: Page) -> None:

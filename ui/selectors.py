@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from transformer.config import ModelConfig
 from ui import focus as shared_focus
@@ -15,12 +16,12 @@ NEEDS = ("stack", "kind", "layer", "head", "token")
 _MOST_BUTTONS = 8
 
 
-def selectors(focus: Focus, config: ModelConfig, *, needs: Sequence[str]) -> None:
-    """Draw what ``needs`` names and the model leaves a choice of; a choice changes the shared focus."""
+def selectors(focus: Focus, config: ModelConfig, *, needs: Sequence[str], room: DeltaGenerator) -> None:
+    """Draw in ``room`` what ``needs`` names and the model leaves a choice of; a choice changes the shared focus."""
     kinds = attention_kinds(config)
     stacks = tuple(dict.fromkeys(stack for stack, _ in kinds))
     n_layers = config.n_encoder_layers if focus.stack == "encoder" else config.n_decoder_layers
-    with st.sidebar.container(key="selectors", gap="small"):
+    with room:
         if "kind" in needs and len(kinds) > 1:
             _choose("kind", [f"{stack} {kind}" for stack, kind in kinds], f"{focus.stack} {focus.kind}", _change_kind)
         elif "stack" in needs and len(stacks) > 1:
@@ -31,7 +32,7 @@ def selectors(focus: Focus, config: ModelConfig, *, needs: Sequence[str]) -> Non
             _choose("head", list(range(config.n_heads)), focus.head)
 
 
-def _choose(name: str, options: list, value: object, change=None) -> None:
+def _choose(name: str, options: list, value: object, change: Callable[[], None] | None = None) -> None:
     """Buttons while they fit, else a list. The widget is set from the focus and reports to it; it keeps nothing."""
     key = f"choose {name}"
     if st.session_state.get(key) != value:

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
+
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from ui import focus as shared_focus
 from ui.focus import MOST_PADS, Focus
 from ui.loading import checkpoint_names, config_of
 from ui.text import common, examples
+
+# Where this run's sidebar has room for the selectors of its page: below the sentence, above the examples.
+_room: ContextVar[DeltaGenerator | None] = ContextVar("room", default=None)
+
+
+def take_room() -> DeltaGenerator | None:
+    """The room for selectors, once per run; ``None`` where this run has drawn no sidebar."""
+    room = _room.get()
+    _room.set(None)
+    return room
 
 
 def sidebar() -> None:
@@ -23,9 +36,11 @@ def sidebar() -> None:
             on_change=_report,
             args=("sentence",),
         )
+        room = st.container(gap="small")
         _examples(focus)
         with st.expander(common("sidebar.more"), key="sidebar more"):
             _more(focus)
+    _room.set(room)
 
 
 def _examples(focus: Focus) -> None:

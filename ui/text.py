@@ -66,7 +66,7 @@ class Example:
 
 
 def page_text(name: str) -> PageText:
-    """The text of one page. Raises ``ValueError`` when title, question or the three ``look_for`` sentences are missing."""
+    """The text of one page. Raises ``ValueError`` without title, question and three ``look_for`` sentences."""
     return PageText(name, _read(TEXTS / f"{name}.toml"))
 
 

@@ -1,4 +1,4 @@
-"""The tokens that the model read, as a strip of small buttons: one look at where words were cut, one click to choose."""
+"""The tokens that the model read, as a strip of small buttons: a look shows where words were cut, a click chooses."""
 
 from __future__ import annotations
 
@@ -34,10 +34,7 @@ def strip_rows(trace: Trace, focus: Focus, *, choose: bool, all_stacks: bool) ->
     rows = []
     for stack in trace.stacks:
         clickable = choose and (all_stacks or stack == focus.stack)
-        if stack == "encoder":
-            title = common("page.source")
-        else:
-            title = common("page.target_forced" if trace.forced else "page.target")
+        title = common(f"page.{trace.tokens(stack).name if len(trace.stacks) > 1 else 'text'}")
         rows.append(
             {
                 "stack": stack,
