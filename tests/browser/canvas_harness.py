@@ -1,0 +1,137 @@
+"""A small app that shows every drawing of the attention canvas, for tests/browser/test_canvas.py.
+
+    streamlit run tests/browser/canvas_harness.py
+
+The weights are a real softmax of a fixed formula, so that a test knows every value; ``?scene=`` chooses the picture.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from transformer.attention_view import AttentionView
+from transformer.tokens import Token, TokenSequence
+from ui.attention_canvas import attention_grid, attention_lines, attention_map, value_map
+
+SENTENCE = [
+    "<s>",
+    "·The",
+    "·cat",
+    "·sat",
+    "·on",
+    "·the",
+    "·mat",
+    "·the",
+    "·كتاب",
+    "·👩🏽‍🚀",
+    "·unbe",
+    "lievably",
+    "·<b>",
+    ".",
+    "</s>",
+]
+
+
+def sequence(displays: list[str], name: str = "source") -> TokenSequence:
+    special = {"<s>", "</s>", "<pad>"}
+    tokens = [
+        Token(index=i, id=i, text=text.replace("·", " "), display=text, special=text in special)
+        for i, text in enumerate(displays)
+    ]
+    return TokenSequence(tuple(tokens), name=name)
+
+
+def view(
+    query: list[str], key: list[str], *, layer: int, n_heads: int, kind: str, causal: bool, pads: int = 0
+) -> AttentionView:
+    """Head h looks about h tokens back, the sharper the deeper its layer; a softmax over what is allowed."""
+    row, column = np.arange(len(query))[:, None], np.arange(len(key))[None, :]
+    heads = np.arange(n_heads)[:, None, None]
+    scores = -(0.25 + 0.25 * layer) * np.abs(row - column - heads + 1) + 1.5 * np.cos(row * (heads + 1) + 2 * column)
+    allowed = (column <= row) if causal else np.ones((len(query), len(key)), dtype=bool)
+    allowed = allowed & (column < len(key) - pads)
+    powers = np.exp(scores) * allowed
+    return AttentionView(
+        name=f"decoder.layers.{layer}.{kind}_attention",
+        stack="decoder",
+        layer=layer,
+        kind=kind,
+        weights=(powers / powers.sum(axis=-1, keepdims=True)).astype(np.float32),
+        allowed=allowed,
+        scores=scores.astype(np.float32),
+        query=sequence(query, "target"),
+        key=sequence(key),
+    )
+
+
+def numbered(count: int) -> list[str]:
+    return [f"·w{i}" for i in range(count)]
+
+
+def main() -> None:
+    st.set_page_config(layout="wide")
+    scene = st.query_params.get("scene", "map")
+    state = st.session_state
+    causal = view(SENTENCE, SENTENCE, layer=1, n_heads=8, kind="self", causal=True)
+    if scene == "map":
+        clicked = attention_map(causal, head=2, key="map", selected=state.get("cell"))
+        remember("cell", clicked)
+    elif scene == "cross":
+        source = [*SENTENCE[:8], "<pad>", "<pad>"]
+        crossing = view(["<s>", "·Le", "·chat", "·est"], source, layer=0, n_heads=4, kind="cross", causal=False, pads=2)
+        attention_map(crossing, head=1, key="cross", shifted_labels=["·Le", "·chat", "·est", "</s>"], stretch=True)
+    elif scene == "large":
+        large = view(numbered(256), numbered(256), layer=0, n_heads=1, kind="self", causal=True)
+        attention_map(large, head=0, key="large")
+    elif scene == "scores":
+        value_map(
+            causal.scores[3],
+            row_labels=causal.query.labels,
+            column_labels=causal.key.labels,
+            key="scores",
+            row_title="query: the token that looks",
+            column_title="key: the token that is looked at",
+            scale="diverging",
+            allowed=causal.allowed,
+            title="scores · head 3",
+            value_name="score q·k/√dₖ",
+        )
+    elif scene in ("grid", "sorted", "deep"):
+        layers, heads, words = {
+            "grid": (6, 8, SENTENCE),
+            "sorted": (3, 4, SENTENCE[:8]),
+            "deep": (12, 12, numbered(64)),
+        }[scene]
+        views = [view(words, words, layer=i, n_heads=heads, kind="self", causal=scene != "deep") for i in range(layers)]
+        captions = {(0, 0): "previous token", (1, 2): "sink", (2, 1): "first token"} if scene != "deep" else None
+        order = (
+            sorted(((i, h) for i in range(layers) for h in range(heads)), key=lambda choice: -sum(choice))
+            if scene == "sorted"
+            else None
+        )
+        clicked = attention_grid(views, key=scene, selected=state.get("head"), captions=captions, order=order)
+        remember("head", clicked)
+    elif scene == "lines":
+        clicked = attention_lines(causal, key="lines", heads=[0, 2, 5], selected_token=state.get("token"))
+        remember("token", clicked)
+    st.text(f"runs {state.setdefault('runs', 0)}")
+    state["runs"] += 1
+    for name in ("cell", "head", "token"):
+        if state.get(name) is not None:
+            st.text(f"{name} {state[name]}")
+
+
+def remember(name: str, clicked: object) -> None:
+    """What was clicked goes back into the picture as what is selected."""
+    if clicked is not None and clicked != st.session_state.get(name):
+        st.session_state[name] = clicked
+        st.rerun()
+
+
+main()

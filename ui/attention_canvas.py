@@ -1,0 +1,182 @@
+"""Attention drawn on a canvas in the browser: one head, all heads, or lines between tokens.
+
+Each drawing is a Streamlit component (``streamlit.components.v2``) fed with the bytes of
+``charts.attention_payload``. Hovering, zooming, switching heads, the table and the PNG all happen in the browser;
+only a click comes back to Python, for one run of the script, as the function's return value.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+
+from charts import style
+from charts.attention_payload import (
+    Cell,
+    HeadChoice,
+    attention_grid_payload,
+    attention_lines_payload,
+    attention_map_payload,
+)
+from charts.value_map_payload import value_map_payload
+from transformer.attention_view import AttentionView
+
+__all__ = ["Cell", "HeadChoice", "attention_grid", "attention_lines", "attention_map", "value_map"]
+
+_FOLDER = Path(__file__).parent / "canvas"
+_FRAME = ("payload", "colour", "text", "heatmap_layout", "heatmap", "legend", "describe", "frame", "stage")
+
+
+def _module(drawing: str, class_name: str) -> str:
+    """One ES module from the hand-written parts: the frame, one drawing, the entry that Streamlit calls."""
+    colours = {
+        "sequential": style.SEQUENTIAL,
+        "diverging": style.DIVERGING,
+        "categorical": style.CATEGORICAL,
+        "chosen": style.CHOSEN,
+    }
+    parts = [(_FOLDER / f"{name}.js").read_text(encoding="utf-8") for name in (*_FRAME, drawing, "entry")]
+    before, after = f"const COLOURS = {json.dumps(colours)};", f"const Drawing = {class_name};"
+    return "\n".join([before, *parts, after, f"//# sourceURL=glassformer_{drawing}.js"])
+
+
+def _script(drawing: str, class_name: str) -> str:
+    """The module, deflated inside of a few lines that inflate and load it (``canvas/load.js``)."""
+    packed = base64.b64encode(zlib.compress(_module(drawing, class_name).encode(), level=9)).decode()
+    return f'const PACKED = "{packed}";\n{(_FOLDER / "load.js").read_text(encoding="utf-8")}'
+
+
+def _component(drawing: str, class_name: str):
+    css = (_FOLDER / "canvas.css").read_text(encoding="utf-8")
+    return st.components.v2.component(f"glassformer_{drawing}", js=_script(drawing, class_name), css=css)
+
+
+# Registered once, when this module is first imported; each function below mounts one of them.
+_map = _component("map", "MapDrawing")
+_grid = _component("grid", "GridDrawing")
+_lines = _component("lines", "LinesDrawing")
+
+
+def attention_map(
+    view: AttentionView,
+    *,
+    head: int,
+    key: str,
+    shifted_labels: Sequence[str] | None = None,
+    selected: tuple[int, int] | None = None,
+    stretch: bool = False,
+    height: int | None = None,
+) -> Cell | None:
+    """One head as a heatmap: rows are the tokens that look, columns the tokens that are looked at.
+
+    The scale is fixed to 0…1 unless ``stretch`` ends it at the largest weight (the legend says so).
+    ``shifted_labels`` names the rows after the tokens being predicted. ``selected`` is outlined. ``height`` limits the
+    picture, in pixels. Returns the cell that was clicked, in the run that the click causes, else ``None``.
+
+    Raises ``ValueError`` for a head, cell or labels that do not fit the view.
+    """
+    payload = attention_map_payload(
+        view, head=head, shifted_labels=shifted_labels, selected=selected, stretch=stretch, height=height
+    )
+    return _clicked_cell(_map(key=key, data=payload, on_click_change=_nothing), view.weights.shape[1:])
+
+
+def value_map(
+    values: np.ndarray,
+    *,
+    row_labels: Sequence[str],
+    column_labels: Sequence[str],
+    key: str,
+    row_title: str,
+    column_title: str,
+    scale: str,
+    allowed: np.ndarray | None = None,
+    selected: tuple[int, int] | None = None,
+    limit: float | None = None,
+    title: str = "values",
+    value_name: str = "value",
+    phrase: tuple[str, str] = ("", " × "),
+    height: int | None = None,
+) -> Cell | None:
+    """Any matrix [row, column] as a heatmap: scores, queries, differences.
+
+    ``scale`` is "sequential" (0 … limit) or "diverging" (−limit … +limit); ``limit`` is the largest absolute value if
+    not given. Cells that are not ``allowed`` are hatched. ``value_name`` says in legend and tooltip what the numbers
+    are; ``phrase`` holds the words before the row's label and between both labels in the tooltip.
+    Returns the cell that was clicked as ``Cell(query=row, key=column)``, else ``None``.
+    """
+    payload = value_map_payload(
+        values,
+        row_labels=row_labels,
+        column_labels=column_labels,
+        row_title=row_title,
+        column_title=column_title,
+        scale=scale,
+        allowed=allowed,
+        selected=selected,
+        limit=limit,
+        title=title,
+        value_name=value_name,
+        phrase=phrase,
+        height=height,
+    )
+    return _clicked_cell(_map(key=key, data=payload, on_click_change=_nothing), np.shape(values))
+
+
+def attention_grid(
+    views: Sequence[AttentionView],
+    *,
+    key: str,
+    selected: tuple[int, int] | None = None,
+    captions: Mapping[tuple[int, int], str] | None = None,
+    order: Sequence[tuple[int, int]] | None = None,
+) -> HeadChoice | None:
+    """All heads of all layers on one screen, one view per layer; the one under the pointer is shown large.
+
+    ``selected`` is (layer, head), outlined. ``captions`` stand under the tiles. ``order`` is a list of (layer, head)
+    that replaces the table of layers × heads by tiles in that order. Returns the head that was clicked, else ``None``.
+    """
+    payload = attention_grid_payload(views, selected=selected, captions=captions, order=order)
+    value = _grid(key=key, data=payload, on_click_change=_nothing).get("click")
+    choice = _whole_numbers(value, ("layer", "head"))
+    heads = {view.layer: view.n_heads for view in views}
+    return HeadChoice(*choice) if choice and choice[1] < heads.get(choice[0], 0) else None
+
+
+def attention_lines(
+    view: AttentionView, *, key: str, heads: Sequence[int] | None = None, selected_token: int | None = None
+) -> int | None:
+    """Two columns of tokens with a line for every weight, coloured by head.
+
+    ``heads`` are switched on at first (``None``: all); the reader switches them in the browser. Only the edges of
+    ``selected_token`` (a query token) are drawn while nothing is hovered. Returns the index of the token that was
+    clicked, else ``None``; in cross-attention only query tokens can be clicked.
+    """
+    payload = attention_lines_payload(view, heads=heads, selected_token=selected_token)
+    value = _lines(key=key, data=payload, on_click_change=_nothing).get("click")
+    token = _whole_numbers(value, ("token",))
+    return token[0] if token and token[0] < len(view.query) else None
+
+
+def _nothing() -> None:
+    """Streamlit reports an event only if it has a callback; the return value is all that is needed."""
+
+
+def _clicked_cell(result: Mapping, shape: tuple[int, ...]) -> Cell | None:
+    cell = _whole_numbers(result.get("click"), ("query", "key"))
+    return Cell(*cell) if cell and cell[0] < shape[0] and cell[1] < shape[1] else None
+
+
+def _whole_numbers(value: object, names: Sequence[str]) -> tuple[int, ...] | None:
+    """The named numbers of an event. The browser may send anything, also a click on a picture that is gone."""
+    if not isinstance(value, Mapping):
+        return None
+    numbers = tuple(value.get(name) for name in names)
+    fine = all(isinstance(number, int) and not isinstance(number, bool) and number >= 0 for number in numbers)
+    return numbers if fine else None

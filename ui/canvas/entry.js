@@ -1,0 +1,20 @@
+// What Streamlit calls: once when the component appears, again at every rerun with new data and every change of theme.
+
+const stages = new WeakMap();
+
+const createDrawing = (payload, previous, stage) => new Drawing(payload, previous, stage);
+
+export default async function draw(component) {
+  const { parentElement } = component;
+  if (!stages.has(parentElement)) stages.set(parentElement, new Stage(parentElement));
+  const stage = stages.get(parentElement);
+  const updated = stage.update(component, createDrawing);
+  const generation = stage.generation;
+  await updated;
+  return () => {
+    // Streamlit also cleans up a call that was overtaken by a newer one: only the newest may take the stage down.
+    if (generation !== stage.generation) return;
+    stages.delete(parentElement);
+    stage.destroy();
+  };
+}

@@ -1,0 +1,244 @@
+// All heads of all layers at once: a tile each, and the one under the pointer large beside them.
+
+const WIDE_FROM = 640; // px: from here on the large map stands beside the tiles, on narrower screens under them
+
+class GridDrawing {
+  constructor({ metadata, arrays }, previous) {
+    this.metadata = metadata;
+    this.tiles = metadata.tiles;
+    const [rows, columns] = [metadata.rows.length, metadata.columns.length];
+    const { values, shape } = arrays.masks;
+    const bits = Array.from({ length: shape[0] }, (_, i) => values.subarray(i * shape[1], (i + 1) * shape[1]));
+    this.matrices = this.tiles.map(({ mask }, i) => {
+      const part = arrays.weights.values.subarray(i * rows * columns, (i + 1) * rows * columns);
+      return new Matrix({ values: part, rows, columns, bits: bits[mask], divisor: 255 });
+    });
+    this.map = new Heatmap({
+      rows: metadata.rows, columns: metadata.columns, scale: "sequential", limit: 1, titles: false, rounded: true,
+      specialRows: metadata.special_rows, specialColumns: metadata.special_columns,
+    });
+    this.legend = new Legend({ text: "attention weight, fixed scale 0…1", scale: "sequential", limit: 1, masked: this.matrices.some((matrix) => matrix.anyMasked()) });
+    this.layers = [...new Set(this.tiles.map((tile) => tile.layer))];
+    this.heads = Math.max(...this.tiles.map((tile) => tile.head)) + 1;
+    this.selected = metadata.selected ? this.tiles.findIndex(({ layer, head }) => layer === metadata.selected[0] && head === metadata.selected[1]) : -1;
+    const kept = previous && previous.tiles.length === this.tiles.length && !metadata.sorted && !previous.metadata.sorted;
+    this.last = kept ? previous.last : Math.max(0, this.selected);
+    this.label = `${metadata.title}: ${this.layers.length} layers, up to ${this.heads} heads each. Move with the arrow keys, choose with Enter.`;
+    this.help = "small heat maps";
+  }
+
+  name(tile) {
+    return `layer ${this.tiles[tile].layer} · head ${this.tiles[tile].head}`;
+  }
+
+  // Where a tile stands in the table of tiles.
+  slot(tile) {
+    if (this.metadata.sorted) return { line: Math.floor(tile / this.heads), column: tile % this.heads };
+    return { line: this.layers.indexOf(this.tiles[tile].layer), column: this.tiles[tile].head };
+  }
+
+  layout(context, theme, width) {
+    const small = theme.size * 0.8;
+    context.font = fontOf(theme, 0.8);
+    const sorted = this.metadata.sorted;
+    this.header = sorted ? 0 : context.measureText(`layer ${Math.max(...this.layers)}`).width + 12;
+    this.below = width < WIDE_FROM;
+    const panelWidth = Math.min(34 * theme.size, this.below ? width : width * 0.42);
+    const gridWidth = this.below ? width : width - panelWidth - 1.5 * theme.size;
+    this.gap = gridWidth / this.heads > 90 ? 10 : 6;
+    this.tileWidth = Math.max(18, Math.min(8 * theme.size, (gridWidth - this.header) / this.heads - this.gap));
+    this.tileHeight = this.tileWidth * Math.min(1.5, Math.max(0.6, this.metadata.rows.length / this.metadata.columns.length));
+    // Sorted tiles have lost their row and column: each says which head it is.
+    context.font = fontOf(theme, 0.75, 500);
+    this.words = this.tiles.map(({ layer, head, caption }) => [...(sorted ? [`L${layer} H${head}`] : []), ...wrap(context, caption, this.tileWidth + this.gap - 2)]);
+    const mostWords = Math.max(...this.words.map((words) => words.length));
+    this.lineHeight = this.tileHeight + mostWords * small * 1.2 + this.gap + (mostWords ? 4 : 0);
+    this.top = sorted ? 2 : small * 1.9;
+    const lines = Math.max(...this.tiles.map((_, i) => this.slot(i).line)) + 1;
+    const gridHeight = this.top + lines * this.lineHeight;
+    const taken = this.header + this.heads * (this.tileWidth + this.gap);
+    this.panelHead = theme.size * 2.1;
+    const room = Math.min(panelWidth * 1.15, 38 * theme.size) - this.panelHead;
+    const mapTall = this.map.layout(context, theme, { width: panelWidth, room: Math.max(14 * theme.size, room), widestCell: 64 });
+    this.panel = { width: panelWidth, height: this.panelHead + mapTall, x: this.below ? 0 : Math.min(taken + 2 * theme.size, width - panelWidth) };
+    this.gridHeight = gridHeight;
+    const tall = this.below ? gridHeight + theme.size + this.panel.height : Math.max(gridHeight, this.panel.height);
+    return tall + 8 + this.legend.layout(context, theme, { x: this.header, y: tall + 8, width: width - this.header }) + 4;
+  }
+
+  tileBox(tile) {
+    const { line, column } = this.slot(tile);
+    return [Math.round(this.header + column * (this.tileWidth + this.gap)), Math.round(this.top + line * this.lineHeight), Math.round(this.tileWidth), Math.round(this.tileHeight)];
+  }
+
+  geometry() {
+    const { plot, stepX, stepY } = this.map;
+    return { tiles: this.tiles.map((_, i) => this.tileBox(i)), panel: { x: plot.x, y: plot.y, stepX, stepY } };
+  }
+
+  paintBase(context, theme, ratio) {
+    const colour = colourOf(theme, "sequential", 1);
+    const muted = cssOf(theme.muted);
+    const small = theme.size * 0.8;
+    context.font = fontOf(theme, 0.8);
+    if (!this.metadata.sorted) {
+      for (const layer of this.layers) {
+        const y = this.top + this.layers.indexOf(layer) * this.lineHeight + this.tileHeight / 2;
+        drawText(context, `layer ${layer}`, this.header - 10, y, { align: "right", colour: muted });
+      }
+      for (let head = 0; head < this.heads; head++) {
+        const wide = this.tileWidth >= context.measureText("head 10").width;
+        drawText(context, wide || head === 0 ? `head ${head}` : String(head), this.header + head * (this.tileWidth + this.gap) + this.tileWidth / 2, small * 0.8, { align: "center", colour: muted });
+      }
+    }
+    this.tiles.forEach((tile, i) => {
+      const [x, y, width, height] = this.tileBox(i);
+      this.paintTile(context, theme, this.matrices[i], colour, [x, y, width, height], ratio);
+      context.font = fontOf(theme, 0.75, 500);
+      this.words[i].forEach((word, k) => {
+        const shade = k === 0 && this.metadata.sorted ? cssOf(theme.ink) : muted;
+        drawText(context, shorten(context, word, width + this.gap - 2), x + width / 2, y + height + 5 + small * (0.6 + 1.2 * k), { align: "center", colour: shade });
+      });
+    });
+    if (this.selected >= 0) this.frame(context, theme, this.selected, theme.chosen, 3);
+    this.legend.paint(context, theme, ratio);
+  }
+
+  paintTile(context, theme, matrix, colour, [x, y, width, height], ratio) {
+    context.save();
+    context.beginPath();
+    context.roundRect(x, y, width, height, 3);
+    context.clip();
+    context.imageSmoothingEnabled = (width * ratio) / matrix.columns < 1 || (height * ratio) / matrix.rows < 1;
+    context.imageSmoothingQuality = "high";
+    context.drawImage(matrixBitmap(matrix, theme, colour), x, y, width, height);
+    const [stepX, stepY] = [width / matrix.columns, height / matrix.rows];
+    paintMask(context, theme, matrix, ratio, (row, from, to) => [x + from * stepX, y + row * stepY, (to - from) * stepX, stepY]);
+    context.restore();
+    context.strokeStyle = cssOf(theme.faint);
+    context.lineWidth = 1;
+    context.beginPath();
+    context.roundRect(x - 0.5, y - 0.5, width + 1, height + 1, 3);
+    context.stroke();
+  }
+
+  frame(context, theme, tile, colour, thick) {
+    const [x, y, width, height] = this.tileBox(tile);
+    context.strokeStyle = cssOf(colour);
+    context.lineWidth = thick;
+    context.beginPath();
+    context.roundRect(x - thick / 2 - 1, y - thick / 2 - 1, width + thick + 2, height + thick + 2, 6);
+    context.stroke();
+  }
+
+  paintFocus(context, theme, focus, ratio) {
+    if (focus) this.last = focus.tile;
+    const shown = focus ? focus.tile : this.selected >= 0 ? this.selected : this.last;
+    if (focus) this.frame(context, theme, focus.tile, theme.ink, 2);
+    this.placePanel(shown);
+    this.paintPanel(context, theme, shown, focus, ratio);
+  }
+
+  // Beside the tiles: level with the tile, as far as the picture reaches.
+  placePanel(tile) {
+    const [, tileY, , tileHeight] = this.tileBox(tile);
+    const { panel, gridHeight } = this;
+    const level = Math.min(Math.max(0, gridHeight - panel.height), Math.max(0, tileY + tileHeight / 2 - panel.height / 2));
+    panel.y = this.below ? gridHeight + 10 : level;
+    const { plot, box } = this.map;
+    const [dx, dy] = [panel.x - box.x, panel.y + this.panelHead - box.y];
+    box.x += dx;
+    box.y += dy;
+    plot.x += dx;
+    plot.y += dy;
+  }
+
+  paintPanel(context, theme, tile, focus, ratio) {
+    const { panel } = this;
+    const [x, y] = [panel.x, panel.y + theme.size * 0.7];
+    context.font = fontOf(theme, 1, 600);
+    drawText(context, this.name(tile), x, y, { colour: cssOf(theme.ink) });
+    const used = context.measureText(this.name(tile)).width + 12;
+    context.font = fontOf(theme, 0.875);
+    const { caption } = this.tiles[tile];
+    if (caption) drawText(context, shorten(context, caption, panel.width - used), x + used, y, { colour: cssOf(theme.muted) });
+    this.map.paint(context, theme, this.matrices[tile], ratio);
+    if (focus && focus.row !== undefined) this.map.paintFocus(context, theme, focus, ratio);
+  }
+
+  hit(x, y) {
+    const { panel } = this;
+    if (x >= panel.x && y >= panel.y && y < panel.y + panel.height) {
+      const cell = this.map.hit(x, y);
+      return cell && { tile: this.shown(), ...cell, large: true };
+    }
+    for (let tile = 0; tile < this.tiles.length; tile++) {
+      const [left, top, width, height] = this.tileBox(tile);
+      if (x < left || y < top || x >= left + width || y >= top + height) continue;
+      const [rows, columns] = [this.metadata.rows.length, this.metadata.columns.length];
+      return { tile, row: Math.floor(((y - top) / height) * rows), column: Math.floor(((x - left) / width) * columns) };
+    }
+    return null;
+  }
+
+  shown() {
+    return this.selected >= 0 ? this.selected : this.last;
+  }
+
+  // The tooltip of a tile must not hide the large map.
+  tipEdge({ large }) {
+    return large || this.below ? undefined : this.panel.x;
+  }
+
+  first() {
+    return { tile: this.shown() };
+  }
+
+  holds({ tile }) {
+    return tile < this.tiles.length;
+  }
+
+  step({ tile }, key) {
+    const { line, column } = this.slot(tile);
+    const at = (wantedLine, wantedColumn) => this.tiles.findIndex((_, i) => this.slot(i).line === wantedLine && this.slot(i).column === wantedColumn);
+    const moves = { ArrowUp: [line - 1, column], ArrowDown: [line + 1, column], ArrowLeft: [line, column - 1], ArrowRight: [line, column + 1], Home: [line, 0], End: [line, this.heads - 1], PageUp: [0, column] };
+    const found = moves[key] ? at(...moves[key]) : -1;
+    return { tile: found < 0 ? tile : found };
+  }
+
+  anchor({ tile }) {
+    const [x, y, width, height] = this.tileBox(tile);
+    return [x + width / 2, y + height / 2];
+  }
+
+  describe(target) {
+    const { tile, row, column } = target;
+    const { caption } = this.tiles[tile];
+    const title = { parts: [`${this.name(tile)}${caption ? ` · ${caption}` : ""}`] };
+    if (row !== undefined || column !== undefined) return [title, ...describeCell(this.metadata, this.matrices[tile], target, roughly, null)];
+    const best = this.matrices[tile].strongest();
+    return [title, ...(best ? describeCell(this.metadata, this.matrices[tile], best, roughly, null) : [{ parts: ["everything is masked"] }])];
+  }
+
+  click({ tile }) {
+    const { layer, head } = this.tiles[tile];
+    return { event: "click", value: { layer, head } };
+  }
+
+  tables() {
+    const heads = Array.from({ length: this.heads }, (_, head) => `head ${head}`);
+    const summary = (layer, head) => {
+      const tile = this.tiles.findIndex((entry) => entry.layer === layer && entry.head === head);
+      if (tile < 0) return "";
+      const best = this.matrices[tile].strongest();
+      const edge = best ? `${this.metadata.rows[best.row]} → ${this.metadata.columns[best.column]} ${roughly(this.matrices[tile].at(best.row, best.column))}` : "all masked";
+      return [this.tiles[tile].caption, edge].filter(Boolean).join(": ");
+    };
+    const rows = [...this.layers].sort((a, b) => a - b).map((layer) => ({ label: `layer ${layer}`, cells: heads.map((_, head) => summary(layer, head)) }));
+    const shown = this.shown();
+    return [
+      { caption: `${this.metadata.title}: the strongest edge of every head`, columns: heads, rows },
+      matrixTable(`${this.name(shown)} (rounded to 1/255)`, this.metadata, this.matrices[shown], roughly),
+    ];
+  }
+}

@@ -1,0 +1,90 @@
+// One matrix as a heatmap: a head's attention weights, its scores, or any other labelled values.
+
+class MapDrawing {
+  constructor({ metadata, arrays }, previous) {
+    this.metadata = metadata;
+    const { rows, columns, scale, limit } = metadata;
+    this.matrix = new Matrix({ values: arrays.values.values, rows: rows.length, columns: columns.length, bits: arrays.allowed.values });
+    this.map = new Heatmap({
+      rows, columns, scale, limit,
+      rowTitle: metadata.row_title, columnTitle: metadata.column_title,
+      specialRows: metadata.special_rows, specialColumns: metadata.special_columns,
+    });
+    // Another head of the same sentence: keep what the reader has zoomed to.
+    if (previous && previous.matrix.rows === rows.length && previous.matrix.columns === columns.length) {
+      const { zoom, panX, panY } = previous.map;
+      Object.assign(this.map, { zoom, panX, panY });
+    }
+    this.legend = new Legend({ text: metadata.legend ?? metadata.value_name, scale, limit, masked: this.matrix.anyMasked() });
+    this.label = `${metadata.title}: ${rows.length} rows (${metadata.row_title}), ${columns.length} columns (${metadata.column_title}). Move with the arrow keys, choose with Enter.`;
+    this.help = "heat map";
+  }
+
+  layout(context, theme, width) {
+    const room = this.metadata.height ?? 45 * theme.size;
+    const legendRoom = this.legend.layout(context, theme, { x: 0, y: 0, width }) + 16;
+    const tall = this.map.layout(context, theme, { width, room: Math.max(120, room - legendRoom) });
+    const { x } = this.map.plot;
+    return tall + 12 + this.legend.layout(context, theme, { x, y: tall + 12, width: width - x }) + 4;
+  }
+
+  geometry() {
+    const { plot, stepX, stepY, panX, panY } = this.map;
+    return { x: plot.x - panX, y: plot.y - panY, stepX, stepY };
+  }
+
+  paintBase(context, theme, ratio) {
+    this.map.paint(context, theme, this.matrix, ratio);
+    if (this.metadata.selected) this.map.paintSelected(context, theme, this.metadata.selected, ratio);
+    this.legend.paint(context, theme, ratio);
+  }
+
+  paintFocus(context, theme, focus, ratio) {
+    if (focus) this.map.paintFocus(context, theme, focus, ratio);
+  }
+
+  hit(x, y) {
+    return this.map.hit(x, y);
+  }
+
+  first() {
+    const [row, column] = this.metadata.selected ?? [0, 0];
+    return { row, column };
+  }
+
+  holds({ row = 0, column = 0 }) {
+    return row < this.matrix.rows && column < this.matrix.columns;
+  }
+
+  step(target, key) {
+    return stepCell(target, key, this.matrix.rows, this.matrix.columns);
+  }
+
+  anchor({ row = 0, column = 0 }) {
+    return [this.map.columnX(column) + this.map.stepX / 2, this.map.rowY(row) + this.map.stepY / 2];
+  }
+
+  describe(target) {
+    return describeCell(this.metadata, this.matrix, target, threeDigits, exactly);
+  }
+
+  click({ row, column }) {
+    return row === undefined || column === undefined ? null : { event: "click", value: { query: row, key: column } };
+  }
+
+  tables() {
+    return [matrixTable(this.metadata.title, this.metadata, this.matrix, threeDigits)];
+  }
+
+  reveal(target) { this.map.reveal(target); }
+  // With large cells the zoom buttons would be clutter.
+  worthZooming() { return this.zoomed() || Math.min(this.map.cellWidth, this.map.cellHeight) < 24; }
+  zoomed() { return this.map.zoom > 1.001; }
+  zoomBy(factor, x, y) { this.map.zoomBy(factor, x, y); }
+  panBy(dx, dy) {
+    this.map.panX -= dx;
+    this.map.panY -= dy;
+    this.map.keepInside();
+  }
+  resetZoom() { Object.assign(this.map, { zoom: 1, panX: 0, panY: 0 }); }
+}

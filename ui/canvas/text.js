@@ -1,0 +1,97 @@
+// Token text on the canvas: always fillText, never markup.
+
+const fontOf = (theme, scale = 0.875, weight = 400) => `${weight} ${Math.round(theme.size * scale * 10) / 10}px ${theme.font}, sans-serif`;
+
+// A letter with its accents, or an emoji with its skin tone, is one piece.
+const segmenter = typeof Intl !== "undefined" && Intl.Segmenter ? new Intl.Segmenter() : null;
+const pieces = (text) => (segmenter ? Array.from(segmenter.segment(text), ({ segment }) => segment) : Array.from(text));
+
+// The text, or its beginning and … when it is wider than `room`.
+function shorten(context, text, room) {
+  if (context.measureText(text).width <= room) return text;
+  const parts = pieces(text);
+  let [low, high] = [0, parts.length];
+  while (low < high) {
+    const half = (low + high + 1) >> 1;
+    if (context.measureText(parts.slice(0, half).join("") + "…").width <= room) low = half;
+    else high = half - 1;
+  }
+  return parts.slice(0, low).join("") + "…";
+}
+
+// At most two lines of words; what does not fit into the second ends in ….
+function wrap(context, text, room) {
+  if (!text) return [];
+  const words = text.split(" ");
+  let first = words.shift();
+  while (words.length && context.measureText(`${first} ${words[0]}`).width <= room) first += ` ${words.shift()}`;
+  const lines = words.length ? [first, words.join(" ")] : [first];
+  return lines.map((line) => shorten(context, line, room));
+}
+
+const widest = (context, labels) => labels.reduce((width, label) => Math.max(width, context.measureText(label).width), 0);
+
+// A word that is read from right to left has its leading space, too, on the right.
+const fromRight = /^[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
+
+// A token: the dot that stands for its leading space is paler than the word. Baseline is the middle.
+function drawToken(context, label, x, y, { align = "left", colour, paler, room = Infinity }) {
+  const text = shorten(context, label, room);
+  const dot = text.startsWith("·") && text.length > 1 ? "·" : "";
+  const word = text.slice(dot.length);
+  const dotWidth = dot ? context.measureText(dot).width : 0;
+  const width = dotWidth + context.measureText(word).width;
+  const left = align === "right" ? x - width : align === "center" ? x - width / 2 : x;
+  context.textAlign = "left";
+  context.textBaseline = "middle";
+  const dotLast = fromRight.test(word);
+  context.fillStyle = paler;
+  if (dot) context.fillText(dot, dotLast ? left + width - dotWidth : left, y);
+  context.fillStyle = colour;
+  context.fillText(word, dotLast ? left : left + dotWidth, y);
+  return width;
+}
+
+function drawText(context, text, x, y, { align = "left", colour }) {
+  context.textAlign = align;
+  context.textBaseline = "middle";
+  context.fillStyle = colour;
+  context.fillText(text, x, y);
+}
+
+// The words of a tooltip are strings and { token } pieces; tokens are isolated so that Arabic keeps its order.
+const quoted = (label) => ["‘", { token: label }, "’"];
+const plainText = (lines) => lines.map(({ parts }) => parts.map((part) => part.token ?? part).join("")).join(". ");
+
+function make(tag, properties = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (name.startsWith("aria-") || name === "role" || name === "scope") element.setAttribute(name, value);
+    else element[name] = value;
+  }
+  element.append(...children);
+  return element;
+}
+
+function tooltipContent(lines) {
+  return lines.map(({ parts, muted, swatch }) => {
+    const line = make("div", { className: muted ? "muted" : "" });
+    if (swatch) {
+      const dot = make("span", { className: "swatch" });
+      dot.style.background = swatch;
+      line.append(dot);
+    }
+    line.append(...parts.map((part) => (part.token === undefined ? part : make("bdi", { textContent: part.token }))));
+    return line;
+  });
+}
+
+// tables: [{ caption, columns, rows: [{ label, cells }] }]
+function tableContent(tables) {
+  return tables.map(({ caption, columns, rows }) => {
+    const heading = (text, scope) => make("th", { scope }, make("bdi", { textContent: text }));
+    const head = make("tr", {}, make("td"), ...columns.map((label) => heading(label, "col")));
+    const body = rows.map(({ label, cells }) => make("tr", {}, heading(label, "row"), ...cells.map((cell) => make("td", { textContent: cell }))));
+    return make("table", {}, make("caption", { textContent: caption }), make("thead", {}, head), make("tbody", {}, ...body));
+  });
+}
