@@ -1,0 +1,143 @@
+"""Where a model's parameters are, and where the time of one forward pass goes, block by block."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import median
+
+import torch
+from torch import nn
+
+from transformer.checkpoint import Checkpoint
+from transformer.models import Model
+from transformer.traces import Trace
+
+REST = "adding, masks"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One part of one block. ``parameters`` counts trained numbers, a shared matrix where it is first used.
+    ``milliseconds`` is its own time in one pass (its inner parts excluded), ``None`` where it was not measured."""
+
+    block: str
+    part: str
+    parameters: int
+    milliseconds: float | None = None
+
+
+def parameter_costs(model: Model) -> tuple[Cost, ...]:
+    """All trained parameters of ``model`` by block and part, in the order of the forward pass."""
+    parts = list(_parts(model))
+    named = {id(module) for _, _, module in parts}
+    counted: set[int] = set()
+    costs = []
+    for block, part, module in parts:
+        inner = [child for child in module.modules() if child is not module and id(child) in named]
+        theirs = {id(p) for child in inner for p in child.parameters()}
+        own = {id(p): p.numel() for p in module.parameters() if id(p) not in theirs | counted}
+        counted |= own.keys()
+        costs.append(Cost(block, part, sum(own.values())))
+    return _joined(costs)
+
+
+def measured_costs(checkpoint: Checkpoint, trace: Trace, *, repeats: int = 7) -> tuple[Cost, ...]:
+    """As ``parameter_costs``, with the time that each part takes when all tokens of ``trace`` pass through at once.
+
+    Median over ``repeats`` passes after one to warm up, on a copy of the model, so that no other thread is disturbed
+    and none disturbs the copy. Forward hooks read the clock before and after each part; the time of parts inside
+    of others is counted once, with the inner part. Writing an answer token by token takes many such passes.
+    """
+    if repeats < 1:
+        raise ValueError(f"repeats is {repeats}; measure at least one pass")
+    model = copy.deepcopy(checkpoint.model)
+    parts = list(_parts(model))
+    clock = _Clock()
+    for index, (_, _, module) in enumerate(parts):
+        clock.attach(module, index)
+    inputs = [torch.tensor([sequence.ids]) for sequence in (trace.source, trace.target) if sequence is not None]
+    runs: list[dict[int, float]] = []
+    with torch.inference_mode():
+        for _ in range(repeats + 1):
+            clock.times.clear()
+            model(*inputs)
+            runs.append(dict(clock.times))
+    times = [
+        Cost(block, part, 0, 1000 * median(run.get(index, 0.0) for run in runs[1:]))
+        for index, (block, part, _) in enumerate(parts)
+    ]
+    return _joined([*parameter_costs(model), *times])
+
+
+class _Clock:
+    """Own time of nested modules: a part's clock stands still while an inner part runs."""
+
+    def __init__(self) -> None:
+        self.times: dict[int, float] = {}
+        self._running: list[tuple[int, float]] = []  # (index, moment since which it has been running)
+
+    def attach(self, module: nn.Module, index: int) -> None:
+        module.register_forward_pre_hook(lambda *_: self._enter(index))
+        module.register_forward_hook(lambda *_: self._leave())
+
+    def _enter(self, index: int) -> None:
+        now = time.perf_counter()
+        if self._running:
+            self._add(now)
+        self._running.append((index, now))
+
+    def _leave(self) -> None:
+        now = time.perf_counter()
+        self._add(now)
+        self._running.pop()
+        if self._running:
+            self._running[-1] = (self._running[-1][0], now)
+
+    def _add(self, now: float) -> None:
+        index, since = self._running[-1]
+        self.times[index] = self.times.get(index, 0.0) + now - since
+
+
+def _parts(model: Model) -> Iterator[tuple[str, str, nn.Module]]:
+    """(block, part, module) in the order of the forward pass; a part may lie inside of another. Each module once:
+    the encoder and the decoder may share their table, but each has an ``Embedding`` of its own around it."""
+    for name in ("encoder", "decoder"):
+        stack = getattr(model, name, None)
+        if stack is None:
+            continue
+        yield f"{name} embedding", "embedding", stack.embedding
+        for encoding in (stack.embedding.position_encoding, stack.position_bias):
+            if encoding is not None:
+                yield f"{name} embedding", "positions", encoding
+        for index, layer in enumerate(stack.layers):
+            block = f"{name} layer {index}"
+            for sublayer in ("self_attention", "cross_attention", "feed_forward"):
+                if getattr(layer, sublayer, None) is not None:
+                    yield block, sublayer.replace("_", "-"), getattr(layer, sublayer)
+                    yield block, "LayerNorm", getattr(layer, f"{sublayer}_norm")
+            yield block, REST, layer
+        if stack.final_norm is not None:
+            yield f"{name} final norm", "LayerNorm", stack.final_norm
+        if getattr(stack, "vocabulary_projection", None) is not None:
+            yield "projection", "projection", stack.vocabulary_projection
+    if getattr(model, "classifier", None) is not None:
+        yield "classifier", "projection", model.classifier
+    yield "all the rest", REST, model
+
+
+def _joined(costs: list[Cost]) -> tuple[Cost, ...]:
+    """One entry for each (block, part), blocks and parts in the order of their first appearance."""
+    sums: dict[tuple[str, str], Cost] = {}
+    for cost in costs:
+        key = (cost.block, cost.part)
+        before = sums.get(key)
+        if before is None:
+            sums[key] = cost
+            continue
+        measured = [c.milliseconds for c in (before, cost) if c.milliseconds is not None]
+        sums[key] = Cost(*key, before.parameters + cost.parameters, sum(measured) if measured else None)
+    order = list(dict.fromkeys(block for block, _ in sums))
+    return tuple(sorted(sums.values(), key=lambda cost: order.index(cost.block)))

@@ -1,0 +1,82 @@
+"""What if the tokens stood in another order, or in none? Edits of the positions, not of the words, for every scheme."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from transformer.models import Model
+from transformer.positions import RotaryEncoding
+from transformer.probes import Edit
+
+
+def without_positions(model: Model, stack: str) -> tuple[Edit, ...]:
+    """The edits after which the tokens of ``stack`` come without any positions. Empty for a model that has none.
+
+    Added encodings become 0; rotary queries and keys are turned back; the relative bias becomes 0. A decoder's causal
+    mask stays: even without positions it lets a model tell early tokens from late ones (Haviv et al. 2022).
+    """
+    return _edits(model, stack, torch.zeros_like, _turned(model, lambda n: None), "no positions")
+
+
+def reordered_positions(model: Model, stack: str, order: Sequence[int]) -> tuple[Edit, ...]:
+    """The edits after which token i of ``stack`` gets the position ``order[i]``; tokens beyond ``order`` keep theirs.
+
+    Where nothing else depends on the order (an encoder) the model then reads the sentence as if its words stood in
+    that order. Raises ``ValueError`` unless ``order`` holds each of 0 … n − 1 once.
+    """
+    if sorted(order) != list(range(len(order))):
+        raise ValueError(f"order is {list(order)}; it must hold each of 0 to {len(order) - 1} exactly once")
+
+    def whole(n_positions: int) -> Tensor:
+        if n_positions < len(order):
+            raise ValueError(f"order has {len(order)} places, but the {stack} reads only {n_positions} tokens")
+        return torch.tensor([*order, *range(len(order), n_positions)])
+
+    def reorder(tensor: Tensor) -> Tensor:
+        """[1, position, model], or the bias [1, head, query, key]."""
+        places = whole(tensor.shape[-2])
+        if tensor.ndim == 3:
+            return tensor[:, places]
+        return tensor[:, :, places][:, :, :, places]
+
+    return _edits(model, stack, reorder, _turned(model, whole), "positions in another order")
+
+
+def _edits(
+    model: Model,
+    stack: str,
+    change: Callable[[Tensor], Tensor],
+    turn: Callable[[Tensor], Tensor],
+    description: str,
+) -> tuple[Edit, ...]:
+    scheme = model.config.positions
+    if scheme in ("sinusoidal", "learned"):
+        return (Edit(f"{stack}.embedding.position", change, description),)
+    if scheme == "relative":
+        return (Edit(f"{stack}.position_bias.values", change, description),)
+    if scheme == "rotary":
+        layers = range(len(getattr(model, stack).layers))
+        names = [f"{stack}.layers.{layer}.self_attention.{what}" for layer in layers for what in ("query", "key")]
+        return tuple(Edit(name, turn, description) for name in names)
+    return ()
+
+
+def _turned(model: Model, places: Callable[[int], Tensor | None]) -> Callable[[Tensor], Tensor]:
+    """A function that takes the turn of rotary encoding off [batch, head, position, channel], and puts another on."""
+
+    def turn(heads: Tensor) -> Tensor:
+        rotary = RotaryEncoding(model.config)
+        n_positions = heads.shape[-2]
+        plain = _rotate(heads, rotary.cosine[:n_positions], -rotary.sine[:n_positions])
+        wanted = places(n_positions)
+        return plain if wanted is None else _rotate(plain, rotary.cosine[wanted], rotary.sine[wanted])
+
+    return turn
+
+
+def _rotate(heads: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+    first, second = heads.chunk(2, dim=-1)
+    return torch.cat((first * cosine - second * sine, second * cosine + first * sine), dim=-1)

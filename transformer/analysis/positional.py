@@ -1,0 +1,59 @@
+"""Positional encodings as tables to look at: of a checkpoint, or of a scheme by its formula."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from transformer.config import ModelConfig
+from transformer.models import Model
+from transformer.positions import RelativePositionBias, sinusoidal_encoding
+
+
+def added_encoding(model: Model, stack: str, n_positions: int) -> np.ndarray | None:
+    """The first rows of what this model adds to its embeddings: [position, model]; ``None`` if it adds nothing."""
+    encoding = getattr(model, stack).embedding.position_encoding
+    if encoding is None:
+        return None
+    with torch.inference_mode():
+        return encoding(min(n_positions, model.config.max_length))[0].cpu().numpy()
+
+
+def sinusoidal_table(n_positions: int, d_model: int) -> np.ndarray:
+    """The formula of Vaswani et al. 2017, §3.5: [position, model]."""
+    return sinusoidal_encoding(n_positions, d_model).numpy()
+
+
+def similarity(encoding: np.ndarray) -> np.ndarray:
+    """Cosine of the encodings of every two positions: [position, position]."""
+    lengths = np.linalg.norm(encoding, axis=1, keepdims=True)
+    unit = np.divide(encoding, lengths, out=np.zeros_like(encoding), where=lengths > 0)
+    return np.clip(unit @ unit.T, -1.0, 1.0)
+
+
+def rotary_angles(config: ModelConfig, n_distances: int) -> np.ndarray:
+    """By which angle rotary encoding turns each pair of channels, in radians: [distance, pair].
+
+    angle = distance · 10000^(−2i/d_k) (Su et al. 2021, §3.2); pair i is (channel i, channel i + d_k/2). A test holds
+    their sines and cosines equal to the tables of ``RotaryEncoding``.
+    """
+    half = config.d_head // 2
+    frequency = 10_000.0 ** (-np.arange(half, dtype=np.float64) / half)
+    return np.arange(n_distances, dtype=np.float64)[:, None] * frequency
+
+
+def relative_bias(model: Model, stack: str, n_distance: int) -> tuple[np.ndarray, np.ndarray]:
+    """The bias of every head at the distances −n … n (0 … −n where causal): [head, distance], and the distances."""
+    bias: RelativePositionBias = getattr(model, stack).position_bias
+    if bias is None:
+        raise ValueError(f"this model's positions are {model.config.positions!r}; only 'relative' has a bias")
+    distances = torch.arange(-n_distance, 1 if bias.causal else n_distance + 1)
+    with torch.inference_mode():
+        values = bias.table[:, bias.bucket(distances)]
+    return values.cpu().numpy(), distances.numpy()
+
+
+def relative_buckets(config: ModelConfig, n_distance: int, *, causal: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The formula of T5: which of its 32 buckets each distance falls into: [distance], and the distances."""
+    distances = torch.arange(-n_distance, 1 if causal else n_distance + 1)
+    return RelativePositionBias(config, causal=causal).bucket(distances).numpy(), distances.numpy()

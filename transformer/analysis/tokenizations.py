@@ -1,0 +1,46 @@
+"""One text cut in several ways: with fewer merges, into bytes, into characters, into whole words."""
+
+from __future__ import annotations
+
+from transformer.byte_pair_merges import merge_steps
+from transformer.tokenizer import Tokenizer, byte_alphabet
+from transformer.tokens import Token, TokenSequence, visible
+
+NO_ID = -1  # a piece that this tokenizer's vocabulary does not hold
+
+
+def with_merges(tokenizer: Tokenizer, text: str, n_merges: int | None = None) -> TokenSequence:
+    """What ``tokenizer`` would do had it learned only its first ``n_merges`` merges (0: single bytes; ``None``: all).
+
+    Every piece is an entry of the vocabulary: a merge adds an entry and takes none away. So the ids are real.
+    """
+    if n_merges is not None and n_merges < 0:
+        raise ValueError(f"n_merges is {n_merges}; it is a number of merges, at least 0")
+    pieces_of = {
+        word: merge_steps(tokenizer, word, n_merges=n_merges)[-1].pieces for word in set(tokenizer.words(text))
+    }
+    ids = [tokenizer.to_id(piece) for word in tokenizer.words(text) for piece in pieces_of[word]]
+    return tokenizer.sequence(ids)
+
+
+def characters(tokenizer: Tokenizer, text: str) -> TokenSequence:
+    """One token per character, as a character-level model reads; ``NO_ID`` where the vocabulary lacks the character."""
+    return _sequence(tokenizer, [character for character in f" {text}"] if text else [])
+
+
+def words(tokenizer: Tokenizer, text: str) -> TokenSequence:
+    """One token per word, as a word-level model reads; ``NO_ID`` where the vocabulary lacks it: such a model would
+    have to read it as "unknown"."""
+    byte_of = {character: byte for byte, character in byte_alphabet().items()}
+    found = [bytes(byte_of[character] for character in word) for word in tokenizer.words(text)]
+    return _sequence(tokenizer, [word.decode("utf-8", errors="replace") for word in found])
+
+
+def _sequence(tokenizer: Tokenizer, pieces: list[str]) -> TokenSequence:
+    alphabet = byte_alphabet()
+    tokens = []
+    for index, piece in enumerate(pieces):
+        raw = piece.encode("utf-8", errors="replace")
+        id = tokenizer.to_id("".join(alphabet[byte] for byte in raw))
+        tokens.append(Token(index, NO_ID if id is None else id, piece, visible(raw)))
+    return TokenSequence(tuple(tokens))

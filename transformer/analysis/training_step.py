@@ -1,0 +1,150 @@
+"""One step of training on one sentence, on a copy of the model: which rows of E get a gradient, how far they move."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from transformer.checkpoint import Checkpoint
+from transformer.models import Model
+from transformer.tokenizer import MASK_ID, PAD_ID
+from transformer.tokens import TokenSequence
+from transformer.traces import Trace
+
+IGNORED = -100  # a label that asks for nothing, as in F.cross_entropy
+
+
+@dataclass(frozen=True)
+class TrainingStep:
+    """What one step of plain gradient descent, E ← E − rate · ∂loss/∂E, does to the embedding matrix of one stack.
+
+    All three arrays: [vocabulary], lengths of the rows' moves. ``moved`` is what the step did, measured as
+    ‖E_after[i] − E_before[i]‖. ``by_lookup`` is the part that comes through the rows that were looked up (exactly 0
+    for every other row), ``by_projection`` the part through the projection to the vocabulary, which compares its input
+    with *every* row. Where E is ``tied`` to the projection both move the same matrix; else ``moved`` is ``by_lookup``
+    alone and ``by_projection`` moves another matrix. ``by_projection`` is ``None`` for a classifier, which has none.
+    ``read``: what the stack read in this step; ``n_asked``: how many predictions the loss is the mean of.
+    """
+
+    loss_before: float
+    loss_after: float
+    rate: float
+    tied: bool
+    moved: np.ndarray
+    by_lookup: np.ndarray
+    by_projection: np.ndarray | None
+    read: TokenSequence
+    n_asked: int
+
+
+def training_step(
+    checkpoint: Checkpoint,
+    trace: Trace,
+    *,
+    stack: str,
+    rate: float = 0.1,
+    masked: int = 0,
+    label: int | None = None,
+) -> TrainingStep:
+    """One step of SGD at learning rate ``rate`` on the tokens of ``trace``, without dropout; ``checkpoint`` stays as
+    it is.
+
+    loss = mean over the asked positions of −log p(label). A model with a decoder is asked for each next token of
+    ``trace`` (its own answer, or the target that was given). A masked-token model is asked for its blanks or, where the
+    sentence has none, for the token at position ``masked``, which is hidden first. A classifier is asked for the class
+    ``label`` (default: the one that it chose). Pads are left out.
+    """
+    if not rate > 0:
+        raise ValueError(f"rate is {rate}; a learning rate is greater than 0")
+    inputs, labels = _example(checkpoint, trace, masked=masked, label=label)
+    read_ids = inputs[-1 if stack == "decoder" else 0][0].tolist()
+    model = copy.deepcopy(checkpoint.model).requires_grad_()
+    table = _table(model, stack)
+    before = table.detach().clone()
+    optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+    with torch.inference_mode(False), torch.enable_grad():
+        loss = _loss(model, inputs, labels)
+        loss.backward()
+        optimizer.step()
+        with torch.no_grad():
+            loss_after = _loss(model, inputs, labels)
+    lookup, projection = _gradients_by_way(checkpoint.model, inputs, labels, stack)
+    return TrainingStep(
+        loss_before=float(loss.detach()),
+        loss_after=float(loss_after),
+        rate=rate,
+        tied=checkpoint.config.tie_embeddings and projection is not None,
+        moved=_lengths(table.detach() - before),
+        by_lookup=_lengths(rate * lookup),
+        by_projection=None if projection is None else _lengths(rate * projection),
+        read=checkpoint.tokenizer.sequence(read_ids, stack),
+        n_asked=int((labels != IGNORED).sum()),
+    )
+
+
+def _example(
+    checkpoint: Checkpoint, trace: Trace, *, masked: int, label: int | None
+) -> tuple[tuple[Tensor, ...], Tensor]:
+    """The model's inputs, each [1, position], and the labels: [1, position], or [1] for a classifier."""
+    config = checkpoint.config
+    source = None if trace.source is None else [token.id for token in trace.source if token.id != PAD_ID]
+    if config.n_classes:
+        chosen = int(trace.values("classifier.logits").argmax()) if label is None else label
+        if not 0 <= chosen < config.n_classes:
+            raise ValueError(f"label is {chosen}; this model has the classes 0 to {config.n_classes - 1}")
+        return (torch.tensor([source]),), torch.tensor([chosen])
+    if not config.has_decoder:
+        labels = [IGNORED] * len(source)
+        blanks = [place for place, id in enumerate(source) if id == MASK_ID]
+        for place in blanks:
+            labels[place] = trace.prediction[place].id
+        if not blanks:
+            if not 0 <= masked < len(source):
+                raise ValueError(f"masked is {masked}; this sentence has the positions 0 to {len(source) - 1}")
+            labels[masked], source[masked] = source[masked], MASK_ID
+        return (torch.tensor([source]),), torch.tensor([labels])
+    pairs = [(r.id, n.id) for r, n in zip(trace.target, trace.prediction, strict=True) if r.id != PAD_ID]
+    target = torch.tensor([[read for read, _ in pairs]])
+    labels = torch.tensor([[IGNORED if following == PAD_ID else following for _, following in pairs]])
+    return (target,) if source is None else (torch.tensor([source]), target), labels
+
+
+def _loss(model: Model, inputs: tuple[Tensor, ...], labels: Tensor) -> Tensor:
+    logits = model(*inputs)
+    return F.cross_entropy(logits.flatten(0, -2), labels.flatten(), ignore_index=IGNORED)
+
+
+def _table(model: Model, stack: str) -> nn.Parameter:
+    return getattr(model, stack).embedding.table.weight
+
+
+def _gradients_by_way(
+    model: Model, inputs: tuple[Tensor, ...], labels: Tensor, stack: str
+) -> tuple[Tensor, Tensor | None]:
+    """∂loss/∂E of one stack's matrix, [vocabulary, model] each: through the lookups, and through the projection.
+
+    On a copy in which every use of a shared matrix has a matrix of its own; their gradients add up to the shared one's.
+    """
+    model = copy.deepcopy(model).requires_grad_()
+    tied = model.config.tie_embeddings
+    stacks = [getattr(model, name) for name in ("encoder", "decoder") if hasattr(model, name)]
+    projection = next((s.vocabulary_projection for s in stacks if hasattr(s, "vocabulary_projection")), None)
+    if tied:
+        for part in stacks:
+            part.embedding.table = copy.deepcopy(part.embedding.table)
+        if projection is not None:
+            projection.weight = nn.Parameter(projection.weight.detach().clone())
+    with torch.inference_mode(False), torch.enable_grad():
+        _loss(model, inputs, labels).backward()
+    ways = stacks if tied else [getattr(model, stack)]
+    lookup = sum(part.embedding.table.weight.grad for part in ways)
+    return lookup, None if projection is None else projection.weight.grad
+
+
+def _lengths(rows: Tensor) -> np.ndarray:
+    return torch.linalg.vector_norm(rows, dim=-1).numpy()
