@@ -112,13 +112,15 @@ def _train(options: argparse.Namespace) -> int:
     from transformer.training.trainer import Trainer
 
     recipe = load_recipe(options.recipe)
-    run_directory = Path(options.run or Path("runs") / recipe.name)
+    run_directory = Path(options.run_directory or Path("runs") / recipe.name)
     trainer = Trainer(recipe, data=options.data, run_directory=run_directory)
     with TrainingProgress(trainer) as progress:
-        trainer.report = progress
+        if trainer.accelerator.is_main_process:
+            trainer.report = progress
         trainer.run(stop_after=options.stop_after)
     if trainer.step == recipe.steps:
-        print(publish(trainer, Path(options.output or Path("checkpoints") / recipe.name)))
+        if sentence := publish(trainer, Path(options.output or Path("checkpoints") / recipe.name)):
+            print(sentence)
     return 0
 
 
@@ -129,7 +131,7 @@ def _parser() -> argparse.ArgumentParser:
     train = commands.add_parser("train", help="train a recipe; started again, it goes on where it was stopped")
     train.add_argument("recipe", help="a TOML file, e.g. configs/en-fr.toml")
     train.add_argument("--data", default="data", help="folder that holds the corpora (default: data)")
-    train.add_argument("--run", help="folder for the run's state (default: runs/NAME)")
+    train.add_argument("--run-directory", help="folder for the run's state (default: runs/NAME)")
     train.add_argument(
         "--output", help="where the finished checkpoint goes, if its dev score is better (default: checkpoints/NAME)"
     )

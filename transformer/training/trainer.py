@@ -29,7 +29,8 @@ class Trainer:
 
     The run directory holds ``state.pt`` (everything needed to go on), ``best/`` (the checkpoint with the best dev score
     so far), ``snapshots/`` and ``history.csv``. Started again in the same directory, a run goes on where it was saved
-    and ends with the same weights as one that was never stopped (same machine, same number of processes).
+    and ends with the same weights as one that was never stopped (bitwise with one process on the same machine; with
+    several, dropout's random numbers differ after the stop).
     """
 
     def __init__(self, recipe: Recipe, *, data: str | Path, run_directory: str | Path, report: Report | None = None):
@@ -38,7 +39,10 @@ class Trainer:
         self.recipe = recipe
         self.directory = Path(run_directory)
         self.report = report or (lambda row: None)
-        self.accelerator = Accelerator(mixed_precision="bf16" if recipe.precision == "bfloat16" else "no")
+        self.accelerator = Accelerator(
+            mixed_precision="bf16" if recipe.precision == "bfloat16" else "no",
+            cpu=not torch.cuda.is_available(),  # said outright, or processes on CPUs would not find each other
+        )
         self.corpus: Corpus = load_corpus(recipe.corpus, data)
         torch.manual_seed(recipe.seed)
         self.tokenizer = self._tokenizer()
@@ -167,7 +171,9 @@ class Trainer:
             self.optimizer.step()
             if self.average is not None:
                 self.average.update_parameters(self._trained_model)
-        return float(loss.detach()), predictions, float(norm) if predictions else 0.0
+        totals = torch.tensor([float(loss.detach()), float(predictions)], device=device)
+        loss, predictions = self.accelerator.reduce(totals).tolist()  # over all processes
+        return loss, int(predictions), float(norm) if predictions else 0.0
 
     # ---- scores, snapshots, saving ------------------------------------------------------------------------------
 
