@@ -24,13 +24,15 @@ class Model(nn.Module):
     def finish(self) -> None:
         """Initialise and name the probes: called once by each model when all its parts exist.
 
-        Matrices: Xavier uniform (Glorot & Bengio 2010). Biases: 0. Embeddings keep their N(0, 1/d_model).
+        Matrices: Xavier uniform (Glorot & Bengio 2010). Biases: 0. Embeddings keep their N(0, 1/d_model), also
+        where the projection to the vocabulary shares them.
         """
+        embeddings = {module.weight for module in self.modules() if isinstance(module, nn.Embedding)}
         for module in self.modules():
             if isinstance(module, nn.Linear):
                 if module.bias is not None:
                     nn.init.zeros_(module.bias)
-                if not (self.config.tie_embeddings and module.out_features == self.config.vocabulary_size):
+                if module.weight not in embeddings:
                     nn.init.xavier_uniform_(module.weight)
         self.probes = name_probes(self)
 
