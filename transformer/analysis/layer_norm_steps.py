@@ -1,0 +1,100 @@
+"""LayerNorm taken apart: the statistics of every position, and one token's numbers at every step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from transformer.checkpoint import Checkpoint
+from transformer.traces import Trace
+
+
+@dataclass(frozen=True)
+class NormStatistics:
+    """Mean and biased standard deviation (without ε) over the model's dimensions, all [position]."""
+
+    mean_before: np.ndarray
+    std_before: np.ndarray
+    mean_after: np.ndarray
+    std_after: np.ndarray
+
+
+def norm_statistics(trace: Trace, name: str, *, after: str = "normalized") -> NormStatistics:
+    """Before and after the LayerNorm ``name``; ``after`` is "normalized" (before γ and β) or "output"."""
+    if after not in ("normalized", "output"):
+        raise ValueError(f"after is {after!r}; choose normalized or output")
+    before, result = trace.values(f"{name}.input"), trace.values(f"{name}.{after}")
+    return NormStatistics(before.mean(axis=-1), before.std(axis=-1), result.mean(axis=-1), result.std(axis=-1))
+
+
+@dataclass(frozen=True)
+class NormSteps:
+    """One position's way through one LayerNorm. Vectors are [model], as recorded.
+
+    ``denominator`` is √(σ² + ε) as recorded, ``std`` the biased σ without ε. ``textbook`` is the other formula,
+    γ · (x − μ) / (σ + ε) + β; ``recomputed`` is the model's own formula in double precision.
+    """
+
+    x: np.ndarray
+    mean: float
+    std: float
+    epsilon: float
+    denominator: float
+    normalized: np.ndarray
+    gain: np.ndarray
+    bias: np.ndarray
+    output: np.ndarray
+    recomputed: np.ndarray
+    textbook: np.ndarray
+
+    @property
+    def largest_deviation(self) -> float:
+        """Largest |recomputed − recorded|: rounding to single precision, nothing else."""
+        return float(np.abs(self.recomputed - self.output).max())
+
+    @property
+    def textbook_difference(self) -> float:
+        """Largest |(x − μ)/(σ + ε) formula − model's formula|, both in double precision."""
+        return float(np.abs(self.textbook - self.recomputed).max())
+
+
+def norm_steps(checkpoint: Checkpoint, trace: Trace, name: str, position: int) -> NormSteps:
+    """The arithmetic of LayerNorm ``name`` (e.g. "encoder.layers.0.feed_forward_norm") at one position.
+
+    y = γ · (x − μ) / √(σ² + ε) + β (Ba et al. 2016, §3). Raises ``KeyError`` for a norm that the trace does not have.
+    """
+    x = trace.values(f"{name}.input")[position]
+    gain, bias, epsilon = norm_parameters(checkpoint, name)
+    exact = x.astype(np.float64)
+    mean, variance = exact.mean(), exact.var()
+    std = float(np.sqrt(variance))
+    return NormSteps(
+        x=x,
+        mean=float(trace.values(f"{name}.mean")[position]),
+        std=std,
+        epsilon=epsilon,
+        denominator=float(trace.values(f"{name}.std")[position]),
+        normalized=trace.values(f"{name}.normalized")[position],
+        gain=gain,
+        bias=bias,
+        output=trace.values(f"{name}.output")[position],
+        recomputed=gain * (exact - mean) / np.sqrt(variance + epsilon) + bias,
+        textbook=gain * (exact - mean) / (std + epsilon) + bias,
+    )
+
+
+def norm_parameters(checkpoint: Checkpoint, name: str) -> tuple[np.ndarray, np.ndarray, float]:
+    """(γ [model], β [model], ε) of the LayerNorm ``name``."""
+    module = checkpoint.model.get_submodule(name)
+    return module.weight.detach().cpu().numpy(), module.bias.detach().cpu().numpy(), module.epsilon
+
+
+def norm_names(trace: Trace, stack: str, layer: int) -> tuple[str, ...]:
+    """The LayerNorms of one layer in the order of the forward pass, then the stack's final one where it has one."""
+    ends = ".normalized"
+    return tuple(
+        name.removesuffix(ends)
+        for name in trace.names()
+        if name.endswith(ends) and name.startswith((f"{stack}.layers.{layer}.", f"{stack}.final_norm"))
+    )

@@ -1,0 +1,102 @@
+"""The residual stream: what every sub-layer adds to it, and how long its vectors grow (Elhage et al. 2021, "The
+residual stream")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from transformer.traces import Trace
+
+SUBLAYERS = ("self_attention", "cross_attention", "feed_forward")
+
+
+@dataclass(frozen=True)
+class SubLayer:
+    """One sub-layer of one layer, by the names of the activations around it.
+
+    ``before`` and ``after``: the residual stream; ``update``: what the sub-layer gave out; ``norm``: its LayerNorm.
+    """
+
+    stack: str
+    layer: int
+    kind: str
+    before: str
+    update: str
+    norm: str
+    after: str
+
+    @property
+    def label(self) -> str:
+        return f"{self.layer} {self.kind.replace('_', '-')}"
+
+
+def sublayers(trace: Trace, stack: str) -> tuple[SubLayer, ...]:
+    """All sub-layers of a stack in the order of the forward pass."""
+    found = []
+    for layer in range(trace.n_layers(stack)):
+        prefix = f"{stack}.layers.{layer}"
+        kinds = [kind for kind in SUBLAYERS if f"{prefix}.{kind}.output" in trace]
+        stages = ["in", *(f"after_{kind}" for kind in kinds[:-1]), "out"]
+        found += [
+            SubLayer(
+                stack=stack,
+                layer=layer,
+                kind=kind,
+                before=f"{prefix}.residual.{stages[index]}",
+                update=f"{prefix}.{kind}.output",
+                norm=f"{prefix}.{kind}_norm",
+                after=f"{prefix}.residual.{stages[index + 1]}",
+            )
+            for index, kind in enumerate(kinds)
+        ]
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Identity:
+    """in + update = out for one sub-layer: the three arrays [position, model], and the largest |in + update − out|.
+
+    ``total`` is what the addition gave: the new stream (pre-norm), or what goes into the LayerNorm (post-norm).
+    """
+
+    before: np.ndarray
+    update: np.ndarray
+    total: np.ndarray
+    total_name: str
+    largest_deviation: float
+
+
+def residual_identity(trace: Trace, sublayer: SubLayer, *, norm: str) -> Identity:
+    """Check the residual connection of one sub-layer on recorded numbers; ``norm`` is the config's "pre" or "post".
+
+    pre-norm: after = before + update. post-norm: norm.input = before + update, and after = LayerNorm of that.
+    """
+    name = sublayer.after if norm == "pre" else f"{sublayer.norm}.input"
+    before, update, total = (trace.values(key) for key in (sublayer.before, sublayer.update, name))
+    return Identity(before, update, total, name, float(np.abs(before + update - total).max()))
+
+
+def stream_lengths(trace: Trace, stack: str) -> tuple[tuple[str, ...], np.ndarray]:
+    """(names of the steps, ‖x‖ [step, position]): the stream as it enters layer 0, then after each sub-layer."""
+    steps = sublayers(trace, stack)
+    names = [steps[0].before, *(step.after for step in steps)]
+    lengths = np.stack([np.linalg.norm(trace.values(name), axis=-1) for name in names])
+    return ("embedding", *(step.label for step in steps)), lengths
+
+
+def contributions(trace: Trace, stack: str) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
+    """(names of the sub-layers, ‖update‖ / ‖before‖, cosine of update and before): both [sub-layer, position].
+
+    A vector of length 0 has no direction: its cosine is 0, and so is the ratio to it.
+    """
+    steps = sublayers(trace, stack)
+    before = np.stack([trace.values(step.before) for step in steps])
+    update = np.stack([trace.values(step.update) for step in steps])
+    before_length, update_length = np.linalg.norm(before, axis=-1), np.linalg.norm(update, axis=-1)
+    product = before_length * update_length
+    dot = (before * update).sum(axis=-1)
+    ratio = np.divide(update_length, before_length, out=np.zeros_like(update_length), where=before_length > 0)
+    cosine = np.divide(dot, product, out=np.zeros_like(dot), where=product > 0)
+    return tuple(step.label for step in steps), ratio, np.clip(cosine, -1.0, 1.0)
