@@ -77,7 +77,7 @@ def reshape_step(
 
 @dataclass(frozen=True)
 class Confidence:
-    """Per step [step]: the probability of the token that came and of the likeliest other one, under the model itself."""
+    """Per step [step]: probability of the token that came and of the likeliest other one, under the model itself."""
 
     probability: np.ndarray
     runner_up: np.ndarray

@@ -111,7 +111,7 @@ def output_vectors(checkpoint: Checkpoint, stack: str, layer: int, units: Sequen
 
 
 def vocabulary_matrix(checkpoint: Checkpoint, stack: str) -> tuple[np.ndarray, bool]:
-    """(matrix [vocabulary, model], whether this stack projects onto it). Where it does not, the embedding's unit rows."""
+    """(matrix [vocabulary, model], whether this stack projects onto it). If not: the embedding's rows at length 1."""
     module = getattr(checkpoint.model, stack)
     writes = hasattr(module, "vocabulary_projection")
     weight = (module.vocabulary_projection if writes else module.embedding.table).weight.detach().cpu().numpy()
@@ -148,7 +148,7 @@ def norms_on_the_way(trace: Trace, stack: str, layer: int) -> tuple[str, ...]:
 
 
 def _ends(checkpoint: Checkpoint, effects: np.ndarray, count: int, *, largest: bool) -> tuple[Effect, ...]:
-    """The ``count`` words with the largest or smallest effect. <pad> and <s> are never written, so they are left out."""
+    """The ``count`` words with the largest or smallest effect; <pad> and <s>, which are never written, left out."""
     order = np.argsort(-effects if largest else effects, kind="stable")
     ids = [int(id) for id in order[: count + 2] if id not in (PAD_ID, START_ID)][:count]
     return tuple(Effect(id, checkpoint.tokenizer.display(id), float(effects[id])) for id in ids)

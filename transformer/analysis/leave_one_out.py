@@ -37,7 +37,7 @@ class LeaveOneOut:
 
     @property
     def contributions(self) -> np.ndarray:
-        """[word, class]: p(class | all words) − p(class | all but this one). Positive: the word speaks for the class."""
+        """[word, class]: p(class | all words) − p(class | all but this one). Positive: it speaks for the class."""
         return self.probabilities - self.without
 
 

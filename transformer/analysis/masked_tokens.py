@@ -37,7 +37,7 @@ def blanks(trace: Trace) -> tuple[int, ...]:
 
 
 def fillings(checkpoint: Checkpoint, trace: Trace, position: int, *, shown: int = 10) -> Fillings:
-    """softmax(logits) at one position; ``<pad>``, ``<s>`` and ``<mask>`` are no words: left out of the list, not the sum.
+    """softmax(logits) at a position; ``<pad>``, ``<s>``, ``<mask>`` are no words: left out of the list, not the sum.
 
     Where the sentence has a word there, that word is among the rows (as the last if it is not one of the likeliest).
     """
