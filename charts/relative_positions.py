@@ -44,9 +44,10 @@ def relative_bias(bias: Any, *, distances: Sequence[int]) -> go.Figure:
 def rotary_angles(angles: Any, *, pairs: Sequence[int], distances: Sequence[int] | None = None) -> go.Figure:
     """Rotary encoding: the cosine of the angle by which a pair of channels is turned, over the distance.
 
-    ``angles``: [distance, pair] in radians, m · θ_i; ``pairs``: which pairs to draw, at most eight; ``distances``:
-    the distance of each row (0, 1, 2 … if not given). The cosine is the factor that the turning leaves of two
-    equal channels' product: 1 = as if there were no distance. The hover has the angle.
+    ``angles``: [distance, pair] in radians, m · θ_i, pair i being the channels i and i + d_k/2 of each head;
+    ``pairs``: which pairs to draw, at most eight; ``distances``: the distance of each row (0, 1, 2 … if not given).
+    The cosine is the factor that the turning leaves of two equal channels' product: 1 = as if there were no distance.
+    The hover has the angle.
     """
     values = as_array(angles, name="angles", axes=("distance", "pair"))
     if not 1 <= len(pairs) <= len(style.CATEGORICAL):
@@ -62,7 +63,7 @@ def rotary_angles(angles: Any, *, pairs: Sequence[int], distances: Sequence[int]
                 y=np.cos(values[:, pair]),
                 customdata=values[:, pair],
                 mode="lines",
-                name=f"channels {2 * pair} and {2 * pair + 1}",
+                name=f"channels {pair} and {pair + values.shape[1]}",
                 line={"color": style.category_colour(number), "width": 2.5},
                 hovertemplate=(
                     f"distance %{{x}}, pair {pair}<br>angle %{{customdata:{style.EXACT}}} rad<br>"

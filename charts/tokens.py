@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
@@ -14,15 +15,23 @@ if TYPE_CHECKING:
     from transformer.tokens import Token, TokenSequence
 
 _ROW = 38  # pixels of a row of boxes
+_LONE_BYTE = re.compile(r"⟨[0-9A-F]{2}⟩")
 
 
-def merge_tree(states: Sequence[Sequence[str]], *, ranks: Sequence[int] | None = None) -> go.Figure:
-    """Byte-pair encoding of one word from top to bottom: its letters, then one merge after the other.
+def merge_tree(
+    states: Sequence[Sequence[str]],
+    *,
+    ranks: Sequence[int] | None = None,
+    display: Callable[[str], str] = str,
+    n_steps: int | None = None,
+) -> go.Figure:
+    """Byte-pair encoding of one word from top to bottom: its bytes, then one merge after the other.
 
     ``states``: the pieces after each merge, the first state before any; a piece is as wide as it has first pieces, so
     that a merged piece stands right below its parts. New pieces are coloured. ``ranks``: for each merge its number
-    in the tokenizer's list (lower = learned earlier). Raises ``ValueError`` when a state is not the one before with
-    neighbouring pieces joined.
+    in the tokenizer's list (lower = learned earlier). ``display`` makes a piece readable (é is two bytes, which are no
+    letters by themselves). ``n_steps`` keeps room for so many merges, so that the picture stays in its place while
+    somebody steps through it. Raises ``ValueError`` when a state is not the one before with neighbouring pieces joined.
     """
     if not states or not states[0]:
         raise ValueError(f"states is {list(states)!r}; give at least the first state with at least one piece")
@@ -48,7 +57,7 @@ def merge_tree(states: Sequence[Sequence[str]], *, ranks: Sequence[int] | None =
                     orientation="h",
                     name=name,
                     marker={"color": colour, "line": {"width": 0}, "cornerradius": 4},
-                    text=[style.escape(piece) for *_, piece in boxes],
+                    text=[style.escape(display(piece)) for *_, piece in boxes],
                     textposition="inside",
                     insidetextanchor="middle",
                     textangle=0,
@@ -57,14 +66,15 @@ def merge_tree(states: Sequence[Sequence[str]], *, ranks: Sequence[int] | None =
                     hovertemplate=f"%{{text}}<br>{name}<extra></extra>",
                 )
             )
-    labels = ["letters"] + [
+    labels = ["bytes"] + [
         f"merge {step}" + (f" (rule {ranks[step - 1]:,})" if ranks is not None else "")
         for step in range(1, len(states))
     ]
-    style.finish(figure, height=_ROW * len(states) + 90, top=40)
+    labels += [""] * max(0, (n_steps or 0) + 1 - len(states))
+    style.finish(figure, height=_ROW * len(labels) + 90, top=40)
     figure.update_layout(barmode="overlay", bargap=0.18)
     figure.update_xaxes(
-        title_text=f"the {len(states[0])} letters of the word",
+        title_text=f"the {len(states[0])} bytes of the word (· is a space)",
         range=[0, len(states[0])],
         showgrid=False,
         showticklabels=False,
@@ -99,7 +109,8 @@ def token_lengths(sequences: Mapping[str, TokenSequence]) -> go.Figure:
     """A ruler of the sentence, one row per tokenizer: every token as a box as wide as it has bytes in UTF-8.
 
     ``sequences``: what each tokenizer made of the same sentence, by the tokenizer's name. Special tokens are no part
-    of the sentence and are left out. A letter without an accent is one byte, an emoji usually four.
+    of the sentence and are left out. A letter without an accent is one byte, an emoji usually four. A negative id
+    stands for a piece that the vocabulary lacks.
     """
     if not sequences:
         raise ValueError("sequences is empty; give at least one tokenizer's tokens")
@@ -131,8 +142,8 @@ def token_lengths(sequences: Mapping[str, TokenSequence]) -> go.Figure:
                 textposition="inside",
                 insidetextanchor="middle",
                 textangle=0,
-                customdata=[token.id for *_, token in boxes],
-                hovertemplate="%{text}<br>%{x} bytes, id <b>%{customdata}</b><extra></extra>",
+                customdata=[f"id <b>{t.id}</b>" if t.id >= 0 else "not in the vocabulary" for *_, t in boxes],
+                hovertemplate="%{text}<br>%{x} bytes, %{customdata}<extra></extra>",
                 showlegend=False,
             )
         )
@@ -145,5 +156,8 @@ def token_lengths(sequences: Mapping[str, TokenSequence]) -> go.Figure:
 
 
 def _n_bytes(token: Token) -> int:
-    """Bytes of a token: a lone byte such as ⟨F0⟩ is one, whatever text it decodes to."""
-    return 1 if token.display.startswith("⟨") and token.display.endswith("⟩") else len(token.text.encode("utf-8"))
+    """Bytes of a token. Lone bytes such as ⟨F0⟩ are no text of their own: they are counted in ``display``."""
+    if lone := _LONE_BYTE.findall(token.display):
+        rest = _LONE_BYTE.sub("", token.display)
+        return len(lone) + sum(1 if character in "·⏎⇥" else len(character.encode()) for character in rest)
+    return len(token.text.encode("utf-8"))
