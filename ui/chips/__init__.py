@@ -1,0 +1,75 @@
+"""Tokens as cards: the text with its spaces visible, a number below, a colour for its kind, a bar for a probability."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import streamlit as st
+
+__all__ = ["TONES", "Chip", "ChipRow", "chips", "chips_data"]
+
+TONES = ("plain", "word", "part", "byte", "special", "marked")
+
+_HERE = Path(__file__).parent
+_component = st.components.v2.component(
+    "glassformer_chips",
+    css=(_HERE / "chips.css").read_text(encoding="utf-8"),
+    js=(_HERE / "chips.js").read_text(encoding="utf-8"),
+)
+
+
+@dataclass(frozen=True)
+class Chip:
+    """One card. ``below`` stands under ``text``; ``hint`` shows on hover; ``share`` (0 … 1) is drawn as a bar."""
+
+    text: str
+    below: str = ""
+    tone: str = "plain"
+    hint: str = ""
+    share: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.tone not in TONES:
+            raise ValueError(f"tone is {self.tone!r}; choose one of {', '.join(TONES)}")
+        if self.share is not None and not 0 <= self.share <= 1 + 1e-6:
+            raise ValueError(f"share is {self.share}; it is drawn as a part of the card's width, 0 to 1")
+
+
+@dataclass(frozen=True)
+class ChipRow:
+    """A line of cards with a title in front; ``chosen`` is the index of the card that is followed."""
+
+    title: str
+    chips: tuple[Chip, ...]
+    chosen: int | None = None
+
+
+def chips(
+    rows: Sequence[ChipRow], *, key: str, legend: Mapping[str, str] | None = None, choose: bool = False
+) -> tuple[int, int] | None:
+    """Draw rows of cards; ``legend`` explains the tones that occur. With ``choose`` a click returns (row, card), once.
+
+    Texts are typed by users: they reach the page as text only (``textContent``).
+    """
+    result = _component(
+        key=key, data=chips_data(rows, legend=legend, choose=choose), on_chosen_change=lambda: None
+    )
+    chosen = result.chosen if choose else None
+    if not chosen:
+        return None
+    row, card = int(chosen["row"]), int(chosen["card"])
+    return (row, card) if row < len(rows) and card < len(rows[row].chips) else None
+
+
+def chips_data(rows: Sequence[ChipRow], *, legend: Mapping[str, str] | None, choose: bool) -> dict:
+    """What the component draws. Only tones that occur stand in the legend."""
+    used = {chip.tone for row in rows for chip in row.chips}
+    return {
+        "rows": [
+            {"title": row.title, "chosen": row.chosen, "chips": [asdict(chip) for chip in row.chips]} for row in rows
+        ],
+        "legend": [{"tone": tone, "text": text} for tone, text in (legend or {}).items() if tone in used],
+        "clickable": choose,
+    }
