@@ -16,6 +16,8 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
+from transformer.errors import did_you_mean
+
 _active: ContextVar[Recording | None] = ContextVar("glassformer_recording", default=None)
 _fast: ContextVar[bool] = ContextVar("glassformer_fast_path", default=False)
 
@@ -122,4 +124,5 @@ def check_edits(probes: dict[str, Probe], edits: Iterable[Edit]) -> None:
     """Refuse an edit of a probe that does not exist: it would silently do nothing."""
     for edit in edits:
         if edit.name not in probes:
-            raise ValueError(f"there is no activation {edit.name!r} to edit; the model has {', '.join(probes)}")
+            hint = did_you_mean(edit.name, probes, otherwise="model.probes has all names")
+            raise ValueError(f"there is no activation {edit.name!r} to edit; {hint}")

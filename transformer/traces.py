@@ -9,6 +9,7 @@ import numpy as np
 
 from transformer.activation import Activation
 from transformer.attention_view import KINDS, AttentionView
+from transformer.errors import did_you_mean
 from transformer.tokens import TokenSequence
 
 STACKS = ("encoder", "decoder")
@@ -46,11 +47,8 @@ class Trace:
         try:
             return self.activations[name]
         except KeyError:
-            from difflib import get_close_matches
-
-            near = get_close_matches(name, self.activations, n=3)
-            hint = f"; did you mean {' or '.join(near)}?" if near else "; names() lists all"
-            raise KeyError(f"this trace has no activation {name!r}{hint}") from None
+            hint = did_you_mean(name, self.activations, otherwise="names() lists all")
+            raise KeyError(f"this trace has no activation {name!r}; {hint}") from None
 
     def values(self, name: str) -> np.ndarray:
         """Short for ``trace[name].values``."""

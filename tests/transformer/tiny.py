@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -24,8 +25,12 @@ def config(kind: str = "encoder-decoder", **values: Any) -> ModelConfig:
     return ModelConfig(kind=kind, **{**SIZES, **LAYERS[kind], **values})
 
 
+@lru_cache
 def random_model(kind: str = "encoder-decoder", *, seed: int = 0, **values: Any) -> Model:
-    """In ``eval()`` mode. Biases, γ, β and the relative bias are random, too: at 0 or 1 they would hide errors."""
+    """In ``eval()`` mode, and shared: do not change it.
+
+    Biases, γ, β and the relative bias are random, too: at 0 or 1 they would hide errors.
+    """
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model = build_model(config(kind, **values)).eval()
