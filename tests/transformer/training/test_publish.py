@@ -1,0 +1,107 @@
+"""Training by the command, and what it leaves in ``checkpoints/``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import transformer
+from tests.conftest import TINY_SENTENCES
+from transformer.command_line import main
+from transformer.training.publish import best_dev_score
+from transformer.training.run_state import COLUMNS, write_history
+
+RECIPE = """
+name = "tiny"
+task = "translation"
+corpus = "tatoeba-en-fr"
+steps = 6
+batch_tokens = 120
+warmup_steps = 2
+log_every = 2
+evaluate_every = 3
+evaluate_sentences = 4
+save_every = 2
+snapshots = [0, 4]
+
+[model]
+vocabulary_size = 300
+d_model = 16
+n_heads = 2
+d_ff = 24
+n_encoder_layers = 1
+n_decoder_layers = 1
+max_length = 128
+"""
+
+
+@pytest.fixture
+def workplace(tmp_path: Path) -> list[str]:
+    """The arguments of ``train`` for a tiny corpus of our own in the layout of tatoeba-en-fr."""
+    corpus = tmp_path / "data" / "tatoeba-en-fr"
+    corpus.mkdir(parents=True)
+    half = len(TINY_SENTENCES) // 2
+    pairs = [
+        f"{english}\t{french}\n" for english, french in zip(TINY_SENTENCES[:half], TINY_SENTENCES[half:], strict=True)
+    ]
+    (corpus / "train.tsv").write_text("".join(pairs[:-4]), encoding="utf-8")
+    (corpus / "dev.tsv").write_text("".join(pairs[-4:]), encoding="utf-8")
+    (tmp_path / "tiny.toml").write_text(RECIPE, encoding="utf-8")
+    folders = {"--data": "data", "--run-directory": "run", "--output": "out"}
+    return [
+        "train",
+        str(tmp_path / "tiny.toml"),
+        *(part for k, v in folders.items() for part in (k, str(tmp_path / v))),
+    ]
+
+
+def test_train_publishes_a_checkpoint_that_loads_with_its_card_and_curves(workplace, tmp_path, capsys):
+    assert main(workplace) == 0
+    assert "now holds this run's best checkpoint" in capsys.readouterr().out
+    checkpoint = transformer.load(tmp_path / "out")
+    assert transformer.decode(checkpoint, "The cat sat.").steps
+    for fact in ("6 steps", "CC BY 2.0 FR", "1 + 1 layers", "python -m transformer train configs/tiny.toml"):
+        assert fact in checkpoint.card
+    header, *rows = (tmp_path / "out" / "history.csv").read_text(encoding="utf-8").splitlines()
+    assert header.split(",") == list(COLUMNS)
+    assert [int(row.split(",")[0]) for row in rows] == [2, 4, 6]
+    assert sorted(file.name for file in (tmp_path / "run" / "snapshots").iterdir()) == [
+        "step-000000.safetensors",
+        "step-000004.safetensors",
+    ]
+
+
+def test_a_better_checkpoint_that_is_there_already_stays(workplace, tmp_path, capsys):
+    out = tmp_path / "out"
+    out.mkdir()
+    write_history(out / "history.csv", [{"step": 1, "dev_score": 101.0}])
+    (out / "model.safetensors").write_bytes(b"better")
+    assert main(workplace) == 0
+    assert "stays as it is: its dev score is 101.00" in capsys.readouterr().out
+    assert (out / "model.safetensors").read_bytes() == b"better"
+
+
+def test_a_stopped_run_publishes_nothing_until_it_has_ended(workplace, tmp_path):
+    assert main([*workplace, "--stop-after", "3"]) == 0
+    assert not (tmp_path / "out").exists()
+    assert main(workplace) == 0
+    assert (tmp_path / "out" / "model.safetensors").is_file()
+
+
+def test_scores_are_written_into_the_card_once_per_file(workplace, tmp_path):
+    main(workplace)
+    data = tmp_path / "data" / "tatoeba-en-fr" / "dev.tsv"
+    arguments = ["evaluate", "--checkpoint", str(tmp_path / "out"), "--data", str(data), "--beam", "2", "--update-card"]
+    assert main(arguments) == 0
+    assert main(arguments) == 0
+    card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert card.count("### tatoeba-en-fr/dev.tsv") == 1
+    assert "nrefs:1|" in card
+    assert (
+        "python -m transformer evaluate --checkpoint checkpoints/out --data DIR/tatoeba-en-fr/dev.tsv --beam 2" in card
+    )
+
+
+def test_best_dev_score_of_no_history_is_none(tmp_path):
+    assert best_dev_score(tmp_path / "history.csv") is None
