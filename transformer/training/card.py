@@ -43,9 +43,8 @@ and it repeats the biases of its data.
 | shape | {_shape(config)} |
 | parameters | {trainer.model.n_parameters:,} (stored in half precision) |
 | tokenizer | byte-level BPE, {config.vocabulary_size:,} entries, trained on the training split |
-| data | {recipe.corpus}: {SOURCES[folder]}; {len(trainer.corpus.train):,} training examples |
+| data and its licence | {recipe.corpus}: {SOURCES[folder]}; {len(trainer.corpus.train):,} training examples |
 | data digest | SHA-256 `{trainer.corpus.digest}` of the files read, in order |
-| licence | weights: as the project; the data's own licence is in the line above |
 | training | {last["step"]:,} steps, {last["target_tokens"]:,} predicted tokens, {duration} |
 | seed | {recipe.seed} |
 | versions | {_versions()} |
