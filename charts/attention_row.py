@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from transformer.tokens import TokenSequence
 
 
-def score_pipeline(view: AttentionView, *, head: int, row: int) -> go.Figure:
+def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = False) -> go.Figure:
     """One query's way through the softmax: its scores, the scores that the mask leaves, the weights (0…1).
 
     ``view`` carries scores, mask and weights of a layer; ``head`` and ``row`` (the query's index) choose one row.
-    Masked keys are hatched and have neither score nor weight.
+    Masked keys are hatched and have neither score nor weight. The weights' axis is fixed to 0…1; ``stretch`` ends it at
+    the largest weight, and the axis says so.
     """
     require_index(head, name="head", size=view.n_heads)
     require_index(row, name="row", size=len(view.query))
@@ -29,8 +30,10 @@ def score_pipeline(view: AttentionView, *, head: int, row: int) -> go.Figure:
     left, shown = scores.copy(), weights.copy()
     left[masked] = np.nan
     shown[masked] = np.nan
+    end, note = parts.share_axis(shown, stretch=stretch)
     heights = [130.0, 130.0, 150.0]
-    names = ["scores q·k ÷ √d_k", "after the mask", "weights: softmax of what is left (the row sums to 1)"]
+    hidden = f"hides {masked.sum()} of {len(masked)} keys" if masked.any() else "hides none of the keys in this row"
+    names = ["scores q·k ÷ √d_k", f"the mask {hidden}", "weights: softmax of what is left (the row sums to 1)" + note]
     figure = parts.stacked(names, heights=heights)
     places = np.arange(len(view.key))
     low, high = min(0.0, float(scores.min())), max(0.0, float(scores.max()))
@@ -61,7 +64,7 @@ def score_pipeline(view: AttentionView, *, head: int, row: int) -> go.Figure:
             col=1,
         )
         if panel > 1 and masked.any():
-            bottom, top = (low, high) if panel == 2 else (0.0, 1.0)
+            bottom, top = (low, high) if panel == 2 else (0.0, end)
             figure.add_trace(
                 parts.mask_bars(masked, low=bottom, high=top, showlegend=panel == 2, legendgroup="mask"),
                 row=panel,
@@ -70,7 +73,7 @@ def score_pipeline(view: AttentionView, *, head: int, row: int) -> go.Figure:
     style.finish(figure, height=parts.stacked_height(heights), top=60)
     figure.update_layout(barmode="overlay", legend={"x": 1, "xanchor": "right", "y": 1.02})
     figure.update_yaxes(title_text="score", range=[low, high])
-    figure.update_yaxes(title_text="weight", range=[0, 1], row=3, col=1)
+    figure.update_yaxes(title_text="weight", range=[0, end], row=3, col=1)
     figure.update_xaxes(**style.token_axis(view.key, title=""))
     query = style.escape(view.query.labels[row])
     figure.update_xaxes(title_text=f"key: the token that is looked at (query: {query}, head {head})", row=3, col=1)
@@ -159,7 +162,7 @@ def value_mix(weights: Any, *, values: Any, tokens: TokenSequence, shown: int = 
             y=contributions.sum(axis=0),
             mode="markers",
             name="sum = output of the head",
-            marker={"color": style.NEUTRAL, "size": 8, "symbol": "diamond", "line": {"width": 1, "color": "white"}},
+            marker={"color": "white", "size": 9, "symbol": "diamond", "line": {"width": 2, "color": "black"}},
             hovertemplate=f"channel %{{x}}<br>output <b>%{{y:{style.EXACT}}}</b><extra></extra>",
         )
     )

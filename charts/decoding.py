@@ -37,12 +37,8 @@ def candidate_bars(candidates: pd.DataFrame, *, rest: float | None = None, stret
     _explain(figure, chosen=chosen, cut=cut)
     style.finish(figure, height=style.rows_height(len(labels), around=90), top=36)
     figure.update_layout(margin_r=60)
-    largest = float(values.max())
-    end = largest if stretch and 0 < largest < 1 else 1.0
-    title = "probability of coming next" + (
-        f" (axis stretched: it ends at {style.three_digits(end)})" if end < 1 else ""
-    )
-    figure.update_xaxes(title_text=title, range=[0, end])
+    end, note = parts.share_axis(values, stretch=stretch)
+    figure.update_xaxes(title_text=f"probability of coming next{note}", range=[0, end])
     figure.update_yaxes(**style.label_rows(labels, title="candidate"))
     return figure
 
@@ -56,7 +52,6 @@ def reshaping(candidates: pd.DataFrame, *, temperature: float, rule: str) -> go.
     """
     require_columns(candidates, name="candidates", columns=("piece", "logit", "scaled", "probability", "kept", "final"))
     chosen, cut = _flags(candidates)
-    rule = style.escape(rule)
     names = ["logit", f"÷ {style.three_digits(float(temperature))}", "softmax, cut", "final"]
     figure = parts.side_by_side(names, spacing=0.045)
     colours = [style.CHOSEN if is_chosen else style.BAR for is_chosen in chosen]
@@ -66,7 +61,7 @@ def reshaping(candidates: pd.DataFrame, *, temperature: float, rule: str) -> go.
             limits, title = parts.room(values, share=0.42), "logit" if number == 1 else "logit ÷ temperature"
         else:
             values = as_probabilities(candidates[column], name=column, axes=("candidate",))
-            limits, title = [0, 1.35], "probability" if number == 3 else f"after {rule}"
+            limits, title = [0, 1.6], "probability"
         trace = parts.bar_rows(
             values,
             hover=f"%{{y}}<br>{style.escape(column)}",
@@ -77,9 +72,8 @@ def reshaping(candidates: pd.DataFrame, *, temperature: float, rule: str) -> go.
         figure.update_xaxes(title_text=title, range=limits, row=1, col=number)
         if number > 2:
             figure.update_xaxes(tickvals=[0, 0.5, 1], row=1, col=number)
-    _explain(figure, chosen=chosen, cut=cut)
+    _explain(figure, chosen=chosen, cut=cut, by=f"cut off by {style.escape(rule)}")
     style.finish(figure, height=style.rows_height(len(candidates), around=120), top=64)
-    figure.update_layout(legend={"y": 1, "yanchor": "bottom", "yref": "paper"}, legend_traceorder="normal")
     figure.update_layout(legend={"y": 1 + 26 / max(100, figure.layout.height - 120)})
     figure.update_xaxes(nticks=4)
     figure.update_yaxes(**style.label_rows([str(piece) for piece in candidates["piece"]], title=""))
@@ -124,18 +118,25 @@ def answer_confidence(
                 hovertemplate=f"likeliest other token<br>probability <b>%{{y:{style.EXACT}}}</b><extra></extra>",
             )
         )
-    style.finish(figure, height=340, top=48)
+    style.finish(figure, height=360, top=64)
+    figure.update_layout(legend_y=1.08)  # above the numbers on bars that reach 1
     figure.update_xaxes(**style.token_axis(tokens, title="token of the answer, step by step"))
     figure.update_yaxes(title_text="probability when written", range=[0, 1])
     return figure
 
 
 def step_attention(
-    weights: Any, *, tokens: TokenSequence, allowed: Any | None = None, of: str = "mean of all heads"
+    weights: Any,
+    *,
+    tokens: TokenSequence,
+    allowed: Any | None = None,
+    of: str = "mean of all heads",
+    stretch: bool = False,
 ) -> go.Figure:
     """Where one decoder row looks: its attention weight on every source token, 0…1.
 
     ``weights``: [key]; ``allowed``: [key], False = masked (hatched, no bar); ``of`` says whose weights they are.
+    The axis is fixed to 0…1; ``stretch`` ends it at the largest weight, and the axis says so.
     """
     sizes = {"key": len(tokens)}
     values = as_probabilities(weights, name="weights", axes=("key",), sizes=sizes).copy()
@@ -143,6 +144,7 @@ def step_attention(
     if allowed is not None:
         masked = as_array(allowed, name="allowed", axes=("key",), sizes=sizes) == 0
     values[masked] = np.nan
+    end, note = parts.share_axis(values, stretch=stretch)
     figure = go.Figure(
         go.Bar(
             x=np.arange(len(tokens)),
@@ -153,11 +155,11 @@ def step_attention(
         )
     )
     if masked.any():
-        figure.add_trace(parts.mask_bars(masked, low=0.0, high=1.0))
+        figure.add_trace(parts.mask_bars(masked, low=0.0, high=end))
     style.finish(figure, height=300, top=40)
     figure.update_layout(barmode="overlay")
     figure.update_xaxes(**style.token_axis(tokens, title="key: the token that is looked at"))
-    figure.update_yaxes(title_text=f"weight, {style.escape(of)}", range=[0, 1])
+    figure.update_yaxes(title_text=f"weight, {style.escape(of)}{note}", range=[0, end])
     return figure
 
 
@@ -169,12 +171,12 @@ def _flags(candidates: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     return chosen, cut
 
 
-def _explain(figure: go.Figure, *, chosen: np.ndarray, cut: np.ndarray) -> None:
+def _explain(figure: go.Figure, *, chosen: np.ndarray, cut: np.ndarray, by: str = "cut off") -> None:
     """A legend of what the colours mean, only of those that occur."""
     for occurs, name, colour, shape in (
         (bool((~chosen & ~cut[: len(chosen)]).any()), "candidate", style.BAR, ""),
         (bool(chosen.any()), "chosen", style.CHOSEN, ""),
-        (bool(cut.any()), "cut off", style.QUIET, "/"),
+        (bool(cut.any()), by, style.MASKED, "/"),
     ):
         if occurs and (chosen.any() or cut.any()):
             figure.add_trace(

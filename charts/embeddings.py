@@ -62,23 +62,24 @@ def embedding_rows(rows: Any, *, tokens: TokenSequence, vocabulary_size: int) ->
         parts.heatmap(
             values,
             hover="%{y} (position %{y:d})<br>dimension %{x}",
-            bar=style.colour_bar("value"),
+            bar=style.colour_bar("value", ypad=style.ABOVE_NAMES),
             limit=limit,
             ygap=1,
         ),
         row=1,
         col=3,
     )
-    style.finish(figure, height=max(340, style.rows_height(n_tokens)), top=64)
+    style.finish(figure, height=max(340, style.rows_height(n_tokens, around=160)), top=90)
     figure.update_yaxes(matches=None, fixedrange=True)
     column = {"range": [vocabulary_size, 0], "showgrid": False, "zeroline": False}
-    figure.update_yaxes(**column, title_text="row of E = token id", showline=True, mirror=True, row=1, col=1)
+    figure.update_yaxes(**column, title_text="row of E = token id", row=1, col=1)
     figure.update_yaxes(**column, visible=False, row=1, col=2)
-    figure.update_yaxes(
-        **style.token_rows(tokens, title=""), showticklabels=True, ticklabelposition="outside", row=1, col=3
-    )
-    figure.update_xaxes(visible=False, fixedrange=True, range=[0, 1], row=1, col=1)
-    figure.update_xaxes(visible=False, fixedrange=True, range=[0, 1], row=1, col=2)
+    # The tokens stand on the right, so that the lines from E reach the rows.
+    figure.update_yaxes(**style.token_rows(tokens, title=""), showticklabels=True, side="right", row=1, col=3)
+    for column in (1, 2):
+        figure.update_xaxes(visible=False, fixedrange=True, range=[0, 1], row=1, col=column)
+    box = {"x0": 0, "x1": 1, "y0": 0, "y1": vocabulary_size}
+    figure.add_shape(type="rect", **box, line={"color": style.NEUTRAL, "width": 1}, fillcolor=style.GRID, layer="below")
     figure.update_xaxes(title_text=f"dimension (d_model = {n_dimensions})", fixedrange=True, row=1, col=3)
     return figure
 
@@ -145,7 +146,7 @@ def gradient_rows(moved: Any, *, tokens: TokenSequence) -> go.Figure:
         labels.append(f"largest of the other {others.sum():,}")
         values = np.append(values, distances[others].max())
     heights = [24 * len(labels), 130]
-    figure = parts.stacked(["rows this sentence fetches", "all rows of E"], heights=heights)
+    figure = parts.stacked(["rows this sentence fetches", "all rows of E"], heights=heights, gap=90)
     colours = [style.CHOSEN] * len(fetched) + [style.MASKED]
     figure.add_trace(parts.bar_rows(values, hover="%{y}<br>moved by", colours=colours[: len(values)]), row=1, col=1)
     everywhere = np.arange(len(distances), dtype=np.int32)
@@ -166,10 +167,15 @@ def gradient_rows(moved: Any, *, tokens: TokenSequence) -> go.Figure:
             row=2,
             col=1,
         )
-    style.finish(figure, height=parts.stacked_height(heights, around=90), top=30)
+    style.finish(figure, height=parts.stacked_height(heights, around=90, gap=90), top=30)
     figure.update_layout(margin_r=64)
     figure.update_xaxes(
-        matches=None, showticklabels=True, range=parts.room(values, share=0.0), title_text="length of the move", row=1
+        matches=None,
+        showticklabels=True,
+        range=parts.room(values, share=0.0),
+        title_text="length of the move",
+        row=1,
+        nticks=8,
     )
     figure.update_xaxes(matches=None, range=[-0.01 * len(distances), 1.01 * len(distances)], row=2, col=1)
     figure.update_xaxes(title_text="row of E = token id", row=2, col=1)

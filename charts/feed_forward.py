@@ -86,7 +86,8 @@ def strongest_units(hidden: Any, *, token: str, top: int = 12, name: str = "hidd
         raise ValueError(f"top is {top}; show at least 1 unit")
     units = np.argsort(-np.abs(values), kind="stable")[:top]
     strongest = values[units]
-    figure = go.Figure(parts.bar_rows(strongest, hover="unit %{y}", colours=parts.signed_colours(strongest)))
+    colours = parts.signed_colours(strongest) if (values < 0).any() else style.BAR
+    figure = go.Figure(parts.bar_rows(strongest, hover="unit %{y}", colours=colours))
     style.finish(figure, height=style.rows_height(len(units), around=60))
     figure.update_layout(margin_r=48)
     title = f"{name} for {style.escape(token)} (the {len(units)} strongest of {len(values):,})"

@@ -53,8 +53,7 @@ def head_scores(
         xgap=2,
         ygap=2,
     )
-    trace.update(text=texts, texttemplate="%{text}", textfont={"size": style.TICK_SIZE})
-    figure = go.Figure(trace)
+    figure = go.Figure([trace, parts.cell_texts(trace, texts=texts)])
     style.finish(figure, height=max(44, 30 + 16 * (roles is not None)) * n_layers + 130, top=64)
     figure.update_yaxes(**style.label_rows(names, title="layer"))
     figure.update_xaxes(**style.label_axis([f"head {head}" for head in range(n_heads)], title="head"))
@@ -77,17 +76,15 @@ def entropy_strip(view: AttentionView) -> go.Figure:
     forced = keys <= 1
     values = np.where(forced[None, :], np.nan, values)
     possible = max(1.0, float(np.log2(max(2, len(view.key)))))
-    figure = go.Figure(
-        parts.heatmap(
-            values,
-            hover="%{y}, query %{x} (position %{x:d})<br>entropy in bits",
-            bar=style.colour_bar("entropy (bits)"),
-            maximum=possible,
-            numbers=len(view.query) <= 14,
-            xgap=1,
-            ygap=1,
-        )
+    trace = parts.heatmap(
+        values,
+        hover="%{y}, query %{x} (position %{x:d})<br>entropy in bits",
+        bar=style.colour_bar("entropy (bits)"),
+        maximum=possible,
+        xgap=1,
+        ygap=1,
     )
+    figure = go.Figure([trace, parts.cell_texts(trace)] if len(view.query) <= 12 else trace)
     if forced.any():
         hatched = parts.mask_bars(forced, low=-0.5, high=view.n_heads - 0.5)
         hatched.update(

@@ -27,17 +27,16 @@ def token_heatmap(
         raise ValueError(
             f"limit is {limit:.6g}, but {name} reaches {reach:.6g}; a smaller limit would clip the colours unseen"
         )
-    figure = go.Figure(
-        parts.heatmap(
-            array,
-            hover=f"%{{y}} (position %{{y:d}})<br>{style.escape(column)} %{{x}}",
-            bar=style.colour_bar(style.escape(name)),
-            limit=limit or reach,
-            numbers=array.shape[1] <= 12,
-            ygap=1,
-        )
+    trace = parts.heatmap(
+        array,
+        hover=f"%{{y}} (position %{{y:d}})<br>{style.escape(column)} %{{x}}",
+        bar=style.colour_bar(style.escape(name)),
+        limit=limit or reach,
+        ygap=1,
     )
+    figure = go.Figure([trace, parts.cell_texts(trace)] if array.shape[1] <= 12 else trace)
     style.finish(figure, height=style.rows_height(len(tokens)), top=64)
     figure.update_yaxes(**style.token_rows(tokens, title="token"))
-    figure.update_xaxes(title_text=f"{style.escape(column)} ({array.shape[1]})", showgrid=False, zeroline=False)
+    figure.update_xaxes(title_text=f"{style.escape(column)} ({array.shape[1]})", range=[-0.5, array.shape[1] - 0.5])
+    figure.update_xaxes(showgrid=False, zeroline=False)
     return figure

@@ -62,7 +62,7 @@ def norm_statistics(
                     name=label,
                     legendgroup=label,
                     showlegend=row == 1,
-                    marker={"color": colour, "symbol": symbol, "size": 11, "line": {"width": 2.5}},
+                    marker={"color": colour, "symbol": symbol, "size": 11, "line": {"width": 2.5, "color": colour}},
                     hovertemplate=f"%{{x}}<br>{name} {label}: <b>%{{y:{style.EXACT}}}</b><extra></extra>",
                 ),
                 row=row,

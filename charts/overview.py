@@ -28,12 +28,12 @@ def time_and_parameters(blocks: pd.DataFrame) -> go.Figure:
         raise ValueError(
             f"blocks has {len(kinds)} different parts {kinds}; join them to at most {len(style.CATEGORICAL)}"
         )
-    measures = [("parameters", "parameters", "parameters")]
+    measures = [("parameters", "parameters", "parameters", "where the parameters are")]
     if "milliseconds" in blocks.columns:
-        measures.append(("milliseconds", "milliseconds", "measured time (ms)"))
-    figure = parts.side_by_side([title for *_, title in measures], spacing=0.08)
+        measures.append(("milliseconds", "milliseconds", "measured time (ms)", "where the time goes"))
+    figure = parts.side_by_side([name for *_, name in measures], spacing=0.08)
     places = {name: index for index, name in enumerate(names)}
-    for column, (field, unit, title) in enumerate(measures, start=1):
+    for column, (field, unit, title, _) in enumerate(measures, start=1):
         values = as_array(blocks[field], name=field, axes=("row",), signed=False).astype(np.float64)
         totals = np.zeros(len(names))
         for index, kind in enumerate(kinds):
@@ -72,7 +72,13 @@ def time_and_parameters(blocks: pd.DataFrame) -> go.Figure:
             row=1,
             col=column,
         )
-        figure.update_xaxes(title_text=title, range=[0, 1.45 * float(totals.max() or 1)], nticks=5, row=1, col=column)
+        figure.update_xaxes(
+            title_text=title,
+            range=[0, (1.8 if len(measures) > 1 else 1.3) * float(totals.max() or 1)],
+            nticks=5,
+            row=1,
+            col=column,
+        )
     style.finish(figure, height=style.rows_height(len(names), around=150), top=72)
     figure.update_layout(barmode="stack", legend={"y": 1 + 24 / max(100, figure.layout.height - 140)})
     figure.update_yaxes(**style.label_rows(names, title=""))

@@ -10,28 +10,28 @@ import plotly.graph_objects as go
 
 from charts import style
 
-_GAP = 52  # pixels between two panels: room for the upper one's ticks and the lower one's name
+_GAP = 56  # pixels between two panels: room for the upper one's ticks and the lower one's name
 
 
-def stacked(names: Sequence[str], *, heights: Sequence[float]) -> go.Figure:
+def stacked(names: Sequence[str], *, heights: Sequence[float], gap: float = _GAP) -> go.Figure:
     """Panels on top of each other that share their horizontal axis, each named at its upper left."""
     from plotly.subplots import make_subplots
 
-    whole = sum(heights) + _GAP * (len(heights) - 1)
+    whole = sum(heights) + gap * (len(heights) - 1)
     figure = make_subplots(
         rows=len(names),
         cols=1,
         shared_xaxes=True,
         row_heights=list(heights),
-        vertical_spacing=_GAP / whole if len(names) > 1 else 0,
+        vertical_spacing=gap / whole if len(names) > 1 else 0,
     )
     _name_panels(figure, names)
     return figure
 
 
-def stacked_height(heights: Sequence[float], *, around: int = 130) -> float:
+def stacked_height(heights: Sequence[float], *, around: int = 130, gap: float = _GAP) -> float:
     """Height in pixels of a figure made by ``stacked``."""
-    return sum(heights) + _GAP * (len(heights) - 1) + around
+    return sum(heights) + gap * (len(heights) - 1) + around
 
 
 def side_by_side(names: Sequence[str], *, widths: Sequence[float] | None = None, spacing: float = 0.03) -> go.Figure:
@@ -72,13 +72,12 @@ def heatmap(
     bar: dict[str, Any] | None,
     limit: float | None = None,
     maximum: float = 1.0,
-    numbers: bool = False,
     **more: Any,
 ) -> go.Heatmap:
     """A heatmap trace: diverging from −limit to limit if ``limit`` is given, else sequential from 0 to ``maximum``.
 
     ``hover`` is what stands above the exact value, with ``%{x}`` and ``%{y}``. ``bar`` is ``style.colour_bar(…)``
-    or ``None``. ``numbers`` writes three significant digits into every cell. NaN leaves a cell empty.
+    or ``None``. NaN leaves a cell empty.
     """
     return go.Heatmap(
         z=values,
@@ -88,10 +87,28 @@ def heatmap(
         showscale=bar is not None,
         colorbar=bar,
         hovertemplate=f"{hover}<br><b>%{{z:{style.EXACT}}}</b><extra></extra>",
-        texttemplate=f"%{{z:{style.SHORT}}}" if numbers else None,
-        textfont={"size": style.TICK_SIZE - 1} if numbers else None,
         hoverongaps=False,
         **more,
+    )
+
+
+def cell_texts(trace: go.Heatmap, *, texts: Sequence[Sequence[str]] | None = None) -> go.Scatter:
+    """What stands in every cell of a heatmap (three significant digits if no ``texts``), black or white as is readable.
+
+    Plotly's own cell text picks a dark grey that drowns in middle tones, hence a trace of its own.
+    """
+    values = np.asarray(trace.z)
+    colours = style.SEQUENTIAL if trace.zmin == 0 else style.DIVERGING
+    places = [(row, column) for row, column in np.ndindex(values.shape) if np.isfinite(values[row, column])]
+    shares = [(values[place] - trace.zmin) / (trace.zmax - trace.zmin) for place in places]
+    return go.Scatter(
+        x=[column for _, column in places],
+        y=[row for row, _ in places],
+        mode="text",
+        text=[texts[row][column] if texts else style.three_digits(values[row, column]) for row, column in places],
+        textfont={"size": style.TICK_SIZE, "color": [style.ink(share, colours=colours) for share in shares]},
+        hoverinfo="skip",
+        showlegend=False,
     )
 
 
@@ -100,28 +117,28 @@ def bar_rows(
     *,
     hover: str,
     colours: str | Sequence[str] = style.BAR,
-    labelled: bool = True,
     cut: np.ndarray | None = None,
     **more: Any,
 ) -> go.Bar:
     """Horizontal bars, row k for ``values[k]``, with three significant digits at the end.
 
-    ``cut`` hatches the bars of what was thrown away. ``hover`` stands above the exact value.
+    ``cut`` hatches the bars of what was thrown away and says so at their end. ``hover`` stands above the exact value.
     """
     values = np.asarray(values)
+    texts = [style.three_digits(float(value)) for value in values]
     pattern = None
     if cut is not None:
-        pattern = {**style.HATCH, "shape": ["/" if is_cut else "" for is_cut in cut]}
         base = [colours] * len(values) if isinstance(colours, str) else list(colours)
-        colours = [style.QUIET if is_cut else colour for colour, is_cut in zip(base, cut, strict=True)]
-        pattern = {"shape": pattern["shape"], "size": style.HATCH["size"], "solidity": style.HATCH["solidity"]}
+        colours = [style.MASKED if is_cut else colour for colour, is_cut in zip(base, cut, strict=True)]
+        pattern = {"shape": ["/" if is_cut else "" for is_cut in cut], "size": 8, "solidity": 0.3}
+        texts = [f"{text} cut" if is_cut else text for text, is_cut in zip(texts, cut, strict=True)]
     return go.Bar(
         x=values,
         y=np.arange(len(values)),
         orientation="h",
         marker={"color": colours, "pattern": pattern, "line": {"width": 0}},
-        text=[style.three_digits(float(value)) for value in values] if labelled else None,
-        textposition="outside" if labelled else None,
+        text=texts,
+        textposition="outside",
         textfont={"size": style.TICK_SIZE},
         cliponaxis=False,
         hovertemplate=f"{hover}<br><b>%{{x:{style.EXACT}}}</b><extra></extra>",
@@ -138,11 +155,19 @@ def mask_bars(masked: np.ndarray, *, low: float, high: float, **more: Any) -> go
         y=np.full(len(places), high - low, dtype=np.float32),
         base=low,
         width=1.0,
-        marker={"color": "rgba(128,128,128,0.10)", "pattern": style.HATCH, "line": {"width": 0}},
+        marker={"color": style.MASKED, "pattern": style.HATCH, "line": {"width": 0}},
         name="masked: it may not look there",
         hovertemplate="%{x}: masked, it may not look there<extra></extra>",
         **more,
     )
+
+
+def share_axis(values: np.ndarray, *, stretch: bool) -> tuple[float, str]:
+    """(end, note) of an axis of weights or probabilities: 1, or the largest value if it is to be stretched."""
+    largest = float(np.nanmax(values)) if np.isfinite(values).any() else 0.0
+    if not stretch or not 0 < largest < 1:
+        return 1.0, ""
+    return largest, f" (stretched: ends at {style.three_digits(largest)})"
 
 
 def room(values: np.ndarray, *, share: float = 0.16) -> list[float]:
@@ -153,5 +178,5 @@ def room(values: np.ndarray, *, share: float = 0.16) -> list[float]:
 
 
 def signed_colours(values: np.ndarray) -> list[str]:
-    """The colour of each bar by its sign."""
+    """The colour of each bar by its sign, for numbers that can be negative."""
     return [style.POSITIVE if value >= 0 else style.NEGATIVE for value in values]

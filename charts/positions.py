@@ -37,7 +37,7 @@ def encoding_heatmap(encoding: Any, *, tokens: TokenSequence | None = None) -> g
     if tokens is not None:
         if len(tokens) > n_positions:
             raise ValueError(
-                f"the sentence has {len(tokens)} tokens but encoding has only {n_positions} rows; give at least one each"
+                f"the sentence has {len(tokens)} tokens but encoding has only {n_positions} rows; give a row for each"
             )
         figure.add_hline(y=len(tokens) - 0.5, line={"color": "#111111", "width": 4})
         figure.add_hline(
@@ -86,7 +86,7 @@ def encoding_waves(encoding: Any, *, dimensions: Sequence[int], tokens: TokenSeq
                     mode="markers",
                     legendgroup=str(dimension),
                     showlegend=False,
-                    marker={"color": colour, "size": 10, "line": {"width": 1, "color": "white"}},
+                    marker={"color": colour, "size": 10 if here <= 20 else 6, "line": {"width": 1, "color": "white"}},
                     text=[style.escape(token.display) for token in tokens.tokens[:here]],
                     hovertemplate=(
                         f"%{{text}} at position %{{x}}, dimension {dimension}<br>"
@@ -146,14 +146,16 @@ def embedding_sum(token: Any, *, position: Any, total: Any, tokens: TokenSequenc
             parts.heatmap(
                 values,
                 hover="%{y} (position %{y:d})<br>dimension %{x}",
-                bar=style.colour_bar("value (one scale for all three)") if number == 1 else None,
+                bar=style.colour_bar("value (one scale for all three)", ypad=style.ABOVE_NAMES)
+                if number == 1
+                else None,
                 limit=limit,
                 ygap=1,
             ),
             row=number,
             col=1,
         )
-    style.finish(figure, height=parts.stacked_height(heights), top=84)
+    style.finish(figure, height=parts.stacked_height(heights, around=150), top=90)
     figure.update_yaxes(**style.token_rows(tokens, title=""))
     figure.update_yaxes(title_text="token", row=2, col=1)
     figure.update_xaxes(showgrid=False, zeroline=False)

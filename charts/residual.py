@@ -73,38 +73,38 @@ def sublayer_contribution(ratio: Any, *, cosine: Any, sublayers: Sequence[str], 
     cosines = as_array(cosine, name="cosine", axes=axes, sizes=sizes)
     if np.nanmax(np.abs(cosines)) > 1 + 1e-4:
         raise ValueError(f"cosine holds {style.three_digits(np.nanmax(np.abs(cosines)))}; a cosine lies in −1…1")
+    gap = 72
     heights = [max(120.0, 28.0 * len(sublayers))] * 2
-    figure = parts.stacked(["length of the update ÷ length of the stream", "direction: cosine"], heights=heights)
-    numbers = len(tokens) <= 14
-    total = parts.stacked_height(heights, around=170)
-    lower_top = heights[1] / (sum(heights) + 52)
-    figure.add_trace(
-        parts.heatmap(
-            ratios,
-            hover="%{y}, %{x}<br>update ÷ stream",
-            bar=style.colour_bar("", len=0.25),
-            maximum=float(np.nanmax(ratios)) or 1.0,
-            numbers=numbers,
-            xgap=1,
-            ygap=1,
-        ),
-        row=1,
-        col=1,
+    figure = parts.stacked(
+        ["length of the update ÷ length of the stream", "direction: cosine"], heights=heights, gap=gap
     )
-    figure.add_trace(
-        parts.heatmap(
-            cosines,
-            hover="%{y}, %{x}<br>cosine with the stream",
-            bar=style.colour_bar("", len=0.25, y=lower_top),
-            limit=1.0,
-            numbers=numbers,
-            xgap=1,
-            ygap=1,
+    total = parts.stacked_height(heights, around=170, gap=gap)
+    lower_top = heights[1] / (parts.stacked_height(heights, around=0, gap=gap))
+    for row, trace in enumerate(
+        (
+            parts.heatmap(
+                ratios,
+                hover="%{y}, %{x}<br>update ÷ stream",
+                bar=style.colour_bar("", len=0.3, ypad=style.ABOVE_NAMES),
+                maximum=float(np.nanmax(ratios)) or 1.0,
+                xgap=1,
+                ygap=1,
+            ),
+            parts.heatmap(
+                cosines,
+                hover="%{y}, %{x}<br>cosine with the stream",
+                bar=style.colour_bar("", len=0.3, ypad=style.ABOVE_NAMES, y=lower_top),
+                limit=1.0,
+                xgap=1,
+                ygap=1,
+            ),
         ),
-        row=2,
-        col=1,
-    )
-    style.finish(figure, height=total, top=48)
+        start=1,
+    ):
+        figure.add_trace(trace, row=row, col=1)
+        if len(tokens) <= 10:
+            figure.add_trace(parts.cell_texts(trace), row=row, col=1)
+    style.finish(figure, height=total, top=64)
     figure.update_yaxes(**style.label_rows(sublayers, title="sub-layer"))
     figure.update_xaxes(**style.token_axis(tokens, title=""))
     figure.update_xaxes(title_text="token", row=2, col=1)

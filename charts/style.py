@@ -35,17 +35,20 @@ MASKED = "#8A8D93"
 NEUTRAL = "#7A7D85"  # text, marks and lines that must be readable on white and on black
 GRID = "rgba(128,128,128,0.25)"
 QUIET = "rgba(128,128,128,0.45)"  # what is there but not the point
+PALE = "#C9CBD0"  # boxes that carry black text on either ground
 BAR = CATEGORICAL[0]
 CHOSEN = CATEGORICAL[5]  # the token, row or candidate that the page is about
 POSITIVE = DIVERGING[13]
 NEGATIVE = DIVERGING[3]
 
-FONT = "Source Sans, Source Sans 3, Noto Sans, DejaVu Sans, sans-serif"
+# Quoted, since a bare family name with a number in it is no valid CSS and Plotly then measures another font.
+FONT = "'Source Sans 3', 'Source Sans Pro', 'Noto Sans', 'DejaVu Sans', sans-serif"
 TEXT_SIZE = 14
 TICK_SIZE = 13
 TITLE_SIZE = 15
+ABOVE_NAMES = 24  # pixels that a colour bar is lifted by where a panel's name stands below it
 
-HATCH = {"shape": "/", "fgcolor": MASKED, "bgcolor": "rgba(128,128,128,0.10)", "size": 6, "solidity": 0.35}
+HATCH = {"shape": "/", "fgcolor": MASKED, "bgcolor": "rgba(128,128,128,0.12)", "size": 8, "solidity": 0.2}
 EXACT = ".9~g"  # d3 format: nine significant digits, enough to give back any float32
 SHORT = ".3~g"  # d3 format: three significant digits
 
@@ -89,6 +92,17 @@ def symmetric_limit(*arrays: np.ndarray) -> float:
     return limit if limit > 0 else 1.0
 
 
+def ink(share: float, *, colours: tuple[str, ...]) -> str:
+    """Black or white, whichever is easier to read on the colour at ``share`` (0…1) of a scale."""
+    place = min(max(share, 0.0), 1.0) * (len(colours) - 1)
+    low = min(int(place), len(colours) - 2)
+    first, second = (np.array([int(colours[low + k][1 + 2 * c : 3 + 2 * c], 16) for c in range(3)]) for k in (0, 1))
+    rgb = (first + (second - first) * (place - low)) / 255
+    # Relative luminance of WCAG 2: above 0.179 black has the greater contrast.
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    return "#000000" if float(linear @ [0.2126, 0.7152, 0.0722]) > 0.179 else "#FFFFFF"
+
+
 def category_colour(index: int) -> str:
     """The colour of the index-th kind; after eight kinds the colours begin again."""
     return CATEGORICAL[index % len(CATEGORICAL)]
@@ -101,7 +115,7 @@ def template() -> go.layout.Template:
         "gridcolor": GRID,
         "linecolor": QUIET,
         "zerolinecolor": QUIET,
-        "tickcolor": QUIET,
+        "ticks": "",  # Plotly gives heatmaps ticks by itself, and then misplaces the title of the axis
         "automargin": True,
         "showgrid": True,
     }
@@ -131,17 +145,11 @@ def finish(figure: go.Figure, *, height: float, top: int = 24) -> go.Figure:
         bargap=0.25,
         legend={"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom", "font_size": TEXT_SIZE},
     )
-    figure.for_each_xaxis(_readable)
-    figure.for_each_yaxis(_readable)
+    axis = {"tickfont_size": TICK_SIZE, "title_font_size": TEXT_SIZE, "title_standoff": 10}
+    figure.update_xaxes(**axis)
+    figure.update_yaxes(**axis)
     figure.update_annotations(font_size=TEXT_SIZE)
     return figure
-
-
-def _readable(axis: Any) -> None:
-    """Sizes of an axis, where its figure has not chosen others."""
-    axis.tickfont.size = axis.tickfont.size or TICK_SIZE
-    axis.title.font.size = TEXT_SIZE
-    axis.title.standoff = 8
 
 
 def enlarge(figure: go.Figure, *, factor: float) -> go.Figure:
@@ -207,7 +215,10 @@ def rows_height(n_rows: int, *, panels: int = 1, around: int = 130) -> int:
 
 
 def colour_bar(title: str, **more: Any) -> dict[str, Any]:
-    """A colour bar along the top right, where no width of the window clips its title; panels are named on the left."""
+    """A colour bar along the top right, where no width of the window clips its title.
+
+    Where the panels have names, ``ypad=ABOVE_NAMES`` lifts it above them.
+    """
     return {
         "title": {"text": title, "side": "top", "font": {"size": TICK_SIZE}},
         "orientation": "h",
@@ -215,12 +226,13 @@ def colour_bar(title: str, **more: Any) -> dict[str, Any]:
         "len": 0.45,
         "x": 1,
         "xanchor": "right",
-        "y": 1,
+        "y": 0.999,  # at 1 exactly Plotly 4 shifts the titles of the axes by half the bar's height
         "yanchor": "bottom",
         "ypad": 4,
         "xpad": 0,
         "outlinewidth": 0,
         "tickfont": {"size": TICK_SIZE - 1},
+        "tickangle": 0,
         "nticks": 5,
         **more,
     }

@@ -41,7 +41,7 @@ def merge_tree(
     for step in range(1, len(states)):
         layouts.append(_joined(states[step - 1], layouts[-1], states[step], step=step))
     figure = go.Figure()
-    for fresh, name, colour in ((False, "as before", style.QUIET), (True, "joined in this step", style.CHOSEN)):
+    for fresh, name, colour in ((False, "as before", style.PALE), (True, "joined in this step", style.CHOSEN)):
         boxes = [
             (step, start, width, piece)
             for step, (state, layout) in enumerate(zip(states, layouts, strict=True))
@@ -62,7 +62,7 @@ def merge_tree(
                     insidetextanchor="middle",
                     textangle=0,
                     constraintext="none",
-                    textfont={"size": style.TITLE_SIZE},
+                    textfont={"size": style.TITLE_SIZE, "color": "#FFFFFF" if fresh else "#000000"},
                     hovertemplate=f"%{{text}}<br>{name}<extra></extra>",
                 )
             )
@@ -149,7 +149,8 @@ def token_lengths(sequences: Mapping[str, TokenSequence]) -> go.Figure:
         )
     labels = [f"{name}: {sum(not token.special for token in tokens)} tokens" for name, tokens in sequences.items()]
     style.finish(figure, height=56 * len(labels) + 80)
-    figure.update_layout(barmode="overlay")
+    # A label that does not fit its box is left to the hover instead of shrinking out of sight.
+    figure.update_layout(barmode="overlay", uniformtext={"minsize": 10, "mode": "hide"})
     figure.update_xaxes(title_text="bytes of the sentence (a plain letter is one)", range=[0, max(1, longest)])
     figure.update_yaxes(**style.label_rows(labels, title="tokenizer"))
     return figure

@@ -44,7 +44,7 @@ def vocabulary_projection(
             y=points[rest, 1],
             mode="markers",
             name="all other tokens",
-            marker={"size": 4, "color": style.QUIET},
+            marker={"size": 4, "color": style.GRID},
             text=[style.escape(display) for display, kept in zip(displays, rest, strict=True) if kept],
             hovertemplate="%{text}<extra></extra>",
         )
@@ -58,7 +58,7 @@ def vocabulary_projection(
             marker={"size": 11, "color": style.CHOSEN, "line": {"width": 1, "color": "white"}},
             text=[style.escape(token.display) for token in marked],
             textposition=_away_from_each_other(points[ids]),
-            textfont={"size": style.TITLE_SIZE},
+            textfont={"size": style.TITLE_SIZE if len(marked) <= 15 else 12, "weight": "bold", "color": style.CHOSEN},
             customdata=ids,
             hovertemplate=(
                 f"%{{text}} (id %{{customdata}})<br>%{{x:{style.EXACT}}}, %{{y:{style.EXACT}}}<extra></extra>"
@@ -69,7 +69,8 @@ def vocabulary_projection(
     for number, update in enumerate((figure.update_xaxes, figure.update_yaxes)):
         share = f" ({style.three_digits(100 * explained[number])} % of the variance)" if explained else ""
         update(title_text=f"{('first', 'second')[number]} principal component{share}", zeroline=False)
-    figure.update_yaxes(scaleanchor="x", scaleratio=1)
+    figure.update_xaxes(constrain="domain")
+    figure.update_yaxes(scaleanchor="x", scaleratio=1, constrain="domain")
     return figure
 
 
@@ -98,7 +99,7 @@ def nearest_neighbours(neighbours: pd.DataFrame, *, of: str, measure: str = "cos
     require_columns(neighbours, name="neighbours", columns=("piece", "similarity"))
     values = np.asarray(neighbours["similarity"], dtype=np.float32)
     pieces = [str(piece) for piece in neighbours["piece"]]
-    figure = go.Figure(parts.bar_rows(values, hover="%{y}", colours=parts.signed_colours(values)))
+    figure = go.Figure(parts.bar_rows(values, hover="%{y}"))
     style.finish(figure, height=style.rows_height(len(pieces), around=60))
     figure.update_layout(margin_r=56)
     lowest, highest = parts.room(values, share=0.0)
