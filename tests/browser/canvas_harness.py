@@ -134,4 +134,5 @@ def remember(name: str, clicked: object) -> None:
         st.rerun()
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,317 @@
+"""The attention canvas in a real Chromium: it paints, answers pointer and keyboard, and leaves the server alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Page
+
+from charts import style
+from tests.browser import canvas_harness
+
+pytestmark = pytest.mark.browser
+
+SEEN = canvas_harness.view(
+    canvas_harness.SENTENCE, canvas_harness.SENTENCE, layer=1, n_heads=8, kind="self", causal=True
+)
+FIND_CANVAS = """[...document.querySelectorAll("*")].map((e) => e.shadowRoot?.querySelector("canvas")).find(Boolean)"""
+
+
+@pytest.fixture(scope="module")
+def address(start_app: Callable[..., str], tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The harness app, running for all tests of this file; it needs no checkpoint."""
+    return start_app(tmp_path_factory.mktemp("none"), script=Path(canvas_harness.__file__))
+
+
+class Canvas:
+    """One scene of the harness in one browser tab, with everything that went wrong and over the wire."""
+
+    def __init__(self, page: Page, url: str) -> None:
+        self.page, self.errors, self.hosts, self.sent = page, [], set(), []
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("console", lambda message: self.errors.append(message.text) if message.type == "error" else None)
+        page.on("request", lambda request: self.hosts.add(urlsplit(request.url.removeprefix("blob:")).hostname))
+        page.on("websocket", lambda socket: socket.on("framesent", lambda frame: self.sent.append(len(frame))))
+        page.goto(url)
+        page.wait_for_selector("canvas[data-geometry]", timeout=60_000)
+        page.wait_for_function("document.fonts.status === 'loaded'")
+        page.wait_for_timeout(500)
+
+    @property
+    def geometry(self) -> dict:
+        return json.loads(self.page.get_attribute("canvas", "data-geometry"))
+
+    def at(self, x: float, y: float) -> tuple[float, float]:
+        """A place on the canvas as a place on the page."""
+        box = self.page.locator("canvas").bounding_box()
+        return box["x"] + x, box["y"] + y
+
+    def cell(self, row: int, column: int) -> tuple[float, float]:
+        place = self.geometry
+        return place["x"] + (column + 0.5) * place["stepX"], place["y"] + (row + 0.5) * place["stepY"]
+
+    def hover(self, x: float, y: float) -> str:
+        self.page.mouse.move(*self.at(x, y))
+        self.page.wait_for_timeout(100)
+        return self.tip()
+
+    def tip(self) -> str:
+        tip = self.page.locator(".tip")
+        return tip.inner_text() if tip.is_visible() else ""
+
+    def pixel(self, x: float, y: float) -> tuple[int, ...]:
+        read = f"""([x, y]) => {{
+            const canvas = {FIND_CANVAS};
+            const ratio = canvas.width / canvas.clientWidth;
+            return [...canvas.getContext("2d").getImageData(Math.round(x * ratio), Math.round(y * ratio), 1, 1).data];
+        }}"""
+        return tuple(self.page.evaluate(read, [x, y]))
+
+    def colours(self) -> int:
+        """How many different colours the canvas shows: 1 for a blank one."""
+        count = f"""() => {{
+            const canvas = {FIND_CANVAS};
+            const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+            return new Set(new Uint32Array(data.buffer)).size;
+        }}"""
+        return self.page.evaluate(count)
+
+    def says(self, text: str) -> None:
+        """Waits until the page shows a text, as Python wrote it."""
+        self.page.get_by_text(text, exact=True).wait_for(timeout=10_000)
+
+
+@contextmanager
+def opened(
+    chromium: Browser, url: str, *, width: int = 1440, colour_scheme: str = "light", ratio: float = 1
+) -> Iterator[Canvas]:
+    """A scene in a browser of its own; at the end nothing must have gone wrong in it."""
+    context = chromium.new_context(
+        viewport={"width": width, "height": 1000}, color_scheme=colour_scheme, device_scale_factor=ratio
+    )
+    canvas = Canvas(context.new_page(), url)
+    yield canvas
+    context.close()
+    assert canvas.errors == []
+    assert canvas.hosts - {None} == {"127.0.0.1"}
+
+
+@pytest.fixture
+def show(chromium: Browser, address: str) -> Iterator[Callable[..., Canvas]]:
+    """``show("map")`` opens a scene."""
+    with ExitStack() as scenes:
+        yield lambda scene, **how: scenes.enter_context(opened(chromium, f"{address}/?scene={scene}", **how))
+
+
+@pytest.fixture(scope="module")
+def map_canvas(chromium: Browser, address: str) -> Iterator[Canvas]:
+    """The single map, shared by the tests that do not change it."""
+    with opened(chromium, f"{address}/?scene=map") as canvas:
+        yield canvas
+
+
+def colour_of(weight: float) -> tuple[int, ...]:
+    """The colour that the scale of all figures has for a weight."""
+    place = weight * (len(style.SEQUENTIAL) - 1)
+    below = min(int(place), len(style.SEQUENTIAL) - 2)
+    ends = [[int(style.SEQUENTIAL[i][at : at + 2], 16) for at in (1, 3, 5)] for i in (below, below + 1)]
+    return tuple(round(a + (b - a) * (place - below)) for a, b in zip(*ends, strict=True))
+
+
+WIDE, NARROW = {"width": 1440}, {"width": 800, "colour_scheme": "dark", "ratio": 2}
+
+
+@pytest.mark.parametrize(
+    ("scene", "how"),
+    [("cross", WIDE), ("large", NARROW), ("sorted", WIDE), ("sorted", NARROW), ("deep", NARROW), ("lines", NARROW)],
+)
+def test_every_drawing_paints_something(show, scene, how):
+    canvas = show(scene, **how)
+    assert canvas.colours() > 40
+
+
+def test_a_cell_has_the_colour_of_its_weight_and_a_masked_one_is_grey(map_canvas):
+    canvas = map_canvas
+    canvas.hover(2, 2)
+    for row, column in ((0, 0), (3, 2), (7, 5), (14, 0)):
+        x, y = canvas.cell(row, column)
+        shown = canvas.pixel(x, y - canvas.geometry["stepY"] * 0.36)[:3]  # above the number
+        assert max(abs(a - b) for a, b in zip(shown, colour_of(SEEN.weights[2][row, column]), strict=True)) <= 4
+    x, y = canvas.cell(2, 9)
+    assert max(canvas.pixel(x, y)[:3]) - min(canvas.pixel(x, y)[:3]) <= 12
+
+
+def test_hovering_tells_the_weight_without_asking_the_server(map_canvas):
+    canvas = map_canvas
+    before = len(canvas.sent)
+    tip = canvas.hover(*canvas.cell(7, 5))
+    weight = SEEN.weights[2][7, 5]
+    assert tip.startswith(f"‘·the₂’ looks at ‘·the’: {weight:.3g}")
+    exact = tip.split("exactly ")[1].split(" ")[0]
+    assert np.float32(exact) == weight  # every digit that the model's number has
+    assert "masked" in canvas.hover(*canvas.cell(2, 9))
+    for row in range(15):
+        canvas.hover(*canvas.cell(row, 3))
+    row_tip = canvas.hover(canvas.geometry["x"] - 20, canvas.cell(3, 0)[1])
+    assert "‘·cat’: 0.813" in row_tip and "11 masked" in row_tip
+    assert len(canvas.sent) == before
+
+
+def test_hovering_a_row_label_leaves_only_that_row(map_canvas):
+    canvas = map_canvas
+    canvas.hover(2, 2)
+    x, y = canvas.cell(7, 5)
+    beside = (x, y - canvas.geometry["stepY"] * 0.36)
+    strong = canvas.pixel(*beside)
+    canvas.hover(canvas.geometry["x"] - 20, canvas.cell(7, 0)[1])
+    assert canvas.pixel(*beside) == strong
+    canvas.hover(canvas.geometry["x"] - 20, canvas.cell(3, 0)[1])
+    assert sum(canvas.pixel(*beside)[:3]) > sum(strong[:3]) + 60  # fades into the white page
+
+
+def test_a_click_returns_the_cell_to_python_once(show):
+    canvas = show("map")
+    canvas.says("runs 0")
+    canvas.page.mouse.click(*canvas.at(*canvas.cell(9, 4)))
+    canvas.says("cell Cell(query=9, key=4)")
+    canvas.page.mouse.click(*canvas.at(*canvas.cell(5, 1)))
+    canvas.says("cell Cell(query=5, key=1)")
+
+
+def test_the_keyboard_does_what_the_mouse_does(show):
+    canvas = show("map")
+    canvas.page.locator("canvas").focus()
+    before = len(canvas.sent)
+    for key in ("ArrowDown", "ArrowDown", "ArrowDown", "ArrowRight", "ArrowRight"):
+        canvas.page.keyboard.press(key)
+    # The first key puts the cursor on the first cell.
+    said = canvas.page.locator(".live").inner_text()
+    assert said.startswith(f"‘·cat’ looks at ‘·cat’: {SEEN.weights[2][2, 2]:.3g}")
+    assert canvas.tip().startswith("‘·cat’ looks at ‘·cat’")
+    assert len(canvas.sent) == before
+    canvas.page.keyboard.press("Enter")
+    canvas.says("cell Cell(query=2, key=2)")
+    assert (
+        canvas.page.locator("canvas")
+        .get_attribute("aria-label")
+        .startswith("decoder self-attention · layer 1 · head 2")
+    )
+
+
+def test_the_table_holds_the_same_numbers_and_tokens_stay_text(map_canvas):
+    canvas = map_canvas
+    canvas.page.get_by_role("button", name="Show the numbers as a table").click()
+    table = canvas.page.locator("table")
+    assert table.locator("tbody tr").count() == len(canvas_harness.SENTENCE)
+    row = table.locator("tbody tr").nth(7).locator("td").all_inner_texts()
+    assert row[5] == f"{SEEN.weights[2][7, 5]:.3g}"
+    assert row[8] == "masked"
+    assert table.locator("thead th").nth(12).inner_text() == "·<b>"
+    assert table.locator("b").count() == 0
+    canvas.page.get_by_role("button", name="Show the numbers as a table").click()
+    assert canvas.page.locator("canvas").is_visible()
+
+
+def test_the_picture_can_be_downloaded_at_twice_its_size(map_canvas, tmp_path):
+    canvas = map_canvas
+    with canvas.page.expect_download() as download:
+        canvas.page.get_by_role("button", name="Download this picture as PNG").click()
+    download.value.save_as(tmp_path / "map.png")
+    header = (tmp_path / "map.png").read_bytes()[:24]
+    assert header[:8] == b"\x89PNG\r\n\x1a\n"
+    assert int.from_bytes(header[16:20], "big") > 2 * canvas.page.locator("canvas").bounding_box()["width"]
+
+
+def test_a_large_map_zooms_and_pans_in_the_browser(show):
+    canvas = show("large")
+    before, step = len(canvas.sent), canvas.geometry["stepX"]
+    for _ in range(5):
+        canvas.page.get_by_role("button", name="Zoom in").click()
+    canvas.page.wait_for_timeout(200)
+    assert canvas.geometry["stepX"] == pytest.approx(step * 1.5**5, rel=0.01)
+    start = canvas.geometry["x"]
+    canvas.page.mouse.move(*canvas.at(500, 400))
+    canvas.page.mouse.down()
+    canvas.page.mouse.move(*canvas.at(560, 430), steps=5)
+    canvas.page.mouse.up()
+    canvas.page.wait_for_timeout(200)
+    assert canvas.geometry["x"] == pytest.approx(start + 60, abs=2)
+    canvas.page.mouse.dblclick(*canvas.at(500, 400))
+    canvas.page.wait_for_timeout(200)
+    assert canvas.geometry["stepX"] == pytest.approx(step)
+    # The first click of the double click is a click like any other; dragging and zooming sent nothing.
+    assert len(canvas.sent) <= before + 1
+
+
+def test_signed_values_have_two_colours_around_nothing(show):
+    canvas = show("scores")
+    assert "−6.43" in canvas.hover(*canvas.cell(14, 2))
+    x, y = canvas.cell(14, 2)
+    lift = canvas.geometry["stepY"] * 0.36
+    canvas.page.mouse.move(2, 2)
+    canvas.page.wait_for_timeout(100)
+    red, _, blue, _ = canvas.pixel(x, y - lift)
+    assert blue > red + 40  # negative: blue
+    x, y = canvas.cell(8, 6)
+    red, _, blue, _ = canvas.pixel(x, y - lift)
+    assert red > blue + 40  # positive: orange
+
+
+def test_the_grid_shows_the_head_under_the_pointer_and_returns_the_one_clicked(show):
+    canvas = show("grid")
+    before = len(canvas.sent)
+    x, y, width, height = canvas.geometry["tiles"][2 * 8 + 3]
+    panel = canvas.geometry["panel"]
+    corner = (panel["x"] + 0.5 * panel["stepX"], panel["y"] + 0.5 * panel["stepY"])
+    tip = canvas.hover(x + width * 0.02, y + height * 0.98)
+    assert "layer 2 · head 3" in tip and "‘</s>’ looks at ‘<s>’: ≈" in tip
+    assert "‘<s>’ looks at ‘<s>’: ≈1.00" in canvas.hover(x + width * 0.02, y + height * 0.02)
+    assert max(abs(a - b) for a, b in zip(canvas.pixel(*corner)[:3], colour_of(1.0), strict=True)) <= 4
+    assert len(canvas.sent) == before
+    canvas.page.mouse.click(*canvas.at(x + width / 2, y + height / 2))
+    canvas.says("head HeadChoice(layer=2, head=3)")
+    canvas.page.locator("canvas").focus()
+    for key in ("ArrowRight", "ArrowRight", "ArrowDown", "Enter"):  # the cursor begins at the chosen head
+        canvas.page.keyboard.press(key)
+    canvas.says("head HeadChoice(layer=3, head=4)")
+
+
+def test_heads_are_switched_in_the_browser_and_a_token_is_returned(show):
+    canvas = show("lines")
+    before, colours = len(canvas.sent), canvas.colours()
+    canvas.page.get_by_role("button", name="Hide all heads").click()
+    canvas.page.wait_for_timeout(200)
+    assert canvas.colours() < colours
+    canvas.page.get_by_role("button", name="head 2", exact=True).click()
+    assert canvas.page.get_by_role("button", name="head 2", exact=True).get_attribute("aria-pressed") == "true"
+    place = canvas.geometry
+    tip = canvas.hover(place["leftX"] - 20, place["top"] + 6.5 * place["line"])
+    assert tip.split("\n") == ["‘·mat’ looks most at", "head 2: ‘·on’ 0.419"]
+    tip = canvas.hover(place["rightX"] + 20, place["top"] + 2.5 * place["line"])
+    assert tip.startswith("‘·cat’ is looked at most by\nhead 2: ‘·sat’ 0.813")
+    assert len(canvas.sent) == before
+    canvas.page.mouse.click(*canvas.at(place["leftX"] - 20, place["top"] + 9.5 * place["line"]))
+    canvas.says("token 9")
+    pressed = canvas.page.locator(".chip[aria-pressed=true]").all_inner_texts()
+    assert pressed == ["2"]  # what the reader switched on outlives the rerun
+
+
+def test_the_picture_follows_the_theme_and_the_width(show):
+    canvas = show("map")
+    wide = canvas.page.locator("canvas").bounding_box()["width"]
+    canvas.page.set_viewport_size({"width": 700, "height": 900})
+    canvas.page.wait_for_timeout(500)
+    assert canvas.page.locator("canvas").bounding_box()["width"] < wide - 300
+    assert canvas.colours() > 40
+    canvas.page.emulate_media(color_scheme="dark")
+    canvas.page.wait_for_timeout(800)
+    x, y = canvas.cell(2, 9)
+    assert max(canvas.pixel(x, y)[:3]) < 120  # a masked cell is dark grey now
+    tip = canvas.hover(*canvas.cell(7, 5))
+    assert tip.startswith("‘·the₂’ looks at ‘·the’")

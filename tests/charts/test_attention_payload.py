@@ -1,0 +1,284 @@
+"""What the attention canvas is sent: exact enough, small enough, labelled, masked, and refused when it does not fit."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from charts.attention_payload import (
+    KEY_TITLE,
+    QUERY_TITLE,
+    attention_grid_payload,
+    attention_lines_payload,
+    attention_map_payload,
+)
+from charts.payload_bytes import pack, unpack
+from charts.value_map_payload import value_map_payload
+from transformer.attention_view import AttentionView
+from transformer.tokens import Token, TokenSequence
+
+
+def sequence(displays: list[str], *, special: tuple[str, ...] = ("<s>", "</s>", "<pad>")) -> TokenSequence:
+    return TokenSequence(
+        tuple(
+            Token(index=i, id=i, text=text.replace("·", " "), display=text, special=text in special)
+            for i, text in enumerate(displays)
+        )
+    )
+
+
+def view(
+    query: list[str], key: list[str], *, layer: int = 0, n_heads: int = 3, causal: bool = False, seed: int = 0
+) -> AttentionView:
+    random = np.random.default_rng(seed)
+    scores = random.normal(scale=2.0, size=(n_heads, len(query), len(key))).astype(np.float32)
+    allowed = np.tri(len(query), len(key), dtype=bool) if causal else np.ones((len(query), len(key)), dtype=bool)
+    powers = np.exp(scores) * allowed
+    weights = (powers / powers.sum(axis=-1, keepdims=True)).astype(np.float32)
+    return AttentionView(
+        name=f"decoder.layers.{layer}.self_attention",
+        stack="decoder",
+        layer=layer,
+        kind="self",
+        weights=weights,
+        allowed=allowed,
+        scores=scores,
+        query=sequence(query),
+        key=sequence(key),
+    )
+
+
+QUERY = ["<s>", "·le", "·chat", "</s>"]
+KEY = ["·the", "·cat", "·the", ".", "</s>"]
+
+
+def words(count: int) -> list[str]:
+    return [f"·w{i}" for i in range(count)]
+
+
+def mask_of(bits: np.ndarray, rows: int, columns: int) -> np.ndarray:
+    return np.unpackbits(bits, count=rows * columns, bitorder="little").reshape(rows, columns).astype(bool)
+
+
+def test_map_carries_the_very_numbers_of_the_model():
+    seen = view(QUERY, KEY)
+    metadata, arrays = unpack(attention_map_payload(seen, head=2))
+    assert arrays["values"].dtype == np.float32
+    np.testing.assert_array_equal(arrays["values"], seen.weights[2])
+    assert metadata["kind"] == "map"
+    assert (metadata["scale"], metadata["limit"]) == ("sequential", 1.0)
+
+
+def test_map_carries_labels_titles_and_special_tokens():
+    metadata, _ = unpack(attention_map_payload(view(QUERY, KEY), head=0))
+    assert metadata["rows"] == QUERY
+    assert metadata["columns"] == ["·the", "·cat", "·the₂", ".", "</s>"]  # repeated words stay apart
+    assert (metadata["row_title"], metadata["column_title"]) == (QUERY_TITLE, KEY_TITLE)
+    assert metadata["special_rows"] == [0, 3]
+    assert metadata["special_columns"] == [4]
+
+
+def test_map_shifts_the_rows_to_the_predicted_tokens():
+    shifted = ["·le", "·chat", "</s>", "·?"]
+    metadata, _ = unpack(attention_map_payload(view(QUERY, KEY), head=0, shifted_labels=shifted))
+    assert metadata["rows"] == shifted
+    assert metadata["row_title"] != QUERY_TITLE
+    assert metadata["special_rows"] == []  # they would mark the wrong rows
+
+
+def test_stretched_map_ends_at_its_largest_weight_and_says_so():
+    seen = view(QUERY, KEY)
+    metadata, _ = unpack(attention_map_payload(seen, head=1, stretch=True))
+    assert metadata["limit"] == pytest.approx(float(seen.weights[1].max()))
+    assert metadata["limit"] < 1
+    assert "stretched" in metadata["legend"]
+    assert "fixed" in unpack(attention_map_payload(seen, head=1))[0]["legend"]
+
+
+def test_masked_cells_travel_as_a_mask_not_as_a_low_value():
+    seen = view(words(5), words(5), causal=True)
+    _, arrays = unpack(attention_map_payload(seen, head=0))
+    np.testing.assert_array_equal(mask_of(arrays["allowed"], 5, 5), np.tri(5, dtype=bool))
+
+
+def test_masked_scores_of_minus_infinity_are_no_hindrance():
+    values = np.array([[1.5, -np.inf], [-0.5, 0.25]])
+    payload = value_map_payload(
+        values,
+        row_labels=["a", "b"],
+        column_labels=["c", "d"],
+        row_title="row",
+        column_title="column",
+        scale="diverging",
+        allowed=np.array([[True, False], [True, True]]),
+    )
+    metadata, arrays = unpack(payload)
+    assert metadata["limit"] == 1.5
+    np.testing.assert_array_equal(arrays["values"], np.array([[1.5, 0.0], [-0.5, 0.25]], dtype=np.float32))
+
+
+def test_a_map_of_zeros_has_a_scale_all_the_same():
+    payload = value_map_payload(
+        np.zeros((1, 2)), row_labels="a", column_labels="bc", row_title="r", column_title="c", scale="diverging"
+    )
+    assert unpack(payload)[0]["limit"] == 1.0
+
+
+def test_lines_are_exact_to_half_a_step_of_sixteen_bits():
+    seen = view(words(17), words(23), n_heads=4)
+    metadata, arrays = unpack(attention_lines_payload(seen, heads=[1, 3], selected_token=16))
+    assert arrays["weights"].dtype == np.uint16
+    assert np.abs(arrays["weights"] / 65535 - seen.weights).max() <= 1 / 131070 + 1e-9
+    assert (metadata["heads"], metadata["selected"], metadata["same_tokens"]) == ([1, 3], 16, True)
+
+
+def test_grid_is_exact_to_half_a_step_of_eight_bits():
+    views = [view(QUERY, KEY, layer=layer, seed=layer) for layer in range(2)]
+    captions = {(1, 2): "previous token"}
+    metadata, arrays = unpack(attention_grid_payload(views, selected=(1, 0), captions=captions))
+    sent = arrays["weights"].reshape(2, 3, len(QUERY), len(KEY)) / 255
+    for layer in range(2):
+        assert np.abs(sent[layer] - views[layer].weights).max() <= 1 / 510 + 1e-9
+    assert metadata["selected"] == [1, 0]
+    assert [(tile["layer"], tile["head"]) for tile in metadata["tiles"]] == [(i, h) for i in range(2) for h in range(3)]
+    assert metadata["tiles"][5]["caption"] == "previous token"
+    assert metadata["sorted"] is False
+
+
+def test_grid_draws_its_tiles_in_the_order_asked_for():
+    views = [view(QUERY, KEY, layer=layer, seed=layer) for layer in range(2)]
+    metadata, arrays = unpack(attention_grid_payload(views, order=[(1, 2), (0, 0)]))
+    assert [(tile["layer"], tile["head"]) for tile in metadata["tiles"]] == [(1, 2), (0, 0)]
+    np.testing.assert_allclose(arrays["weights"][0] / 255, views[1].weights[2], atol=1 / 500)
+    assert metadata["sorted"] is True
+
+
+def test_grid_sends_a_mask_that_layers_share_only_once():
+    same = [view(words(6), words(6), layer=layer, causal=True) for layer in range(3)]
+    metadata, arrays = unpack(attention_grid_payload(same))
+    assert arrays["masks"].shape[0] == 1
+    mixed = [*same[:2], view(words(6), words(6), layer=2, causal=False)]
+    metadata, arrays = unpack(attention_grid_payload(mixed))
+    assert [tile["mask"] for tile in metadata["tiles"]] == [0] * 6 + [1] * 3
+    assert mask_of(arrays["masks"][1], 6, 6).all()
+
+
+@pytest.mark.parametrize(
+    ("layers", "heads", "tokens", "limit"), [(6, 8, 32, 60_000), (12, 12, 64, 600_000)], ids=["6x8x32", "12x12x64"]
+)
+def test_all_heads_fit_into_little_room(layers, heads, tokens, limit):
+    views = [view(words(tokens), words(tokens), layer=i, n_heads=heads, seed=i) for i in range(layers)]
+    assert len(attention_grid_payload(views)) <= limit
+
+
+def test_tokens_of_any_kind_survive_the_journey():
+    odd = ["·<b>&", "·كتاب", "👩🏽‍🚀", '"', "⟨F0⟩", "·\u202edoc"]
+    metadata, _ = unpack(attention_map_payload(view(odd, odd), head=0))
+    assert metadata["rows"] == odd
+
+
+def test_a_payload_reads_the_same_deflated_or_not():
+    small, large = np.arange(6, dtype=np.uint16), np.arange(60_000, dtype=np.float32).reshape(3, -1)
+    payload = pack({"kind": "test"}, {"small": small, "large": large})
+    assert len(payload) < large.nbytes
+    _, arrays = unpack(payload)
+    np.testing.assert_array_equal(arrays["small"], small)
+    np.testing.assert_array_equal(arrays["large"], large)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"head": 3}, "there is no head 3; choose 0 to 2"),
+        ({"head": -1}, "there is no head -1"),
+        ({"head": 0, "selected": (4, 0)}, r"selected is \(4, 0\), outside of 4 rows and 5 columns"),
+        ({"head": 0, "shifted_labels": ["·le"]}, "1 row labels for 4 rows"),
+    ],
+)
+def test_map_refuses_what_does_not_fit(wrong, says):
+    with pytest.raises(ValueError, match=says):
+        attention_map_payload(view(QUERY, KEY), **wrong)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"scale": "rainbow"}, "scale 'rainbow' is unknown"),
+        ({"scale": "sequential"}, "smallest value is -2; signed values need scale='diverging'"),
+        ({"limit": 1.0}, "limit is 1, but a value reaches 2"),
+        ({"allowed": np.ones((1, 2), dtype=bool)}, r"allowed has shape \(1, 2\) but the values have \(2, 2\)"),
+        ({"column_labels": ["a"]}, "1 column labels for 2 columns"),
+        ({"values": np.zeros(3)}, r"values have shape \(3,\)"),
+    ],
+)
+def test_value_map_refuses_what_does_not_fit(wrong, says):
+    arguments = {
+        "values": np.array([[1.0, -2.0], [0.0, 0.5]]),
+        "row_labels": ["a", "b"],
+        "column_labels": ["a", "b"],
+        "row_title": "row",
+        "column_title": "column",
+        "scale": "diverging",
+        **wrong,
+    }
+    with pytest.raises(ValueError, match=says):
+        value_map_payload(arguments.pop("values"), **arguments)
+
+
+def test_weights_that_are_no_weights_are_refused_not_clipped():
+    fine = view(QUERY, KEY)
+    for changed, says in ((fine.weights * 2, "between 0 and 1"), (np.full_like(fine.weights, np.nan), "not finite")):
+        broken = AttentionView(**{**fine.__dict__, "weights": changed})
+        for build in (
+            lambda v: attention_map_payload(v, head=0),
+            lambda v: attention_grid_payload([v]),
+            attention_lines_payload,
+        ):
+            with pytest.raises(ValueError, match=says):
+                build(broken)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"selected": (0, 3)}, r"selected names \(0, 3\)"),
+        ({"captions": {(7, 0): "sink"}}, r"captions names \(7, 0\)"),
+        ({"order": [(0, 0), (0, 0)]}, "names a head twice"),
+    ],
+)
+def test_grid_refuses_heads_that_do_not_exist(arguments, says):
+    with pytest.raises(ValueError, match=says):
+        attention_grid_payload([view(QUERY, KEY)], **arguments)
+
+
+def test_grid_refuses_views_that_do_not_belong_together():
+    with pytest.raises(ValueError, match="no views"):
+        attention_grid_payload([])
+    with pytest.raises(ValueError, match="repeat"):
+        attention_grid_payload([view(QUERY, KEY), view(QUERY, KEY)])
+    with pytest.raises(ValueError, match="different tokens"):
+        attention_grid_payload([view(QUERY, KEY), view(KEY, QUERY, layer=1)])
+
+
+def test_lines_refuse_tokens_and_heads_that_do_not_exist():
+    with pytest.raises(ValueError, match="selected_token is 4; it must be 0 to 3"):
+        attention_lines_payload(view(QUERY, KEY), selected_token=4)
+    with pytest.raises(ValueError, match="there is no head 9"):
+        attention_lines_payload(view(QUERY, KEY), heads=[9])
+
+
+def test_bytes_of_something_else_are_refused():
+    with pytest.raises(ValueError, match="begins with b'GLAS'"):
+        unpack(b"PNG\x00")
+    with pytest.raises(ValueError, match="is float64; the canvas reads"):
+        pack({}, {"values": np.zeros(2)})
+
+
+def test_payloads_need_neither_torch_nor_streamlit():
+    code = "import sys, charts.attention_payload; print(sorted({'torch', 'streamlit'} & set(sys.modules)))"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )

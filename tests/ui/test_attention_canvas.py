@@ -1,0 +1,152 @@
+"""The canvas functions inside of Streamlit: the right bytes are mounted, clicks become cells, heads and tokens."""
+
+from __future__ import annotations
+
+import base64
+import re
+import zlib
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from charts import style
+from charts.attention_payload import Cell, HeadChoice
+from charts.payload_bytes import unpack
+from transformer.attention_view import AttentionView
+from transformer.tokens import Token, TokenSequence
+from ui import attention_canvas
+
+
+def view(rows: int = 3, columns: int = 4, *, layer: int = 0, kind: str = "cross") -> AttentionView:
+    def tokens(count: int) -> TokenSequence:
+        return TokenSequence(tuple(Token(index=i, id=i, text=f" w{i}", display=f"·w{i}") for i in range(count)))
+
+    return AttentionView(
+        name="decoder.layers.0.cross_attention",
+        stack="decoder",
+        layer=layer,
+        kind=kind,
+        weights=np.full((2, rows, columns), 1 / columns, dtype=np.float32),
+        allowed=np.ones((rows, columns), dtype=bool),
+        scores=np.zeros((2, rows, columns), dtype=np.float32),
+        query=tokens(rows),
+        key=tokens(columns),
+    )
+
+
+def script() -> None:
+    import numpy
+    import streamlit
+
+    from tests.ui.test_attention_canvas import view
+    from ui.attention_canvas import attention_grid, attention_lines, attention_map, value_map
+
+    labels = {"row_labels": ["a", "b"], "column_labels": ["c", "d"], "row_title": "row", "column_title": "column"}
+    returned = [
+        attention_map(view(), head=1, key="map", selected=(2, 3)),
+        value_map(numpy.array([[1.0, -2.0], [0.0, 3.0]]), key="values", scale="diverging", **labels),
+        attention_grid([view(layer=0), view(layer=1)], key="grid", selected=(1, 0)),
+        attention_lines(view(), key="lines", heads=[1]),
+    ]
+    streamlit.text(f"returned {returned}")
+
+
+@pytest.fixture(scope="module")
+def app() -> AppTest:
+    tested = AppTest.from_string("from tests.ui.test_attention_canvas import script\n\nscript()", default_timeout=30)
+    return tested.run()
+
+
+def components(app: AppTest) -> list:
+    return [element.proto for element in app.main if element.type == "bidi_component"]
+
+
+def test_each_drawing_is_mounted_with_its_own_bytes(app):
+    assert not app.exception
+    mounted = components(app)
+    assert [unpack(proto.bytes)[0]["kind"] for proto in mounted] == ["map", "map", "grid", "lines"]
+    assert [proto.component_name for proto in mounted] == [
+        f"glassformer_{name}" for name in ("map", "map", "grid", "lines")
+    ]
+    assert unpack(mounted[0].bytes)[0]["selected"] == [2, 3]
+
+
+def test_nothing_is_returned_before_a_click(app):
+    assert app.text[0].value == "returned [None, None, None, None]"
+
+
+def test_styles_are_isolated_and_no_html_is_sent(app):
+    for proto in components(app):
+        assert proto.isolate_styles
+        assert proto.html_content == ""
+        assert ".tip" in proto.css_content
+
+
+@pytest.mark.parametrize("drawing", ["map", "grid", "lines"])
+def test_the_script_carries_the_colours_of_all_other_figures(drawing):
+    code = attention_canvas._script(drawing, f"{drawing.title()}Drawing")
+    packed = re.search(r'PACKED = "([^"]+)"', code).group(1)
+    module = zlib.decompress(base64.b64decode(packed)).decode()
+    assert all(colour in module for colour in (*style.SEQUENTIAL, *style.DIVERGING, style.CHOSEN))
+    assert f"const Drawing = {drawing.title()}Drawing;" in module
+    assert len(code) < 30_000  # it is sent along with every new picture
+
+
+@pytest.mark.parametrize("folder_text", sorted(attention_canvas._FOLDER.glob("*.js")), ids=lambda path: path.name)
+def test_tokens_never_become_markup(folder_text):
+    code = folder_text.read_text(encoding="utf-8")
+    for door in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
+        assert door not in code
+
+
+def clicking(monkeypatch, component: str, value: object) -> None:
+    monkeypatch.setattr(attention_canvas, component, lambda **_: {"click": value})
+
+
+def test_a_click_on_the_map_is_a_cell(monkeypatch):
+    clicking(monkeypatch, "_map", {"query": 2, "key": 3})
+    cell = attention_canvas.attention_map(view(), head=0, key="k")
+    assert cell == Cell(query=2, key=3)
+
+
+def test_a_click_on_the_grid_is_a_head(monkeypatch):
+    clicking(monkeypatch, "_grid", {"layer": 5, "head": 1})
+    assert attention_canvas.attention_grid([view(layer=5)], key="k") == HeadChoice(layer=5, head=1)
+
+
+def test_a_click_on_the_lines_is_a_token(monkeypatch):
+    clicking(monkeypatch, "_lines", {"token": 2})
+    assert attention_canvas.attention_lines(view(), key="k") == 2
+
+
+NO_CELLS = [
+    None,
+    7,
+    "x",
+    [],
+    {},
+    {"query": 3, "key": 0},
+    {"query": 0, "key": 4},
+    {"query": -1, "key": 0},
+    {"query": True, "key": 0},
+    {"query": 0.5, "key": 0},
+    {"query": "0", "key": 0},
+]
+
+
+@pytest.mark.parametrize("value", NO_CELLS, ids=repr)
+def test_a_click_that_does_not_fit_the_map_is_none(monkeypatch, value):
+    clicking(monkeypatch, "_map", value)
+    assert attention_canvas.attention_map(view(), head=0, key="k") is None
+
+
+@pytest.mark.parametrize("value", [{"layer": 0, "head": 2}, {"layer": 1, "head": 0}, {"layer": 0}])
+def test_a_click_on_a_head_that_is_gone_is_none(monkeypatch, value):
+    clicking(monkeypatch, "_grid", value)
+    assert attention_canvas.attention_grid([view(layer=0)], key="k") is None
+
+
+def test_a_click_on_a_token_that_is_gone_is_none(monkeypatch):
+    clicking(monkeypatch, "_lines", {"token": 3})
+    assert attention_canvas.attention_lines(view(), key="k") is None
