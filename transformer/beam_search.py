@@ -41,12 +41,12 @@ def beam_search(
     the search is exhaustive, so it finds the best text there is (up to ``limit`` tokens).
     """
     state = DecodingState(model, source, cached=cached)
-    logits = state.feed(torch.tensor([list(prompt)]))
+    logits = state.feed(torch.tensor([list(prompt)], device=model.device))
     texts: list[tuple[int, ...]] = [()]
     totals = torch.zeros(1)
     finished: list[FoundText] = []
     for length in range(1, limit + 1):
-        log_p = log_probabilities(_ban(logits, banned))  # [live, vocabulary]
+        log_p = log_probabilities(_ban(logits.cpu(), banned))  # [live, vocabulary]
         if length <= len(forced):
             log_p = _only(log_p, forced[length - 1])
         continued = totals[:, None] + log_p
@@ -64,12 +64,12 @@ def beam_search(
         texts = [(*texts[row], id) for row, id in zip(rows.tolist(), ids.tolist(), strict=True)]
         if length == limit or _decided(finished, float(totals[0]), limit, strategy):
             break
-        state.select(rows)
-        logits = state.feed(ids[:, None])
+        state.select(rows.to(model.device))
+        logits = state.feed(ids[:, None].to(model.device))
     if not finished:
         penalty = length_penalty(len(texts[0]), strategy.length_penalty)
         finished = [FoundText(t, p, p / penalty, False) for t, p in zip(texts, totals.tolist(), strict=True)]
-    return sorted(finished, key=lambda found: found.score, reverse=True)[: max(strategy.width, 1)]
+    return sorted(finished, key=lambda found: found.score, reverse=True)[: strategy.width]
 
 
 def _decided(finished: list[FoundText], best_live: float, limit: int, strategy: Beam) -> bool:

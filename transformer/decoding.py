@@ -12,14 +12,14 @@ from torch import Tensor
 from transformer.activation import Activation
 from transformer.beam_search import beam_search
 from transformer.checkpoint import Checkpoint
-from transformer.decoding_state import DecodingState
+from transformer.decoding_state import NEVER_WRITTEN, DecodingState, writable
 from transformer.errors import InputError
 from transformer.inputs import prompt_ids, source_tensor, target_ids
 from transformer.models import log_probabilities
 from transformer.probes import Edit, check_edits, fast_path, record
 from transformer.recorded import activations_of
 from transformer.strategies import Beam, Greedy, Sample, Strategy, reshape_logits
-from transformer.tokenizer import END_ID, PAD_ID, START_ID
+from transformer.tokenizer import END_ID, START_ID
 from transformer.tokens import TokenSequence
 
 N_CANDIDATES = 20
@@ -27,8 +27,9 @@ N_CANDIDATES = 20
 
 @dataclass(frozen=True)
 class Candidate:
-    """One token that could have come. ``probability`` is the model's own; ``chance`` is what the strategy drew from
-    (after temperature, top-k, top-p), 0 for a token that it had ruled out."""
+    """One token that could have come. ``probability`` is the model's own (among all tokens but ``<pad>`` and ``<s>``,
+    which are never written); ``chance`` is what the strategy drew from (after temperature, top-k, top-p), 0 for a token
+    that it had ruled out."""
 
     id: int
     display: str
@@ -103,7 +104,7 @@ def decode(
     source = source_tensor(checkpoint, sentence, pads=source_pads) if model.config.has_encoder else None
     prompt = [START_ID] if source is not None else prompt_ids(checkpoint, sentence)
     forced_ids = target_ids(checkpoint, forced) if forced else []
-    limit = _room(checkpoint, source, prompt, strategy.max_new_tokens)
+    limit = _room(checkpoint, source, prompt, forced_ids, strategy.max_new_tokens)
     with torch.inference_mode():
         if isinstance(strategy, Beam):
             return _beam(checkpoint, source, prompt, forced_ids, strategy, limit, edits)
@@ -118,10 +119,10 @@ def decode(
             with record(edits) if edits or record_steps else fast_path() as recording:
                 if state is None:
                     state = DecodingState(model, source, cached=state_cached)
-                    logits = state.feed(torch.tensor([prompt]))[0]
+                    logits = state.feed(torch.tensor([prompt], device=model.device))[0]
                 else:
-                    logits = state.feed(torch.tensor([ids[-1:]]))[0]
-            logits = _without_pad(logits)
+                    logits = state.feed(torch.tensor([ids[-1:]], device=model.device))[0]
+            logits = writable(logits.cpu())
             chance = _chances(logits, strategy)
             ids.append(_next_id(chance, len(ids), forced_ids, generator))
             rows.append(logits)
@@ -129,13 +130,6 @@ def decode(
             recordings.append(recording if record_steps else None)
         steps = _steps(checkpoint, torch.stack(rows), torch.stack(chances), ids, recordings)
     return _decoding(checkpoint, source, prompt, ids, steps)
-
-
-def _without_pad(logits: Tensor) -> Tensor:
-    """``<pad>`` and ``<s>`` are never written: training never asks for them, so their logits mean nothing."""
-    logits = logits.clone()
-    logits[..., [PAD_ID, START_ID]] = -torch.inf
-    return logits
 
 
 def _chances(logits: Tensor, strategy: Greedy | Sample) -> Tensor:
@@ -153,16 +147,19 @@ def _next_id(chance: Tensor, step: int, forced: Sequence[int], generator: torch.
     return int(torch.multinomial(chance, 1, generator=generator))
 
 
-def _room(checkpoint: Checkpoint, source: Tensor | None, prompt: list[int], wanted: int | None) -> int:
-    """How many tokens may be written: never past ``max_length`` positions."""
+def _room(
+    checkpoint: Checkpoint, source: Tensor | None, prompt: list[int], forced: list[int], wanted: int | None
+) -> int:
+    """How many tokens may be written: all forced ones, and never past ``max_length`` positions."""
+    given = len(prompt) + len(forced)
     room = checkpoint.config.max_length - len(prompt)
-    if room < 1:
+    if room < len(forced) + 1:
         raise InputError(
-            f"The text has {len(prompt)} tokens, and this model sees at most {checkpoint.config.max_length}: "
+            f"The text has {given} tokens, and this model sees at most {checkpoint.config.max_length}: "
             f"there is no room to write. Shorten it."
         )
-    usual = 2 * source.shape[1] + 10 if source is not None else 40
-    return min(room, wanted if wanted is not None else usual)
+    usual = len(forced) + (2 * source.shape[1] + 10 if source is not None else 40)
+    return min(room, max(len(forced), usual if wanted is None else wanted))
 
 
 def _steps(
@@ -187,6 +184,10 @@ def _steps(
     return tuple(steps)
 
 
+def _log_probability(step: Step) -> float:
+    return float(log_probabilities(torch.from_numpy(step.logits))[step.chosen.id])
+
+
 def _decoding(
     checkpoint: Checkpoint,
     source: Tensor | None,
@@ -201,7 +202,7 @@ def _decoding(
         source=None if source is None else tokenizer.sequence(source[0].tolist()),
         tokens=tokenizer.sequence(ids, "prediction"),
         steps=steps,
-        log_probability=float(sum(np.log(step.chosen.probability) for step in steps)),
+        log_probability=sum(_log_probability(step) for step in steps),
         finished=bool(ids) and ids[-1] == END_ID,
         hypotheses=hypotheses,
     )
@@ -225,11 +226,12 @@ def _beam(
             limit,
             forced=forced,
             cached=not edits,
-            banned=(PAD_ID, START_ID),
+            banned=NEVER_WRITTEN,
         )
         # One pass over the winner gives the logits of all its steps.
         state = DecodingState(checkpoint.model, source, cached=False)
-        logits = _without_pad(state.feed_all(torch.tensor([prompt + list(found[0].ids)]))[0])
+        whole = torch.tensor([prompt + list(found[0].ids)], device=checkpoint.model.device)
+        logits = writable(state.feed_all(whole)[0].cpu())
     rows = logits[len(prompt) - 1 : -1]
     chances = log_probabilities(rows).exp()
     steps = _steps(checkpoint, rows, chances, found[0].ids, [])

@@ -9,6 +9,15 @@ from transformer.cache import DecoderCache
 from transformer.models import Model
 from transformer.tokenizer import END_ID, PAD_ID, START_ID
 
+NEVER_WRITTEN = (PAD_ID, START_ID)
+
+
+def writable(logits: Tensor) -> Tensor:
+    """Logits with −∞ for ``<pad>`` and ``<s>``: training never asks for them, so their logits mean nothing."""
+    logits = logits.clone()
+    logits[..., list(NEVER_WRITTEN)] = -torch.inf
+    return logits
+
 
 class DecodingState:
     """Feeds tokens to the decoder of an encoder-decoder or decoder-only model, for a batch of texts.
@@ -49,14 +58,17 @@ class DecodingState:
 
 @torch.inference_mode()
 def greedy_batch(model: Model, source_ids: Tensor, max_new_tokens: int) -> list[list[int]]:
-    """Translate many padded sources [batch, position] at once, taking the most probable token at every step."""
+    """Translate many padded sources [batch, position] at once, taking the most probable token at every step.
+
+    The ids of each translation, without special tokens; it stops at ``max_new_tokens`` or at the model's maximum.
+    """
     state = DecodingState(model, source_ids)
     batch = len(source_ids)
     next_ids = torch.full((batch, 1), START_ID, device=source_ids.device)
     finished = torch.zeros(batch, dtype=torch.bool, device=source_ids.device)
     written = []
-    for _ in range(max_new_tokens):
-        best = state.feed(next_ids).argmax(dim=-1)
+    for _ in range(min(max_new_tokens, model.config.max_length)):
+        best = writable(state.feed(next_ids)).argmax(dim=-1)
         best = torch.where(finished, PAD_ID, best)
         written.append(best)
         finished = finished | (best == END_ID)

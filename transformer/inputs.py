@@ -17,25 +17,25 @@ BLANK = re.compile(r"\[MASK\]|_{3,}")
 def source_tensor(checkpoint: Checkpoint, text: str, *, pads: int = 0) -> Tensor:
     """What the encoder reads: [1, position]. Translation: tokens + ``</s>``; encoder-only: ``<s>`` + tokens + ``</s>``.
 
-    A masked-token model takes ``[MASK]`` or ``___`` for a blank; any other special token that is typed stays text.
+    A masked-token model takes ``[MASK]`` or ``___`` for a blank; every other special token that is typed stays text.
     """
     ids = _ids(checkpoint, text)
     ids = [*ids, END_ID] if checkpoint.config.has_decoder else [START_ID, *ids, END_ID]
-    _check_length(checkpoint, len(ids) + pads, "sentence", pads)
-    return torch.tensor([ids + [PAD_ID] * pads])
+    check_length(checkpoint, len(ids) + pads, "sentence", pads)
+    return torch.tensor([ids + [PAD_ID] * pads], device=checkpoint.model.device)
 
 
 def prompt_ids(checkpoint: Checkpoint, text: str) -> list[int]:
     """What a decoder-only model reads before it writes: ``<s>`` + tokens."""
     ids = [START_ID, *_ids(checkpoint, text)]
-    _check_length(checkpoint, len(ids), "text", 0)
+    check_length(checkpoint, len(ids), "text")
     return ids
 
 
 def target_ids(checkpoint: Checkpoint, text: str) -> list[int]:
     """The tokens of a given answer, without special tokens."""
     ids = _ids(checkpoint, text, what="target")
-    _check_length(checkpoint, len(ids) + 1, "target", 0)
+    check_length(checkpoint, len(ids) + 1, "target")
     return ids
 
 
@@ -46,14 +46,18 @@ def _ids(checkpoint: Checkpoint, text: str, *, what: str = "sentence") -> list[i
     config = checkpoint.config
     if config.kind != "encoder-only" or config.n_classes:
         return encode(text)
-    ids: list[int] = []
-    for number, part in enumerate(BLANK.split(text)):
-        # The tokenizer puts a space in front, so the space before and after a blank belongs to no token.
-        ids += ([MASK_ID] if number else []) + encode(part.strip() if number else part.rstrip())
+    first, *others = BLANK.split(text)
+    if not others:
+        return encode(text)
+    # The space before a blank belongs to the word that is missing; what follows ("." or " and") is taken as it is.
+    ids = encode(first.removesuffix(" "))
+    for number, part in enumerate(others, start=1):
+        ids += [MASK_ID, *encode(part.removesuffix(" ") if number < len(others) else part, continues=True)]
     return ids
 
 
-def _check_length(checkpoint: Checkpoint, length: int, what: str, pads: int) -> None:
+def check_length(checkpoint: Checkpoint, length: int, what: str, pads: int = 0) -> None:
+    """Raise ``InputError`` where ``length`` tokens, of which ``pads`` are padding, are more than the model can read."""
     limit = checkpoint.config.max_length
     if length > limit:
         padding = f" (of which {pads} are padding)" if pads else ""

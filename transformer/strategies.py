@@ -10,9 +10,12 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Greedy:
-    """Always the most probable token."""
+    """Always the most probable token; at most ``max_new_tokens`` of them (``None``: a number that suits the text)."""
 
     max_new_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_limit(self.max_new_tokens)
 
 
 @dataclass(frozen=True)
@@ -31,14 +34,15 @@ class Sample:
     max_new_tokens: int | None = None
 
     def __post_init__(self) -> None:
-        if not self.temperature > 0:
+        if not 1e-3 <= self.temperature <= 1e3:
             raise ValueError(
-                f"temperature is {self.temperature}; it must be greater than 0 (use Greedy() for the limit 0)"
+                f"temperature is {self.temperature}; it must lie between 0.001 and 1000 (use Greedy() for the limit 0)"
             )
         if self.top_k < 0:
             raise ValueError(f"top_k is {self.top_k}; it must be at least 0 (0 = no limit)")
         if not 0 < self.top_p <= 1:
             raise ValueError(f"top_p is {self.top_p}; it must be above 0 and at most 1 (1 = no limit)")
+        _check_limit(self.max_new_tokens)
 
 
 @dataclass(frozen=True)
@@ -58,9 +62,15 @@ class Beam:
             raise ValueError(f"width is {self.width}; a beam keeps at least 1 text")
         if self.length_penalty < 0:
             raise ValueError(f"length_penalty is {self.length_penalty}; it must be at least 0 (0 = none)")
+        _check_limit(self.max_new_tokens)
 
 
 Strategy = Greedy | Sample | Beam
+
+
+def _check_limit(max_new_tokens: int | None) -> None:
+    if max_new_tokens is not None and max_new_tokens < 1:
+        raise ValueError(f"max_new_tokens is {max_new_tokens}; it must be at least 1, or None")
 
 
 def reshape_logits(logits: Tensor, *, temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0) -> Tensor:
@@ -71,10 +81,11 @@ def reshape_logits(logits: Tensor, *, temperature: float = 1.0, top_k: int = 0, 
     """
     logits = logits / temperature
     if 0 < top_k < logits.shape[-1]:
-        smallest_kept = logits.topk(top_k, dim=-1).values[..., -1:]
-        logits = logits.masked_fill(logits < smallest_kept, -torch.inf)
+        kept = logits.topk(top_k, dim=-1).indices  # by place, not by value: of equal logits exactly k are kept
+        dropped = torch.ones_like(logits, dtype=torch.bool).scatter(-1, kept, False)
+        logits = logits.masked_fill(dropped, -torch.inf)
     if top_p < 1.0:
-        descending, order = logits.sort(dim=-1, descending=True)
+        descending, order = logits.sort(dim=-1, descending=True, stable=True)
         probabilities = descending.softmax(dim=-1)
         before = probabilities.cumsum(dim=-1) - probabilities  # mass of everything more probable
         dropped = torch.zeros_like(logits, dtype=torch.bool).scatter(-1, order, before >= top_p)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +20,7 @@ from tokenizers import decoders, models, pre_tokenizers, trainers
 from transformer.errors import CheckpointError
 from transformer.tokens import Token, TokenSequence, visible
 
+_SURROGATES = re.compile("[\ud800-\udfff]")
 SPECIAL_TOKENS = ("<pad>", "<s>", "</s>", "<mask>")
 PAD_ID, START_ID, END_ID, MASK_ID = range(4)
 
@@ -68,13 +70,18 @@ class Tokenizer:
     def vocabulary_size(self) -> int:
         return self._backend.get_vocab_size()
 
-    def encode(self, text: str) -> list[int]:
-        """Ids of a text, without special tokens. Lone surrogates, which are no text, become �."""
-        text = text.encode("utf-8", errors="replace").decode("utf-8")
-        return self._backend.encode(f" {text}", add_special_tokens=False).ids if text else []
+    def encode(self, text: str, *, continues: bool = False) -> list[int]:
+        """Ids of a text, without special tokens. Lone surrogates, which are no text, become �.
+
+        ``continues``: the text goes on after something else, so that no space is put in front.
+        """
+        front = "" if continues else " "
+        return self._backend.encode(front + _without_surrogates(text), add_special_tokens=False).ids if text else []
 
     def encode_many(self, texts: Sequence[str]) -> list[list[int]]:
-        encodings = self._backend.encode_batch_fast([f" {text}" for text in texts], add_special_tokens=False)
+        """``encode`` of many texts, in parallel."""
+        whole = [" " + _without_surrogates(text) for text in texts]
+        encodings = self._backend.encode_batch_fast(whole, add_special_tokens=False)
         return [encoding.ids if text else [] for text, encoding in zip(texts, encodings, strict=True)]
 
     def decode(self, ids: Iterable[int]) -> str:
@@ -82,12 +89,14 @@ class Tokenizer:
         return b"".join(self.token_bytes[id] for id in ids).decode("utf-8", errors="replace").removeprefix(" ")
 
     def sequence(self, ids: Sequence[int], name: str = "source") -> TokenSequence:
-        """Label ids. A character made of several byte tokens belongs to the last of them."""
+        """Label ids. A character made of several byte tokens belongs to the last of them; the texts of all tokens
+        together are ``decode(ids)`` (with the space in front)."""
         decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        last = max((index for index, id in enumerate(ids) if id >= len(SPECIAL_TOKENS)), default=-1)
         tokens = []
         for index, id in enumerate(ids):
             special = id < len(SPECIAL_TOKENS)
-            text = "" if special else decoder.decode(self.token_bytes[id])
+            text = "" if special else decoder.decode(self.token_bytes[id], final=index == last)
             tokens.append(Token(index, int(id), text, self.display(id), special))
         return TokenSequence(tuple(tokens), name)
 
@@ -126,7 +135,11 @@ class Tokenizer:
         """The pre-tokenizer's words, in the byte alphabet: merges never cross their borders."""
         if not text:
             return []
-        return [word for word, _ in self._backend.pre_tokenizer.pre_tokenize_str(f" {text}")]
+        return [word for word, _ in self._backend.pre_tokenizer.pre_tokenize_str(" " + _without_surrogates(text))]
+
+
+def _without_surrogates(text: str) -> str:
+    return _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def byte_alphabet() -> dict[int, str]:

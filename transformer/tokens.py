@@ -81,15 +81,20 @@ class TokenSequence(Sequence):
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """Unique labels: the second ``·the`` of a sentence is ``·the₂``, the third ``·the₃``."""
-        seen: Counter[str] = Counter()
-        labels = []
-        for token in self.tokens:
-            seen[token.display] += 1
-            count = seen[token.display]
-            labels.append(token.display if count == 1 else f"{token.display}{str(count).translate(_SUBSCRIPTS)}")
+        number: Counter[str] = Counter()
+        labels: dict[str, None] = {}  # a set that keeps its order
+        for display in self.displays:
+            number[display] += 1
+            while (label := _numbered(display, number[display])) in labels:  # the text itself may hold a ``the₂``
+                number[display] += 1
+            labels[label] = None
         return tuple(labels)
 
     @property
     def text(self) -> str:
         """The sentence without its special tokens and without the space that the tokenizer put in front."""
         return "".join(token.text for token in self.tokens if not token.special).removeprefix(" ")
+
+
+def _numbered(display: str, number: int) -> str:
+    return display if number == 1 else display + str(number).translate(_SUBSCRIPTS)

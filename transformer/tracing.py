@@ -9,7 +9,7 @@ from torch import Tensor
 
 from transformer.checkpoint import Checkpoint
 from transformer.decoding import decode
-from transformer.inputs import prompt_ids, source_tensor, target_ids
+from transformer.inputs import check_length, prompt_ids, source_tensor, target_ids
 from transformer.probes import Edit, check_edits, record
 from transformer.recorded import activations_of
 from transformer.strategies import Strategy
@@ -43,21 +43,25 @@ def trace(
     source = source_tensor(checkpoint, sentence, pads=source_pads) if config.has_encoder else None
     read, written, notes = None, None, []
     if config.has_decoder:
-        read, written, finished = _answer(checkpoint, sentence, target, edits, strategy, source_pads)
+        prompt, answer, finished = _answer(checkpoint, sentence, target, edits, strategy, source_pads)
         if not finished:
-            notes.append(f"The answer did not end within {len(written)} tokens; it was stopped there.")
-        read = read + [PAD_ID] * target_pads
-        written = written + [PAD_ID] * target_pads
+            notes.append(f"The answer did not end within {len(answer)} tokens; it was stopped there.")
+        whole, padding = prompt + answer, [PAD_ID] * target_pads
+        read, written = whole[:-1] + padding, whole[1:] + padding
+        what = "target" if config.has_encoder else "sentence with its target"
+        check_length(checkpoint, len(read), what, target_pads)
     for name, pads in (("source", source_pads), ("target", target_pads if config.has_decoder else 0)):
         if pads:
             notes.append(f"{pads} <pad> {'token was' if pads == 1 else 'tokens were'} added to the {name}.")
-    inputs = [tensor for tensor in (source, None if read is None else torch.tensor([read])) if tensor is not None]
+    inputs = [] if source is None else [source]
+    if read is not None:
+        inputs.append(torch.tensor([read], device=model.device))
     with torch.inference_mode(), record(edits) as recording:
         logits = model(*inputs)
         activations = activations_of(model, recording)
     if config.has_decoder:
         prediction = tokenizer.sequence(written, "prediction")
-        text = tokenizer.decode(written if config.has_encoder else read + written[-1:])
+        text = tokenizer.decode(answer if config.has_encoder else whole)
     else:
         prediction, text = _encoder_answer(checkpoint, source, logits)
     return Trace(
@@ -79,20 +83,17 @@ def _answer(
     strategy: Strategy | None,
     source_pads: int,
 ) -> tuple[list[int], list[int], bool]:
-    """What the decoder reads, what follows each of these tokens, and whether the text came to its end."""
+    """The tokens that the decoder begins with, the tokens of the answer, and whether the answer came to its end."""
     prompt = [START_ID] if checkpoint.config.has_encoder else prompt_ids(checkpoint, sentence)
     if target is not None:
-        ids = [*target_ids(checkpoint, target), END_ID]
-        finished = True
-    else:
-        decoding = decode(checkpoint, sentence, strategy, edits=edits, source_pads=source_pads)
-        ids, finished = list(decoding.tokens.ids), decoding.finished
-    whole = prompt + ids
-    return whole[:-1], whole[1:], finished
+        return prompt, [*target_ids(checkpoint, target), END_ID], True
+    decoding = decode(checkpoint, sentence, strategy, edits=edits, source_pads=source_pads)
+    return prompt, list(decoding.tokens.ids), decoding.finished
 
 
 def _encoder_answer(checkpoint: Checkpoint, source: Tensor, logits: Tensor) -> tuple[TokenSequence | None, str]:
-    """The class with its probability's name, or the sentence with its blanks filled in."""
+    """Nothing and the most probable class; or the most probable token at every position and the sentence with its
+    blanks filled in."""
     if checkpoint.config.n_classes:
         return None, checkpoint.config.class_names[int(logits[0].argmax())]
     best = logits[0].argmax(dim=-1)
