@@ -94,21 +94,30 @@ def page(name: str, *, needs: Sequence[str] = (), strip: bool = True) -> Iterato
         raise ValueError(f"page({name!r}) needs {sorted(unknown)}, which is unknown; choose from {', '.join(NEEDS)}")
     room = _room_in_sidebar()
     p = Page(name, shared_focus.current())
+    complete = False
     with guard():
-        st.title(p.text.title, anchor=False)
-        st.markdown(f"##### {p.text.question}")
-        _stop_without_checkpoint(p)
-        p.focus, corrections = shared_focus.fit_model(p.focus, p.checkpoint.config)
-        selectors(p.focus, p.checkpoint.config, needs=needs, room=room)
-        _look_for(p.text)
-        if strip:
-            p.focus, missing = shared_focus.fit_trace(p.focus, p.trace)
-            corrections = (*corrections, *missing)
-            token_strip(p.trace, p.focus, choose="token" in needs, all_stacks="stack" not in needs)
-        shared_focus.store(p.focus, corrections=corrections)
-        for line in (*shared_focus.notes(), *(p.trace.notes if strip else ())):
-            st.caption(f":material/info: {as_plain(line)}")
+        _draw_frame(p, needs=needs, strip=strip, room=room)
+        complete = True
+    if not complete:
+        st.stop()
+    with guard():
         yield p
+
+
+def _draw_frame(p: Page, *, needs: Sequence[str], strip: bool, room: DeltaGenerator) -> None:
+    st.title(p.text.title, anchor=False)
+    st.markdown(f"##### {p.text.question}")
+    _open_checkpoint(p)
+    p.focus, corrections = shared_focus.fit_model(p.focus, p.checkpoint.config)
+    selectors(p.focus, p.checkpoint.config, needs=needs, room=room)
+    _look_for(p.text)
+    if strip:
+        p.focus, missing = shared_focus.fit_trace(p.focus, p.trace)
+        corrections = (*corrections, *missing)
+        token_strip(p.trace, p.focus, choose="token" in needs, all_stacks="stack" not in needs)
+    shared_focus.store(p.focus, corrections=corrections)
+    for line in (*shared_focus.notes(), *(p.trace.notes if strip else ())):
+        st.caption(f":material/info: {as_plain(line)}")
 
 
 @contextmanager
@@ -145,7 +154,7 @@ def _room_in_sidebar() -> DeltaGenerator:
     return room
 
 
-def _stop_without_checkpoint(p: Page) -> None:
+def _open_checkpoint(p: Page) -> None:
     if not p.focus.checkpoint:
         st.warning(common("problem.no_checkpoints", folder=as_plain(str(checkpoints_folder()))))
         raise _Finished

@@ -17,7 +17,7 @@ export default function ({ parentElement, data, setTriggerValue }) {
   function drawColumn(column, last) {
     const made = make("section", "column");
     made.setAttribute("aria-label", column.title);
-    made.appendChild(make("div", "sentence", column.reads));
+    made.appendChild(make("div", "sentence", column.reads)).title = column.reads;
     let frame = null;
     for (const block of column.blocks) {
       const drawn = drawBlock(block);
@@ -34,6 +34,7 @@ export default function ({ parentElement, data, setTriggerValue }) {
     if (last) {
       const answer = made.appendChild(make("div", "sentence answer", data.answer));
       answer.prepend(make("small", "", data.answer_text));
+      answer.title = data.answer;
     }
     made.appendChild(make("div", "title", column.title));
     return made;

@@ -1,0 +1,164 @@
+"""The frame around all pages, in a real browser: the focus in the address, in the widgets, on every page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import settle
+
+pytestmark = pytest.mark.browser
+SENTENCE = "My brother drinks <b>cold</b> coffee & **tea**."
+
+
+def address(page: Page) -> dict[str, str]:
+    return {name: values[-1] for name, values in parse_qs(urlsplit(page.url).query, keep_blank_values=True).items()}
+
+
+def type_sentence(page: Page, sentence: str) -> None:
+    box = page.get_by_role("textbox", name="Sentence")
+    box.fill(sentence)
+    box.press("Control+Enter")
+    settle(page)
+
+
+def open_by_navigation(page: Page, title: str) -> None:
+    page.get_by_test_id("stSidebarNav").get_by_role("link", name=title, exact=True).click()
+    settle(page)
+
+
+def choose(page: Page, what: str, value: object) -> None:
+    page.get_by_test_id("stSidebar").get_by_role("radiogroup", name=what).get_by_role(
+        "radio", name=str(value), exact=True
+    ).click()
+    settle(page)
+
+
+def chosen(page: Page, what: str) -> str:
+    group = page.get_by_test_id("stSidebar").get_by_role("radiogroup", name=what)
+    return group.get_by_role("radio", checked=True).inner_text()
+
+
+def test_the_first_request_of_a_fresh_server_may_be_the_address_of_a_page(
+    start_app: Callable[..., str], checkpoints_folder: Path, visit: Callable[..., Page]
+) -> None:
+    page = visit(f"{start_app(checkpoints_folder)}/attention?layer=1&head=1")
+    expect(page.get_by_role("textbox", name="Sentence")).to_have_value("The cat sat on the mat.")
+    expect(page.get_by_test_id("stSidebarNav").get_by_role("link", name="Overview")).to_be_visible()
+    assert address(page) == {"layer": "1", "head": "1"}
+    assert (chosen(page, "Layer"), chosen(page, "Head")) == ("1", "1")
+
+
+def test_a_copied_address_gives_the_same_view_to_someone_else(app: str, visit: Callable[..., Page]) -> None:
+    first = visit(f"{app}/attention")
+    assert address(first) == {}
+    type_sentence(first, SENTENCE)
+    choose(first, "Attention", "cross")
+    choose(first, "Layer", 1)
+    choose(first, "Head", 1)
+    assert address(first) == {"sentence": SENTENCE, "stack": "decoder", "kind": "cross", "layer": "1", "head": "1"}
+
+    second = visit(first.url)
+    expect(second.get_by_role("textbox", name="Sentence")).to_have_value(SENTENCE)
+    assert [chosen(second, what) for what in ("Attention", "Layer", "Head")] == ["cross", "1", "1"]
+    assert second.url == first.url
+
+    second.reload()
+    settle(second)
+    assert second.url == first.url
+    assert chosen(second, "Attention") == "cross"
+
+
+def test_the_focus_survives_a_change_of_page_and_stays_in_the_address(app: str, visit: Callable[..., Page]) -> None:
+    page = visit(f"{app}/attention")
+    type_sentence(page, SENTENCE)
+    choose(page, "Layer", 1)
+    before = address(page)
+    open_by_navigation(page, "Tokens")
+    assert urlsplit(page.url).path == "/tokens"
+    assert address(page) == before
+    expect(page.get_by_role("textbox", name="Sentence")).to_have_value(SENTENCE)
+    open_by_navigation(page, "Attention")
+    assert address(page) == before
+    assert chosen(page, "Layer") == "1"
+
+
+def test_back_and_forward_bring_back_what_was_looked_at(app: str, visit: Callable[..., Page]) -> None:
+    page = visit(f"{app}/attention")
+    choose(page, "Layer", 1)
+    open_by_navigation(page, "Tokens")
+    page.go_back()
+    settle(page)
+    assert urlsplit(page.url).path == "/attention"
+    assert address(page) == {"layer": "1"}
+    assert chosen(page, "Layer") == "1"
+
+
+def test_two_browsers_never_share_a_focus(app: str, visit: Callable[..., Page]) -> None:
+    one, other = visit(f"{app}/attention"), visit(f"{app}/attention")
+    type_sentence(one, SENTENCE)
+    choose(other, "Head", 1)
+    open_by_navigation(other, "Tokens")
+    expect(other.get_by_role("textbox", name="Sentence")).to_have_value("The cat sat on the mat.")
+    assert address(other) == {"head": "1"}
+    assert address(one) == {"sentence": SENTENCE}
+
+
+def test_what_does_not_exist_falls_back_to_the_nearest_and_says_so(app: str, visit: Callable[..., Page]) -> None:
+    page = visit(f"{app}/attention?checkpoint=nowhere&layer=99&head=x&token=500&pads=999")
+    text = page.get_by_test_id("stMain").inner_text()
+    for sentence in (
+        "There is no checkpoint 'nowhere' here; showing 'tiny-translator'.",
+        "There is no layer 99 (this model has layers 0–1); showing layer 1.",
+        "The address says head='x', which is not a whole number; it is left out.",
+        "There is no token 500",
+        "999 padding tokens are more than the 16 that fit on a screen; adding 16.",
+    ):
+        assert sentence in text
+    assert address(page)["layer"] == "1"
+    assert "head" not in address(page)
+
+
+@pytest.mark.parametrize("sentence", ["", "   ", "word " * 400])
+def test_a_sentence_that_cannot_be_used_gets_a_sentence_and_stays_in_its_box(
+    app: str, visit: Callable[..., Page], sentence: str
+) -> None:
+    page = visit(f"{app}/attention")
+    type_sentence(page, sentence)
+    expect(page.get_by_test_id("stAlert")).to_be_visible()
+    expect(page.get_by_role("textbox", name="Sentence")).to_have_value(sentence)
+    assert "Traceback" not in page.inner_text("body")
+    type_sentence(page, "The dog sleeps.")
+    expect(page.get_by_test_id("stAlert")).to_have_count(0)
+
+
+def test_an_example_is_one_click_away(app: str, visit: Callable[..., Page]) -> None:
+    page = visit(f"{app}/tokens")
+    page.get_by_test_id("stSidebar").get_by_role("radio", name="Emoji").click()
+    settle(page)
+    expect(page.get_by_role("textbox", name="Sentence")).to_have_value("I love you 😀!")
+    assert address(page) == {"sentence": "I love you 😀!"}
+
+
+def test_a_block_of_the_diagram_opens_its_page_with_the_focus(app: str, visit: Callable[..., Page]) -> None:
+    page = visit(f"{app}/?sentence=The+dog+sleeps.")
+    page.get_by_role("button", name="Decoder, Layer 1", exact=True).click()
+    settle(page)
+    assert address(page) == {"sentence": "The dog sleeps.", "layer": "1"}
+    page.get_by_role("button", name="Cross-attention, head 2 × query").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/attention?**")
+    settle(page)
+    assert address(page) == {"sentence": "The dog sleeps.", "layer": "1", "stack": "decoder", "kind": "cross"}
+
+
+def test_a_model_with_one_stack_has_one_column(app: str, visit: Callable[..., Page]) -> None:
+    for checkpoint, column in (("tiny-gpt", "Decoder"), ("tiny-sentiment", "Encoder")):
+        page = visit(f"{app}/?checkpoint={checkpoint}")
+        regions = page.get_by_role("region")
+        expect(regions).to_have_count(1)
+        expect(regions).to_have_accessible_name(column)

@@ -1,0 +1,101 @@
+"""The focus and the address: each says the same, and what does not exist becomes the nearest thing that does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import transformer
+from transformer.config import ModelConfig
+from ui.focus import (
+    LONGEST_IN_ADDRESS,
+    MOST_PADS,
+    Focus,
+    attention_kinds,
+    fit_checkpoint,
+    fit_model,
+    fit_trace,
+)
+
+DEFAULT = Focus(checkpoint="en-fr")
+TRANSLATOR = ModelConfig(n_encoder_layers=2, n_decoder_layers=4)
+WRITER = ModelConfig(kind="decoder-only", n_encoder_layers=0, n_decoder_layers=2)
+FILLER = ModelConfig(kind="encoder-only", n_encoder_layers=2, n_decoder_layers=0)
+
+
+def test_an_address_holds_only_what_is_not_the_default() -> None:
+    assert DEFAULT.to_address(default=DEFAULT) == {}
+    focus = replace(DEFAULT, stack="decoder", kind="cross", layer=2, sentence="", pads=3)
+    assert focus.to_address(default=DEFAULT) == {
+        "sentence": "", "stack": "decoder", "kind": "cross", "layer": "2", "pads": "3",
+    }  # fmt: skip
+
+
+def test_an_address_gives_back_the_focus_it_was_made_from() -> None:
+    focus = Focus("other", "Ça va?\n<b>&x=1#%", "T", "decoder", "cross", 1, 2, 3, 4)
+    assert Focus.from_address(focus.to_address(default=DEFAULT), default=DEFAULT) == (focus, ())
+
+
+def test_an_address_that_makes_no_sense_says_so_and_changes_nothing() -> None:
+    focus, notes = Focus.from_address({"layer": "two", "head": "-5", "colour": "red"}, default=DEFAULT)
+    assert focus == DEFAULT
+    assert notes == ("The address says layer='two', which is not a whole number; it is left out.",)
+
+
+def test_a_huge_sentence_stays_out_of_the_address() -> None:
+    focus = replace(DEFAULT, sentence="x" * (LONGEST_IN_ADDRESS + 1), layer=1)
+    assert focus.to_address(default=DEFAULT) == {"layer": "1"}
+
+
+def test_a_checkpoint_that_is_not_there_becomes_the_first() -> None:
+    focus, notes = fit_checkpoint(replace(DEFAULT, checkpoint="gone"), ("a", "b"))
+    assert focus.checkpoint == "a"
+    assert notes == ("There is no checkpoint 'gone' here; showing 'a'.",)
+    assert fit_checkpoint(DEFAULT, ("a", "en-fr")) == (DEFAULT, ())
+    assert fit_checkpoint(replace(DEFAULT, checkpoint=""), ("a",))[1] == ()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "config", "found", "n_notes"),
+    [
+        (Focus(), TRANSLATOR, Focus(), 0),
+        (Focus(layer=3), TRANSLATOR, Focus(layer=1), 1),
+        (Focus(stack="decoder", layer=3), TRANSLATOR, Focus(stack="decoder", layer=3), 0),
+        (Focus(head=6), TRANSLATOR, Focus(head=5), 1),
+        (Focus(kind="cross"), TRANSLATOR, Focus(kind="self"), 1),
+        (Focus(stack="tower"), TRANSLATOR, Focus(stack="encoder"), 1),
+        (Focus(), WRITER, Focus(stack="decoder"), 0),
+        (Focus(stack="decoder", kind="cross"), WRITER, Focus(stack="decoder"), 1),
+        (Focus(stack="decoder", layer=1), FILLER, Focus(layer=1), 0),
+        (Focus(pads=MOST_PADS + 1), TRANSLATOR, Focus(pads=MOST_PADS), 1),
+        (Focus(layer=9, head=9), TRANSLATOR, Focus(layer=1, head=5), 2),
+    ],
+)
+def test_the_nearest_place_a_model_has(wanted: Focus, config: ModelConfig, found: Focus, n_notes: int) -> None:
+    focus, notes = fit_model(wanted, config)
+    assert focus == found
+    assert len(notes) == n_notes
+    assert fit_model(focus, config) == (focus, ())
+
+
+def test_the_note_names_what_was_missing_and_what_there_is() -> None:
+    _, notes = fit_model(Focus(layer=7), TRANSLATOR)
+    assert notes == ("There is no layer 7 (this model has layers 0–1); showing layer 1.",)
+    _, notes = fit_model(Focus(stack="decoder", kind="cross"), WRITER)
+    assert notes == ("This model has no decoder cross-attention; showing decoder self-attention.",)
+
+
+def test_attention_kinds_of_each_model() -> None:
+    assert attention_kinds(TRANSLATOR) == (("encoder", "self"), ("decoder", "self"), ("decoder", "cross"))
+    assert attention_kinds(WRITER) == (("decoder", "self"),)
+    assert attention_kinds(FILLER) == (("encoder", "self"),)
+
+
+def test_a_token_beyond_the_end_becomes_the_last(tiny_checkpoint) -> None:
+    trace = transformer.trace(tiny_checkpoint("translator"), "The cat.", target="Le chat.")
+    last = len(trace.source) - 1
+    focus, notes = fit_trace(Focus(token=99), trace)
+    assert focus.token == last
+    assert notes == (f"There is no token 99 (the encoder read tokens 0–{last}); showing token {last}.",)
+    assert fit_trace(Focus(token=last), trace) == (Focus(token=last), ())

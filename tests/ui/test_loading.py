@@ -1,0 +1,111 @@
+"""Checkpoints and traces: found, loaded once, read again when they change, and never writable."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import transformer
+from ui import loading
+
+
+@pytest.fixture(autouse=True)
+def empty_caches(checkpoints_folder: Path) -> None:
+    loading._load.clear()
+    loading._trace.clear()
+
+
+@pytest.fixture
+def own_folder(tmp_path: Path, checkpoints_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the tiny checkpoints that a test may change."""
+    folder = tmp_path / "checkpoints"
+    shutil.copytree(checkpoints_folder, folder)
+    monkeypatch.setenv(loading.FOLDER_VARIABLE, str(folder))
+    return folder
+
+
+def test_the_first_checkpoint_is_a_translator(checkpoints_folder: Path) -> None:
+    assert loading.checkpoint_names() == ("tiny-translator", "tiny-bert", "tiny-gpt", "tiny-sentiment")
+
+
+def test_the_favourite_comes_before_all_others(own_folder: Path) -> None:
+    (own_folder / "tiny-gpt").rename(own_folder / "en-fr")
+    assert loading.checkpoint_names()[0] == "en-fr"
+
+
+def test_files_and_folders_that_are_no_checkpoint_are_not_listed(own_folder: Path) -> None:
+    (own_folder / "notes").mkdir()
+    (own_folder / "README.md").write_text("no checkpoint", encoding="utf-8")
+    assert "notes" not in loading.checkpoint_names()
+
+
+def test_no_folder_is_no_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(loading.FOLDER_VARIABLE, str(tmp_path / "nowhere"))
+    assert loading.checkpoint_names() == ()
+
+
+def test_a_checkpoint_is_loaded_once_and_again_when_its_files_change(own_folder: Path) -> None:
+    first = loading.load_checkpoint("tiny-translator")
+    assert loading.load_checkpoint("tiny-translator") is first
+    shutil.rmtree(own_folder / "tiny-translator")
+    shutil.copytree(own_folder / "tiny-gpt", own_folder / "tiny-translator")
+    assert loading.load_checkpoint("tiny-translator").config.kind == "decoder-only"
+    assert loading.config_of("tiny-translator").kind == "decoder-only"
+
+
+def test_a_checkpoint_that_does_not_fit_says_so(own_folder: Path) -> None:
+    file = own_folder / "tiny-translator" / "config.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "d_ff": 7}), encoding="utf-8")
+    with pytest.raises(transformer.CheckpointError, match="7"):
+        loading.load_checkpoint("tiny-translator")
+
+
+def test_a_trace_is_made_once_for_each_sentence_target_and_padding(checkpoints_folder: Path) -> None:
+    def trace(**values) -> transformer.Trace:
+        return loading.load_trace("tiny-translator", **{"sentence": "The cat.", **values})
+
+    first = trace()
+    assert trace() is first
+    others = [trace(sentence="The dog."), trace(target="Le chat."), trace(pads=2)]
+    assert len({id(other) for other in (first, *others)}) == 4
+    assert others[1].forced
+    assert len(others[2].source) == len(first.source) + 2
+
+
+def test_another_checkpoint_of_the_same_name_gives_another_trace(own_folder: Path) -> None:
+    first = loading.load_trace("tiny-gpt", sentence="The cat.")
+    model = loading.load_checkpoint("tiny-gpt").model
+    changed = transformer.build_model(model.config)
+    transformer.save(own_folder / "tiny-gpt", changed, loading.load_checkpoint("tiny-gpt").tokenizer)
+    second = loading.load_trace("tiny-gpt", sentence="The cat.")
+    assert not np.array_equal(first["decoder.logits"].values, second["decoder.logits"].values)
+
+
+def test_nobody_can_write_into_a_shared_trace(checkpoints_folder: Path) -> None:
+    trace = loading.load_trace("tiny-translator", sentence="The cat.")
+    for name in trace.names():
+        with pytest.raises(ValueError, match="read-only"):
+            trace[name].values[...] = 0
+
+
+def test_bad_input_is_refused_every_time(checkpoints_folder: Path) -> None:
+    for _ in range(2):
+        with pytest.raises(transformer.InputError, match="empty"):
+            loading.load_trace("tiny-translator", sentence="  ")
+
+
+def test_the_number_of_threads_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = torch.get_num_threads()
+    try:
+        for wanted, found in (("2", 2), ("0", 1), ("", 1)):
+            monkeypatch.setenv(loading.THREADS_VARIABLE, wanted)
+            loading.set_threads.cache_clear()
+            loading.set_threads()
+            assert torch.get_num_threads() == found
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,63 @@
+"""Settings of the server that the app relies on."""
+
+from __future__ import annotations
+
+import tomllib
+
+from streamlit import config
+
+from ui.loading import REPOSITORY
+
+SETTINGS = tomllib.loads((REPOSITORY / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
+
+
+def test_no_garbage_collection_after_every_run() -> None:
+    assert SETTINGS["runner"]["postScriptGC"] is False
+    assert config._config_options_template["runner.postScriptGC"].default_val is True
+
+
+def test_only_this_machine_and_nobody_else_hears_of_it() -> None:
+    assert SETTINGS["server"]["address"] == "127.0.0.1"
+    assert SETTINGS["browser"]["gatherUsageStats"] is False
+    assert SETTINGS["server"]["maxUploadSize"] <= 200
+
+
+def test_a_traceback_is_never_shown() -> None:
+    assert SETTINGS["client"]["showErrorDetails"] == "none"
+
+
+def test_every_setting_is_one_that_streamlit_knows() -> None:
+    def names(values: dict, prefix: str = "") -> list[str]:
+        return [
+            name
+            for key, value in values.items()
+            for name in (names(value, f"{prefix}{key}.") if isinstance(value, dict) else [f"{prefix}{key}"])
+        ]
+
+    unknown = [name for name in names(SETTINGS) if name not in config._config_options_template]
+    assert unknown == []
+
+
+def test_text_stands_out_from_its_ground() -> None:
+    for mode in ("light", "dark"):
+        theme = SETTINGS["theme"][mode]
+        for ground in (
+            theme["backgroundColor"],
+            theme["secondaryBackgroundColor"],
+            theme["sidebar"]["backgroundColor"],
+        ):
+            assert _contrast(theme["textColor"], ground) >= 7  # WCAG AAA
+            assert _contrast(theme["linkColor"], ground) >= 4.5
+        assert _contrast(theme["primaryColor"], theme["backgroundColor"]) >= 4.5
+
+
+def _contrast(one: str, other: str) -> float:
+    """Contrast ratio of WCAG 2.2: (lighter + 0.05) / (darker + 0.05) of the relative luminances."""
+
+    def luminance(colour: str) -> float:
+        channels = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    brighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
+    return (brighter + 0.05) / (darker + 0.05)

@@ -1,0 +1,53 @@
+"""Exports: complete, offline, and code that is the very code that ran."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import altair
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+
+import transformer.attention
+from transformer.layer_norm import LayerNorm
+from ui.figure_export import figure_kind, self_contained_html
+from ui.show import source_of
+
+# What a browser would fetch: scripts, styles, pictures and imports with an address of another host.
+_FETCHED = re.compile(rb"""<(?:script|img|link|iframe)[^>]+(?:src|href)\s*=\s*["'](?:https?:)?//""", re.IGNORECASE)
+
+
+def test_the_kind_of_a_figure() -> None:
+    assert figure_kind(go.Figure()) == "plotly"
+    assert figure_kind(altair.Chart(pd.DataFrame({"a": [1]})).mark_bar()) == "altair"
+    with pytest.raises(TypeError, match="not pandas"):
+        figure_kind(pd.DataFrame())
+
+
+def test_an_exported_page_holds_its_figure_and_its_library_and_asks_no_host() -> None:
+    html = self_contained_html(go.Figure(go.Bar(x=["·cat"], y=[0.125], name="only here")))
+    assert b"only here" in html
+    assert b"0.125" in html
+    assert len(html) > 1_000_000  # plotly.js itself is inside
+    assert not _FETCHED.search(html)
+
+
+def test_an_exported_altair_page_is_self_contained() -> None:
+    pytest.importorskip("vl_convert")
+    chart = altair.Chart(pd.DataFrame({"word": ["only here"], "value": [1.5]})).mark_bar().encode(x="word", y="value")
+    html = self_contained_html(chart)
+    assert b"only here" in html
+    assert not _FETCHED.search(html)
+
+
+@pytest.mark.parametrize("thing", [transformer.attention.scaled_dot_product_attention, LayerNorm, LayerNorm.forward])
+def test_source_is_what_runs_with_file_and_line(thing: object) -> None:
+    source = source_of(thing)
+    module = inspect.getmodule(thing)
+    assert source.file == f"transformer/{module.__name__.rsplit('.', 1)[-1]}.py"
+    assert source.code.startswith(("def ", "class "))
+    first_line = inspect.getsource(module).splitlines()[source.line - 1]
+    assert first_line.strip() == source.code.splitlines()[0]
+    compile(source.code, source.file, "exec")

@@ -1,0 +1,35 @@
+"""The strip of tokens: every token of every sequence, and which of them a click may choose."""
+
+from __future__ import annotations
+
+import transformer
+from ui.focus import Focus
+from ui.strip import strip_rows
+
+
+def test_the_strip_holds_every_token_as_it_is(tiny_checkpoint) -> None:
+    trace = transformer.trace(tiny_checkpoint("translator"), "The <b>cat</b>.", target="Le chat.", source_pads=1)
+    source, target = strip_rows(trace, Focus(), choose=False, all_stacks=True)["rows"]
+    assert [token["text"] for token in source["tokens"]] == list(trace.source.displays)
+    assert [token["id"] for token in target["tokens"]] == list(trace.target.ids)
+    assert [token["special"] for token in source["tokens"]][-2:] == [True, True]
+    assert (source["title"], target["title"]) == ("source", "target")
+    assert not source["clickable"]
+    assert source["chosen"] is None
+
+
+def test_only_the_focused_stack_is_clickable_where_the_stack_is_chosen_elsewhere(tiny_checkpoint) -> None:
+    trace = transformer.trace(tiny_checkpoint("translator"), "The cat.", target="Le chat.")
+    focus = Focus(stack="decoder", token=1)
+    source, target = strip_rows(trace, focus, choose=True, all_stacks=False)["rows"]
+    assert (source["clickable"], source["chosen"]) == (False, None)
+    assert (target["clickable"], target["chosen"]) == (True, 1)
+    source, _ = strip_rows(trace, focus, choose=True, all_stacks=True)["rows"]
+    assert (source["clickable"], source["chosen"]) == (True, None)
+
+
+def test_a_model_with_one_stack_has_one_row(tiny_checkpoint) -> None:
+    for kind in ("gpt", "bert"):
+        trace = transformer.trace(tiny_checkpoint(kind), "The cat.")
+        (row,) = strip_rows(trace, Focus(), choose=False, all_stacks=True)["rows"]
+        assert row["title"] == "text"

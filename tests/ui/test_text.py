@@ -1,0 +1,68 @@
+"""Texts: complete, found by name, and what a user typed never becomes markup."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ui import text
+from ui.text import PageText, as_plain, common, default_sentence, examples, page_text
+
+PAGES = sorted(path.stem for path in text.TEXTS.glob("*.toml") if path.stem not in ("common", "examples"))
+GOOD = {"title": "T", "question": "Q?", "look_for": ["a", "b", "c"], "more": "m"}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_text_is_complete(name: str) -> None:
+    assert page_text(name).title
+
+
+@pytest.mark.parametrize("broken", [{"title": ""}, {"question": None}, {"look_for": ["a", "b"]}, {"look_for": "abc"}])
+def test_an_incomplete_page_text_is_refused_by_name(broken: dict) -> None:
+    with pytest.raises(ValueError, match=rf"ui/texts/en/sample.toml needs .*{next(iter(broken))}"):
+        PageText("sample", {**GOOD, **broken})
+
+
+def test_a_missing_paragraph_is_named_with_those_there_are() -> None:
+    with pytest.raises(KeyError, match="no text 'les'; it has look_for, more, question, title"):
+        PageText("sample", GOOD)["les"]
+
+
+def test_a_changed_text_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text, "TEXTS", tmp_path)
+    for length, title in enumerate(("One", "Two, longer")):
+        file = tmp_path / "sample.toml"
+        file.write_text(f'title = "{title}"\nquestion = "Q"\nlook_for = ["a", "b", "c"]\n', encoding="utf-8")
+        # Two writes may fall into one tick of the clock.
+        import os
+
+        os.utime(file, ns=(length, length))
+        assert page_text("sample").title == title
+
+
+def test_examples_show_what_they_promise() -> None:
+    found = {example.label: example for example in examples()}
+    assert default_sentence() == next(iter(found.values())).sentence == "The cat sat on the mat."
+    assert {"Repeated", "Negation", "Agreement", "Pronoun", "Long", "Alphabet", "Emoji"} <= set(found)
+    assert len(found) == len(examples())
+    words = found["Repeated"].sentence.lower().rstrip(".").split()
+    assert len(set(words)) < len(words)
+    assert any("Ѐ" <= character <= "ӿ" for character in found["Alphabet"].sentence)
+    assert any(ord(character) > 0xFFFF for character in found["Emoji"].sentence)
+    assert all(example.shows.endswith(".") for example in found.values())
+
+
+def test_values_are_filled_into_common_texts() -> None:
+    assert "/some/where" in common("problem.no_checkpoints", folder="/some/where")
+
+
+@pytest.mark.parametrize(
+    "nasty", ["**b**", "<b>", ":red[x]", ":material/home:", "$x^2$", "# x", "[a](b)", "a_b_", "`c`"]
+)
+def test_typed_text_keeps_its_characters_and_loses_its_power(nasty: str) -> None:
+    plain = as_plain(nasty)
+    assert plain.replace("\\", "") == nasty
+    assert not any(
+        character in "*_`[]()<>#$:{}~^" and plain[index - 1] != "\\" for index, character in enumerate(plain)
+    )
