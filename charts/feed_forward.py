@@ -96,10 +96,11 @@ def strongest_units(hidden: Any, *, token: str, top: int = 12, name: str = "hidd
     return figure
 
 
-def unit_writes(words: pd.DataFrame, *, unit: int) -> go.Figure:
+def unit_writes(words: pd.DataFrame, *, unit: int, axis: str = "") -> go.Figure:
     """The words that a hidden unit makes likelier (to the right) and less likely (to the left).
 
-    ``words``: columns ``piece`` (as displayed) and ``effect``, what the unit adds to the piece's logit.
+    ``words``: columns ``piece`` (as displayed) and ``effect``, what the unit adds to the piece's logit, or what
+    ``axis`` says where that is something else.
     """
     require_columns(words, name="words", columns=("piece", "effect"))
     ordered = words.sort_values("effect", ascending=False, kind="stable")
@@ -107,8 +108,7 @@ def unit_writes(words: pd.DataFrame, *, unit: int) -> go.Figure:
     figure = go.Figure(parts.bar_rows(values, hover="%{y}", colours=parts.signed_colours(values)))
     style.finish(figure, height=style.rows_height(len(values), around=60))
     figure.update_layout(margin_r=48)
-    figure.update_xaxes(
-        title_text=f"what unit {unit} adds to the logit (left: less likely, right: likelier)", range=parts.room(values)
-    )
+    axis = axis or f"what unit {unit} adds to the logit (left: less likely, right: likelier)"
+    figure.update_xaxes(title_text=style.escape(axis), range=parts.room(values))
     figure.update_yaxes(**style.label_rows([str(piece) for piece in ordered["piece"]], title="token"))
     return figure
