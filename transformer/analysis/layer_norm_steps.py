@@ -48,6 +48,20 @@ class NormSteps:
     recomputed: np.ndarray
     textbook: np.ndarray
 
+    def columns(self, first: int, count: int) -> dict[str, np.ndarray]:
+        """``count`` dimensions from ``first`` on, step by step: one column for each step."""
+        rows = slice(first, first + count)
+        return {
+            "dimension": np.arange(len(self.x))[rows],
+            "x": self.x[rows],
+            "x − μ": (self.x - np.float32(self.mean))[rows],
+            "÷ √(σ² + ε)": self.normalized[rows],
+            "γ": self.gain[rows],
+            "β": self.bias[rows],
+            "output": self.output[rows],
+            "with (σ + ε)": self.textbook[rows],
+        }
+
     @property
     def largest_deviation(self) -> float:
         """Largest |recomputed − recorded|: rounding to single precision, nothing else."""

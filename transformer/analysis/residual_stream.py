@@ -78,6 +78,27 @@ def residual_identity(trace: Trace, sublayer: SubLayer, *, norm: str) -> Identit
     return Identity(before, update, total, name, float(np.abs(before + update - total).max()))
 
 
+@dataclass(frozen=True)
+class Addition:
+    """in + update = out of one sub-layer at one position, as lengths ‖·‖, and how well it holds everywhere."""
+
+    sublayer: str
+    before: float
+    update: float
+    total: float
+    largest_deviation: float
+
+
+def additions(trace: Trace, stack: str, position: int, *, norm: str) -> tuple[Addition, ...]:
+    """``residual_identity`` of every sub-layer of a stack, with the lengths at one position."""
+    found = []
+    for step in sublayers(trace, stack):
+        identity = residual_identity(trace, step, norm=norm)
+        lengths = (np.linalg.norm(part[position]) for part in (identity.before, identity.update, identity.total))
+        found.append(Addition(step.label, *map(float, lengths), identity.largest_deviation))
+    return tuple(found)
+
+
 def stream_lengths(trace: Trace, stack: str) -> tuple[tuple[str, ...], np.ndarray]:
     """(names of the steps, ‖x‖ [step, position]): the stream as it enters layer 0, then after each sub-layer."""
     steps = sublayers(trace, stack)

@@ -1,0 +1,107 @@
+"""Add & Norm: what do the residual connection and LayerNorm do?"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+import charts.norms
+from transformer.analysis.layer_norm_steps import norm_names, norm_parameters, norm_statistics
+from transformer.layer_norm import LayerNorm
+from transformer.residual import residual_connection
+from ui import page
+from ui.norm_arithmetic import norm_arithmetic
+from ui.page import Page
+from ui.residual_views import residual_stream, sublayer_updates
+from ui.show import show_figure, show_formula, show_source
+
+
+def choose_norm(p: Page, *, compare: bool = False) -> tuple[str, str]:
+    """(name of the chosen LayerNorm, "normalized" or "output": what to compare its input with)."""
+    names = {name.rsplit(".", 1)[1]: name for name in norm_names(p.trace, p.focus.stack, p.focus.layer)}
+    common = {"required": True, "persist_state": "page", "wrap": True}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        kind = st.segmented_control(
+            p.text["norm"], list(names), key="norm", default=next(iter(names)), format_func=p.text.get, **common
+        )
+        after = compare and st.segmented_control(
+            p.text["after"],
+            ["normalized", "output"],
+            key="norm after",
+            default="normalized",
+            format_func=lambda option: p.text[f"after_{option}"],
+            **common,
+        )
+    return names.get(kind, next(iter(names.values()))), after or "normalized"
+
+
+def statistics(p: Page) -> None:
+    """Mean and standard deviation of every token, before and after."""
+    name, after = choose_norm(p, compare=True)
+    found = norm_statistics(p.trace, name, after=after)
+    label = p.text[f"after_{after}"]
+    show_figure(
+        charts.norms.norm_statistics(
+            found.mean_before,
+            std_before=found.std_before,
+            mean_after=found.mean_after,
+            std_after=found.std_after,
+            tokens=p.trace.tokens(p.focus.stack),
+            after=label,
+        ),
+        name="layer-norm-statistics",
+        caption=p.text["statistics_caption"].format(width=p.checkpoint.config.d_model, after=label),
+        alt=p.text["statistics_alt"],
+    )
+    formula(p, name)
+
+
+def arithmetic(p: Page) -> None:
+    """One token's numbers."""
+    name, _ = choose_norm(p)
+    norm_arithmetic(p, name)
+    formula(p, name)
+
+
+def parameters(p: Page) -> None:
+    """γ and β."""
+    name, _ = choose_norm(p)
+    gain, bias, _ = norm_parameters(p.checkpoint, name)
+    show_figure(
+        charts.norms.gain_and_bias(gain, bias=bias),
+        name="layer-norm-parameters",
+        caption=p.text["parameters_caption"],
+        alt=p.text["parameters_alt"],
+    )
+    formula(p, name)
+
+
+def formula(p: Page, name: str) -> None:
+    """Where this norm stands, and what it computes, with the shapes of this sentence."""
+    kind, norm = name.rsplit(".", 1)[1], p.checkpoint.config.norm
+    around = p.text["final_formula"]
+    if kind != "final_norm":
+        around = p.text[f"{norm}_formula"].format(sublayer=p.text[kind])
+    _, _, epsilon = norm_parameters(p.checkpoint, name)
+    tokens, width = p.trace[f"{name}.input"].shape
+    st.markdown(p.text[norm])
+    show_formula(around)
+    show_formula(
+        p.text["norm_formula"],
+        caption=p.text["formula_caption"].format(tokens=tokens, width=width, epsilon=f"{epsilon:g}"),
+    )
+
+
+with page("add_norm", needs=("stack", "layer", "token")) as p:
+    views = {
+        "statistics": statistics,
+        "arithmetic": arithmetic,
+        "parameters": parameters,
+        "stream": residual_stream,
+        "updates": sublayer_updates,
+    }
+    tabs = st.tabs([p.text[f"tab_{view}"] for view in views], key="add norm view", on_change="rerun")
+    for tab, draw in zip(tabs, views.values(), strict=True):
+        if tab.open:
+            with tab:
+                draw(p)
+    show_source(LayerNorm, residual_connection)

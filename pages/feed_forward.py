@@ -1,0 +1,35 @@
+"""Feed-forward: what happens inside a token?"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from transformer.feed_forward import FeedForward
+from ui import page
+from ui.page import Page
+from ui.show import show_formula, show_source
+from ui.unit_views import all_tokens, one_token, words_of_units
+
+FUNCTIONS = {"relu": r"\text{ReLU}", "gelu": r"\text{GELU}"}
+
+
+def formula(p: Page) -> None:
+    """The layer with the shapes of this sentence."""
+    config = p.checkpoint.config
+    show_formula(
+        rf"\text{{FFN}}(x) = {FUNCTIONS[config.activation]}(x W_1 + b_1)\, W_2 + b_2",
+        caption=p.text["formula_caption"].format(
+            tokens=len(p.trace.tokens(p.focus.stack)), width=config.d_model, units=f"{config.d_ff:,}"
+        ),
+    )
+
+
+with page("feed_forward", needs=("stack", "layer", "token")) as p:
+    views = {"token": one_token, "words": words_of_units, "sentence": all_tokens}
+    tabs = st.tabs([p.text[f"tab_{view}"] for view in views], key="feed-forward view", on_change="rerun")
+    for tab, draw in zip(tabs, views.values(), strict=True):
+        if tab.open:
+            with tab:
+                draw(p)
+    formula(p)
+    show_source(FeedForward)
