@@ -25,6 +25,8 @@ def ablate_head(stack: str, *, layer: int, kind: str = "self", head: int) -> Edi
 
 def ablate_edge(stack: str, *, layer: int, kind: str = "self", head: int, query: int, key: int) -> Edit:
     """Zero one attention weight; the rest of the row is left as it is (it no longer sums to 1)."""
+    if query < 0 or key < 0:
+        raise ValueError(f"there is no edge {query}→{key}; count from 0")
 
     def zero(weights: Tensor) -> Tensor:  # [batch, head, query, key]
         _check_index("head", head, weights.shape[1])

@@ -1,0 +1,177 @@
+"""Many browser sessions share one model. Each must get what it would get alone, to the last bit."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import numpy as np
+import pytest
+import torch
+
+from transformer import (
+    Beam,
+    Checkpoint,
+    Edit,
+    Greedy,
+    Sample,
+    Trace,
+    ablate_edge,
+    ablate_head,
+    decode,
+    override_mask,
+    trace,
+)
+from transformer.probes import fast_path, takes_fast_path
+
+N_THREADS, N_ROUNDS = 8, 6
+SENTENCES = (
+    "The cat sat on the mat.",
+    "The dog sleeps.",
+    "She is reading a book in the garden.",
+    "We went to the sea, and the sea was cold.",
+    "No.",
+    "He never drinks coffee in the evening.",
+    "My brother bought a car.",
+    "It is raining.",
+)
+Tiny = Callable[[str], Checkpoint]
+
+
+def fail(tensor: torch.Tensor) -> torch.Tensor:
+    raise RuntimeError("inside an edit")
+
+
+def edits_of(number: int, stack: str) -> tuple[Edit, ...]:
+    """A different edit for every thread; threads 0 and 4 have none, thread 7 always fails in the middle of a pass."""
+    weights = f"{stack}.layers.1.self_attention.weights"
+    return (
+        (),
+        (ablate_head(stack, layer=0, head=0),),
+        (ablate_head(stack, layer=0, head=1), ablate_head(stack, layer=1, head=0)),
+        (Edit(weights, torch.zeros_like),),
+        (),
+        (override_mask(stack, layer=0, allowed=np.ones((96, 96), dtype=bool)),),
+        (ablate_edge(stack, layer=1, head=1, query=1, key=0),),
+        (Edit(weights, fail),),
+    )[number]
+
+
+@pytest.fixture(autouse=True)
+def frequent_switches() -> Iterator[None]:
+    """Threads take turns a thousand times as often as usual, so that a race is met, not missed."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(5e-6)
+    yield
+    sys.setswitchinterval(interval)
+
+
+def at_once(tasks: list[Callable[[], object]]) -> list[object]:
+    """Run all tasks at the same time, each in a thread of its own."""
+    barrier = Barrier(len(tasks))
+
+    def start(task: Callable[[], object]) -> object:
+        barrier.wait()
+        return task()
+
+    with ThreadPoolExecutor(len(tasks)) as pool:
+        return [future.result() for future in [pool.submit(start, task) for task in tasks]]
+
+
+def run(checkpoint: Checkpoint, number: int) -> Trace | str:
+    stack = "decoder" if checkpoint.config.has_decoder else "encoder"
+    strategy = Greedy(4) if checkpoint.config.has_decoder else None
+    try:
+        return trace(checkpoint, SENTENCES[number], edits=edits_of(number, stack), strategy=strategy)
+    except RuntimeError as error:
+        return str(error)
+
+
+def same(one: Trace | str, other: Trace | str) -> bool:
+    if isinstance(one, str) or isinstance(other, str):
+        return one == other
+    return (
+        (one.source, one.target, one.prediction, one.text) == (other.source, other.target, other.prediction, other.text)
+        and one.names() == other.names()
+        and all(np.array_equal(one.values(name), other.values(name)) for name in one.names())
+    )
+
+
+@pytest.mark.parametrize("kind", ["translator", "gpt", "bert", "sentiment"])
+def test_eight_threads_with_different_edits_get_what_each_gets_alone(kind: str, tiny_checkpoint: Tiny) -> None:
+    checkpoint = tiny_checkpoint(kind)
+    alone = [run(checkpoint, number) for number in range(N_THREADS)]
+    assert alone[7] == "inside an edit"
+    assert not same(alone[1], trace(checkpoint, SENTENCES[1])), "an edit that changes nothing proves nothing"
+    for _ in range(N_ROUNDS):
+        together = at_once([lambda n=n: run(checkpoint, n) for n in range(N_THREADS)])
+        for number in range(N_THREADS):
+            assert same(together[number], alone[number]), f"thread {number} got something else"
+
+
+def test_one_sentence_with_and_without_edits_at_the_same_time(tiny_checkpoint: Tiny) -> None:
+    """The same shapes everywhere, so that another thread's tensors would fit without an error."""
+    checkpoint = tiny_checkpoint("translator")
+    edit = ablate_head("decoder", layer=0, kind="cross", head=0)
+
+    def one(number: int) -> Trace:
+        return trace(checkpoint, SENTENCES[0], "Le chat.", edits=(edit,) if number % 2 else ())
+
+    plain, edited = one(0), one(1)
+    assert not same(plain, edited)
+    for _ in range(N_ROUNDS):
+        for number, result in enumerate(at_once([lambda n=n: one(n) for n in range(N_THREADS)])):
+            assert same(result, edited if number % 2 else plain)
+
+
+def test_decoding_by_all_strategies_at_the_same_time(tiny_checkpoint: Tiny) -> None:
+    """Fast path, recording and edits mix on one model."""
+    checkpoint = tiny_checkpoint("translator")
+    edit = ablate_head("encoder", layer=0, head=1)
+    tasks = [
+        lambda: decode(checkpoint, SENTENCES[0], Greedy(5)),
+        lambda: decode(checkpoint, SENTENCES[0], Greedy(5), edits=[edit]),
+        lambda: decode(checkpoint, SENTENCES[0], Greedy(5), record_steps=True),
+        lambda: decode(checkpoint, SENTENCES[1], Sample(seed=1, max_new_tokens=5)),
+        lambda: decode(checkpoint, SENTENCES[1], Sample(seed=2, max_new_tokens=5)),
+        lambda: decode(checkpoint, SENTENCES[2], Beam(3, max_new_tokens=5)),
+        lambda: decode(checkpoint, SENTENCES[2], Beam(3, max_new_tokens=5), edits=[edit]),
+        lambda: decode(checkpoint, SENTENCES[3], Greedy(5), cached=False),
+    ]
+    alone = [task() for task in tasks]
+    for _ in range(3):
+        for result, expected in zip(at_once(tasks), alone, strict=True):
+            assert result.tokens == expected.tokens
+            assert result.hypotheses == expected.hypotheses
+            for step, expected_step in zip(result.steps, expected.steps, strict=True):
+                assert np.array_equal(step.logits, expected_step.logits)
+                assert step.activations.keys() == expected_step.activations.keys()
+                for name, activation in step.activations.items():
+                    assert np.array_equal(activation.values, expected_step.activations[name].values)
+
+
+def test_the_fast_path_of_one_thread_is_not_that_of_another() -> None:
+    inside = Barrier(2, timeout=10)
+
+    def fast() -> bool:
+        with fast_path():
+            inside.wait()
+            inside.wait()
+            return takes_fast_path()
+
+    def readable() -> bool:
+        inside.wait()
+        result = takes_fast_path()
+        inside.wait()
+        return result
+
+    assert at_once([fast, readable]) == [True, False]
+
+
+def test_labels_of_one_tokenizer_for_many_threads(tiny_checkpoint: Tiny) -> None:
+    checkpoint = tiny_checkpoint("translator")
+    alone = [trace(checkpoint, sentence, "Le chat.").source.labels for sentence in SENTENCES]
+    together = at_once([lambda s=s: trace(checkpoint, s, "Le chat.").source.labels for s in SENTENCES])
+    assert together == alone
