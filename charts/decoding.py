@@ -16,12 +16,20 @@ if TYPE_CHECKING:
     from transformer.tokens import TokenSequence
 
 
-def candidate_bars(candidates: pd.DataFrame, *, rest: float | None = None, stretch: bool = False) -> go.Figure:
+def candidate_bars(
+    candidates: pd.DataFrame,
+    *,
+    rest: float | None = None,
+    stretch: bool = False,
+    axis: str = "probability of coming next",
+    chosen_name: str = "chosen",
+) -> go.Figure:
     """The likeliest next tokens with their probabilities, the chosen one in its own colour.
 
     ``candidates``: columns ``piece`` (as displayed), ``probability`` and optionally ``chosen`` and ``kept`` (bool;
     not kept = cut off by top-k or top-p, hatched). ``rest`` is the probability of all tokens not listed, a last grey
-    bar. The axis is fixed to 0…1; ``stretch`` ends it at the largest bar, and the axis says so.
+    bar. The axis is fixed to 0…1; ``stretch`` ends it at the largest bar, and the axis says so. ``axis`` says what it
+    is the probability of, ``chosen_name`` what makes the coloured bar special.
     """
     require_columns(candidates, name="candidates", columns=("piece", "probability"))
     values = as_probabilities(candidates["probability"], name="probability", axes=("candidate",))
@@ -34,11 +42,11 @@ def candidate_bars(candidates: pd.DataFrame, *, rest: float | None = None, stret
         labels.append("all others")
         cut = np.append(cut, False)
     figure = go.Figure(parts.bar_rows(values, hover="%{y}<br>probability", colours=colours, cut=cut))
-    _explain(figure, chosen=chosen, cut=cut)
+    _explain(figure, chosen=chosen, cut=cut, chosen_name=chosen_name)
     style.finish(figure, height=style.rows_height(len(labels), around=90), top=36)
     figure.update_layout(margin_r=60)
     end, note = parts.share_axis(values, stretch=stretch)
-    figure.update_xaxes(title_text=f"probability of coming next{note}", range=[0, end])
+    figure.update_xaxes(title_text=f"{style.escape(axis)}{note}", range=[0, end])
     figure.update_yaxes(**style.label_rows(labels, title="candidate"))
     return figure
 
@@ -171,11 +179,13 @@ def _flags(candidates: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     return chosen, cut
 
 
-def _explain(figure: go.Figure, *, chosen: np.ndarray, cut: np.ndarray, by: str = "cut off") -> None:
+def _explain(
+    figure: go.Figure, *, chosen: np.ndarray, cut: np.ndarray, by: str = "cut off", chosen_name: str = "chosen"
+) -> None:
     """A legend of what the colours mean, only of those that occur."""
     for occurs, name, colour, shape in (
         (bool((~chosen & ~cut[: len(chosen)]).any()), "candidate", style.BAR, ""),
-        (bool(chosen.any()), "chosen", style.CHOSEN, ""),
+        (bool(chosen.any()), style.escape(chosen_name), style.CHOSEN, ""),
         (bool(cut.any()), by, style.MASKED, "/"),
     ):
         if occurs and (chosen.any() or cut.any()):
