@@ -1,0 +1,43 @@
+"""Attention: who looks at whom, and why? One head in full, from queries and keys to what it writes."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from transformer.analysis.attention_path import attention_path
+from transformer.analysis.value_weighting import norm_weighted
+from transformer.attention import MultiHeadAttention, attention_scores, attention_weights
+from ui import page
+from ui.attention_cell import explain_cell
+from ui.attention_controls import choose_cell, close_cell, controls, draw, row_labels
+from ui.attention_facts import FEW_KEYS, facts, map_and_facts, read_aloud, rewrite
+from ui.attention_steps import draw_step, stepper
+from ui.show import show_source
+
+with page("attention", needs=("stack", "kind", "layer", "head", "token")) as p:
+    place = (p.focus.stack, p.focus.layer, p.focus.kind)
+    path = attention_path(p.trace, *place, head=p.focus.head)
+    view, row = path.view, p.focus.token
+    weighted = norm_weighted(p.checkpoint, p.trace, *place)[p.focus.head]
+
+    shown = controls(p, view)
+    rows = row_labels(p, view, shown)
+    predicted = rows[row] if shown.predicted else None
+    st.markdown(read_aloud(p.text, view, head=p.focus.head, row=row, predicted=predicted))
+    picture, beside = map_and_facts(wide=len(view.key) > FEW_KEYS)
+    with picture:
+        draw(p, view, shown, weighted)
+    with beside:
+        facts(p, view, weighted)
+    rewrite(p)
+
+    if shown.key is not None:
+        with st.container(border=True, key="attention arithmetic"):
+            explain_cell(p, view, key=shown.key, row_label=rows[row])
+            st.button(p.text["arithmetic_close"], icon=":material/close:", on_click=close_cell)
+
+    st.subheader(p.text["path"], anchor=False)
+    step = stepper(p)
+    selected = None if shown.key is None else (row, shown.key)
+    choose_cell(p, draw_step(p, path, step, rows=rows, selected=selected), shown)
+    show_source(MultiHeadAttention.forward, attention_scores, attention_weights)

@@ -1,0 +1,92 @@
+"""Heads by their roles: order, captions, table and words for the Heads page."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+import pandas as pd
+
+from charts.style import three_digits
+from transformer.analysis.head_roles import LEAST_BROAD, LEAST_LIFT, LEAST_MONOTONE, LEAST_SHARE, ROLES, HeadRole
+from ui.text import PageText, as_plain
+
+ORDERS = ("layer", "role", "entropy", "sinks")
+MEASURES = ("entropy", "distance")  # beside the roles
+
+
+def sorted_heads(
+    roles: Sequence[HeadRole], sinks: dict[tuple[int, int], float], *, order: str
+) -> list[tuple[int, int]] | None:
+    """(layer, head) in the order of the tiles; ``None`` for the table of layers × heads.
+
+    ``sinks``: mean share of each (layer, head) that goes to special tokens and punctuation.
+    """
+    if order == "layer":
+        return None
+    keys = {
+        "role": lambda head: (ROLES.index(head.role), -_or_zero(head.score)),
+        "entropy": lambda head: (
+            head.scores.get("broad", math.inf) if head.scores["broad"] == head.scores["broad"] else 0.0
+        ),
+        "sinks": lambda head: -sinks[head.layer, head.head],
+    }
+    return [(head.layer, head.head) for head in sorted(roles, key=keys[order])]
+
+
+def captions(roles: Sequence[HeadRole], text: PageText) -> dict[tuple[int, int], str]:
+    """A short word for the role under every tile; heads without one get a dash."""
+    return {(head.layer, head.head): text["role_short"][head.role] for head in roles}
+
+
+def role_text(head: HeadRole, text: PageText) -> str:
+    """ "previous token (0.87)", or "no clear role"."""
+    name = text["role"][head.role]
+    return name if math.isnan(head.score) else text["chosen_score"].format(role=name, score=three_digits(head.score))
+
+
+def role_counts(roles: Sequence[HeadRole], text: PageText) -> str:
+    """ "2 × previous token, 5 × no clear role", in the order of the roles."""
+    found = Counter(head.role for head in roles)
+    return ", ".join(text["counts"].format(count=found[r], role=text["role"][r]) for r in ROLES if found[r])
+
+
+def measures(roles: Sequence[HeadRole], text: PageText) -> dict[str, str]:
+    """The measures that exist for at least one of the heads: name → what it is called."""
+    names = {**{role: text["role"][role] for role in ROLES}, **text["measure_name"]}
+    return {
+        name: names[name]
+        for name in (*MEASURES, *ROLES)
+        if any(not math.isnan(head.scores.get(name, math.nan)) for head in roles)
+    }
+
+
+def role_table(roles: Sequence[HeadRole], text: PageText) -> pd.DataFrame:
+    """One row a head: its place, its role, all measures."""
+    return pd.DataFrame(
+        [
+            {
+                text["column_layer"]: head.layer,
+                text["column_head"]: head.head,
+                text["column_role"]: text["role"][head.role],
+                text["column_score"]: head.score,
+                **{called: head.scores.get(name, math.nan) for name, called in measures(roles, text).items()},
+            }
+            for head in roles
+        ]
+    )
+
+
+def definitions(text: PageText) -> str:
+    """All definitions as a Markdown list."""
+    thresholds = {"monotone": LEAST_MONOTONE, "broad": LEAST_BROAD}
+    lines = [text["definition_intro"].format(share=LEAST_SHARE, lift=LEAST_LIFT), ""]
+    for name, meaning in text["definition"].items():
+        called = text["role"].get(name) or text["measure_name"][name]
+        lines.append(f"- **{as_plain(called)}** {as_plain(meaning.format(**thresholds))}")
+    return "\n".join([*lines, "", text["definition_sources"]])
+
+
+def _or_zero(value: float) -> float:
+    return 0.0 if math.isnan(value) else value
