@@ -38,7 +38,7 @@ def head_contributions(contributions: Any, *, bias: Any, output: Any, head: int)
     )
     names = [*(f"head {index}" for index in range(n_heads)), "bias b_O", "sum = output"]
     style.finish(figure, height=style.rows_height(len(names)), top=64)
-    figure.update_yaxes(**style.label_rows(names, title=""))
+    figure.update_yaxes(**style.label_rows(names, title="part of the sum"))
     figure.update_xaxes(title_text=f"dimension of the stream ({d_model})", showgrid=False, zeroline=False)
     box = {"x0": -0.5, "x1": d_model - 0.5, "y0": head - 0.5, "y1": head + 0.5}
     figure.add_shape(type="rect", **box, line={"color": style.CHOSEN, "width": 3})

@@ -169,10 +169,10 @@ def enlarge(figure: go.Figure, *, factor: float) -> go.Figure:
             return [scaled(value, key) for value in node]
         return node
 
-    content = figure.to_plotly_json()
-    layout = scaled(content["layout"], "layout")
+    # Part by part: the figure's own to_plotly_json would turn the arrays into base64 text.
+    layout = scaled(figure.layout.to_plotly_json(), "layout")
     layout["height"] = layout.get("height", 450) * factor
-    return go.Figure(data=[scaled(trace, "trace") for trace in content["data"]], layout=layout)
+    return go.Figure(data=[scaled(trace.to_plotly_json(), "trace") for trace in figure.data], layout=layout)
 
 
 def label_axis(labels: Sequence[str], *, title: str) -> dict[str, Any]:

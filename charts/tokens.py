@@ -142,8 +142,12 @@ def token_lengths(sequences: Mapping[str, TokenSequence]) -> go.Figure:
                 textposition="inside",
                 insidetextanchor="middle",
                 textangle=0,
-                customdata=[f"id <b>{t.id}</b>" if t.id >= 0 else "not in the vocabulary" for *_, t in boxes],
-                hovertemplate="%{text}<br>%{x} bytes, %{customdata}<extra></extra>",
+                # The width comes along, since Plotly's %{x} is where a box ends.
+                customdata=[
+                    [width, f"id <b>{token.id}</b>" if token.id >= 0 else "not in the vocabulary"]
+                    for _, width, token in boxes
+                ],
+                hovertemplate="%{text}<br>bytes: %{customdata[0]}, %{customdata[1]}<extra></extra>",
                 showlegend=False,
             )
         )

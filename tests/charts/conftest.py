@@ -1,0 +1,158 @@
+"""A sentence with everything that can go wrong in a label, small arrays that go with it, and every figure once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from transformer.attention_view import AttentionView
+from transformer.tokens import Token, TokenSequence
+
+# A repeated word, a special token, HTML, TeX, a template's placeholder, an entity.
+WORDS = ("<s>", "·the", "·<b>x</b>", "·$y$", "·%{z}", "·&amp;", "·the")
+
+
+def sequence(words: Sequence[str], name: str = "source") -> TokenSequence:
+    """Tokens with the ids 2, 3, 4 … in the order in which words first occur; a repeated word keeps its id."""
+    ids = {word: 2 + place for place, word in enumerate(dict.fromkeys(words))}
+    return TokenSequence(
+        tuple(
+            Token(place, ids[word], word.replace("·", " "), word, special=word == "<s>")
+            for place, word in enumerate(words)
+        ),
+        name,
+    )
+
+
+@pytest.fixture(scope="session")
+def tokens() -> TokenSequence:
+    return sequence(WORDS)
+
+
+@pytest.fixture(scope="session")
+def target() -> TokenSequence:
+    return sequence(("<s>", "·le", "·chat", "·<i>", "."), "target")
+
+
+@pytest.fixture
+def numbers() -> np.random.Generator:
+    return np.random.default_rng(7)
+
+
+@pytest.fixture(scope="session")
+def causal_view(target: TokenSequence) -> AttentionView:
+    """Three heads, five tokens, nobody looks ahead."""
+    scores = np.random.default_rng(3).normal(size=(3, 5, 5)).astype(np.float32)
+    allowed = np.tril(np.ones((5, 5), dtype=bool))
+    exponentials = np.where(allowed, np.exp(scores), 0)
+    weights = (exponentials / exponentials.sum(axis=-1, keepdims=True)).astype(np.float32)
+    return AttentionView(
+        "decoder.layers.1.self_attention", "decoder", 1, "self", weights, allowed, scores, target, target
+    )
+
+
+@pytest.fixture(scope="session")
+def candidates() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "piece": ["·chat", "·<b>", "·chien", "."],
+            "logit": [3.0, 2.0, 1.0, -1.0],
+            "scaled": [6.0, 4.0, 2.0, -2.0],
+            "probability": [0.6, 0.2, 0.1, 0.05],
+            "kept": [True, True, False, False],
+            "final": [0.75, 0.25, 0.0, 0.0],
+            "chosen": [False, True, False, False],
+        }
+    )
+
+
+@pytest.fixture(scope="session")
+def figures(tokens, target, causal_view, candidates) -> dict:
+    """Every public figure, drawn once, by name."""
+    from charts import (
+        activation_curve,
+        attention_output,
+        attention_row,
+        decoding,
+        embeddings,
+        feed_forward,
+        heads,
+        heatmaps,
+        norms,
+        overview,
+        positions,
+        relative_positions,
+        residual,
+        vocabulary,
+        word_contributions,
+    )
+    from charts import tokens as token_figures
+
+    n, numbers = len(tokens), np.random.default_rng(11)
+    rows = numbers.normal(size=(n, 16))
+    moved = np.zeros(40)
+    moved[list(tokens.ids)] = 0.5
+    steps = ["embedding", "0 self-attention", "0 feed-forward"]
+    blocks = pd.DataFrame(
+        {
+            "block": ["embedding", "layer 0", "layer 0"],
+            "part": ["embedding", "self-attention", "feed-forward"],
+            "parameters": [1000, 400, 800],
+            "milliseconds": [0.1, 0.5, 0.7],
+        }
+    )
+    neighbours = pd.DataFrame({"piece": ["·<i>", "·cat"], "similarity": [0.9, 0.4]})
+    share = numbers.dirichlet(np.ones(n))
+    return {
+        "embedding_rows": embeddings.embedding_rows(rows, tokens=tokens, vocabulary_size=40),
+        "embedding_window": embeddings.embedding_window(
+            rows[:4], row_ids=[2, 3, 6, 7], displays=["a", "·<b>", "c", "d"], looked_up=[3]
+        ),
+        "gradient_rows": embeddings.gradient_rows(moved, tokens=tokens),
+        "vocabulary_projection": vocabulary.vocabulary_projection(
+            numbers.normal(size=(40, 2)), displays=["·<b>"] * 40, tokens=tokens, explained=(0.2, 0.1)
+        ),
+        "nearest_neighbours": vocabulary.nearest_neighbours(neighbours, of="·<b>"),
+        "encoding_heatmap": positions.encoding_heatmap(numbers.normal(size=(12, 16)), tokens=tokens),
+        "encoding_waves": positions.encoding_waves(numbers.normal(size=(12, 16)), dimensions=[0, 5], tokens=tokens),
+        "position_similarity": positions.position_similarity(np.eye(5)),
+        "embedding_sum": positions.embedding_sum(rows, position=rows, total=2 * rows, tokens=tokens),
+        "relative_bias": relative_positions.relative_bias(numbers.normal(size=(3, 5)), distances=range(-2, 3)),
+        "rotary_angles": relative_positions.rotary_angles(numbers.normal(size=(6, 4)), pairs=[0, 3]),
+        "norm_statistics": norms.norm_statistics(
+            np.ones(n), std_before=np.ones(n), mean_after=np.zeros(n), std_after=np.ones(n), tokens=tokens
+        ),
+        "gain_and_bias": norms.gain_and_bias(np.ones(16), bias=rows[0]),
+        "position_distribution": norms.position_distribution(rows[0], after=rows[1], token="·<b>"),
+        "residual_growth": residual.residual_growth(np.abs(rows[:3, :n]), steps=steps, tokens=tokens, highlighted=2),
+        "sublayer_contribution": residual.sublayer_contribution(
+            np.abs(rows[:2, :n]), cosine=np.tanh(rows[:2, :n]), sublayers=steps[1:], tokens=tokens
+        ),
+        "hidden_heatmap": feed_forward.hidden_heatmap(rows, tokens=tokens),
+        "silent_share": feed_forward.silent_share(share[None], tokens=tokens, layers=["layer <0>"]),
+        "strongest_units": feed_forward.strongest_units(rows[0], token="·<b>", top=5),
+        "unit_writes": feed_forward.unit_writes(pd.DataFrame({"piece": ["·<b>", "a"], "effect": [0.5, -1.0]}), unit=3),
+        "activation_curve": activation_curve.activation_curve(rows[0], activation="gelu", token="·<b>"),
+        "candidate_bars": decoding.candidate_bars(candidates, rest=0.05),
+        "reshaping": decoding.reshaping(candidates, temperature=0.5, rule="top-k 2"),
+        "answer_confidence": decoding.answer_confidence(share, tokens=tokens, runner_up=share / 2, current=1),
+        "step_attention": decoding.step_attention(share, tokens=tokens, allowed=np.arange(n) < 5),
+        "head_contributions": attention_output.head_contributions(
+            rows[:3], bias=rows[3], output=rows[:4].sum(axis=0), head=1
+        ),
+        "word_contributions": word_contributions.word_contributions(
+            [0.3, -0.2], words=["<b>good", "bad"], of="·<i> class"
+        ),
+        "score_pipeline": attention_row.score_pipeline(causal_view, head=1, row=2),
+        "dot_product": attention_row.dot_product(rows[0], key=rows[1], query_token="·<b>", key_token="·<i>"),
+        "value_mix": attention_row.value_mix(share, values=rows, tokens=tokens, shown=3),
+        "head_scores": heads.head_scores(np.full((2, 3), 0.25), name="sink share", roles=[["<b>", "", ""]] * 2),
+        "entropy_strip": heads.entropy_strip(causal_view),
+        "token_heatmap": heatmaps.token_heatmap(rows, tokens=tokens, name="query"),
+        "time_and_parameters": overview.time_and_parameters(blocks),
+        "merge_tree": token_figures.merge_tree([["·", "<", "b"], ["·<", "b"], ["·<b"]], ranks=[4, 9]),
+        "token_lengths": token_figures.token_lengths({"this": tokens, "other": target}),
+    }

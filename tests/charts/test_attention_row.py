@@ -1,0 +1,101 @@
+"""One row of attention, step by step, and heads at a glance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from charts import style
+from charts.attention_row import dot_product, score_pipeline, value_mix
+from charts.heads import entropy_strip, head_scores
+from charts.heatmaps import token_heatmap
+
+
+def test_pipeline_shows_scores_then_what_the_mask_leaves_then_weights(causal_view):
+    figure = score_pipeline(causal_view, head=1, row=2)
+    scores, left, score_mask, weights, weight_mask = figure.data
+    np.testing.assert_array_equal(scores.y, causal_view.scores[1, 2])
+    np.testing.assert_array_equal(left.y[:3], causal_view.scores[1, 2, :3])
+    np.testing.assert_array_equal(weights.y[:3], causal_view.weights[1, 2, :3])
+    assert np.isnan(left.y[3:]).all()
+    assert np.isnan(weights.y[3:]).all()
+    for mask in (score_mask, weight_mask):
+        assert list(mask.x) == [3, 4]
+        assert mask.marker.pattern.shape == "/"
+    assert list(figure.layout.yaxis3.range) == [0, 1]
+    assert list(figure.layout.xaxis3.ticktext) == ["&lt;s&gt;", "·le", "·chat", "·&lt;i&gt;", "."]
+    assert "query: ·chat, head 1" in figure.layout.xaxis3.title.text
+    assert "hides 2 of 5 keys" in figure.layout.annotations[1].text
+    assert "hides none" in score_pipeline(causal_view, head=0, row=4).layout.annotations[1].text
+
+
+def test_pipeline_names_the_head_or_row_that_does_not_exist(causal_view):
+    with pytest.raises(ValueError, match="head is 3, but there are only 3; choose 0 to 2"):
+        score_pipeline(causal_view, head=3, row=0)
+    with pytest.raises(ValueError, match="row is 9, but there are only 5; choose 0 to 4"):
+        score_pipeline(causal_view, head=0, row=9)
+
+
+def test_dot_product_shows_products_sum_and_score():
+    figure = dot_product([1.0, -2.0, 3.0, 0.5], key=[2.0, 1.0, 1.0, 0.0], query_token="·a", key_token="<s>")
+    np.testing.assert_allclose(figure.data[2].y, [2.0, -2.0, 3.0, 0.0])
+    assert figure.layout.annotations[2].text == "<b>q × k: the sum is 3, ÷ √4 = 1.5 is the score</b>"
+    assert figure.layout.annotations[1].text == "<b>k of &lt;s&gt;</b>"
+    assert figure.data[2].marker.color[0] == style.POSITIVE
+    assert figure.data[2].marker.color[1] == style.NEGATIVE
+    assert list(figure.layout.yaxis.range) == list(figure.layout.yaxis2.range), "q and k share a scale"
+    with pytest.raises(ValueError, match="key has shape"):
+        dot_product([1.0, 2.0], key=[1.0], query_token="a", key_token="b")
+
+
+def test_the_parts_of_the_mix_add_up_to_the_output(tokens, numbers):
+    weights, values = numbers.dirichlet(np.ones(7)), numbers.normal(size=(7, 4))
+    figure = value_mix(weights, values=values, tokens=tokens, shown=3)
+    *bars, output = figure.data
+    assert len(bars) == 3 + 1
+    assert bars[-1].name == "4 other tokens together"
+    np.testing.assert_allclose(output.y, weights @ values, rtol=1e-4)
+    np.testing.assert_allclose(sum(np.asarray(trace.y) for trace in bars), weights @ values, rtol=1e-4)
+    longest = int(np.argmax(np.linalg.norm(weights[:, None] * values, axis=1)))
+    assert any(trace.name.startswith(style.escape(tokens.labels[longest])) for trace in bars)
+    assert len(value_mix(weights, values=values, tokens=tokens, shown=7).data) == 7 + 1, "no others left"
+    with pytest.raises(ValueError, match="shown is 8; choose 1 to 7 keys"):
+        value_mix(weights, values=values, tokens=tokens, shown=8)
+
+
+def test_head_scores_write_value_and_role_and_frame_the_chosen_head():
+    scores = np.array([[0.1, 0.25], [0.5, 1.0]])
+    figure = head_scores(scores, name="sink share", roles=[["", "<sink>"], ["previous", ""]], chosen=(1, 0))
+    trace, texts = figure.data
+    np.testing.assert_allclose(trace.z, scores, rtol=1e-6)
+    assert (trace.zmin, trace.zmax) == (0, 1)
+    assert list(texts.text) == ["0.1", "0.25<br>&lt;sink&gt;", "0.5<br>previous", "1"]
+    frame = figure.layout.shapes[0]
+    assert (frame.x0, frame.x1, frame.y0, frame.y1) == (-0.5, 0.5, 0.5, 1.5)
+    assert list(figure.layout.xaxis.ticktext) == ["head 0", "head 1"]
+    with pytest.raises(ValueError, match="scores holds 1, more than the maximum 0.5"):
+        head_scores(scores, name="share", maximum=0.5)
+    with pytest.raises(ValueError, match="chosen head is 2, but there are only 2"):
+        head_scores(scores, name="share", chosen=(0, 2))
+
+
+def test_entropy_runs_to_log2_of_the_keys_and_hatches_rows_without_a_choice(causal_view):
+    figure = entropy_strip(causal_view)
+    trace = figure.data[0]
+    assert trace.zmin == 0
+    assert trace.zmax == pytest.approx(np.log2(5))
+    assert np.isnan(trace.z[:, 0]).all(), "the first row of a causal mask has one key only"
+    np.testing.assert_allclose(trace.z[:, 1:], causal_view.entropy[:, 1:], rtol=1e-6)
+    assert list(figure.data[-1].x) == [0]
+    assert figure.data[-1].marker.pattern.shape == "/"
+
+
+def test_token_heatmap_never_clips(tokens, numbers):
+    values = numbers.normal(size=(7, 20)).astype(np.float32)
+    figure = token_heatmap(values, tokens=tokens, name="query", limit=10)
+    assert (figure.data[0].zmin, figure.data[0].zmax) == (-10, 10)
+    np.testing.assert_array_equal(figure.data[0].z, values)
+    with pytest.raises(ValueError, match="limit is 0.1, but query reaches"):
+        token_heatmap(values, tokens=tokens, name="query", limit=0.1)
+    with pytest.raises(ValueError, match=r"query has shape \(3, 2\); it must be \[7 × token, channel\]"):
+        token_heatmap(np.ones((3, 2)), tokens=tokens, name="query", column="channel")
