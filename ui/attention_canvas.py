@@ -31,6 +31,7 @@ __all__ = ["Cell", "HeadChoice", "attention_grid", "attention_lines", "attention
 
 _FOLDER = Path(__file__).parent / "canvas"
 _FRAME = ("payload", "colour", "text", "heatmap_layout", "heatmap", "legend", "describe", "frame", "stage")
+_DRAWINGS = {"map": ("map",), "grid": ("grid",), "lines": ("head_chips", "lines")}
 
 
 def _module(drawing: str, class_name: str) -> str:
@@ -41,7 +42,7 @@ def _module(drawing: str, class_name: str) -> str:
         "categorical": style.CATEGORICAL,
         "chosen": style.CHOSEN,
     }
-    parts = [(_FOLDER / f"{name}.js").read_text(encoding="utf-8") for name in (*_FRAME, drawing, "entry")]
+    parts = [(_FOLDER / f"{name}.js").read_text(encoding="utf-8") for name in (*_FRAME, *_DRAWINGS[drawing], "entry")]
     before, after = f"const COLOURS = {json.dumps(colours)};", f"const Drawing = {class_name};"
     return "\n".join([before, *parts, after, f"//# sourceURL=glassformer_{drawing}.js"])
 

@@ -3,7 +3,7 @@
 // A drawing has: metadata, label, help; layout(context, theme, width) -> height; paintBase(context, theme, ratio) and
 // paintFocus(context, theme, target, ratio, still); geometry(); hit(x, y) -> target or null; first(), holds(target),
 // step(target, key) -> target; anchor(target) -> [x, y]; describe(target) -> lines; click(target) -> { event, value } or null;
-// tables(); perhaps controls(), tipEdge(target) and, if it can zoom, zoomBy, panBy, resetZoom, zoomed, worthZooming, reveal.
+// tables(); perhaps controls(), tipEdge(target), paintKey(context, theme) and, if it can zoom, zoomBy, panBy, resetZoom, zoomed, worthZooming, reveal.
 
 class Frame {
   constructor(parent) {
@@ -186,6 +186,7 @@ class Frame {
     pen.translate(margin, top);
     this.drawing.paintBase(pen, this.theme, scale);
     this.drawing.paintFocus(pen, this.theme, null, scale, null);
+    this.drawing.paintKey?.(pen, this.theme);
     paper.toBlob((blob) => {
       const link = make("a", { href: URL.createObjectURL(blob), download: `${this.drawing.metadata.title.replace(/[^\p{L}\p{N}]+/gu, "-")}.png` });
       link.click();

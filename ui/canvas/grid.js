@@ -144,7 +144,9 @@ class GridDrawing {
     const [, tileY, , tileHeight] = this.tileBox(tile);
     const { panel, gridHeight } = this;
     const level = Math.min(Math.max(0, gridHeight - panel.height), Math.max(0, tileY + tileHeight / 2 - panel.height / 2));
-    panel.y = this.below ? gridHeight + 10 : level;
+    // Whole pixels, so that the kept picture of the panel stays sharp.
+    panel.y = Math.round(this.below ? gridHeight + 10 : level);
+    panel.x = Math.round(panel.x);
     const { plot, box } = this.map;
     const [dx, dy] = [panel.x - box.x, panel.y + this.panelHead - box.y];
     box.x += dx;
@@ -153,7 +155,23 @@ class GridDrawing {
     plot.y += dy;
   }
 
+  // The large map is kept until another head is shown: moving within a tile only moves the crosshair.
   paintPanel(context, theme, tile, focus, ratio) {
+    const { panel } = this;
+    if (this.kept?.tile !== tile || this.kept.theme !== theme || this.kept.ratio !== ratio) {
+      const picture = new OffscreenCanvas(Math.ceil((panel.width + 8) * ratio), Math.ceil((panel.height + 8) * ratio));
+      const pen = picture.getContext("2d");
+      pen.scale(ratio, ratio);
+      pen.translate(-panel.x, -panel.y);
+      this.paintLarge(pen, theme, tile, ratio);
+      this.kept = { tile, theme, ratio, picture };
+    }
+    const { picture } = this.kept;
+    context.drawImage(picture, panel.x, panel.y, picture.width / ratio, picture.height / ratio);
+    if (focus && (focus.row !== undefined || focus.column !== undefined)) this.map.paintFocus(context, theme, focus, ratio);
+  }
+
+  paintLarge(context, theme, tile, ratio) {
     const { panel } = this;
     const [x, y] = [panel.x, panel.y + theme.size * 0.7];
     context.font = fontOf(theme, 1, 600);
@@ -163,7 +181,6 @@ class GridDrawing {
     const { caption } = this.tiles[tile];
     if (caption) drawText(context, shorten(context, caption, panel.width - used), x + used, y, { colour: cssOf(theme.muted) });
     this.map.paint(context, theme, this.matrices[tile], ratio);
-    if (focus && focus.row !== undefined) this.map.paintFocus(context, theme, focus, ratio);
   }
 
   hit(x, y) {

@@ -47,9 +47,11 @@ class Heatmap extends HeatmapLayout {
         const lost = allowed && Number.isNaN(value);
         const paint = allowed && !lost ? colour(value) : theme.hatchGround;
         context.fillStyle = allowed ? cssOf(paint) : stripes;
-        context.beginPath();
-        context.roundRect(x + gap / 2, y + gap / 2, width - gap, height - gap, round);
-        context.fill();
+        if (round) {
+          context.beginPath();
+          context.roundRect(x + gap / 2, y + gap / 2, width - gap, height - gap, round);
+          context.fill();
+        } else context.fillRect(x + gap / 2, y + gap / 2, width - gap, height - gap);
         if (!withNumbers || !allowed) continue;
         const ink = brightness(paint) > 0.3 ? [24, 28, 38] : [255, 255, 255];
         context.font = `500 ${letters}px ${theme.font}, sans-serif`;
@@ -71,10 +73,12 @@ class Heatmap extends HeatmapLayout {
     paintMask(context, theme, matrix, ratio, (row, from, to) => [this.columnX(from), this.rowY(row), (to - from) * this.stepX, this.stepY]);
   }
 
+  // Labels that have no room are left out at regular steps.
   every(kind, theme) {
     const letter = theme.size * 0.875;
-    if (kind === "row") return Math.max(1, Math.ceil((letter * 1.12) / this.stepY));
-    return Math.max(1, Math.ceil((this.slanted ? (letter * 1.1) / Math.sin(SLANT) : 0) / this.stepX));
+    const [needed, step] = kind === "row" ? [letter * 1.12, this.stepY] : [this.slanted ? (letter * 1.1) / Math.sin(SLANT) : this.longest + 8, this.stepX];
+    if (kind === "column" && !this.slanted && this.longest <= step - 6) return 1;
+    return [1, 2, 5, 10, 20, 50, 100].find((count) => count * step >= needed) ?? 200;
   }
 
   paintLabels(context, theme) {
@@ -119,7 +123,7 @@ class Heatmap extends HeatmapLayout {
     const half = theme.size * 0.66;
     const style = this.labelStyle(theme, this.specialColumns.has(column), tint);
     const label = this.columns[column];
-    const room = this.slanted ? 130 * (theme.size / 16) : Math.max(this.stepX - 4, 8);
+    const room = this.slanted ? 130 * (theme.size / 16) : Math.max(this.stepX * this.every("column", theme) - 4, 8);
     const width = Math.min(room, context.measureText(label).width);
     context.save();
     context.translate(x, this.plot.y - (this.slanted ? theme.size * 0.45 : theme.size * 0.78));

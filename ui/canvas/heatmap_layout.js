@@ -30,22 +30,29 @@ class HeatmapLayout {
     const longest = Math.max(...labels);
     const titleRoom = this.titles ? Math.round((10 + 16 * this.titleLines) * unit) : 0;
     const left = titleRoom + this.rowRoom + 10;
-    const cellFor = (overhang) => Math.max(1, Math.min(widestCell * unit, (width - left - 6 - overhang) / nColumns));
-    this.cellWidth = cellFor(0);
-    this.slanted = longest > this.cellWidth - 8;
     const letter = theme.size * 0.875;
+    // A cell may be as wide as its label needs, within reason.
+    const widestWanted = Math.max(widestCell * unit, longest + 12);
+    const cellFor = (overhang) => Math.max(1, Math.min(widestWanted, (width - left - 6 - overhang) / nColumns));
+    this.cellWidth = cellFor(0);
+    // Short labels (numbers of channels) of which not all have room stay horizontal, too: every second, every fifth.
+    const everySome = this.cellWidth < 1.5 * letter && longest < 3 * letter;
+    this.slanted = longest > this.cellWidth - 6 && !everySome;
+    this.longest = longest;
     let labelRoom = letter * 1.7;
     if (this.slanted) {
       // The last slanted labels lean out over the right edge: leave them room.
       for (let again = 0; again < 3; again++)
         this.cellWidth = cellFor(Math.max(0, ...labels.map((label, c) => label * Math.cos(SLANT) + letter * 0.5 - (nColumns - c - 0.5) * this.cellWidth)));
+      this.cellWidth = Math.min(this.cellWidth, widestCell * unit);
       labelRoom = longest * Math.sin(SLANT) + letter * 1.1;
     }
     this.labelRoom = labelRoom;
     const top = (this.titles ? Math.round(24 * unit) : 0) + labelRoom;
     // Few tokens: wide cells, room for words and numbers. Many: squares, as long as the height allows.
-    this.cellHeight = Math.max(1, Math.min(tallestCell * unit, this.cellWidth, (room - top) / nRows));
-    this.cellWidth = Math.min(this.cellWidth, Math.max(this.cellHeight / 0.55, 1));
+    const fitting = Math.max((room - top) / nRows, Math.min(18 * unit, (12 * theme.size) / nRows));
+    this.cellHeight = Math.max(1, Math.min(tallestCell * unit, Math.max(this.cellWidth, 1.2 * letter), fitting));
+    this.cellWidth = Math.min(this.cellWidth, Math.max(this.cellHeight / 0.55, this.slanted ? 1 : longest + 12));
     this.box = { x, y, width };
     this.plot = { x: x + left, y: y + top, width: this.cellWidth * nColumns, height: this.cellHeight * nRows };
     this.keepInside();

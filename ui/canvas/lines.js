@@ -12,42 +12,16 @@ class LinesDrawing {
     const asked = JSON.stringify(metadata.heads);
     // What the reader switched on stays on, unless the page now asks for other heads.
     const keep = previous && previous.matrices.length === heads && JSON.stringify(previous.metadata.heads) === asked;
-    this.on = keep ? previous.on : new Set(metadata.heads);
+    this.chips = new HeadChips(heads, keep ? previous.chips.on : new Set(metadata.heads), () => this.afterSwitch());
     this.label = `${metadata.title}: lines from ${rows} tokens that look to ${columns} tokens that are looked at. Up and down change the token, left and right the side; choose with Enter.`;
     this.help = "token graph";
   }
 
-  // --- heads on and off, in the browser only ------------------------------------------------------------
-
   controls() {
-    this.chips = this.matrices.map((_, head) => {
-      const dot = make("span", { className: "swatch" });
-      const chip = make("button", { type: "button", className: "chip", title: `Show or hide head ${head}`, "aria-label": `head ${head}` }, dot, String(head));
-      chip.addEventListener("click", () => this.toggle(head));
-      return chip;
-    });
-    const all = this.stage.button("all", "Show all heads", () => this.show(this.matrices.map((_, head) => head)));
-    const none = this.stage.button("none", "Hide all heads", () => this.show([]));
-    this.markChips(this.stage.theme);
-    return [make("span", { className: "chips", role: "group", "aria-label": "heads" }, make("span", { textContent: "heads" }), ...this.chips, all, none)];
+    return [this.chips.element(this.stage)];
   }
 
-  markChips(theme) {
-    this.chips.forEach((chip, head) => {
-      chip.setAttribute("aria-pressed", String(this.on.has(head)));
-      chip.firstChild.style.background = this.headColour(theme, head);
-    });
-  }
-
-  toggle(head) {
-    const heads = new Set(this.on);
-    if (!heads.delete(head)) heads.add(head);
-    this.show([...heads].sort((a, b) => a - b));
-  }
-
-  show(heads) {
-    this.on = new Set(heads);
-    this.markChips(this.stage.theme);
+  afterSwitch() {
     if (this.stage.showsTable) this.stage.fillTable();
     else this.stage.repaint();
   }
@@ -55,12 +29,12 @@ class LinesDrawing {
   // Eight colours; further heads repeat them with broken lines.
   headColour(theme, head) { return theme.heads[head % theme.heads.length]; }
   dash(theme, head) { return head < theme.heads.length ? [] : [6, 4]; }
-  shownHeads() { return this.matrices.map((_, head) => head).filter((head) => this.on.has(head)); }
+  shownHeads() { return this.matrices.map((_, head) => head).filter((head) => this.chips.on.has(head)); }
 
   // --- layout and painting --------------------------------------------------------------------------------
 
   layout(context, theme, width) {
-    this.markChips(theme);
+    this.chips.mark((head) => this.headColour(theme, head));
     const { rows, columns } = this.metadata;
     const unit = theme.size / 16;
     context.font = fontOf(theme, 0.95);
@@ -74,8 +48,8 @@ class LinesDrawing {
     this.rightX = this.leftX + this.between;
     this.top = 30 * unit;
     context.font = fontOf(theme, 0.8);
-    this.legendY = this.top + most * this.line + 16 * unit;
-    return this.legendY + 16 * unit;
+    this.legendY = this.top + most * this.line + 30 * unit;
+    return this.legendY;
   }
 
   tokenY(index) { return this.top + (index + 0.5) * this.line; }
@@ -86,9 +60,10 @@ class LinesDrawing {
 
   paintBase(context, theme, ratio) {
     this.paintHeadings(context, theme);
-    this.paintTokens(context, theme, {});
-    if (this.metadata.selected === null) this.paintEdges(context, theme, {});
-    else this.paintEdgesOf(context, theme, { side: "query", index: this.metadata.selected });
+    if (this.metadata.selected === null) {
+      this.paintTokens(context, theme, {});
+      this.paintEdges(context, theme, {});
+    } else this.paintEdgesOf(context, theme, { side: "query", index: this.metadata.selected });
   }
 
   paintHeadings(context, theme) {
@@ -104,10 +79,26 @@ class LinesDrawing {
     };
     title(this.metadata.row_title, "right", this.leftX - 8, 0);
     title(this.metadata.column_title, "left", this.rightX + 8, end);
-    drawText(context, shorten(context, "the wider and stronger a line, the larger its weight; masked pairs have no line", end), 0, this.legendY, { colour });
+    const legend = "the wider and stronger a line, the larger its weight; masked pairs have no line";
+    drawText(context, shorten(context, legend, end), 0, this.legendY - 0.9 * theme.size, { colour });
   }
 
-  // faded: tokens that are not part of what is highlighted
+  // On the downloaded picture, where the chips above are missing: which colour is which head.
+  paintKey(context, theme) {
+    context.font = fontOf(theme, 0.8);
+    let x = this.rightX + this.rightRoom + this.barRoom;
+    for (const head of this.shownHeads().reverse()) {
+      const label = `head ${head}`;
+      drawText(context, label, x, this.legendY, { align: "right", colour: cssOf(theme.ink) });
+      x -= context.measureText(label).width + 14;
+      context.fillStyle = this.headColour(theme, head);
+      context.beginPath();
+      context.arc(x + 6, this.legendY, 4, 0, 2 * Math.PI);
+      context.fill();
+      x -= 10;
+    }
+  }
+
   paintTokens(context, theme, { side, index }) {
     const { rows, columns, special_rows: specialRows, special_columns: specialColumns } = this.metadata;
     const sides = [["query", rows, specialRows, this.leftX, this.leftRoom, "right"], ["key", columns, specialColumns, this.rightX, this.rightRoom, "left"]];
@@ -198,7 +189,7 @@ class LinesDrawing {
     const width = this.rightX + this.rightRoom + this.barRoom + 8;
     const top = this.top - 4;
     context.fillStyle = cssOf(theme.ground);
-    context.fillRect(0, top, width, this.legendY - 10 - top);
+    context.fillRect(0, top, width, this.top + Math.max(this.count("query"), this.count("key")) * this.line - top);
     this.paintEdgesOf(context, theme, focus);
   }
 

@@ -1,0 +1,36 @@
+// Buttons that switch heads on and off, in the browser only.
+
+class HeadChips {
+  // on: a Set of heads; changed() is called after every switch
+  constructor(count, on, changed) {
+    Object.assign(this, { count, on, changed, buttons: [] });
+  }
+
+  element(stage) {
+    const heads = Array.from({ length: this.count }, (_, head) => head);
+    this.buttons = heads.map((head) => {
+      const properties = { type: "button", className: "chip", title: `Show or hide head ${head}`, "aria-label": `head ${head}` };
+      const chip = make("button", properties, make("span", { className: "swatch" }), String(head));
+      chip.addEventListener("click", () => this.show(heads.filter((other) => this.on.has(other) !== (other === head))));
+      return chip;
+    });
+    const all = stage.button("all", "Show all heads", () => this.show(heads));
+    const none = stage.button("none", "Hide all heads", () => this.show([]));
+    return make("span", { className: "chips", role: "group", "aria-label": "heads" }, make("span", { textContent: "heads" }), ...this.buttons, all, none);
+  }
+
+  show(heads) {
+    this.on = new Set(heads);
+    this.mark(this.colour);
+    this.changed();
+  }
+
+  // colour: from a head to its CSS colour, in the theme of the moment
+  mark(colour) {
+    this.colour = colour;
+    this.buttons.forEach((chip, head) => {
+      chip.setAttribute("aria-pressed", String(this.on.has(head)));
+      chip.firstChild.style.background = colour(head);
+    });
+  }
+}
