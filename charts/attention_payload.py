@@ -47,11 +47,12 @@ def attention_map_payload(
     selected: tuple[int, int] | None = None,
     stretch: bool = False,
     height: int | None = None,
+    chosen_row: int | None = None,
 ) -> bytes:
     """One head: ``view.weights[head]`` [query, key] on a scale fixed to 0…1.
 
     ``shifted_labels`` renames the rows to the tokens that are being predicted (cross- and causal attention).
-    ``stretch`` ends the scale at the largest weight instead, and the legend says so.
+    ``stretch`` ends the scale at the largest weight instead, and the legend says so. The label of ``chosen_row`` is marked.
     """
     _check_head(view, head)
     _check_weights(view)
@@ -75,6 +76,7 @@ def attention_map_payload(
         value_name="",
         phrase=("" if shifted_labels is None else "predicting ", " looks at "),
         height=height,
+        chosen_row=chosen_row,
         extra={
             "legend": legend,
             "special_rows": _special(view.query) if shifted_labels is None else [],

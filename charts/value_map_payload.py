@@ -27,13 +27,15 @@ def value_map_payload(
     value_name: str = "value",
     phrase: Sequence[str] = ("", " × "),
     height: int | None = None,
+    chosen_row: int | None = None,
     extra: Mapping[str, Any] | None = None,
 ) -> bytes:
     """Any labelled matrix as a heatmap: ``values`` [row, column], ``allowed`` [row, column] (``False`` = hatched).
 
     ``scale`` is "sequential" (0 … limit) or "diverging" (−limit … +limit, centred on 0). Without ``limit`` it is the
     largest absolute value among the allowed cells. ``phrase`` holds the words before the row's label and
-    between the two labels in the tooltip. ``extra`` adds metadata (which tokens are special, how the legend reads).
+    between the two labels in the tooltip. The label of ``chosen_row`` is marked. ``extra`` adds metadata (which tokens
+    are special, how the legend reads).
 
     Raises ``ValueError`` when labels, mask, selection or scale do not fit the values.
     """
@@ -50,6 +52,8 @@ def value_map_payload(
     if mask.shape != values.shape:
         raise ValueError(f"{title}: allowed has shape {mask.shape} but the values have {values.shape}; they must match")
     _check_cell(selected, rows, columns, title)
+    if chosen_row is not None and not 0 <= chosen_row < rows:
+        raise ValueError(f"{title}: chosen_row is {chosen_row}, but the rows are 0 to {rows - 1}")
     seen = values[mask & np.isfinite(values)]
     if scale == "sequential" and seen.size and float(seen.min()) < -TOLERANCE:
         raise ValueError(
@@ -71,6 +75,7 @@ def value_map_payload(
         "value_name": value_name,
         "phrase": list(phrase),
         "selected": whole_numbers(selected),
+        "chosen_row": None if chosen_row is None else int(chosen_row),
         "height": height,
         **(extra or {}),
     }

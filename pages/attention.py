@@ -38,6 +38,5 @@ with page("attention", needs=("stack", "kind", "layer", "head", "token")) as p:
 
     st.subheader(p.text["path"], anchor=False)
     step = stepper(p)
-    selected = None if shown.key is None else (row, shown.key)
-    choose_cell(p, draw_step(p, path, step, rows=rows, selected=selected), shown)
+    choose_cell(p, draw_step(p, path, step, rows=rows, key=shown.key), shown)
     show_source(MultiHeadAttention.forward, attention_scores, attention_weights)

@@ -73,17 +73,24 @@ def attention_map(
     selected: tuple[int, int] | None = None,
     stretch: bool = False,
     height: int | None = None,
+    chosen_row: int | None = None,
 ) -> Cell | None:
     """One head as a heatmap: rows are the tokens that look, columns the tokens that are looked at.
 
     The scale is fixed to 0…1 unless ``stretch`` ends it at the largest weight (the legend says so).
-    ``shifted_labels`` names the rows after the tokens being predicted. ``selected`` is outlined. ``height`` limits the
-    picture, in pixels. Returns the cell that was clicked, in the run that the click causes, else ``None``.
+    ``shifted_labels`` names the rows after the tokens being predicted. ``selected`` is outlined, the label of
+    ``chosen_row`` marked. ``height`` limits the picture, in pixels. Returns the cell that was clicked, in the run that the click causes, else ``None``.
 
     Raises ``ValueError`` for a head, cell or labels that do not fit the view.
     """
     payload = attention_map_payload(
-        view, head=head, shifted_labels=shifted_labels, selected=selected, stretch=stretch, height=height
+        view,
+        head=head,
+        shifted_labels=shifted_labels,
+        selected=selected,
+        stretch=stretch,
+        height=height,
+        chosen_row=chosen_row,
     )
     return _clicked_cell(_map(key=key, data=payload, on_click_change=_nothing), view.weights.shape[1:])
 
@@ -104,12 +111,13 @@ def value_map(
     value_name: str = "value",
     phrase: tuple[str, str] = ("", " × "),
     height: int | None = None,
+    chosen_row: int | None = None,
 ) -> Cell | None:
     """Any matrix [row, column] as a heatmap: scores, queries, differences.
 
     ``scale`` is "sequential" (0 … limit) or "diverging" (−limit … +limit); ``limit`` is the largest absolute value if
     not given. Cells that are not ``allowed`` are hatched. ``value_name`` says in legend and tooltip what the numbers
-    are; ``phrase`` holds the words before the row's label and between both labels in the tooltip.
+    are; the label of ``chosen_row`` is marked; ``phrase`` holds the words before the row's label and between both labels in the tooltip.
     Returns the cell that was clicked as ``Cell(query=row, key=column)``, else ``None``.
     """
     payload = value_map_payload(
@@ -126,6 +134,7 @@ def value_map(
         value_name=value_name,
         phrase=phrase,
         height=height,
+        chosen_row=chosen_row,
     )
     return _clicked_cell(_map(key=key, data=payload, on_click_change=_nothing), np.shape(values))
 

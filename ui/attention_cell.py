@@ -7,7 +7,6 @@ import pandas as pd
 import streamlit as st
 
 from charts.attention_row import dot_product
-from charts.style import three_digits
 from transformer.analysis.cell_arithmetic import CellArithmetic, cell_arithmetic
 from transformer.attention_view import AttentionView
 from ui.page import Page
@@ -115,12 +114,12 @@ def snippet(p: Page, cell: CellArithmetic, *, key: int) -> str:
 
 
 def _number(value: float) -> str:
-    """Three significant digits as LaTeX."""
-    text = three_digits(float(value))
+    """Six significant digits as LaTeX: with three, sums and quotients would not add up on the page."""
+    text = f"{value:.6g}"
     if "e" in text:
         mantissa, exponent = text.split("e")
         return rf"{mantissa} \cdot 10^{{{int(exponent)}}}"
-    return text.replace(",", "{,}")
+    return text
 
 
 def _signed(value: float) -> str:

@@ -79,6 +79,7 @@ def draw(p: Page, view: AttentionView, shown: Shown, weighted) -> None:
             shifted_labels=rows if shown.predicted else None,
             selected=selected,
             stretch=shown.stretch,
+            chosen_row=p.focus.token,
         )
     else:
         clicked = value_map(
@@ -94,6 +95,7 @@ def draw(p: Page, view: AttentionView, shown: Shown, weighted) -> None:
             title=f"‖α·v‖ · {view.stack} {view.kind}-attention · layer {view.layer} · head {p.focus.head}",
             value_name="‖α·v‖",
             phrase=("", " gets from "),
+            chosen_row=p.focus.token,
         )
     choose_cell(p, clicked, shown)
 

@@ -58,15 +58,13 @@ def _go(step: str) -> None:
     st.session_state[STEP] = step
 
 
-def draw_step(
-    p: Page, path: AttentionPath, step: int, *, rows: tuple[str, ...], selected: tuple[int, int] | None
-) -> Cell | None:
-    """One step; ``rows``: the names of the query tokens. Returns the cell that was clicked, if the step has cells."""
+def draw_step(p: Page, path: AttentionPath, step: int, *, rows: tuple[str, ...], key: int | None) -> Cell | None:
+    """One step; ``rows``: names of the query tokens, ``key``: the chosen column, if any. Returns the cell that was clicked, if the step has cells."""
     draw = (_projections, _products, _scaled, _masked, _softmax, _mix, _output)[step - 1]
-    return draw(p, path, rows, selected)
+    return draw(p, path, rows, key)
 
 
-def _projections(p: Page, path: AttentionPath, rows: tuple[str, ...], selected: tuple[int, int] | None) -> None:
+def _projections(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None) -> None:
     config = p.checkpoint.config
     st.markdown(p.text["step_1"].format(d_head=path.d_head))
     if path.view.kind == "cross":
@@ -94,17 +92,17 @@ def _projections(p: Page, path: AttentionPath, rows: tuple[str, ...], selected: 
                 show_figure(figure, name=f"head-{name}")
 
 
-def _products(p: Page, path: AttentionPath, rows: tuple[str, ...], selected: tuple[int, int] | None) -> Cell | None:
+def _products(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None) -> Cell | None:
     st.markdown(p.text["step_2"])
     n_queries, n_keys = path.products.shape
     show_formula(
         rf"\underset{{{n_queries} \times {path.d_head}}}{{Q}}\;\underset{{{path.d_head} \times {n_keys}}}{{K^\top}} = "
         rf"\underset{{{n_queries} \times {n_keys}}}{{Q K^\top}}"
     )
-    return _cells(path, path.products, rows, selected, name="q·k", key="products")
+    return _cells(p, path, path.products, rows, key, name="q·k", step="products")
 
 
-def _scaled(p: Page, path: AttentionPath, rows: tuple[str, ...], selected: tuple[int, int] | None) -> Cell | None:
+def _scaled(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None) -> Cell | None:
     row = p.focus.token
     without, scaled = float(path.weights_without_scaling(row).max()), float(path.weights[row].max())
     sentence = p.text["step_3"].format(
@@ -124,10 +122,10 @@ def _scaled(p: Page, path: AttentionPath, rows: tuple[str, ...], selected: tuple
         rf"\underset{{{n_queries} \times {n_keys}}}{{S}} = \frac{{Q K^\top}}{{\sqrt{{d_k}}}}{bias} = "
         rf"\frac{{Q K^\top}}{{\sqrt{{{path.d_head}}}}}{bias}"
     )
-    return _cells(path, path.scores, rows, selected, name="score", key="scaled")
+    return _cells(p, path, path.scores, rows, key, name="score", step="scaled")
 
 
-def _masked(p: Page, path: AttentionPath, rows: tuple[str, ...], selected: tuple[int, int] | None) -> Cell | None:
+def _masked(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None) -> Cell | None:
     counts = mask_counts(path.view)
     if masked := sum(counts.values()):
         reasons = ", ".join(p.text[f"step_4_{name}"].format(count=count) for name, count in counts.items() if count)
@@ -135,10 +133,10 @@ def _masked(p: Page, path: AttentionPath, rows: tuple[str, ...], selected: tuple
     else:
         st.markdown(p.text["step_4_nothing"])
     show_formula(r"S'_{ij} = \begin{cases} S_{ij} & j \text{ allowed for } i \\ -\infty & \text{else} \end{cases}")
-    return _cells(path, path.scores, rows, selected, name="score", key="masked", allowed=path.view.allowed)
+    return _cells(p, path, path.scores, rows, key, name="score", step="masked", allowed=path.view.allowed)
 
 
-def _softmax(p: Page, path: AttentionPath, rows: tuple[str, ...], selected: tuple[int, int] | None) -> None:
+def _softmax(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None) -> None:
     row = p.focus.token
     st.markdown(p.text["step_5"].format(row=as_plain(rows[row])))
     n_allowed = int(path.view.allowed[row].sum())
@@ -149,7 +147,7 @@ def _softmax(p: Page, path: AttentionPath, rows: tuple[str, ...], selected: tupl
     show_figure(score_pipeline(path.view, head=path.head, row=row), name="softmax-of-one-row")
 
 
-def _mix(p: Page, path: AttentionPath, rows: tuple[str, ...], selected: tuple[int, int] | None) -> None:
+def _mix(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None) -> None:
     row = p.focus.token
     st.markdown(p.text["step_6"].format(row=as_plain(rows[row])))
     n_queries, n_keys = path.products.shape
@@ -160,7 +158,7 @@ def _mix(p: Page, path: AttentionPath, rows: tuple[str, ...], selected: tuple[in
     show_figure(value_mix(path.weights[row], values=path.value, tokens=path.view.key), name="weights-times-values")
 
 
-def _output(p: Page, path: AttentionPath, rows: tuple[str, ...], selected: tuple[int, int] | None) -> None:
+def _output(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None) -> None:
     row, focus, config = p.focus.token, p.focus, p.checkpoint.config
     parts = output_sum(p.checkpoint, p.trace, focus.stack, focus.layer, focus.kind, row=row)
     st.markdown(
@@ -197,13 +195,14 @@ def mask_counts(view: AttentionView) -> dict[str, int]:
 
 
 def _cells(
+    p: Page,
     path: AttentionPath,
     values: np.ndarray,
     rows: tuple[str, ...],
-    selected: tuple[int, int] | None,
+    key: int | None,
     *,
     name: str,
-    key: str,
+    step: str,
     allowed: np.ndarray | None = None,
 ) -> Cell | None:
     shifted = rows != path.view.query.labels
@@ -211,12 +210,13 @@ def _cells(
         values,
         row_labels=rows,
         column_labels=path.view.key.labels,
-        key=f"attention step {key}",
+        key=f"attention step {step}",
         row_title=SHIFTED_TITLE if shifted else QUERY_TITLE,
         column_title=KEY_TITLE,
         scale="diverging",
         allowed=allowed,
-        selected=selected,
+        selected=None if key is None else (p.focus.token, key),
+        chosen_row=p.focus.token,
         title=f"{name} · head {path.head}",
         value_name=name,
         phrase=("", " meets "),

@@ -35,6 +35,8 @@ class MapDrawing {
 
   paintBase(context, theme, ratio) {
     this.map.paint(context, theme, this.matrix, ratio);
+    const row = this.metadata.chosen_row ?? null;
+    if (row !== null) this.map.paintRowLabel(context, theme, row, theme.chosen);
     if (this.metadata.selected) this.map.paintSelected(context, theme, this.metadata.selected, ratio);
     this.legend.paint(context, theme, ratio);
   }
