@@ -36,6 +36,19 @@ def words(tokenizer: Tokenizer, text: str) -> TokenSequence:
     return _sequence(tokenizer, [word.decode("utf-8", errors="replace") for word in found])
 
 
+def word_of(tokenizer: Tokenizer, sequence: TokenSequence, index: int) -> str | None:
+    """The pre-tokenizer's word (byte alphabet) that token ``index`` is a piece of; ``None`` for a special token."""
+    if sequence[index].special:
+        return None
+    start = sum(len(tokenizer.token_bytes[token.id]) for token in sequence.tokens[:index])
+    end = 0
+    for word in tokenizer.words(tokenizer.decode(sequence.ids)):
+        end += len(word)  # one character of the byte alphabet per byte
+        if start < end:
+            return word
+    return None
+
+
 def _sequence(tokenizer: Tokenizer, pieces: list[str]) -> TokenSequence:
     alphabet = byte_alphabet()
     tokens = []

@@ -28,7 +28,8 @@ class TrainingStep:
     for every other row), ``by_projection`` the part through the projection to the vocabulary, which compares its input
     with *every* row. Where E is ``tied`` to the projection both move the same matrix; else ``moved`` is ``by_lookup``
     alone and ``by_projection`` moves another matrix. ``by_projection`` is ``None`` for a classifier, which has none.
-    ``read``: what the stack read in this step; ``n_asked``: how many predictions the loss is the mean of.
+    ``read``: the tokens whose rows were looked up in this matrix (of both stacks where they share it); ``n_asked``: how
+    many predictions the loss is the mean of.
     """
 
     loss_before: float
@@ -47,7 +48,7 @@ def training_step(
     trace: Trace,
     *,
     stack: str,
-    rate: float = 0.1,
+    rate: float = 0.01,
     masked: int = 0,
     label: int | None = None,
 ) -> TrainingStep:
@@ -62,7 +63,9 @@ def training_step(
     if not rate > 0:
         raise ValueError(f"rate is {rate}; a learning rate is greater than 0")
     inputs, labels = _example(checkpoint, trace, masked=masked, label=label)
-    read_ids = inputs[-1 if stack == "decoder" else 0][0].tolist()
+    shared = checkpoint.config.tie_embeddings
+    looked_up = inputs if shared else inputs[-1:] if stack == "decoder" else inputs[:1]
+    read_ids = [id for part in looked_up for id in part[0].tolist()]
     model = copy.deepcopy(checkpoint.model).requires_grad_()
     table = _table(model, stack)
     before = table.detach().clone()

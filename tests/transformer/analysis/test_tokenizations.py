@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from transformer.analysis.tokenizations import NO_ID, characters, with_merges, words
+from transformer.analysis.tokenizations import NO_ID, characters, with_merges, word_of, words
 
 TEXT = "The cats sat – on the mât 😀!"
 
@@ -41,3 +41,13 @@ def test_empty_text_has_no_tokens(tiny_tokenizer):
 def test_a_negative_number_of_merges_is_refused(tiny_tokenizer):
     with pytest.raises(ValueError, match="n_merges is -1"):
         with_merges(tiny_tokenizer, "The", -1)
+
+
+def test_every_piece_knows_its_word(tiny_tokenizer):
+    ids = [1, *tiny_tokenizer.encode("The umbrellas 😀 sat."), 2]
+    sequence = tiny_tokenizer.sequence(ids)
+    found = [word_of(tiny_tokenizer, sequence, index) for index in range(len(ids))]
+    assert found[0] is None and found[-1] is None
+    assert list(dict.fromkeys(found[1:-1])) == tiny_tokenizer.words("The umbrellas 😀 sat.")
+    for word, token in zip(found[1:-1], sequence.tokens[1:-1], strict=True):
+        assert tiny_tokenizer.pieces[token.id] in word

@@ -1,0 +1,60 @@
+"""Embeddings: the rows of E that this sentence fetches, what lies near them, and how training moves them."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from charts.embeddings import embedding_rows
+from transformer.analysis.neighbours import analogy, nearest_rows
+from transformer.analysis.projection import principal_components
+from transformer.analysis.training_step import training_step
+from transformer.embedding import Embedding
+from ui import embedding_views, page
+from ui.computed import embedding_table
+from ui.show import show_figure, show_snippet, show_source
+
+SECTIONS = {
+    "lookup": embedding_views.lookup,
+    "neighbours": embedding_views.neighbours,
+    "map": embedding_views.map_of_vocabulary,
+    "analogies": embedding_views.analogies,
+    "training": embedding_views.one_training_step,
+}
+
+with page("embeddings", needs=("token",)) as p:
+    tokens = p.trace.tokens(p.focus.stack)
+    table = embedding_table(p.checkpoint, p.focus.stack)
+    vocabulary, width = table.shape
+    show_figure(
+        embedding_rows(table[list(tokens.ids)], tokens=tokens, vocabulary_size=vocabulary),
+        name="embedding-rows",
+        caption=p.text["rows_caption"].format(vocabulary=f"{vocabulary:,}", width=width),
+    )
+    if st.toggle(p.text["window"], key="embeddings window"):
+        embedding_views.neighbouring_rows(p)
+    names = {p.text[f"section_{section}"]: show for section, show in SECTIONS.items()}
+    chosen = st.segmented_control(
+        p.text["section"],
+        list(names),
+        default=p.text["section_lookup"],
+        required=True,
+        key="embeddings section",
+        bind="query-params",
+        persist_state="session",
+        wrap=True,
+    )
+    names[chosen](p)
+    show_source(Embedding, nearest_rows, analogy, principal_components, training_step)
+    show_snippet(
+        p.preamble
+        + "\nimport torch\nfrom transformer.analysis.neighbours import nearest_rows\n\n"
+        + f"embedding = checkpoint.model.{p.focus.stack}.embedding\n"
+        + "E = embedding.table.weight.detach()\n"
+        + f"id = trace.tokens({p.focus.stack!r})[{p.focus.token}].id\n"
+        + "one_hot = torch.zeros(len(E))\none_hot[id] = 1.0\n"
+        + "assert torch.equal(one_hot @ E, E[id])\n"
+        + f"recorded = trace.values('{p.focus.stack}.embedding.token')[{p.focus.token}]\n"
+        + "print((E[id] * embedding.scale - torch.tensor(recorded)).abs().max())\n"
+        + "for neighbour in nearest_rows(E.numpy(), E[id].numpy(), excluded={id}):\n"
+        + "    print(checkpoint.tokenizer.display(neighbour.id), neighbour.similarity)\n"
+    )

@@ -1,0 +1,126 @@
+"""Overview: the whole model with the live shapes of this sentence, its answer, and where parameters and time go."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from charts.overview import time_and_parameters
+from charts.style import three_digits
+from transformer.analysis.answers import Answer, answer_of
+from transformer.analysis.costs import measured_costs as measure
+from ui import page
+from ui.chips import Chip, ChipRow, chips
+from ui.computed import measured_costs
+from ui.diagram import model_diagram
+from ui.navigation import GROUPS, go_to, pages
+from ui.page import Page
+from ui.show import show_figure, show_formula, show_snippet, show_source
+from ui.text import as_plain, page_text
+
+DIAGRAM_WIDTH = 600  # pixels; what remains of a window goes to the text beside it
+
+
+def one_line(text: str) -> str:
+    """A typed text as Markdown that shows exactly these words on one line."""
+    return as_plain(" ".join(text.split()))
+
+
+def show_answer(p: Page, answer: Answer) -> None:
+    """What was typed and what came out, large."""
+    config = p.checkpoint.config
+    kind = "classifier" if config.n_classes else config.kind
+    size = "##" if max(len(p.focus.sentence), len(answer.text)) < 90 else "####"
+    with st.container(border=True, horizontal=True, key="answer", gap="large"):
+        for caption, words in (
+            (p.text["typed"], one_line(p.focus.sentence)),
+            (
+                p.text["forced"] if p.trace.forced else p.text[f"answers.{kind}"],
+                f":primary[{one_line(answer.text) or p.text['empty_answer']}]",
+            ),
+        ):
+            with st.container(width=420, gap=None):
+                st.caption(caption)
+                st.markdown(f"{size} {words}")
+
+
+def show_certainty(p: Page, answer: Answer) -> None:
+    """How likely the model finds its answer, token by token."""
+    st.markdown(f"#### {p.text['sure']}")
+    if not answer.parts:
+        st.caption(p.text["no_blank"])
+        return
+    with st.container(horizontal=True):
+        st.metric(p.text["probability"], three_digits(answer.probability), help=p.text["probability_help"])
+        if len(answer.parts) > 1:
+            st.metric(p.text["mean"], three_digits(answer.mean_probability), help=p.text["mean_help"])
+    cards = [Chip(part.display, three_digits(part.probability), share=part.probability) for part in answer.parts]
+    chips([ChipRow("", tuple(cards))], key="answer tokens")
+    st.caption(p.text["bars"])
+
+
+def show_size(p: Page) -> None:
+    """How much there is to look at."""
+    numbers = sum(activation.values.size for activation in p.trace.activations.values())
+    with st.container(horizontal=True):
+        st.metric(p.text["numbers"], f"{numbers:,}", help=p.text["numbers_help"])
+        st.metric(p.text["parameters"], f"{p.checkpoint.model.n_parameters:,}", help=p.text["parameters_help"])
+
+
+def probability_formula(answer: Answer) -> str:
+    """The product of all tokens' probabilities with this answer's numbers, the middle of a long one left out."""
+    factors = [latex(part.probability) for part in answer.parts]
+    if len(factors) > 8:
+        factors = [*factors[:4], r"\dots", *factors[-2:]]
+    product = r" \cdot ".join(factors)
+    steps = rf"\prod_{{t=1}}^{{{len(answer.parts)}}} p(y_t \mid y_{{<t}})"
+    return rf"p(\text{{answer}}) = {steps} = {product} = {latex(answer.probability)}"
+
+
+def latex(number: float) -> str:
+    """Three significant digits; powers of ten as such."""
+    digits, _, exponent = three_digits(number).partition("e")
+    return rf"{digits} \cdot 10^{{{int(exponent)}}}" if exponent else digits
+
+
+def show_next_steps(p: Page) -> None:
+    """The other pages of the first group with the question that each answers, in the order of the forward pass."""
+    existing = pages()
+    st.markdown(f"#### {p.text['next']}")
+    for entry in next(iter(GROUPS.values()))[1:]:
+        if entry.name in existing:
+            with st.container(gap=None):
+                st.page_link(existing[entry.name], label=f"**{entry.title}**")
+                st.caption(page_text(entry.name).question)
+
+
+with page("overview", strip=False) as p:
+    for note in p.trace.notes:
+        st.caption(f":material/info: {as_plain(note)}")
+    answer = answer_of(p.checkpoint, p.trace, p.focus.sentence)
+    show_answer(p, answer)
+    with st.container(horizontal=True, gap="large"):  # columns would stay side by side on a narrow window
+        with st.container(width=DIAGRAM_WIDTH):
+            st.caption(p.text["diagram_hint"])
+            if block := model_diagram(p.checkpoint.config, p.trace, layer=p.focus.layer):
+                go_to(block.page, **block.focus)
+        with st.container(width="stretch"):
+            show_certainty(p, answer)
+            show_next_steps(p)
+    st.markdown(f"#### {p.text['costs']}")
+    show_size(p)
+    costs = pd.DataFrame([vars(cost) for cost in measured_costs(p.checkpoint, p.trace)])
+    show_figure(time_and_parameters(costs), name="parameters-and-time", caption=p.text["costs_caption"])
+    if p.checkpoint.config.tie_embeddings and not p.checkpoint.config.n_classes:
+        st.caption(p.text["tied"])
+    if p.checkpoint.config.has_decoder and answer.parts:
+        show_formula(probability_formula(answer), caption=p.text["formula_caption"])
+    show_source(type(p.checkpoint.model), answer_of, measure)
+    show_snippet(
+        p.preamble
+        + "\nfrom transformer.analysis.answers import answer_of\n\n"
+        + f"answer = answer_of(checkpoint, trace, {p.focus.sentence!r})\n"
+        + "print(answer.text, answer.probability)\n"
+        + "for part in answer.parts:\n    print(part.display, part.probability)\n"
+        + "for name in trace.names():\n    print(name, trace[name].axes, trace[name].shape)\n"
+    )

@@ -1,0 +1,217 @@
+"""What the Embeddings page shows about the rows of E, one function for each of its sections."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from charts.embeddings import embedding_window, gradient_rows
+from charts.style import three_digits
+from charts.vocabulary import nearest_neighbours, vocabulary_projection
+from transformer.analysis.neighbours import Neighbour, analogy, nearest_rows
+from ui.computed import displays, embedding_table, training_step, vocabulary_map
+from ui.page import Page
+from ui.show import show_figure, show_formula, show_table
+from ui.text import as_plain
+
+N_NEIGHBOURS = 12
+SHOWN_DIMENSIONS = 8
+# (a, b, c, expected): a − b + c should be near what is expected. Only those whose words are single tokens are offered.
+ANALOGIES = (
+    ("his", "he", "she", "her"),
+    ("went", "go", "come", "came"),
+    ("girls", "girl", "boy", "boys"),
+    ("better", "good", "bad", "worse"),
+    ("was", "is", "are", "were"),
+    ("woman", "man", "boy", "girl"),
+    ("Paris", "France", "Japan", "Tokyo"),
+    ("elle", "il", "un", "une"),
+)
+
+
+def neighbouring_rows(p: Page) -> None:
+    """The fetched rows of E together with the two rows before and after each of them."""
+    tokens, table = p.trace.tokens(p.focus.stack), embedding_table(p.checkpoint, p.focus.stack)
+    fetched = sorted(set(tokens.ids))
+    around = sorted({row for id in fetched for row in range(max(0, id - 2), min(len(table), id + 3))})
+    names = displays(p.checkpoint)
+    figure = embedding_window(table[around], row_ids=around, displays=[names[row] for row in around], looked_up=fetched)
+    show_figure(figure, name="embedding-window", caption=p.text["window_caption"])
+
+
+def lookup(p: Page) -> None:
+    """Row = one-hot × E, and × √d_model, with the numbers of the followed token."""
+    token = p.trace.tokens(p.focus.stack)[p.focus.token]
+    table = embedding_table(p.checkpoint, p.focus.stack)
+    vocabulary, width = table.shape
+    one_hot = np.zeros(vocabulary, dtype=np.float32)
+    one_hot[token.id] = 1.0
+    product, row = one_hot @ table, table[token.id]
+    name = f"{p.focus.stack}.embedding.token"
+    recorded = p.trace.values(name)[p.focus.token]
+    scale = width**0.5
+    difference = three_digits(np.abs(product - row).max())
+    st.markdown(p.text["lookup"].format(token=as_plain(token.display), id=token.id, difference=difference))
+    start, end = (r"\;\; ".join(three_digits(value) for value in part) for part in (row[:4], row[-1:]))
+    place = rf"\underset{{{token.id}}}{{1}}"
+    show_formula(
+        rf"\begin{{bmatrix}} 0 & \cdots & {place} & \cdots & 0 \end{{bmatrix}} \cdot E"
+        rf" = \begin{{bmatrix}} {start} \; \cdots \; {end} \end{{bmatrix}}",
+        caption=p.text["lookup_caption"].format(vocabulary=f"{vocabulary:,}", width=width, scale=three_digits(scale)),
+    )
+    show_table(
+        pd.DataFrame(
+            {
+                p.text["dimension"]: range(min(width, SHOWN_DIMENSIONS)),
+                "one-hot @ E": product[:SHOWN_DIMENSIONS],
+                p.text["row"]: row[:SHOWN_DIMENSIONS],
+                p.text["scaled"]: row[:SHOWN_DIMENSIONS] * scale,
+                p.text["recorded"]: recorded[:SHOWN_DIMENSIONS],
+            }
+        ),
+        name="row-of-e",
+    )
+    lengths = {"before": np.linalg.norm(row), "after": np.linalg.norm(recorded), "scale": scale}
+    st.markdown(p.text["scale_text"].format(name=name, **{key: three_digits(value) for key, value in lengths.items()}))
+
+
+def neighbours(p: Page) -> None:
+    """The tokens whose rows point the same way as the followed token's."""
+    token = p.trace.tokens(p.focus.stack)[p.focus.token]
+    table = embedding_table(p.checkpoint, p.focus.stack)
+    found = nearest_rows(table, table[token.id], count=N_NEIGHBOURS, excluded={token.id})
+    st.markdown(p.text["neighbours"].format(token=as_plain(token.display)))
+    show_figure(
+        nearest_neighbours(_frame(p, found), of=token.display),
+        name="nearest-neighbours",
+        caption=p.text["neighbours_caption"].format(count=f"{len(table):,}", token=as_plain(token.display)),
+    )
+
+
+def _frame(p: Page, found: tuple[Neighbour, ...]) -> pd.DataFrame:
+    names = displays(p.checkpoint)
+    return pd.DataFrame(
+        {
+            "piece": [names[neighbour.id] for neighbour in found],
+            "similarity": [neighbour.similarity for neighbour in found],
+            "id": [neighbour.id for neighbour in found],
+        }
+    )
+
+
+def map_of_vocabulary(p: Page) -> None:
+    """All rows of E in the plane of their two main directions."""
+    projection = vocabulary_map(p.checkpoint, p.focus.stack)
+    width = p.checkpoint.config.d_model
+    share = three_digits(100 * sum(projection.explained))
+    st.markdown(p.text["map"].format(width=width, share=share, rest=width - 2))
+    show_figure(
+        vocabulary_projection(
+            projection.coordinates,
+            displays=displays(p.checkpoint),
+            tokens=p.trace.tokens(p.focus.stack),
+            explained=projection.explained,
+        ),
+        name="vocabulary-map",
+        caption=p.text["map_caption"],
+    )
+
+
+def analogies(p: Page) -> None:
+    """a − b + c, with what was to be expected where there is an expectation."""
+    text, tokenizer = p.text, p.checkpoint.tokenizer
+    st.markdown(text["analogies"])
+    offered = {f"{a} − {b} + {c}": words for words in ANALOGIES if _single(p, words) for a, b, c, _ in [words]}
+    words: tuple[str, ...] = ("", "", "")
+    if offered:
+        chosen = st.pills(text["analogy_example"], list(offered), default=next(iter(offered)), key="analogy example")
+        words = offered.get(chosen, words)
+    with st.container(horizontal=True):
+        asked = [
+            st.text_input(text[name], value=word, key=f"analogy {name} {'|'.join(words)}", width=180).strip()
+            for name, word in zip("abc", words, strict=False)
+        ]
+    if not all(asked):
+        return
+    for word in asked:
+        if len(ids := tokenizer.encode(word)) != 1:
+            pieces = as_plain(" ".join(tokenizer.display(id) for id in ids))
+            st.caption(text["not_one"].format(word=as_plain(word), count=f"{len(ids)} tokens", pieces=pieces))
+            return
+    table = embedding_table(p.checkpoint, p.focus.stack)
+    found = analogy(table, *(tokenizer.encode(word)[0] for word in asked), count=len(table))
+    if len(words) == 4 and asked == list(words[:3]):
+        expected = tokenizer.encode(words[3])[0]
+        place = 1 + next(rank for rank, neighbour in enumerate(found) if neighbour.id == expected)
+        key = "expected_hit" if place == 1 else "expected_miss"
+        st.markdown(text[key].format(expected=as_plain(words[3]), place=f"{place:,}", count=f"{len(found):,}"))
+    name = text["analogy_of"].format(a=asked[0], b=asked[1], c=asked[2])
+    show_figure(
+        nearest_neighbours(_frame(p, found[:N_NEIGHBOURS]), of=name),
+        name="analogy",
+        caption=text["analogy_caption"].format(count=f"{len(table):,}"),
+    )
+
+
+def _single(p: Page, words: tuple[str, ...]) -> bool:
+    return all(len(p.checkpoint.tokenizer.encode(word)) == 1 for word in words)
+
+
+def one_training_step(p: Page) -> None:
+    """Which rows get a gradient from this sentence, and how far they move."""
+    text, config = p.text, p.checkpoint.config
+    controls = st.container(horizontal=True, vertical_alignment="bottom")
+    label = None
+    with controls:
+        rate = st.select_slider(
+            text["rate"], [0.0001, 0.001, 0.01, 0.1], value=0.01, key="training rate", help=text["rate_help"], width=260
+        )
+        if config.n_classes:
+            name = st.segmented_control(
+                text["class"], config.class_names, default=p.trace.text, required=True, key="training class"
+            )
+            label = config.class_names.index(name)
+    step = training_step(
+        p.checkpoint, p.trace, stack=p.focus.stack, rate=rate, masked=min(p.focus.token, len(_real(p)) - 1), label=label
+    )
+    moved, how = step.moved, text["how_measured"]
+    if step.by_projection is not None:
+        ways = {text["way_both"]: moved, text["way_lookup"]: step.by_lookup, text["way_projection"]: step.by_projection}
+        if step.tied:
+            way = controls.segmented_control(
+                text["way"],
+                list(ways),
+                default=text["way_both"],
+                required=True,
+                key="training way",
+                help=text["way_help"],
+            )
+            moved, how = ways[way], how if way == text["way_both"] else text["how_part"]
+    end = text["training_worse"] if step.loss_after > step.loss_before else text["training_copy"]
+    asked = "asked_next" if config.has_decoder else "asked_class" if config.n_classes else "asked_blank"
+    st.markdown(
+        text["training"].format(
+            asked=text[asked].format(count=step.n_asked),
+            before=three_digits(step.loss_before),
+            after=three_digits(step.loss_after),
+        )
+        + f" {end}"
+    )
+    show_figure(
+        gradient_rows(moved, tokens=step.read), name="training-step", caption=text["training_caption"].format(how=how)
+    )
+    still = {"still": f"{int((step.moved == 0).sum()):,}", "count": f"{len(step.moved):,}"}
+    if config.n_classes:
+        st.markdown(text["classifier"].format(**still))
+    elif step.tied:
+        st.markdown(text["tied"])
+    else:
+        st.markdown(f"{text['untied'].format(**still)} {text['untied_other']}")
+    if not config.has_decoder and not config.n_classes and step.read.ids != tuple(token.id for token in _real(p)):
+        st.markdown(text["hidden_word"])
+
+
+def _real(p: Page) -> list:
+    """The tokens without pads."""
+    return [token for token in p.trace.tokens(p.focus.stack) if token.id != p.checkpoint.config.pad_id]
