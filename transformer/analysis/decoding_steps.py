@@ -82,6 +82,17 @@ class Confidence:
     probability: np.ndarray
     runner_up: np.ndarray
 
+    @property
+    def log_probability(self) -> float:
+        """Σ log p over the steps; −∞ where a given token was impossible."""
+        with np.errstate(divide="ignore"):
+            return float(np.log(self.probability).sum())
+
+    @property
+    def typical(self) -> float:
+        """Geometric mean of the probabilities, so that long answers can be compared with short ones."""
+        return float(np.exp(self.log_probability / len(self.probability)))
+
 
 def confidence(decoding: Decoding) -> Confidence:
     """How sure the model was at each step, before any temperature, top-k or top-p."""
@@ -118,6 +129,10 @@ class StepAttention:
     allowed: np.ndarray
     key: TokenSequence
 
+    def of(self, head: int | None) -> np.ndarray:
+        """Weights [key] of one head, or the mean of all (``None``)."""
+        return self.weights.mean(axis=0) if head is None else self.weights[head]
+
 
 def step_attention(
     checkpoint: Checkpoint, decoding: Decoding, sentence: str, *, step: int, layer: int, kind: str
@@ -142,6 +157,11 @@ def step_attention(
         ids = [*prompt_of(checkpoint, sentence), *decoding.tokens.ids[:step]]
         key = checkpoint.tokenizer.sequence(ids, "target")
     return StepAttention(weights, allowed, key)
+
+
+def rank(step: Step) -> int:
+    """The place of the chosen token among all candidates by the model's own probability: 1 = the likeliest."""
+    return int((step.logits > step.logits[step.chosen.id]).sum()) + 1
 
 
 def prompt_of(checkpoint: Checkpoint, sentence: str) -> list[int]:

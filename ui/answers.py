@@ -1,0 +1,38 @@
+"""What pages ask the model for again: texts written by a strategy, and a verdict with one word left out. Cached."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+import transformer
+from transformer.analysis.decoding_steps import without_most_activations
+from transformer.analysis.leave_one_out import LeaveOneOut, leave_one_out
+from transformer.strategies import Strategy
+
+
+def decoding(
+    checkpoint: transformer.Checkpoint, sentence: str, strategy: Strategy, *, forced: str = "", pads: int = 0
+) -> transformer.Decoding:
+    """The text that the strategy writes, every step with its candidates, logits and attention.
+
+    Raises ``transformer.InputError`` for a text that the model cannot take.
+    """
+    return _decoding(checkpoint.fingerprint, sentence, strategy, forced, pads, _checkpoint=checkpoint)
+
+
+@st.cache_resource(max_entries=48, show_spinner="Writing …")
+def _decoding(
+    fingerprint: str, sentence: str, strategy: Strategy, forced: str, pads: int, *, _checkpoint: transformer.Checkpoint
+) -> transformer.Decoding:
+    written = transformer.decode(_checkpoint, sentence, strategy, forced=forced, source_pads=pads, record_steps=True)
+    return without_most_activations(written)
+
+
+def left_out(checkpoint: transformer.Checkpoint, sentence: str, *, pads: int = 0) -> LeaveOneOut:
+    """The classifier's verdict with each word left out in turn. Raises ``transformer.InputError``."""
+    return _left_out(checkpoint.fingerprint, sentence, pads, _checkpoint=checkpoint)
+
+
+@st.cache_resource(max_entries=64, show_spinner="Leaving out one word after the other …")
+def _left_out(fingerprint: str, sentence: str, pads: int, *, _checkpoint: transformer.Checkpoint) -> LeaveOneOut:
+    return leave_one_out(_checkpoint, sentence, pads=pads)

@@ -1,0 +1,214 @@
+"""A text being written: how the next token is chosen, the walk through the steps, and what belongs to one step."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import pandas as pd
+import streamlit as st
+
+import charts.decoding
+from charts.style import three_digits
+from transformer import Decoding, Greedy, Sample
+from transformer.analysis.decoding_steps import confidence, prompt_of, rank, reshape_step, step_attention
+from transformer.strategies import Strategy
+from ui.page import Page
+from ui.show import show_figure, show_formula, show_snippet
+from ui.text import as_plain
+
+SHOWN = 10
+_END_OF_PREFIX = 60  # characters of the text so far that the sentence about a step repeats
+
+
+@dataclass(frozen=True)
+class Settings:
+    """``kind``: "greedy" or "sampling"; the rest reshapes the logits, which greedy choice does not mind."""
+
+    kind: str
+    seed: int
+    temperature: float
+    top_k: int
+    top_p: float
+
+    @property
+    def strategy(self) -> Strategy:
+        return Greedy() if self.kind == "greedy" else Sample(**self.reshaping, seed=self.seed)
+
+    @property
+    def reshaping(self) -> dict[str, float]:
+        return {"temperature": self.temperature, "top_k": self.top_k, "top_p": self.top_p}
+
+
+def choose_strategy(p: Page) -> tuple[str, int]:
+    """("greedy" or "sampling", seed), kept in the address."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        kind = st.segmented_control(
+            p.text["strategy"],
+            ["greedy", "sampling"],
+            default="greedy",
+            required=True,
+            key="strategy",
+            help=p.text["strategy_help"],
+            **_KEPT,
+        )
+        seed = 0
+        if kind == "sampling":
+            seed = st.number_input(p.text["seed"], 0, 999_999, 0, key="seed", width=150, **_KEPT)
+    return kind or "greedy", int(seed)
+
+
+def choose_reshaping(p: Page) -> dict[str, float]:
+    """Temperature, top-k and top-p, kept in the address."""
+    columns = st.columns(3)
+    with columns[0]:
+        temperature = st.slider(
+            p.text["temperature"], 0.1, 3.0, 1.0, 0.1, key="temperature", help=p.text["temperature_help"], **_KEPT
+        )
+    with columns[1]:
+        top_k = st.slider(p.text["top_k"], 0, 50, 0, 1, key="top_k", help=p.text["top_k_help"], **_KEPT)
+    with columns[2]:
+        top_p = st.slider(p.text["top_p"], 0.05, 1.0, 1.0, 0.05, key="top_p", help=p.text["top_p_help"], **_KEPT)
+    return {"temperature": float(temperature), "top_k": int(top_k), "top_p": float(top_p)}
+
+
+_KEPT = {"bind": "query-params", "persist_state": "session"}
+
+
+def describe(p: Page, decoding: Decoding, settings: Settings, step: int, *, n_given: int) -> None:
+    """In one sentence: what came at this step, and how it was chosen."""
+    chosen = decoding.steps[step].chosen
+    before = [*prompt_of(p.checkpoint, p.focus.sentence), *decoding.tokens.ids[:step]]
+    text = p.checkpoint.tokenizer.decode(before)
+    shortened = f"… {text[-_END_OF_PREFIX:]}" if len(text) > _END_OF_PREFIX else text
+    key = "comes_given" if step < n_given else f"comes_{settings.kind}"
+    if key == "comes_greedy" and decoding.tokens[step].special:
+        key = "comes_greedy_end"
+    st.markdown(
+        p.text[key].format(
+            place=p.text["after"].format(text=as_plain(shortened)) if text else p.text["at_beginning"],
+            token=as_plain(chosen.display),
+            probability=three_digits(chosen.probability),
+            chance=three_digits(chosen.chance),
+            rank=f"{rank(decoding.steps[step]):,}",
+        )
+    )
+
+
+def candidates(p: Page, decoding: Decoding, step: int) -> None:
+    """What could have come at this step, by the model's own probability."""
+    own = reshape_step(decoding.steps[step], shown=SHOWN)
+    show_figure(
+        charts.decoding.candidate_bars(
+            pd.DataFrame([asdict(row) for row in own.rows]).drop(columns="kept"),
+            rest=own.rest,
+            axis=p.text["candidates_axis"],
+        ),
+        name="candidates",
+        caption=p.text["candidates_caption"],
+        alt=p.text["candidates_alt"],
+    )
+
+
+def attention(p: Page, decoding: Decoding, step: int) -> None:
+    """Where the model looked while it chose: the source, or the text so far."""
+    config = p.checkpoint.config
+    kinds = ["cross", "self"] if config.has_encoder else ["self"]
+    kind, figure = kinds[0], st.container()
+    with st.container(horizontal=True):
+        if len(kinds) > 1:
+            kind = _choose(p, "attention_kind", kinds, lambda option: p.text[f"attention_{option}"]) or kind
+        heads = _choose(
+            p,
+            "attention_heads",
+            ["mean", "one"],
+            lambda option: p.text[f"attention_{option}"].format(head=p.focus.head),
+        )
+    head = p.focus.head if heads == "one" else None
+    layer = min(p.focus.layer, config.n_decoder_layers - 1)
+    found = step_attention(p.checkpoint, decoding, p.focus.sentence, step=step, layer=layer, kind=kind)
+    of = p.text[f"attention_of_{'mean' if head is None else 'one'}"]
+    with figure:
+        show_figure(
+            charts.decoding.step_attention(
+                found.of(head),
+                tokens=found.key,
+                allowed=found.allowed,
+                of=of.format(layer=layer, count=config.n_heads, head=head),
+            ),
+            name="attention-of-the-step",
+            caption=p.text[f"attention_{kind}_caption"].format(step=step + 1, layer=layer),
+            alt=p.text["attention_alt"],
+        )
+
+
+def _choose(p: Page, key: str, options: list[str], name) -> str:
+    return st.segmented_control(
+        p.text[key], options, default=options[0], required=True, key=key, format_func=name, persist_state="session"
+    )
+
+
+def reshaping(p: Page, decoding: Decoding, settings: Settings, step: int) -> None:
+    """The same candidates from logits to the chances of a draw, with the formula in these shapes."""
+    shaped = reshape_step(decoding.steps[step], **settings.reshaping, shown=SHOWN)
+    rules = [p.text["rule_k"].format(k=settings.top_k)] if settings.top_k else []
+    rules += [p.text["rule_p"].format(p=three_digits(settings.top_p))] if settings.top_p < 1 else []
+    show_figure(
+        charts.decoding.reshaping(
+            pd.DataFrame([asdict(row) for row in shaped.rows]),
+            temperature=settings.temperature,
+            rule=", ".join(rules) or p.text["rule_none"],
+        ),
+        name="from-logits-to-a-choice",
+        caption=p.text["reshape_caption"].format(
+            step=step + 1, kept=f"{shaped.n_kept:,}", possible=f"{shaped.n_possible:,}"
+        )
+        + (p.text["reshape_greedy"] if settings.kind == "greedy" else ""),
+        alt=p.text["reshape_alt"],
+    )
+    config = p.checkpoint.config
+    matrix = "E^\\top" if config.tie_embeddings else "W"
+    show_formula(
+        p.text["formula"].format(matrix=matrix),
+        caption=p.text["formula_caption"].format(
+            width=config.d_model,
+            matrix="Eᵀ" if config.tie_embeddings else "W",
+            vocabulary=f"{config.vocabulary_size:,}",
+            possible=f"{shaped.n_possible:,}",
+            temperature=three_digits(settings.temperature),
+            kept=f"{shaped.n_kept:,}",
+        ),
+    )
+
+
+def sureness(p: Page, decoding: Decoding, step: int) -> None:
+    """The probability of every token of the answer when it was written."""
+    sure = confidence(decoding)
+    show_figure(
+        charts.decoding.answer_confidence(
+            sure.probability, tokens=decoding.tokens, runner_up=sure.runner_up, current=step
+        ),
+        name="confidence",
+        caption=p.text["confidence_caption"].format(
+            sum=three_digits(sure.log_probability),
+            whole=three_digits(float(sure.probability.prod())),
+            typical=three_digits(sure.typical),
+        ),
+        alt=p.text["confidence_alt"],
+    )
+
+
+def snippet(p: Page, decoding: Decoding, settings: Settings, step: int) -> None:
+    """The step again, outside of the app."""
+    arguments = [repr(p.focus.sentence), f"transformer.{settings.strategy!r}"]
+    arguments += [f"forced={p.focus.target!r}"] if p.focus.target.strip() else []
+    arguments += [f"source_pads={p.focus.pads}"] if p.focus.pads and p.checkpoint.config.has_encoder else []
+    chosen = decoding.steps[step].chosen
+    show_snippet(
+        "import transformer\n\n"
+        f'checkpoint = transformer.load("checkpoints/{p.focus.checkpoint}")\n'
+        f"decoding = transformer.decode(checkpoint, {', '.join(arguments)})\n"
+        f"print(repr(decoding.text))\n"
+        f"step = decoding.steps[{step}]\n"
+        f"print(step.chosen.display, step.chosen.probability)  # {chosen.display} {chosen.probability:.7g}\n"
+        f"print(step.candidates[:3], step.logits.shape)\n"
+    )
