@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from charts import style
 from charts.checks import as_array
+from charts.sheet import Sheet, scatter
 
 
 def relu(values: np.ndarray) -> np.ndarray:
@@ -39,9 +40,9 @@ def activation_curve(pre_activation: Any, *, activation: str, token: str) -> go.
     outputs = curve(values).astype(np.float32)
     below = int((values <= 0).sum())
     units = np.arange(len(values), dtype=np.int32)
-    figure = go.Figure()
+    figure = Sheet()
     figure.add_trace(
-        go.Scatter(
+        scatter(
             x=line,
             y=curve(line).astype(np.float32),
             mode="lines",
@@ -51,7 +52,7 @@ def activation_curve(pre_activation: Any, *, activation: str, token: str) -> go.
         )
     )
     figure.add_trace(
-        go.Scatter(
+        scatter(
             x=values,
             y=outputs,
             mode="markers",
@@ -66,7 +67,7 @@ def activation_curve(pre_activation: Any, *, activation: str, token: str) -> go.
     )
     floor = float(min(outputs.min(), 0.0)) - 0.06 * reach
     figure.add_trace(
-        go.Scatter(
+        scatter(
             x=values,
             y=np.full(len(values), floor, dtype=np.float32),
             mode="markers",
@@ -80,10 +81,8 @@ def activation_curve(pre_activation: Any, *, activation: str, token: str) -> go.
         (f"{below:,} at or below 0", -0.02, "right"),
         (f"{len(values) - below:,} above 0", 0.02, "left"),
     ):
-        figure.add_annotation(
-            text=text, x=place * reach, y=0.96, yref="paper", xanchor=anchor, yanchor="top", showarrow=False
-        )
+        figure.add_annotation(text=text, x=place * reach, y=0.96, xref="x", yref="paper", xanchor=anchor, yanchor="top")
     style.finish(figure, height=400, top=44)
     figure.update_xaxes(title_text="pre-activation: x W₁ + b₁", range=[-reach, reach], zeroline=False)
     figure.update_yaxes(title_text="hidden value")
-    return figure
+    return figure.drawn()

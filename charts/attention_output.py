@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from charts import parts, style
 from charts.checks import as_array, require_index
+from charts.sheet import Sheet
 
 
 def head_contributions(contributions: Any, *, bias: Any, output: Any, head: int) -> go.Figure:
@@ -27,7 +28,7 @@ def head_contributions(contributions: Any, *, bias: Any, output: Any, head: int)
             as_array(output, name="output", axes=("model",), sizes=sizes),
         ]
     )
-    figure = go.Figure(
+    figure = Sheet(
         parts.heatmap(
             rows,
             hover="%{y}, dimension %{x}",
@@ -43,4 +44,4 @@ def head_contributions(contributions: Any, *, bias: Any, output: Any, head: int)
     box = {"x0": -0.5, "x1": d_model - 0.5, "y0": head - 0.5, "y1": head + 0.5}
     figure.add_shape(type="rect", **box, line={"color": style.CHOSEN, "width": 3})
     figure.add_hline(y=n_heads + 0.5, line={"color": style.NEUTRAL, "width": 2})
-    return figure
+    return figure.drawn()

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from charts import parts, style
 from charts.checks import as_array, as_probabilities, require_index
+from charts.sheet import Sheet, bar, scatter, stacked, stacked_height
 
 if TYPE_CHECKING:
     from transformer.attention_view import AttentionView
@@ -34,7 +35,7 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
     heights = [130.0, 130.0, 150.0]
     hidden = f"hides {masked.sum()} of {len(masked)} keys" if masked.any() else "hides none of the keys in this row"
     names = ["scores q·k ÷ √d_k", f"the mask {hidden}", "weights: softmax of what is left (the row sums to 1)" + note]
-    figure = parts.stacked(names, heights=heights)
+    figure = stacked(names, heights=heights)
     places = np.arange(len(view.key))
     low, high = min(0.0, float(scores.min())), max(0.0, float(scores.max()))
     span = (high - low) or 1.0
@@ -48,7 +49,7 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
         start=1,
     ):
         figure.add_trace(
-            go.Bar(
+            bar(
                 x=places,
                 y=values,
                 marker={"color": colours, "line": {"width": 0}},
@@ -70,14 +71,14 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
                 row=panel,
                 col=1,
             )
-    style.finish(figure, height=parts.stacked_height(heights), top=60)
+    style.finish(figure, height=stacked_height(heights), top=60)
     figure.update_layout(barmode="overlay", legend={"x": 1, "xanchor": "right", "y": 1.02})
     figure.update_yaxes(title_text="score", range=[low, high])
     figure.update_yaxes(title_text="weight", range=[0, end], row=3, col=1)
     figure.update_xaxes(**style.token_axis(view.key, title=""))
     query = style.escape(view.query.labels[row])
     figure.update_xaxes(title_text=f"key: the token that is looked at (query: {query}, head {head})", row=3, col=1)
-    return figure
+    return figure.drawn()
 
 
 def dot_product(query: Any, *, key: Any, query_token: str, key_token: str) -> go.Figure:
@@ -96,12 +97,12 @@ def dot_product(query: Any, *, key: Any, query_token: str, key_token: str) -> go
         f"k of {style.escape(key_token)}",
         f"q × k: the sum is {style.three_digits(total)}, ÷ √{len(first)} = {style.three_digits(score)} is the score",
     ]
-    figure = parts.stacked(names, heights=heights)
+    figure = stacked(names, heights=heights)
     channels = np.arange(len(first), dtype=np.int32)
     limit = 1.08 * style.symmetric_limit(first, second)
     for row, (values, name) in enumerate(((first, "q"), (second, "k"), (products, "q × k")), start=1):
         figure.add_trace(
-            go.Bar(
+            bar(
                 x=channels,
                 y=values,
                 marker={"color": parts.signed_colours(values), "line": {"width": 0}},
@@ -114,10 +115,10 @@ def dot_product(query: Any, *, key: Any, query_token: str, key_token: str) -> go
         figure.update_yaxes(title_text=name, row=row, col=1)
         if row < 3:
             figure.update_yaxes(range=[-limit, limit], row=row, col=1)
-    style.finish(figure, height=parts.stacked_height(heights, around=100), top=32)
+    style.finish(figure, height=stacked_height(heights, around=100), top=32)
     figure.update_xaxes(showgrid=False, range=[-0.5, len(first) - 0.5])
     figure.update_xaxes(title_text=f"channel of the head (d_k = {len(first)})", row=3, col=1)
-    return figure
+    return figure.drawn()
 
 
 def value_mix(weights: Any, *, values: Any, tokens: TokenSequence, shown: int = 6) -> go.Figure:
@@ -145,10 +146,10 @@ def value_mix(weights: Any, *, values: Any, tokens: TokenSequence, shown: int = 
     if len(tokens) > shown:
         rest = order[shown:]
         rows.append((f"{len(rest)} other tokens together", contributions[rest].sum(axis=0), style.MASKED))
-    figure = go.Figure()
+    figure = Sheet()
     for name, heights, colour in rows:
         figure.add_trace(
-            go.Bar(
+            bar(
                 x=places,
                 y=heights,
                 name=name,
@@ -157,7 +158,7 @@ def value_mix(weights: Any, *, values: Any, tokens: TokenSequence, shown: int = 
             )
         )
     figure.add_trace(
-        go.Scatter(
+        scatter(
             x=places,
             y=contributions.sum(axis=0),
             mode="markers",
@@ -170,4 +171,4 @@ def value_mix(weights: Any, *, values: Any, tokens: TokenSequence, shown: int = 
     figure.update_layout(barmode="relative", bargap=0.15)
     figure.update_xaxes(title_text=f"channel of the head (d_v = {len(places)})", showgrid=False)
     figure.update_yaxes(title_text="weight × value")
-    return figure
+    return figure.drawn()

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from charts import parts, style
 from charts.checks import as_array, as_probabilities, require_columns, require_index
+from charts.sheet import Sheet, bar, scatter, side_by_side
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,6 +23,7 @@ def candidate_bars(
     rest: float | None = None,
     stretch: bool = False,
     axis: str = "probability of coming next",
+    row: str = "candidate",
     chosen_name: str = "chosen",
 ) -> go.Figure:
     """The likeliest next tokens with their probabilities, the chosen one in its own colour.
@@ -29,7 +31,7 @@ def candidate_bars(
     ``candidates``: columns ``piece`` (as displayed), ``probability`` and optionally ``chosen`` and ``kept`` (bool;
     not kept = cut off by top-k or top-p, hatched). ``rest`` is the probability of all tokens not listed, a last grey
     bar. The axis is fixed to 0…1; ``stretch`` ends it at the largest bar, and the axis says so. ``axis`` says what it
-    is the probability of, ``chosen_name`` what makes the coloured bar special.
+    is the probability of, ``row`` what a bar stands for, ``chosen_name`` what makes the coloured one special.
     """
     require_columns(candidates, name="candidates", columns=("piece", "probability"))
     values = as_probabilities(candidates["probability"], name="probability", axes=("candidate",))
@@ -41,14 +43,14 @@ def candidate_bars(
         colours.append(style.MASKED)
         labels.append("all others")
         cut = np.append(cut, False)
-    figure = go.Figure(parts.bar_rows(values, hover="%{y}<br>probability", colours=colours, cut=cut))
-    _explain(figure, chosen=chosen, cut=cut, chosen_name=chosen_name)
+    figure = Sheet(parts.bar_rows(values, hover="%{y}<br>probability", colours=colours, cut=cut))
+    _explain(figure, chosen=chosen, cut=cut, row=row, chosen_name=chosen_name)
     style.finish(figure, height=style.rows_height(len(labels), around=90), top=36)
     figure.update_layout(margin_r=60)
     end, note = parts.share_axis(values, stretch=stretch)
     figure.update_xaxes(title_text=f"{style.escape(axis)}{note}", range=[0, end])
-    figure.update_yaxes(**style.label_rows(labels, title="candidate"))
-    return figure
+    figure.update_yaxes(**style.label_rows(labels, title=row))
+    return figure.drawn()
 
 
 def reshaping(candidates: pd.DataFrame, *, temperature: float, rule: str) -> go.Figure:
@@ -61,7 +63,7 @@ def reshaping(candidates: pd.DataFrame, *, temperature: float, rule: str) -> go.
     require_columns(candidates, name="candidates", columns=("piece", "logit", "scaled", "probability", "kept", "final"))
     chosen, cut = _flags(candidates)
     names = ["logit", f"÷ {style.three_digits(float(temperature))}", "softmax, cut", "final"]
-    figure = parts.side_by_side(names, spacing=0.045)
+    figure = side_by_side(names, spacing=0.045)
     colours = [style.CHOSEN if is_chosen else style.BAR for is_chosen in chosen]
     for number, column in enumerate(("logit", "scaled", "probability", "final"), start=1):
         if number < 3:
@@ -82,11 +84,11 @@ def reshaping(candidates: pd.DataFrame, *, temperature: float, rule: str) -> go.
             figure.update_xaxes(tickvals=[0, 0.5, 1], row=1, col=number)
     _explain(figure, chosen=chosen, cut=cut, by=f"cut off by {style.escape(rule)}")
     style.finish(figure, height=style.rows_height(len(candidates), around=120), top=64)
-    figure.update_layout(legend={"y": 1 + 26 / max(100, figure.layout.height - 120)})
+    figure.update_layout(legend={"y": 1 + 26 / max(100, figure.layout["height"] - 120)})
     figure.update_xaxes(nticks=4)
     figure.update_yaxes(**style.label_rows([str(piece) for piece in candidates["piece"]], title=""))
     figure.update_yaxes(title_text="candidate", row=1, col=1)
-    return figure
+    return figure.drawn()
 
 
 def answer_confidence(
@@ -102,8 +104,8 @@ def answer_confidence(
     if current is not None:
         require_index(current, name="current step", size=len(tokens))
     places = np.arange(len(tokens))
-    figure = go.Figure(
-        go.Bar(
+    figure = Sheet(
+        bar(
             x=places,
             y=values,
             name="the token that came",
@@ -117,7 +119,7 @@ def answer_confidence(
     )
     if runner_up is not None:
         figure.add_trace(
-            go.Scatter(
+            scatter(
                 x=places,
                 y=as_probabilities(runner_up, name="runner_up", axes=("step",), sizes=sizes),
                 mode="markers",
@@ -129,8 +131,11 @@ def answer_confidence(
     style.finish(figure, height=360, top=64)
     figure.update_layout(legend_y=1.08)  # above the numbers on bars that reach 1
     figure.update_xaxes(**style.token_axis(tokens, title="token of the answer, step by step"))
+    figure.update_layout(
+        uniformtext={"minsize": style.TICK_SIZE - 2, "mode": "hide"}
+    )  # rather no number than a tiny one
     figure.update_yaxes(title_text="probability when written", range=[0, 1])
-    return figure
+    return figure.drawn()
 
 
 def step_attention(
@@ -153,8 +158,8 @@ def step_attention(
         masked = as_array(allowed, name="allowed", axes=("key",), sizes=sizes) == 0
     values[masked] = np.nan
     end, note = parts.share_axis(values, stretch=stretch)
-    figure = go.Figure(
-        go.Bar(
+    figure = Sheet(
+        bar(
             x=np.arange(len(tokens)),
             y=values,
             marker={"color": style.BAR},
@@ -168,7 +173,7 @@ def step_attention(
     figure.update_layout(barmode="overlay")
     figure.update_xaxes(**style.token_axis(tokens, title="key: the token that is looked at"))
     figure.update_yaxes(title_text=f"weight, {style.escape(of)}{note}", range=[0, end])
-    return figure
+    return figure.drawn()
 
 
 def _flags(candidates: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
@@ -180,15 +185,19 @@ def _flags(candidates: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _explain(
-    figure: go.Figure, *, chosen: np.ndarray, cut: np.ndarray, by: str = "cut off", chosen_name: str = "chosen"
+    figure: Sheet,
+    *,
+    chosen: np.ndarray,
+    cut: np.ndarray,
+    by: str = "cut off",
+    row: str = "candidate",
+    chosen_name: str = "chosen",
 ) -> None:
     """A legend of what the colours mean, only of those that occur."""
     for occurs, name, colour, shape in (
-        (bool((~chosen & ~cut[: len(chosen)]).any()), "candidate", style.BAR, ""),
+        (bool((~chosen & ~cut[: len(chosen)]).any()), row, style.BAR, ""),
         (bool(chosen.any()), style.escape(chosen_name), style.CHOSEN, ""),
         (bool(cut.any()), by, style.MASKED, "/"),
     ):
         if occurs and (chosen.any() or cut.any()):
-            figure.add_trace(
-                go.Bar(x=[None], y=[None], name=name, marker={"color": colour, "pattern": {"shape": shape}})
-            )
+            figure.add_trace(bar(x=[None], y=[None], name=name, marker={"color": colour, "pattern": {"shape": shape}}))

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from charts import parts, style
 from charts.checks import as_array, require_index, require_same_length
+from charts.sheet import Sheet, scatter, side_by_side, stacked, stacked_height
 
 if TYPE_CHECKING:
     from transformer.tokens import TokenSequence
@@ -25,13 +26,12 @@ def embedding_rows(rows: Any, *, tokens: TokenSequence, vocabulary_size: int) ->
     for token in tokens:
         require_index(token.id, name=f"the id of token {token.display!r}", size=vocabulary_size)
     n_tokens, n_dimensions = values.shape
-    figure = parts.side_by_side(["E", "", "its rows for this sentence"], widths=[0.06, 0.16, 0.78], spacing=0.0)
-    figure.layout.annotations[1].visible = False
+    figure = side_by_side(["E", "", "its rows for this sentence"], widths=[0.06, 0.16, 0.78], spacing=0.0)
 
     ids = np.array(tokens.ids)
     heights = ids + 0.5
     figure.add_trace(
-        go.Scatter(
+        scatter(
             x=np.full(n_tokens, 0.5),
             y=heights,
             mode="markers",
@@ -46,7 +46,7 @@ def embedding_rows(rows: Any, *, tokens: TokenSequence, vocabulary_size: int) ->
     # The middle panel runs over the ids as well; a row of the right panel lies at the same share of its height.
     ends = (np.arange(n_tokens) + 0.5) / n_tokens * vocabulary_size
     figure.add_trace(
-        go.Scatter(
+        scatter(
             x=[x for _ in range(n_tokens) for x in (0, 1, None)],
             y=[y for start, end in zip(heights, ends, strict=True) for y in (float(start), float(end), None)],
             mode="lines",
@@ -81,7 +81,7 @@ def embedding_rows(rows: Any, *, tokens: TokenSequence, vocabulary_size: int) ->
     box = {"x0": 0, "x1": 1, "y0": 0, "y1": vocabulary_size}
     figure.add_shape(type="rect", **box, line={"color": style.NEUTRAL, "width": 1}, fillcolor=style.GRID, layer="below")
     figure.update_xaxes(title_text=f"dimension (d_model = {n_dimensions})", fixedrange=True, row=1, col=3)
-    return figure
+    return figure.drawn()
 
 
 def embedding_window(
@@ -111,7 +111,7 @@ def embedding_window(
     for place, index in enumerate(order):
         if index >= 0:
             spaced[place] = values[index]
-    figure = go.Figure(
+    figure = Sheet(
         parts.heatmap(
             spaced,
             hover="row %{y}<br>dimension %{x}",
@@ -123,7 +123,7 @@ def embedding_window(
     style.finish(figure, height=style.rows_height(len(order)), top=64)
     figure.update_yaxes(**style.label_rows(labels, title="rows of E (⋮ rows left out, ▶ fetched)"))
     figure.update_xaxes(title_text=f"dimension (d_model = {values.shape[1]})")
-    return figure
+    return figure.drawn()
 
 
 def gradient_rows(moved: Any, *, tokens: TokenSequence) -> go.Figure:
@@ -146,7 +146,7 @@ def gradient_rows(moved: Any, *, tokens: TokenSequence) -> go.Figure:
         labels.append(f"largest of the other {others.sum():,}")
         values = np.append(values, distances[others].max())
     heights = [24 * len(labels), 130]
-    figure = parts.stacked(["rows this sentence fetches", "all rows of E"], heights=heights, gap=90)
+    figure = stacked(["rows this sentence fetches", "all rows of E"], heights=heights, gap=90)
     colours = [style.CHOSEN] * len(fetched) + [style.MASKED]
     figure.add_trace(parts.bar_rows(values, hover="%{y}<br>moved by", colours=colours[: len(values)]), row=1, col=1)
     everywhere = np.arange(len(distances), dtype=np.int32)
@@ -155,7 +155,7 @@ def gradient_rows(moved: Any, *, tokens: TokenSequence) -> go.Figure:
         (~others, style.CHOSEN, 8, "fetched"),
     ):
         figure.add_trace(
-            go.Scatter(
+            scatter(
                 x=everywhere[chosen],
                 y=distances[chosen],
                 mode="markers",
@@ -167,7 +167,7 @@ def gradient_rows(moved: Any, *, tokens: TokenSequence) -> go.Figure:
             row=2,
             col=1,
         )
-    style.finish(figure, height=parts.stacked_height(heights, around=90, gap=90), top=30)
+    style.finish(figure, height=stacked_height(heights, around=90, gap=90), top=30)
     figure.update_layout(margin_r=64)
     figure.update_xaxes(
         matches=None,
@@ -181,4 +181,4 @@ def gradient_rows(moved: Any, *, tokens: TokenSequence) -> go.Figure:
     figure.update_xaxes(title_text="row of E = token id", row=2, col=1)
     figure.update_yaxes(**style.label_rows(labels, title="row of"), row=1, col=1)
     figure.update_yaxes(title_text="length of the move", rangemode="tozero", row=2, col=1)
-    return figure
+    return figure.drawn()

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from charts import parts, style
 from charts.checks import as_array, as_probabilities, require_columns, require_same_length
+from charts.sheet import Sheet, bar
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +31,7 @@ def hidden_heatmap(
     signed = bool((array < 0).any())
     if units is not None:
         require_same_length("units", units, expected=n_units, of="columns of values")
-    figure = go.Figure(
+    figure = Sheet(
         parts.heatmap(
             array,
             hover="%{y} (position %{y:d})<br>unit %{x}",
@@ -46,7 +47,7 @@ def hidden_heatmap(
         figure.update_xaxes(title_text=f"hidden unit (all {n_units})", showgrid=False, zeroline=False)
     else:
         figure.update_xaxes(**style.label_axis([str(unit) for unit in units], title="hidden unit (a choice)"))
-    return figure
+    return figure.drawn()
 
 
 def silent_share(share: Any, *, tokens: TokenSequence, layers: Sequence[str]) -> go.Figure:
@@ -56,10 +57,10 @@ def silent_share(share: Any, *, tokens: TokenSequence, layers: Sequence[str]) ->
     """
     sizes = {"layer": len(layers), "token": len(tokens)}
     values = as_probabilities(share, name="share", axes=("layer", "token"), sizes=sizes)
-    figure = go.Figure()
+    figure = Sheet()
     for layer, (name, row) in enumerate(zip(layers, values, strict=True)):
         figure.add_trace(
-            go.Bar(
+            bar(
                 x=np.arange(len(tokens)),
                 y=row,
                 name=style.escape(name),
@@ -73,7 +74,7 @@ def silent_share(share: Any, *, tokens: TokenSequence, layers: Sequence[str]) ->
     style.finish(figure, height=360, top=44)
     figure.update_xaxes(**style.token_axis(tokens, title="token"))
     figure.update_yaxes(title_text="share of silent units", range=[0, 1])
-    return figure
+    return figure.drawn()
 
 
 def strongest_units(hidden: Any, *, token: str, top: int = 12, name: str = "hidden value") -> go.Figure:
@@ -87,13 +88,13 @@ def strongest_units(hidden: Any, *, token: str, top: int = 12, name: str = "hidd
     units = np.argsort(-np.abs(values), kind="stable")[:top]
     strongest = values[units]
     colours = parts.signed_colours(strongest) if (values < 0).any() else style.BAR
-    figure = go.Figure(parts.bar_rows(strongest, hover="unit %{y}", colours=colours))
+    figure = Sheet(parts.bar_rows(strongest, hover="unit %{y}", colours=colours))
     style.finish(figure, height=style.rows_height(len(units), around=60))
     figure.update_layout(margin_r=48)
     title = f"{name} for {style.escape(token)} (the {len(units)} strongest of {len(values):,})"
     figure.update_xaxes(title_text=title, range=parts.room(strongest, share=0.1))
     figure.update_yaxes(**style.label_rows([str(unit) for unit in units], title="unit"))
-    return figure
+    return figure.drawn()
 
 
 def unit_writes(words: pd.DataFrame, *, unit: int, axis: str = "") -> go.Figure:
@@ -105,10 +106,10 @@ def unit_writes(words: pd.DataFrame, *, unit: int, axis: str = "") -> go.Figure:
     require_columns(words, name="words", columns=("piece", "effect"))
     ordered = words.sort_values("effect", ascending=False, kind="stable")
     values = np.asarray(ordered["effect"], dtype=np.float32)
-    figure = go.Figure(parts.bar_rows(values, hover="%{y}", colours=parts.signed_colours(values)))
+    figure = Sheet(parts.bar_rows(values, hover="%{y}", colours=parts.signed_colours(values)))
     style.finish(figure, height=style.rows_height(len(values), around=60))
     figure.update_layout(margin_r=48)
     axis = axis or f"what unit {unit} adds to the logit (left: less likely, right: likelier)"
     figure.update_xaxes(title_text=style.escape(axis), range=parts.room(values))
     figure.update_yaxes(**style.label_rows([str(piece) for piece in ordered["piece"]], title="token"))
-    return figure
+    return figure.drawn()

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from charts import parts, style
 from charts.checks import as_array, require_index, require_same_length
+from charts.sheet import Sheet
 
 if TYPE_CHECKING:
     from transformer.attention_view import AttentionView
@@ -53,7 +54,7 @@ def head_scores(
         xgap=2,
         ygap=2,
     )
-    figure = go.Figure([trace, parts.cell_texts(trace, texts=texts)])
+    figure = Sheet(trace, parts.cell_texts(trace, texts=texts))
     style.finish(figure, height=max(44, 30 + 16 * (roles is not None)) * n_layers + 130, top=64)
     figure.update_yaxes(**style.label_rows(names, title="layer"))
     figure.update_xaxes(**style.label_axis([f"head {head}" for head in range(n_heads)], title="head"))
@@ -62,7 +63,7 @@ def head_scores(
         head = require_index(chosen[1], name="chosen head", size=n_heads)
         box = {"x0": head - 0.5, "x1": head + 0.5, "y0": layer - 0.5, "y1": layer + 0.5}
         figure.add_shape(type="rect", **box, line={"color": style.CHOSEN, "width": 4})
-    return figure
+    return figure.drawn()
 
 
 def entropy_strip(view: AttentionView) -> go.Figure:
@@ -84,7 +85,7 @@ def entropy_strip(view: AttentionView) -> go.Figure:
         xgap=1,
         ygap=1,
     )
-    figure = go.Figure([trace, parts.cell_texts(trace)] if len(view.query) <= 12 else trace)
+    figure = Sheet(trace, *([parts.cell_texts(trace)] if len(view.query) <= 12 else []))
     if forced.any():
         hatched = parts.mask_bars(forced, low=-0.5, high=view.n_heads - 0.5)
         hatched.update(
@@ -94,4 +95,4 @@ def entropy_strip(view: AttentionView) -> go.Figure:
     style.finish(figure, height=style.rows_height(view.n_heads, around=150), top=64)
     figure.update_yaxes(**style.label_rows([f"head {head}" for head in range(view.n_heads)], title="head"))
     figure.update_xaxes(**style.token_axis(view.query, title="query: the token that looks"))
-    return figure
+    return figure.drawn()

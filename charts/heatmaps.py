@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 
 from charts import parts, style
 from charts.checks import as_array
+from charts.sheet import Sheet
 
 if TYPE_CHECKING:
     from transformer.tokens import TokenSequence
@@ -34,9 +35,9 @@ def token_heatmap(
         limit=limit or reach,
         ygap=1,
     )
-    figure = go.Figure([trace, parts.cell_texts(trace)] if array.shape[1] <= 12 else trace)
+    figure = Sheet(trace, *([parts.cell_texts(trace)] if array.shape[1] <= 12 else []))
     style.finish(figure, height=style.rows_height(len(tokens)), top=64)
     figure.update_yaxes(**style.token_rows(tokens, title="token"))
     figure.update_xaxes(title_text=f"{style.escape(column)} ({array.shape[1]})", range=[-0.5, array.shape[1] - 0.5])
     figure.update_xaxes(showgrid=False, zeroline=False)
-    return figure
+    return figure.drawn()

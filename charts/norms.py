@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from charts import parts, style
 from charts.checks import as_array
+from charts.sheet import bar, scatter, stacked, stacked_height
 
 if TYPE_CHECKING:
     from transformer.tokens import TokenSequence
@@ -33,13 +34,13 @@ def norm_statistics(
         ("standard deviation", std_before, std_after),
     ]
     heights = [170.0, 170.0]
-    figure = parts.stacked([name for name, *_ in panels], heights=heights)
+    figure = stacked([name for name, *_ in panels], heights=heights)
     places = np.arange(len(tokens))
     for row, (name, before_values, after_values) in enumerate(panels, start=1):
         old = as_array(before_values, name=f"{name} before", axes=axes, sizes=sizes, signed=row == 1)
         new = as_array(after_values, name=f"{name} after", axes=axes, sizes=sizes, signed=row == 1)
         figure.add_trace(
-            go.Scatter(
+            scatter(
                 x=[x for place in places for x in (int(place), int(place), None)],
                 y=[y for pair in zip(old, new, strict=True) for y in (float(pair[0]), float(pair[1]), None)],
                 mode="lines",
@@ -55,7 +56,7 @@ def norm_statistics(
             (new, style.escape(after), style.CATEGORICAL[0], "circle"),
         ):
             figure.add_trace(
-                go.Scatter(
+                scatter(
                     x=places,
                     y=values,
                     mode="markers",
@@ -69,12 +70,12 @@ def norm_statistics(
                 col=1,
             )
         figure.update_yaxes(title_text=name, row=row, col=1)
-    style.finish(figure, height=parts.stacked_height(heights), top=70)
+    style.finish(figure, height=stacked_height(heights), top=70)
     figure.update_layout(legend={"x": 1, "xanchor": "right", "y": 1.02})
     figure.update_xaxes(**style.token_axis(tokens, title=""))
     figure.update_xaxes(title_text="token", row=2, col=1)
     figure.update_yaxes(rangemode="tozero", row=2, col=1)
-    return figure
+    return figure.drawn()
 
 
 def gain_and_bias(gain: Any, *, bias: Any) -> go.Figure:
@@ -85,11 +86,11 @@ def gain_and_bias(gain: Any, *, bias: Any) -> go.Figure:
     gains = as_array(gain, name="gain", axes=("dimension",))
     biases = as_array(bias, name="bias", axes=("dimension",), sizes={"dimension": len(gains)})
     heights = [150.0, 150.0]
-    figure = parts.stacked(["γ (gain; 1 at the start of training)", "β (bias; 0 at the start)"], heights=heights)
+    figure = stacked(["γ (gain; 1 at the start of training)", "β (bias; 0 at the start)"], heights=heights)
     for row, (name, values, start) in enumerate((("γ", gains, 1.0), ("β", biases, 0.0)), start=1):
         moved = values - np.float32(start)
         figure.add_trace(
-            go.Bar(
+            bar(
                 x=np.arange(len(values), dtype=np.int32),
                 y=moved,
                 base=start,
@@ -103,11 +104,11 @@ def gain_and_bias(gain: Any, *, bias: Any) -> go.Figure:
         )
         figure.add_hline(y=start, line={"color": style.NEUTRAL, "width": 1}, row=row, col=1)
         figure.update_yaxes(title_text=name, row=row, col=1)
-    style.finish(figure, height=parts.stacked_height(heights, around=100), top=32)
+    style.finish(figure, height=stacked_height(heights, around=100), top=32)
     figure.update_layout(bargap=0)
     figure.update_xaxes(range=[-0.5, len(gains) - 0.5], showgrid=False)
     figure.update_xaxes(title_text=f"dimension (d_model = {len(gains)})", row=2, col=1)
-    return figure
+    return figure.drawn()
 
 
 def position_distribution(
@@ -122,14 +123,19 @@ def position_distribution(
     first = as_array(before, name="before", axes=("dimension",))
     second = as_array(after, name="after", axes=("dimension",), sizes={"dimension": len(first)})
     heights = [150.0, 150.0]
-    names = [f"{style.escape(token)} before LayerNorm", f"{style.escape(token)} {style.escape(after_name)}"]
-    figure = parts.stacked(names, heights=heights)
+    titles = [f"{style.escape(token)} before LayerNorm", f"{style.escape(token)} {style.escape(after_name)}"]
+    names = [
+        f"{title}: mean {style.three_digits(float(values.mean()))}, "
+        f"standard deviation {style.three_digits(float(values.std()))}"
+        for title, values in zip(titles, (first, second), strict=True)
+    ]
+    figure = stacked(names, heights=heights)
     for row, values in enumerate((first, second), start=1):
         counts, edges = np.histogram(values, bins=30)
         colour = style.CATEGORICAL[1] if row == 1 else style.CATEGORICAL[0]
         mean, std = float(values.mean()), float(values.std())
         figure.add_trace(
-            go.Bar(
+            bar(
                 x=((edges[:-1] + edges[1:]) / 2).astype(np.float32),
                 y=counts,
                 width=np.diff(edges).astype(np.float32),
@@ -145,7 +151,7 @@ def position_distribution(
             col=1,
         )
         figure.add_trace(
-            go.Scatter(
+            scatter(
                 x=values,
                 y=np.full(len(values), -0.06 * counts.max(), dtype=np.float32),
                 customdata=np.arange(len(values), dtype=np.int32),
@@ -160,14 +166,11 @@ def position_distribution(
         figure.add_vline(x=mean, line={"color": style.NEUTRAL, "width": 2}, row=row, col=1)
         for side in (-std, std):
             figure.add_vline(x=mean + side, line={"color": style.NEUTRAL, "width": 1.5, "dash": "dot"}, row=row, col=1)
-        figure.layout.annotations[
-            row - 1
-        ].text += f"  mean {style.three_digits(mean)}, standard deviation {style.three_digits(std)}"
         figure.update_yaxes(title_text="how many numbers", row=row, col=1)
-    style.finish(figure, height=parts.stacked_height(heights, around=110), top=32)
+    style.finish(figure, height=stacked_height(heights, around=110), top=32)
     figure.update_layout(bargap=0)
     figure.update_xaxes(showticklabels=True, zeroline=False)
     if not shared_axis:
         figure.update_xaxes(matches=None)
     figure.update_xaxes(title_text="value", row=2, col=1)
-    return figure
+    return figure.drawn()

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import plotly.graph_objects as go
 
-from charts import parts, style
+from charts import style
 from charts.checks import as_array, require_columns
+from charts.sheet import bar, scatter, side_by_side
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +32,7 @@ def time_and_parameters(blocks: pd.DataFrame) -> go.Figure:
     measures = [("parameters", "parameters", "parameters", "where the parameters are")]
     if "milliseconds" in blocks.columns:
         measures.append(("milliseconds", "milliseconds", "measured time (ms)", "where the time goes"))
-    figure = parts.side_by_side([name for *_, name in measures], spacing=0.08)
+    figure = side_by_side([name for *_, name in measures], spacing=0.08)
     places = {name: index for index, name in enumerate(names)}
     for column, (field, unit, title, _) in enumerate(measures, start=1):
         values = as_array(blocks[field], name=field, axes=("row",), signed=False).astype(np.float64)
@@ -41,7 +42,7 @@ def time_and_parameters(blocks: pd.DataFrame) -> go.Figure:
             where = [places[str(blocks["block"].iloc[row])] for row in rows]
             np.add.at(totals, where, values[rows])
             figure.add_trace(
-                go.Bar(
+                bar(
                     x=values[rows],
                     y=where,
                     orientation="h",
@@ -58,7 +59,7 @@ def time_and_parameters(blocks: pd.DataFrame) -> go.Figure:
                 col=column,
             )
         figure.add_trace(
-            go.Scatter(
+            scatter(
                 x=totals,
                 y=list(range(len(names))),
                 mode="text",
@@ -80,10 +81,10 @@ def time_and_parameters(blocks: pd.DataFrame) -> go.Figure:
             col=column,
         )
     style.finish(figure, height=style.rows_height(len(names), around=150), top=72)
-    figure.update_layout(barmode="stack", legend={"y": 1 + 24 / max(100, figure.layout.height - 140)})
+    figure.update_layout(barmode="stack", legend={"y": 1 + 24 / max(100, figure.layout["height"] - 140)})
     figure.update_yaxes(**style.label_rows(names, title=""))
     figure.update_yaxes(title_text="block", row=1, col=1)
-    return figure
+    return figure.drawn()
 
 
 def _short_count(value: float) -> str:

@@ -1,68 +1,14 @@
-"""Pieces that several figures are made of: stacked panels, rows of bars, hatched masks, heatmap traces."""
+"""Pieces that several figures are made of: heatmaps, numbers in cells, rows of bars, hatched masks, ranges."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from charts import style
-
-_GAP = 56  # pixels between two panels: room for the upper one's ticks and the lower one's name
-
-
-def stacked(names: Sequence[str], *, heights: Sequence[float], gap: float = _GAP) -> go.Figure:
-    """Panels on top of each other that share their horizontal axis, each named at its upper left."""
-    from plotly.subplots import make_subplots
-
-    whole = sum(heights) + gap * (len(heights) - 1)
-    figure = make_subplots(
-        rows=len(names),
-        cols=1,
-        shared_xaxes=True,
-        row_heights=list(heights),
-        vertical_spacing=gap / whole if len(names) > 1 else 0,
-    )
-    _name_panels(figure, names)
-    return figure
-
-
-def stacked_height(heights: Sequence[float], *, around: int = 130, gap: float = _GAP) -> float:
-    """Height in pixels of a figure made by ``stacked``."""
-    return sum(heights) + gap * (len(heights) - 1) + around
-
-
-def side_by_side(names: Sequence[str], *, widths: Sequence[float] | None = None, spacing: float = 0.03) -> go.Figure:
-    """Panels in a row that share their vertical axis, each named at its upper left."""
-    from plotly.subplots import make_subplots
-
-    figure = make_subplots(
-        rows=1,
-        cols=len(names),
-        shared_yaxes=True,
-        column_widths=list(widths) if widths else None,
-        horizontal_spacing=spacing,
-    )
-    _name_panels(figure, names)
-    return figure
-
-
-def _name_panels(figure: go.Figure, names: Sequence[str]) -> None:
-    for number, name in enumerate(names, start=1):
-        axis = "" if number == 1 else str(number)
-        figure.add_annotation(
-            text=f"<b>{name}</b>",
-            x=0,
-            y=1,
-            xref=f"x{axis} domain",
-            yref=f"y{axis} domain",
-            xanchor="left",
-            yanchor="bottom",
-            yshift=3,
-            showarrow=False,
-        )
+from charts.sheet import bar, scatter
 
 
 def heatmap(
@@ -73,13 +19,14 @@ def heatmap(
     limit: float | None = None,
     maximum: float = 1.0,
     **more: Any,
-) -> go.Heatmap:
+) -> dict[str, Any]:
     """A heatmap trace: diverging from −limit to limit if ``limit`` is given, else sequential from 0 to ``maximum``.
 
     ``hover`` is what stands above the exact value, with ``%{x}`` and ``%{y}``. ``bar`` is ``style.colour_bar(…)``
     or ``None``. NaN leaves a cell empty.
     """
-    return go.Heatmap(
+    return dict(
+        type="heatmap",
         z=values,
         zmin=0.0 if limit is None else -limit,
         zmax=maximum if limit is None else limit,
@@ -92,16 +39,16 @@ def heatmap(
     )
 
 
-def cell_texts(trace: go.Heatmap, *, texts: Sequence[Sequence[str]] | None = None) -> go.Scatter:
+def cell_texts(trace: Mapping[str, Any], *, texts: Sequence[Sequence[str]] | None = None) -> dict[str, Any]:
     """What stands in every cell of a heatmap (three significant digits if no ``texts``), black or white as is readable.
 
     Plotly's own cell text picks a dark grey that drowns in middle tones, hence a trace of its own.
     """
-    values = np.asarray(trace.z)
-    colours = style.SEQUENTIAL if trace.zmin == 0 else style.DIVERGING
+    values = np.asarray(trace["z"])
+    colours = style.SEQUENTIAL if trace["zmin"] == 0 else style.DIVERGING
     places = [(row, column) for row, column in np.ndindex(values.shape) if np.isfinite(values[row, column])]
-    shares = [(values[place] - trace.zmin) / (trace.zmax - trace.zmin) for place in places]
-    return go.Scatter(
+    shares = [(values[place] - trace["zmin"]) / (trace["zmax"] - trace["zmin"]) for place in places]
+    return scatter(
         x=[column for _, column in places],
         y=[row for row, _ in places],
         mode="text",
@@ -119,7 +66,7 @@ def bar_rows(
     colours: str | Sequence[str] = style.BAR,
     cut: np.ndarray | None = None,
     **more: Any,
-) -> go.Bar:
+) -> dict[str, Any]:
     """Horizontal bars, row k for ``values[k]``, with three significant digits at the end.
 
     ``cut`` hatches the bars of what was thrown away and says so at their end. ``hover`` stands above the exact value.
@@ -132,7 +79,7 @@ def bar_rows(
         colours = [style.MASKED if is_cut else colour for colour, is_cut in zip(base, cut, strict=True)]
         pattern = {"shape": ["/" if is_cut else "" for is_cut in cut], "size": 8, "solidity": 0.3}
         texts = [f"{text} cut" if is_cut else text for text, is_cut in zip(texts, cut, strict=True)]
-    return go.Bar(
+    return bar(
         x=values,
         y=np.arange(len(values)),
         orientation="h",
@@ -147,10 +94,10 @@ def bar_rows(
     )
 
 
-def mask_bars(masked: np.ndarray, *, low: float, high: float, **more: Any) -> go.Bar:
+def mask_bars(masked: np.ndarray, *, low: float, high: float, **more: Any) -> dict[str, Any]:
     """Hatched columns from ``low`` to ``high`` where ``masked`` is true: no value's colour, the whole height."""
     places = np.flatnonzero(masked)
-    return go.Bar(
+    return bar(
         x=places,
         y=np.full(len(places), high - low, dtype=np.float32),
         base=low,

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from charts import parts, style
 from charts.checks import as_array, require_index
+from charts.sheet import Sheet, scatter, stacked, stacked_height
 
 if TYPE_CHECKING:
     from transformer.tokens import TokenSequence
@@ -23,7 +24,7 @@ def encoding_heatmap(encoding: Any, *, tokens: TokenSequence | None = None) -> g
     """
     values = as_array(encoding, name="encoding", axes=("position", "dimension"))
     n_positions, n_dimensions = values.shape
-    figure = go.Figure(
+    figure = Sheet(
         parts.heatmap(
             values,
             hover="position %{y}<br>dimension %{x}",
@@ -43,14 +44,19 @@ def encoding_heatmap(encoding: Any, *, tokens: TokenSequence | None = None) -> g
         figure.add_hline(
             y=len(tokens) - 0.5,
             line={"color": "#FFFFFF", "width": 2, "dash": "dash"},
-            annotation={
-                "text": f"this sentence ends here: {len(tokens)} positions",
-                "font": {"color": "#FFFFFF", "size": style.TEXT_SIZE},
-                "bgcolor": "rgba(0,0,0,0.75)",
-            },
-            annotation_position="bottom right",
         )
-    return figure
+        figure.add_annotation(
+            text=f"this sentence ends here: {len(tokens)} positions",
+            font={"color": "#FFFFFF", "size": style.TEXT_SIZE},
+            bgcolor="rgba(0,0,0,0.75)",
+            x=1,
+            y=len(tokens) - 0.5,
+            xref="x domain",
+            yref="y",
+            xanchor="right",
+            yanchor="top",
+        )
+    return figure.drawn()
 
 
 def encoding_waves(encoding: Any, *, dimensions: Sequence[int], tokens: TokenSequence | None = None) -> go.Figure:
@@ -62,12 +68,12 @@ def encoding_waves(encoding: Any, *, dimensions: Sequence[int], tokens: TokenSeq
     if not 1 <= len(dimensions) <= len(style.CATEGORICAL):
         raise ValueError(f"{len(dimensions)} dimensions were asked for; choose 1 to {len(style.CATEGORICAL)} curves")
     positions = np.arange(len(values))
-    figure = go.Figure()
+    figure = Sheet()
     for number, dimension in enumerate(dimensions):
         require_index(dimension, name="dimension", size=values.shape[1])
         curve, colour = values[:, dimension], style.category_colour(number)
         figure.add_trace(
-            go.Scatter(
+            scatter(
                 x=positions,
                 y=curve,
                 mode="lines",
@@ -80,7 +86,7 @@ def encoding_waves(encoding: Any, *, dimensions: Sequence[int], tokens: TokenSeq
         if tokens is not None:
             here = min(len(tokens), len(values))
             figure.add_trace(
-                go.Scatter(
+                scatter(
                     x=positions[:here],
                     y=curve[:here],
                     mode="markers",
@@ -98,7 +104,7 @@ def encoding_waves(encoding: Any, *, dimensions: Sequence[int], tokens: TokenSeq
     dots = " (dots: the tokens of this sentence)" if tokens is not None else ""
     figure.update_xaxes(title_text=f"position in the sentence{dots}", range=[-0.5, len(values) - 0.5], zeroline=False)
     figure.update_yaxes(title_text="value of the encoding")
-    return figure
+    return figure.drawn()
 
 
 def position_similarity(similarity: Any, *, measure: str = "cosine similarity") -> go.Figure:
@@ -111,7 +117,7 @@ def position_similarity(similarity: Any, *, measure: str = "cosine similarity") 
     if values.shape[0] != values.shape[1]:
         raise ValueError(f"similarity has shape {values.shape}; it must have as many rows as columns")
     limit = 1.0 if measure.startswith("cosine") else style.symmetric_limit(values)
-    figure = go.Figure(
+    figure = Sheet(
         parts.heatmap(
             values,
             hover=f"positions %{{y}} and %{{x}}<br>{style.escape(measure)}",
@@ -123,7 +129,7 @@ def position_similarity(similarity: Any, *, measure: str = "cosine similarity") 
     axis = {"showgrid": False, "zeroline": False, "constrain": "domain"}
     figure.update_xaxes(title_text="position", **axis)
     figure.update_yaxes(title_text="position", autorange="reversed", scaleanchor="x", **axis)
-    return figure
+    return figure.drawn()
 
 
 def embedding_sum(token: Any, *, position: Any, total: Any, tokens: TokenSequence) -> go.Figure:
@@ -140,7 +146,7 @@ def embedding_sum(token: Any, *, position: Any, total: Any, tokens: TokenSequenc
     limit = style.symmetric_limit(first, second, third)
     row = min(24.0, max(14.0, 150 / len(tokens)))
     heights = [row * len(tokens)] * 3
-    figure = parts.stacked(names, heights=heights)
+    figure = stacked(names, heights=heights)
     for number, values in enumerate((first, second, third), start=1):
         figure.add_trace(
             parts.heatmap(
@@ -155,9 +161,9 @@ def embedding_sum(token: Any, *, position: Any, total: Any, tokens: TokenSequenc
             row=number,
             col=1,
         )
-    style.finish(figure, height=parts.stacked_height(heights, around=150), top=90)
+    style.finish(figure, height=stacked_height(heights, around=150), top=90)
     figure.update_yaxes(**style.token_rows(tokens, title=""))
     figure.update_yaxes(title_text="token", row=2, col=1)
     figure.update_xaxes(showgrid=False, zeroline=False)
     figure.update_xaxes(title_text=f"dimension (d_model = {first.shape[1]})", row=3, col=1)
-    return figure
+    return figure.drawn()

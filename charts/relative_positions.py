@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from charts import style
 from charts.checks import as_array, require_index, require_same_length
+from charts.sheet import Sheet, scatter
 
 _DASHES = ("solid", "dash", "dot")
 
@@ -20,10 +21,10 @@ def relative_bias(bias: Any, *, distances: Sequence[int]) -> go.Figure:
     ``bias``: [head, distance]; ``distances``: key position − query position of each column (negative = to the left).
     """
     values = as_array(bias, name="bias", axes=("head", "distance"), sizes={"distance": len(distances)})
-    figure = go.Figure()
+    figure = Sheet()
     for head, curve in enumerate(values):
         figure.add_trace(
-            go.Scatter(
+            scatter(
                 x=np.asarray(distances),
                 y=curve,
                 mode="lines+markers",
@@ -38,7 +39,32 @@ def relative_bias(bias: Any, *, distances: Sequence[int]) -> go.Figure:
     style.finish(figure, height=400, top=48)
     figure.update_xaxes(title_text="distance: key position − query position")
     figure.update_yaxes(title_text="added to the score")
-    return figure
+    return figure.drawn()
+
+
+def distance_buckets(buckets: Any, *, distances: Sequence[int]) -> go.Figure:
+    """Which bucket each distance falls into: distances at one height share one learned number per head.
+
+    ``buckets``: [distance], the number of the bucket; ``distances``: key position − query position of each entry.
+    """
+    values = as_array(
+        buckets, name="buckets", axes=("distance",), sizes={"distance": len(distances)}, signed=False
+    ).astype(np.int32)
+    figure = Sheet(
+        scatter(
+            x=np.asarray(distances),
+            y=values,
+            mode="lines+markers",
+            line={"color": style.BAR, "width": 2, "shape": "hvh"},
+            marker={"size": 5},
+            hovertemplate="distance %{x}<br>bucket <b>%{y}</b><extra></extra>",
+            showlegend=False,
+        )
+    )
+    style.finish(figure, height=360)
+    figure.update_xaxes(title_text="distance: key position − query position")
+    figure.update_yaxes(title_text="number of the bucket")
+    return figure.drawn()
 
 
 def rotary_angles(angles: Any, *, pairs: Sequence[int], distances: Sequence[int] | None = None) -> go.Figure:
@@ -54,11 +80,11 @@ def rotary_angles(angles: Any, *, pairs: Sequence[int], distances: Sequence[int]
         raise ValueError(f"{len(pairs)} pairs were asked for; choose 1 to {len(style.CATEGORICAL)} curves")
     places = np.arange(len(values)) if distances is None else np.asarray(distances)
     require_same_length("distances", places, expected=len(values), of="rows of angles")
-    figure = go.Figure()
+    figure = Sheet()
     for number, pair in enumerate(pairs):
         require_index(pair, name="pair", size=values.shape[1])
         figure.add_trace(
-            go.Scatter(
+            scatter(
                 x=places,
                 y=np.cos(values[:, pair]),
                 customdata=values[:, pair],
@@ -74,4 +100,4 @@ def rotary_angles(angles: Any, *, pairs: Sequence[int], distances: Sequence[int]
     style.finish(figure, height=400, top=48)
     figure.update_xaxes(title_text="distance between two tokens")
     figure.update_yaxes(title_text="cosine of the turning angle", range=[-1.05, 1.05])
-    return figure
+    return figure.drawn()

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from charts import parts, style
 from charts.checks import as_array, require_index
+from charts.sheet import Sheet, scatter, stacked, stacked_height
 
 if TYPE_CHECKING:
     from transformer.tokens import TokenSequence
@@ -28,13 +29,13 @@ def residual_growth(
     if highlighted is not None:
         require_index(highlighted, name="highlighted token", size=len(tokens))
     places = np.arange(len(steps))
-    figure = go.Figure()
+    figure = Sheet()
     order = [index for index in range(len(tokens)) if index != highlighted]
     for index in order + ([] if highlighted is None else [highlighted]):
         chosen = index == highlighted
         label = style.escape(tokens.labels[index])
         figure.add_trace(
-            go.Scatter(
+            scatter(
                 x=places,
                 y=values[:, index],
                 mode="lines+markers" if chosen else "lines",
@@ -46,7 +47,7 @@ def residual_growth(
             )
         )
     figure.add_trace(
-        go.Scatter(
+        scatter(
             x=places,
             y=values.mean(axis=1),
             mode="lines+markers",
@@ -58,7 +59,7 @@ def residual_growth(
     style.finish(figure, height=440, top=48)
     figure.update_xaxes(**style.label_axis(steps, title="after which step"))
     figure.update_yaxes(title_text="length ‖x‖ of the vector", rangemode="tozero")
-    return figure
+    return figure.drawn()
 
 
 def sublayer_contribution(ratio: Any, *, cosine: Any, sublayers: Sequence[str], tokens: TokenSequence) -> go.Figure:
@@ -75,11 +76,9 @@ def sublayer_contribution(ratio: Any, *, cosine: Any, sublayers: Sequence[str], 
         raise ValueError(f"cosine holds {style.three_digits(np.nanmax(np.abs(cosines)))}; a cosine lies in −1…1")
     gap = 72
     heights = [max(120.0, 28.0 * len(sublayers))] * 2
-    figure = parts.stacked(
-        ["length of the update ÷ length of the stream", "direction: cosine"], heights=heights, gap=gap
-    )
-    total = parts.stacked_height(heights, around=170, gap=gap)
-    lower_top = heights[1] / (parts.stacked_height(heights, around=0, gap=gap))
+    figure = stacked(["length of the update ÷ length of the stream", "direction: cosine"], heights=heights, gap=gap)
+    total = stacked_height(heights, around=170, gap=gap)
+    lower_top = heights[1] / (stacked_height(heights, around=0, gap=gap))
     for row, trace in enumerate(
         (
             parts.heatmap(
@@ -108,4 +107,4 @@ def sublayer_contribution(ratio: Any, *, cosine: Any, sublayers: Sequence[str], 
     figure.update_yaxes(**style.label_rows(sublayers, title="sub-layer"))
     figure.update_xaxes(**style.token_axis(tokens, title=""))
     figure.update_xaxes(title_text="token", row=2, col=1)
-    return figure
+    return figure.drawn()

@@ -15,6 +15,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 if TYPE_CHECKING:
+    from charts.sheet import Sheet
     from transformer.tokens import TokenSequence
 
 # Equal steps in OKLab, lightness 0.22 … 0.94: dark = little, bright = much. No grey in it, so that it cannot be
@@ -109,7 +110,7 @@ def category_colour(index: int) -> str:
 
 
 @lru_cache(maxsize=1)
-def template() -> go.layout.Template:
+def template() -> dict[str, Any]:
     """Transparent paper and neutral greys; Streamlit's own theme overrules the colours of text and ground."""
     axis = {
         "gridcolor": GRID,
@@ -119,8 +120,8 @@ def template() -> go.layout.Template:
         "automargin": True,
         "showgrid": True,
     }
-    return go.layout.Template(
-        layout={
+    return {
+        "layout": {
             "paper_bgcolor": "rgba(0,0,0,0)",
             "plot_bgcolor": "rgba(0,0,0,0)",
             "font": {"family": FONT, "color": NEUTRAL, "size": TEXT_SIZE},
@@ -129,11 +130,11 @@ def template() -> go.layout.Template:
             "yaxis": axis,
             "hoverlabel": {"align": "left", "font": {"size": TEXT_SIZE}, "namelength": -1},
         }
-    )
+    }
 
 
-def finish(figure: go.Figure, *, height: float, top: int = 24) -> go.Figure:
-    """Give a figure its template, its height in pixels and the sizes that are readable from afar; returns it.
+def finish(figure: Sheet | go.Figure, *, height: float, top: int = 24) -> None:
+    """Give a figure its template, its height in pixels and the sizes that are readable from afar.
 
     ``top`` is the room in pixels above the plot, for a legend, a colour bar or the titles of panels.
     """
@@ -143,13 +144,19 @@ def finish(figure: go.Figure, *, height: float, top: int = 24) -> go.Figure:
         margin={"l": 8, "r": 16, "t": top, "b": 8, "pad": 2},
         font_size=TEXT_SIZE,
         bargap=0.25,
-        legend={"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom", "font_size": TEXT_SIZE},
+        legend={
+            "orientation": "h",
+            "x": 0,
+            "xanchor": "left",
+            "y": 1,
+            "yanchor": "bottom",
+            "font": {"size": TEXT_SIZE},
+        },
     )
     axis = {"tickfont_size": TICK_SIZE, "title_font_size": TEXT_SIZE, "title_standoff": 10}
     figure.update_xaxes(**axis)
     figure.update_yaxes(**axis)
     figure.update_annotations(font_size=TEXT_SIZE)
-    return figure
 
 
 def enlarge(figure: go.Figure, *, factor: float) -> go.Figure:

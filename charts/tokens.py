@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from charts import style
 from charts.checks import require_same_length
+from charts.sheet import Sheet, bar
 
 if TYPE_CHECKING:
     from transformer.tokens import Token, TokenSequence
@@ -40,7 +41,7 @@ def merge_tree(
     layouts = [[(0 + index, 1) for index in range(len(states[0]))]]
     for step in range(1, len(states)):
         layouts.append(_joined(states[step - 1], layouts[-1], states[step], step=step))
-    figure = go.Figure()
+    figure = Sheet()
     for fresh, name, colour in ((False, "as before", style.PALE), (True, "joined in this step", style.CHOSEN)):
         boxes = [
             (step, start, width, piece)
@@ -50,7 +51,7 @@ def merge_tree(
         ]
         if boxes:
             figure.add_trace(
-                go.Bar(
+                bar(
                     base=[start + 0.04 for _, start, _, _ in boxes],
                     x=[width - 0.08 for _, _, width, _ in boxes],
                     y=[step for step, *_ in boxes],
@@ -81,7 +82,7 @@ def merge_tree(
         zeroline=False,
     )
     figure.update_yaxes(**style.label_rows(labels, title="step"))
-    return figure
+    return figure.drawn()
 
 
 def _joined(
@@ -114,7 +115,7 @@ def token_lengths(sequences: Mapping[str, TokenSequence]) -> go.Figure:
     """
     if not sequences:
         raise ValueError("sequences is empty; give at least one tokenizer's tokens")
-    figure = go.Figure()
+    figure = Sheet()
     longest = 0
     for row, (name, tokens) in enumerate(sequences.items()):
         start, boxes = 0, []
@@ -125,7 +126,7 @@ def token_lengths(sequences: Mapping[str, TokenSequence]) -> go.Figure:
                 start += width
         longest = max(longest, start)
         figure.add_trace(
-            go.Bar(
+            bar(
                 base=[start for start, *_ in boxes],
                 x=[width for _, width, _ in boxes],
                 y=[row] * len(boxes),
@@ -157,7 +158,7 @@ def token_lengths(sequences: Mapping[str, TokenSequence]) -> go.Figure:
     figure.update_layout(barmode="overlay", uniformtext={"minsize": 10, "mode": "hide"})
     figure.update_xaxes(title_text="bytes of the sentence (a plain letter is one)", range=[0, max(1, longest)])
     figure.update_yaxes(**style.label_rows(labels, title="tokenizer"))
-    return figure
+    return figure.drawn()
 
 
 def _n_bytes(token: Token) -> int:

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from charts import parts, style
 from charts.checks import as_array, require_columns, require_index, require_same_length
+from charts.sheet import Sheet, scatter
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,9 +38,9 @@ def vocabulary_projection(
     ids = np.array([token.id for token in marked])
     rest = np.ones(len(points), dtype=bool)
     rest[ids] = False
-    figure = go.Figure()
+    figure = Sheet()
     figure.add_trace(
-        go.Scatter(
+        scatter(
             x=points[rest, 0],
             y=points[rest, 1],
             mode="markers",
@@ -50,7 +51,7 @@ def vocabulary_projection(
         )
     )
     figure.add_trace(
-        go.Scatter(
+        scatter(
             x=points[ids, 0],
             y=points[ids, 1],
             mode="markers+text",
@@ -71,7 +72,7 @@ def vocabulary_projection(
         update(title_text=f"{('first', 'second')[number]} principal component{share}", zeroline=False)
     figure.update_xaxes(constrain="domain")
     figure.update_yaxes(scaleanchor="x", scaleratio=1, constrain="domain")
-    return figure
+    return figure.drawn()
 
 
 def _away_from_each_other(points: np.ndarray) -> list[str]:
@@ -99,7 +100,7 @@ def nearest_neighbours(neighbours: pd.DataFrame, *, of: str, measure: str = "cos
     require_columns(neighbours, name="neighbours", columns=("piece", "similarity"))
     values = np.asarray(neighbours["similarity"], dtype=np.float32)
     pieces = [str(piece) for piece in neighbours["piece"]]
-    figure = go.Figure(parts.bar_rows(values, hover="%{y}"))
+    figure = Sheet(parts.bar_rows(values, hover="%{y}"))
     style.finish(figure, height=style.rows_height(len(pieces), around=60))
     figure.update_layout(margin_r=56)
     lowest, highest = parts.room(values, share=0.0)
@@ -108,4 +109,4 @@ def nearest_neighbours(neighbours: pd.DataFrame, *, of: str, measure: str = "cos
         title_text=f"{measure} to {style.escape(of)}", range=[0, 1] if fits else [lowest * 1.15, highest]
     )
     figure.update_yaxes(**style.label_rows(pieces, title="token"))
-    return figure
+    return figure.drawn()

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from charts import parts, style
 from charts.checks import as_array
+from charts.sheet import Sheet, bar
 
 
 def word_contributions(contributions: Any, *, words: Sequence[str], of: str) -> go.Figure:
@@ -24,8 +25,8 @@ def word_contributions(contributions: Any, *, words: Sequence[str], of: str) -> 
             f"a difference of two probabilities lies in −1…1"
         )
     few = len(words) <= 16
-    figure = go.Figure(
-        go.Bar(
+    figure = Sheet(
+        bar(
             x=np.arange(len(words)),
             y=values,
             marker={"color": parts.signed_colours(values), "line": {"width": 0}},
@@ -38,6 +39,9 @@ def word_contributions(contributions: Any, *, words: Sequence[str], of: str) -> 
         )
     )
     style.finish(figure, height=340, top=32)
+    figure.update_layout(
+        uniformtext={"minsize": style.TICK_SIZE - 2, "mode": "hide"}
+    )  # rather no number than a tiny one
     figure.update_xaxes(**style.label_axis(words, title="word that is left out"))
     figure.update_yaxes(title_text=f"change of p({style.escape(of)})", range=parts.room(values))
-    return figure
+    return figure.drawn()

@@ -121,6 +121,7 @@ def figures(tokens, target, causal_view, candidates) -> dict:
         "position_similarity": positions.position_similarity(np.eye(5)),
         "embedding_sum": positions.embedding_sum(rows, position=rows, total=2 * rows, tokens=tokens),
         "relative_bias": relative_positions.relative_bias(numbers.normal(size=(3, 5)), distances=range(-2, 3)),
+        "distance_buckets": relative_positions.distance_buckets([2, 1, 0, 17], distances=range(-2, 2)),
         "rotary_angles": relative_positions.rotary_angles(numbers.normal(size=(6, 4)), pairs=[0, 3]),
         "norm_statistics": norms.norm_statistics(
             np.ones(n), std_before=np.ones(n), mean_after=np.zeros(n), std_after=np.ones(n), tokens=tokens

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from charts.positions import embedding_sum, encoding_heatmap, encoding_waves, position_similarity
-from charts.relative_positions import relative_bias, rotary_angles
+from charts.relative_positions import distance_buckets, relative_bias, rotary_angles
 
 
 def test_encoding_heatmap_is_centred_on_0_and_marks_the_sentence(tokens, numbers):
@@ -67,6 +67,14 @@ def test_relative_bias_is_one_curve_a_head(numbers):
     assert list(figure.data[2].x) == [-2, -1, 0, 1, 2]
     with pytest.raises(ValueError, match="it must be"):
         relative_bias(bias, distances=range(4))
+
+
+def test_buckets_are_whole_numbers_over_the_distance():
+    figure = distance_buckets(np.array([3, 2, 2, 0]), distances=range(-3, 1))
+    assert list(figure.data[0].x) == [-3, -2, -1, 0]
+    assert list(figure.data[0].y) == [3, 2, 2, 0]
+    with pytest.raises(ValueError, match=r"buckets has shape \(4,\); it must be \[2 × distance\]"):
+        distance_buckets([3, 2, 2, 0], distances=range(2))
 
 
 def test_rotary_curves_are_cosines_and_the_hover_has_the_angle():

@@ -1,0 +1,155 @@
+"""A figure while it is being drawn: plain dictionaries, made into a Plotly figure once, at the end.
+
+Plotly's own figure copies and validates at every single update; a figure of three panels takes 60 ms of processor
+time that way and 10 ms this way, which thirty students feel. The methods are named as Plotly's own and take the same
+underscores (``title_text="…"`` sets ``title.text``). What is misspelt still raises, when ``drawn`` validates it all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+
+GAP = 56  # pixels between two panels: room for the upper one's ticks and the lower one's name
+
+
+class Sheet:
+    """One panel, or a grid of them: the axes of panel n are ``xaxis{n}`` and ``yaxis{n}`` (no number for the first).
+
+    ``traces``: dictionaries with their ``type``, for the first panel; ``n_rows``, ``n_columns``: the grid.
+    """
+
+    def __init__(self, *traces: Mapping[str, Any], n_rows: int = 1, n_columns: int = 1) -> None:
+        self.traces: list[dict[str, Any]] = []
+        self.layout: dict[str, Any] = {"annotations": [], "shapes": []}
+        self.n_rows, self.n_columns = n_rows, n_columns
+        for number in range(1, n_rows * n_columns + 1):
+            self.layout[f"xaxis{_suffix(number)}"] = {"anchor": f"y{_suffix(number)}"}
+            self.layout[f"yaxis{_suffix(number)}"] = {"anchor": f"x{_suffix(number)}"}
+        for trace in traces:
+            self.add_trace(trace)
+
+    def add_trace(self, trace: Mapping[str, Any], *, row: int = 1, col: int = 1) -> None:
+        suffix = _suffix(self._number(row, col))
+        self.traces.append({**trace, "xaxis": f"x{suffix}", "yaxis": f"y{suffix}"})
+
+    def update_layout(self, **settings: Any) -> None:
+        _merge(self.layout, settings)
+
+    def update_xaxes(self, *, row: int | None = None, col: int | None = None, **settings: Any) -> None:
+        for number in self._numbers(row, col):
+            _merge(self.layout[f"xaxis{_suffix(number)}"], settings)
+
+    def update_yaxes(self, *, row: int | None = None, col: int | None = None, **settings: Any) -> None:
+        for number in self._numbers(row, col):
+            _merge(self.layout[f"yaxis{_suffix(number)}"], settings)
+
+    def update_annotations(self, **settings: Any) -> None:
+        for annotation in self.layout["annotations"]:
+            _merge(annotation, settings)
+
+    def add_annotation(self, **settings: Any) -> None:
+        self.layout["annotations"].append(_merge({"showarrow": False}, settings))
+
+    def add_shape(self, **settings: Any) -> None:
+        self.layout["shapes"].append(_merge({"xref": "x", "yref": "y"}, settings))
+
+    def add_hline(self, *, y: float, line: Mapping[str, Any], row: int = 1, col: int = 1) -> None:
+        """A line across the whole width of a panel."""
+        suffix = _suffix(self._number(row, col))
+        ends = {"x0": 0, "x1": 1, "y0": y, "y1": y, "xref": f"x{suffix} domain", "yref": f"y{suffix}"}
+        self.add_shape(type="line", line=dict(line), **ends)
+
+    def add_vline(self, *, x: float, line: Mapping[str, Any], row: int = 1, col: int = 1) -> None:
+        """A line over the whole height of a panel."""
+        suffix = _suffix(self._number(row, col))
+        ends = {"x0": x, "x1": x, "y0": 0, "y1": 1, "xref": f"x{suffix}", "yref": f"y{suffix} domain"}
+        self.add_shape(type="line", line=dict(line), **ends)
+
+    def drawn(self) -> go.Figure:
+        """The finished figure, validated by Plotly."""
+        return go.Figure(data=self.traces, layout=self.layout)
+
+    def _number(self, row: int, col: int) -> int:
+        return (row - 1) * self.n_columns + col
+
+    def _numbers(self, row: int | None, col: int | None) -> Iterator[int]:
+        for each_row in range(1, self.n_rows + 1) if row is None else (row,):
+            for each_column in range(1, self.n_columns + 1) if col is None else (col,):
+                yield self._number(each_row, each_column)
+
+
+def bar(**settings: Any) -> dict[str, Any]:
+    """A trace of bars."""
+    return {"type": "bar", **settings}
+
+
+def scatter(**settings: Any) -> dict[str, Any]:
+    """A trace of points, lines or texts."""
+    return {"type": "scatter", **settings}
+
+
+def stacked(names: Sequence[str], *, heights: Sequence[float], gap: float = GAP) -> Sheet:
+    """Panels on top of each other that share their horizontal axis, each named at its upper left.
+
+    ``heights`` and ``gap`` (between two panels) are in pixels.
+    """
+    sheet, last = Sheet(n_rows=len(names)), _suffix(len(names))
+    whole = sum(heights) + gap * (len(heights) - 1)
+    top = whole
+    for row, height in enumerate(heights, start=1):
+        sheet.update_yaxes(row=row, domain=[max(0.0, (top - height) / whole), top / whole])
+        top -= height + gap
+        if row < len(heights):
+            sheet.update_xaxes(row=row, matches=f"x{last}", showticklabels=False)
+    _name_panels(sheet, names)
+    return sheet
+
+
+def stacked_height(heights: Sequence[float], *, around: int = 130, gap: float = GAP) -> float:
+    """Height in pixels of a figure made by ``stacked``; ``around`` is the room above and below the panels."""
+    return sum(heights) + gap * (len(heights) - 1) + around
+
+
+def side_by_side(names: Sequence[str], *, widths: Sequence[float] | None = None, spacing: float = 0.03) -> Sheet:
+    """Panels in a row that share their vertical axis, each named at its upper left.
+
+    ``widths`` are relative; ``spacing`` is the share of the whole width between two panels.
+    """
+    sheet = Sheet(n_columns=len(names))
+    widths = widths or [1.0] * len(names)
+    left, share = 0.0, (1 - spacing * (len(names) - 1)) / sum(widths)
+    for column, width in enumerate(widths, start=1):
+        sheet.update_xaxes(col=column, domain=[left, min(1.0, left + width * share)])
+        left += width * share + spacing
+        if column > 1:
+            sheet.update_yaxes(col=column, matches="y", showticklabels=False)
+    _name_panels(sheet, names)
+    return sheet
+
+
+def _name_panels(sheet: Sheet, names: Sequence[str]) -> None:
+    for number, name in enumerate(names, start=1):
+        if name:
+            place = {"xref": f"x{_suffix(number)} domain", "yref": f"y{_suffix(number)} domain"}
+            sheet.add_annotation(text=f"<b>{name}</b>", x=0, y=1, **place, xanchor="left", yanchor="bottom", yshift=3)
+
+
+def _suffix(number: int) -> str:
+    return "" if number == 1 else str(number)
+
+
+def _merge(target: dict[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Puts settings such as ``title_font_size=14`` or ``title={"text": "…"}`` into ``target``; returns it."""
+    for key, value in settings.items():
+        *path, last = key.split("_")
+        place = target
+        for name in path:
+            place = place.setdefault(name, {})
+        if isinstance(value, Mapping) and isinstance(place.get(last), dict):
+            place[last] = {**place[last], **value}
+        else:
+            place[last] = value
+    return target
