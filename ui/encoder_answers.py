@@ -10,14 +10,14 @@ import streamlit as st
 import charts.decoding
 import charts.word_contributions
 from charts.style import three_digits
-from transformer.analysis.masked_tokens import blanks, fillings
+from transformer.analysis.masked_tokens import blanks, filled, fillings
 from transformer.attention_view import AttentionView
 from ui import answers
 from ui.page import Page
 from ui.show import show_figure, show_formula, show_snippet
 from ui.text import as_plain
 
-_EXAMPLE = "`The ___ sat on the mat.`"
+_EXAMPLE = "`The ___ sat on the mat`"
 
 
 def fill_blanks(p: Page) -> None:
@@ -30,7 +30,9 @@ def fill_blanks(p: Page) -> None:
     if found:
         st.markdown(
             p.text["blank_line"].format(
-                token=as_plain(best.piece), probability=three_digits(best.probability), filled=as_plain(trace.text)
+                token=as_plain(best.piece),
+                probability=three_digits(best.probability),
+                filled=as_plain(filled(p.checkpoint, trace)),
             )
         )
     else:
@@ -127,26 +129,26 @@ def classify(p: Page) -> None:
     )
     rows = pd.DataFrame({"piece": names, "probability": found.probabilities})
     rows["chosen"] = rows.index == verdict
-    left, right = st.columns(2)
-    with left:
-        show_figure(
-            charts.decoding.candidate_bars(rows, axis=p.text["class_axis"], chosen_name=p.text["class_chosen"]),
-            name="classes",
-            caption=p.text["class_caption"].format(count=len(names)),
-            alt=p.text["class_alt"],
-        )
-    with right:
-        chosen = st.segmented_control(
-            p.text["contributions_of"], names, default=names[verdict], required=True, key="class", wrap=True
-        )
-        index = names.index(chosen) if chosen in names else verdict
-        words = [word.text for word in found.words]
-        show_figure(
-            charts.word_contributions.word_contributions(found.contributions[:, index], words=words, of=names[index]),
-            name="word-contributions",
-            caption=p.text["contributions_caption"].format(count=len(words), name=as_plain(names[index])),
-            alt=p.text["contributions_alt"],
-        )
+    show_figure(
+        charts.decoding.candidate_bars(
+            rows, axis=p.text["class_axis"], row=p.text["class_row"], chosen_name=p.text["class_chosen"]
+        ),
+        name="classes",
+        caption=p.text["class_caption"].format(count=len(names)),
+        alt=p.text["class_alt"],
+    )
+    st.subheader(p.text["contributions"], anchor=False)
+    chosen = st.segmented_control(
+        p.text["contributions_of"], names, default=names[verdict], required=True, key="class", wrap=True
+    )
+    index = names.index(chosen) if chosen in names else verdict
+    words = [word.text for word in found.words]
+    show_figure(
+        charts.word_contributions.word_contributions(found.contributions[:, index], words=words, of=names[index]),
+        name="word-contributions",
+        caption=p.text["contributions_caption"].format(count=len(words), name=as_plain(names[index])),
+        alt=p.text["contributions_alt"],
+    )
     show_formula(
         p.text["class_formula"],
         caption=p.text["class_formula_caption"].format(

@@ -162,6 +162,7 @@ def reshaping(p: Page, decoding: Decoding, settings: Settings, step: int) -> Non
         caption=p.text["reshape_caption"].format(
             step=step + 1, kept=f"{shaped.n_kept:,}", possible=f"{shaped.n_possible:,}"
         )
+        + (p.text["reshape_cut"] if shaped.n_kept < shaped.n_possible else "")
         + (p.text["reshape_greedy"] if settings.kind == "greedy" else ""),
         alt=p.text["reshape_alt"],
     )

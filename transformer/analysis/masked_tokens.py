@@ -36,6 +36,14 @@ def blanks(trace: Trace) -> tuple[int, ...]:
     return tuple(token.index for token in trace.source if token.id == MASK_ID)
 
 
+def filled(checkpoint: Checkpoint, trace: Trace) -> str:
+    """The sentence with the likeliest word in each blank, every blank by itself."""
+    ids = list(trace.source.ids)
+    for position in blanks(trace):
+        ids[position] = fillings(checkpoint, trace, position, shown=1).rows[0].id
+    return checkpoint.tokenizer.decode(ids)
+
+
 def fillings(checkpoint: Checkpoint, trace: Trace, position: int, *, shown: int = 10) -> Fillings:
     """softmax(logits) at a position; ``<pad>``, ``<s>``, ``<mask>`` are no words: left out of the list, not the sum.
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import transformer
-from transformer.analysis.masked_tokens import blanks, fillings
+from transformer.analysis.masked_tokens import blanks, filled, fillings
 
 
 def test_blanks_are_found_where_they_were_typed(tiny_checkpoint):
@@ -33,6 +33,13 @@ def test_fillings_are_the_softmax_of_the_logits(tiny_checkpoint):
     assert sum(row.probability for row in found.rows) + found.rest == pytest.approx(1.0)
     everything = fillings(checkpoint, trace, position, shown=10_000).rows
     assert {"<mask>", "<pad>", "<s>"}.isdisjoint(row.piece for row in everything) and len(everything) == len(logits) - 3
+
+
+def test_blanks_are_filled_with_the_likeliest_word(tiny_checkpoint):
+    checkpoint = tiny_checkpoint("bert")
+    trace = transformer.trace(checkpoint, "The ___ sat on the ___")
+    words = [fillings(checkpoint, trace, position).rows[0].piece.replace("·", " ") for position in blanks(trace)]
+    assert filled(checkpoint, trace) == f"The{words[0]} sat on the{words[1]}"
 
 
 def test_the_word_that_stands_there_is_listed(tiny_checkpoint):
