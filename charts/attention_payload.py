@@ -52,7 +52,7 @@ def attention_map_payload(
     """One head: ``view.weights[head]`` [query, key] on a scale fixed to 0…1.
 
     ``shifted_labels`` renames the rows to the tokens that are being predicted (cross- and causal attention).
-    ``stretch`` ends the scale at the largest weight instead, and the legend says so. The label of ``chosen_row`` is marked.
+    ``stretch`` ends the scale at the largest weight instead, and the legend says so. ``chosen_row`` is marked.
     """
     _check_head(view, head)
     _check_weights(view)

@@ -79,7 +79,8 @@ def attention_map(
 
     The scale is fixed to 0…1 unless ``stretch`` ends it at the largest weight (the legend says so).
     ``shifted_labels`` names the rows after the tokens being predicted. ``selected`` is outlined, the label of
-    ``chosen_row`` marked. ``height`` limits the picture, in pixels. Returns the cell that was clicked, in the run that the click causes, else ``None``.
+    ``chosen_row`` marked. ``height`` limits the picture, in pixels. Returns the cell that was clicked, in the run that
+    the click causes, else ``None``.
 
     Raises ``ValueError`` for a head, cell or labels that do not fit the view.
     """
@@ -116,8 +117,9 @@ def value_map(
     """Any matrix [row, column] as a heatmap: scores, queries, differences.
 
     ``scale`` is "sequential" (0 … limit) or "diverging" (−limit … +limit); ``limit`` is the largest absolute value if
-    not given. Cells that are not ``allowed`` are hatched. ``value_name`` says in legend and tooltip what the numbers
-    are; the label of ``chosen_row`` is marked; ``phrase`` holds the words before the row's label and between both labels in the tooltip.
+    not given. Cells that are not ``allowed`` are hatched, the label of ``chosen_row`` is marked. ``value_name`` says in
+    legend and tooltip what the numbers are; ``phrase`` holds the words before the row's label and between both labels
+    in the tooltip.
     Returns the cell that was clicked as ``Cell(query=row, key=column)``, else ``None``.
     """
     payload = value_map_payload(

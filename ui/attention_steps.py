@@ -59,7 +59,10 @@ def _go(step: str) -> None:
 
 
 def draw_step(p: Page, path: AttentionPath, step: int, *, rows: tuple[str, ...], key: int | None) -> Cell | None:
-    """One step; ``rows``: names of the query tokens, ``key``: the chosen column, if any. Returns the cell that was clicked, if the step has cells."""
+    """One step; ``rows``: names of the query tokens, ``key``: the chosen column, if any.
+
+    Returns the cell that was clicked, if the step has cells.
+    """
     draw = (_projections, _products, _scaled, _masked, _softmax, _mix, _output)[step - 1]
     return draw(p, path, rows, key)
 

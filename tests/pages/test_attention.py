@@ -1,0 +1,218 @@
+"""The Attention page in AppTest: every kind of checkpoint, every step, and an arithmetic that tells the truth."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import transformer
+from ui.attention_cell import equations
+from ui.attention_facts import read_aloud
+from ui.attention_steps import mask_counts
+from ui.text import page_text
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = page_text("attention")
+CHECKPOINTS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
+SENTENCE = "The old man told us a story."
+
+
+@pytest.fixture
+def open_page(checkpoints_folder: Path) -> Callable[..., AppTest]:
+    """``open_page(checkpoint=…, sentence=…)``: the page as an address opens it."""
+
+    def run(**address: str) -> AppTest:
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
+        app.switch_page("pages/attention.py")
+        for name, value in {"sentence": SENTENCE, **address}.items():
+            app.query_params[name] = value
+        return app.run()
+
+    return run
+
+
+def said(app: AppTest) -> str:
+    return "\n".join(element.value for element in app.markdown)
+
+
+def is_fine(app: AppTest) -> None:
+    assert not app.exception
+    assert not app.error, [error.value for error in app.error]
+
+
+@pytest.mark.parametrize("checkpoint", CHECKPOINTS)
+def test_every_kind_of_model_shows_a_head_in_words_and_numbers(open_page: Callable, checkpoint: str) -> None:
+    app = open_page(checkpoint=checkpoint)
+    is_fine(app)
+    assert app.title[0].value == "Attention"
+    assert "looks mostly at" in said(app) or "spreads its attention" in said(app)
+    labels = [metric.label for metric in app.metric]
+    assert labels[:3] == [TEXT["entropy"], TEXT["sinks"], TEXT["strongest"]]
+    # A masked-token model without a blank was asked nothing: no number is invented for it.
+    assert (TEXT["effect"] in labels) == (checkpoint != "tiny-bert")
+
+
+@pytest.mark.parametrize("checkpoint", CHECKPOINTS)
+def test_every_step_of_every_kind_of_model(open_page: Callable, checkpoint: str) -> None:
+    app = open_page(checkpoint=checkpoint)
+    formulas = []
+    for number, step in enumerate(TEXT["steps"]):
+        if number:
+            next(button for button in app.button if button.label == TEXT["next"]).click().run()
+        is_fine(app)
+        assert app.segmented_control(key="attention_step").value == step
+        formulas.append(tuple(latex.value for latex in app.latex))
+    assert len(set(formulas)) == 7
+    assert next(button for button in app.button if button.label == TEXT["next"]).disabled
+
+
+@pytest.mark.parametrize(("stack", "kind"), [("encoder", "self"), ("decoder", "self"), ("decoder", "cross")])
+def test_all_attentions_of_the_translator_in_all_drawings(open_page: Callable, stack: str, kind: str) -> None:
+    app = open_page(stack=stack, kind=kind, layer="1", head="1", token="2", pads="3")
+    for drawing in ("show_lines", "show_values", "show_map"):
+        app.segmented_control(key="attention_show").set_value(TEXT[drawing]).run()
+        is_fine(app)
+
+
+def test_the_entropy_and_the_sinks_are_those_of_the_focused_row(open_page: Callable, tiny_checkpoint: Callable) -> None:
+    app = open_page(stack="decoder", kind="cross", layer="1", head="1", token="1")
+    view = transformer.trace(tiny_checkpoint("translator"), SENTENCE).attention("decoder", 1, "cross")
+    values = {metric.label: metric.value for metric in app.metric}
+    assert float(values[TEXT["entropy"]].split()[0]) == pytest.approx(float(view.entropy[1, 1]), rel=0.01)
+    assert float(values[TEXT["sinks"]]) == pytest.approx(float(view.sink_share[1, 1]), rel=0.01)
+
+
+@pytest.mark.parametrize("checkpoint", CHECKPOINTS)
+def test_the_snippet_of_a_cell_prints_its_weight(
+    open_page: Callable, checkpoint: str, checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = open_page(checkpoint=checkpoint, token="3", layer="1", head="1")
+    key = app.selectbox(key="attention_key")
+    key.set_value(key.options[2]).run()
+    is_fine(app)
+    worked_out, recorded = re.search(r"here: \*\*(\S+)\*\*\. Recorded in the model: \*\*(\S+)\*\*", said(app)).groups()
+    assert float(worked_out) == pytest.approx(float(recorded), abs=1e-6)
+
+    snippet = next(code.value for code in app.code if "import numpy" in code.value)
+    (tmp_path / "checkpoints").symlink_to(checkpoints_folder)
+    monkeypatch.chdir(tmp_path)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(snippet, "snippet", "exec"), {})  # noqa: S102  (this is what the page tells people to do)
+    ours, models = map(float, printed.getvalue().split())
+    assert ours == pytest.approx(float(worked_out), rel=1e-8)
+    assert models == pytest.approx(float(recorded), rel=1e-6)
+
+
+def test_the_relative_bias_stands_in_the_arithmetic(open_page: Callable) -> None:
+    app = open_page(checkpoint="tiny-sentiment", token="3")
+    assert not any(r"\sqrt{d_k}} + b" in latex.value for latex in app.latex)
+    key = app.selectbox(key="attention_key")
+    key.set_value(key.options[1]).run()
+    assert any(r"\sqrt{d_k}} + b" in latex.value for latex in app.latex)
+    assert 'trace["encoder.position_bias.values"]' in "".join(code.value for code in app.code)
+
+
+def test_a_masked_cell_says_why(open_page: Callable) -> None:
+    app = open_page(stack="decoder", kind="self", token="1", target="Le vieil homme.")
+    key = app.selectbox(key="attention_key")
+    key.set_value(key.options[3]).run()
+    assert TEXT["reason_causal"] in said(app)
+    app = open_page(stack="decoder", kind="cross", token="1", pads="2", target="Le vieil homme.")
+    key = app.selectbox(key="attention_key")
+    key.set_value("<pad>").run()
+    assert TEXT["reason_padding"] in said(app)
+
+
+def test_closing_the_arithmetic(open_page: Callable) -> None:
+    app = open_page()
+    assert TEXT["arithmetic_close"] not in [button.label for button in app.button]
+    key = app.selectbox(key="attention_key")
+    key.set_value(key.options[1]).run()
+    next(button for button in app.button if button.label == TEXT["arithmetic_close"]).click().run()
+    assert app.selectbox(key="attention_key").value is None
+
+
+def test_rows_can_be_named_after_the_token_that_is_predicted(open_page: Callable) -> None:
+    app = open_page(stack="decoder", kind="cross", token="0", target="Le vieil homme.")
+    assert "To predict" not in said(app)
+    app.toggle(key="attention_predicted").set_value(True).run()
+    is_fine(app)
+    assert "To predict ‘·Le’, the row of" in said(app).replace("\\", "")
+    # An encoder predicts nothing.
+    app = open_page(stack="encoder", kind="self")
+    assert "attention_predicted" not in [toggle.key for toggle in app.toggle]
+
+
+def test_the_answer_without_the_head_is_written_only_when_asked_for(open_page: Callable) -> None:
+    app = open_page(stack="decoder", kind="cross")
+    assert "Without this head" not in said(app)
+    app.toggle(key="attention rewrite").set_value(True).run()
+    is_fine(app)
+    assert "Without this head" in said(app)
+
+
+def test_another_sentence_forgets_a_cell_that_it_does_not_have(open_page: Callable) -> None:
+    app = open_page()
+    key = app.selectbox(key="attention_key")
+    key.set_value(key.options[2]).run()
+    app.text_area(key="sidebar sentence").set_value("Zwölf!").run()
+    is_fine(app)
+    assert app.selectbox(key="attention_key").value is None
+
+
+ODD = ("<script>alert(1)</script> **b** $x$ :red[r]", "One\nTwo\tThree", "مرحبا", "I 😀", "</s> <pad>", "x")
+
+
+@pytest.mark.parametrize("checkpoint", CHECKPOINTS)
+def test_odd_sentences_are_drawn_and_impossible_ones_get_a_sentence(open_page: Callable, checkpoint: str) -> None:
+    app = open_page(checkpoint=checkpoint)
+    for sentence in ODD:
+        app.text_area(key="sidebar sentence").set_value(sentence).run()
+        is_fine(app)
+        assert app.metric and not app.warning
+    for sentence in ("", "   ", "word " * 300):
+        app.text_area(key="sidebar sentence").set_value(sentence).run()
+        is_fine(app)
+        assert len(app.warning) == 1
+        assert app.text_area(key="sidebar sentence").value == sentence
+
+
+def test_read_aloud_says_what_the_row_says(tiny_checkpoint: Callable) -> None:
+    trace = transformer.trace(tiny_checkpoint("translator"), SENTENCE, source_pads=1)
+    view = trace.attention("encoder", 0)
+    weights = np.zeros_like(view.weights)
+    weights[:, :, 1], weights[:, :, 2] = 0.875, 0.125
+    sharp = transformer.AttentionView(**{**vars(view), "weights": weights})
+    labels = view.query.labels
+    words = read_aloud(TEXT, sharp, head=0, row=0).replace("\\", "")
+    assert words == f"‘{labels[0]}’ looks mostly at ‘{labels[1]}’ (0.875), then at ‘{labels[2]}’ (0.125)."
+    assert "is padding" in read_aloud(TEXT, sharp, head=0, row=len(labels) - 1)
+    nothing = transformer.AttentionView(**{**vars(view), "allowed": np.zeros_like(view.allowed)})
+    assert "may look at nothing" in read_aloud(TEXT, nothing, head=0, row=0)
+
+
+def test_masked_cells_are_counted_by_their_reason(tiny_checkpoint: Callable) -> None:
+    trace = transformer.trace(tiny_checkpoint("translator"), SENTENCE, "Le vieil homme.", source_pads=2)
+    n_target, n_source = len(trace.target), len(trace.source)
+    nothing = {"causal": 0, "padding": 0, "other": 0}
+    assert mask_counts(trace.attention("encoder", 0)) == {**nothing, "padding": 2 * n_source}
+    assert mask_counts(trace.attention("decoder", 0)) == {**nothing, "causal": n_target * (n_target - 1) // 2}
+    assert mask_counts(trace.attention("decoder", 0, "cross")) == {**nothing, "padding": 2 * n_target}
+
+
+def test_the_equations_hold_only_numbers(tiny_checkpoint: Callable) -> None:
+    from transformer.analysis.cell_arithmetic import cell_arithmetic
+
+    trace = transformer.trace(tiny_checkpoint("bert"), r"\alpha } $ \end{aligned}")
+    cell = cell_arithmetic(trace, "encoder", 0, "self", head=0, query=1, key=2)
+    written = equations(cell)
+    assert written.count(r"\end{aligned}") == 1
+    assert f"{cell.weight:.6g}" in written

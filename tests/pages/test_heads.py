@@ -1,0 +1,135 @@
+"""The Heads page in AppTest: every kind of checkpoint, every order, a table that says what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import transformer
+from transformer.analysis.head_roles import HeadRole, head_roles
+from ui.head_table import ORDERS, captions, definitions, measures, role_counts, role_table, role_text, sorted_heads
+from ui.text import page_text
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = page_text("heads")
+PLACES = [
+    ("tiny-translator", "encoder", "self"),
+    ("tiny-translator", "decoder", "self"),
+    ("tiny-translator", "decoder", "cross"),
+    ("tiny-gpt", "decoder", "self"),
+    ("tiny-bert", "encoder", "self"),
+    ("tiny-sentiment", "encoder", "self"),
+]
+SENTENCE = "The old man told us a story, and the sea was cold."
+
+
+@pytest.fixture
+def open_page(checkpoints_folder: Path) -> Callable[..., AppTest]:
+    def run(**address: str) -> AppTest:
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        app.run()
+        app.switch_page("pages/heads.py")
+        for name, value in {"sentence": SENTENCE, **address}.items():
+            app.query_params[name] = value
+        app.run()
+        assert not app.exception
+        assert not app.error, [error.value for error in app.error]
+        return app
+
+    return run
+
+
+@pytest.mark.parametrize(("checkpoint", "stack", "kind"), PLACES)
+def test_every_head_of_every_kind_of_attention_is_in_the_table(
+    open_page: Callable, tiny_checkpoint: Callable, checkpoint: str, stack: str, kind: str
+) -> None:
+    app = open_page(checkpoint=checkpoint, stack=stack, kind=kind, layer="1", head="1")
+    trace = transformer.trace(tiny_checkpoint(checkpoint), SENTENCE)
+    table = app.dataframe[0].value
+    assert table[[TEXT["column_layer"], TEXT["column_head"]]].to_numpy().tolist() == [[0, 0], [0, 1], [1, 0], [1, 1]]
+    entropy = [trace.attention(stack, layer, kind).entropy for layer in (0, 1)]
+    skipped = 1 if (stack, kind) == ("decoder", "self") else 0  # its first row has no choice
+    expected = [rows[head, skipped:].mean() for rows in entropy for head in (0, 1)]
+    np.testing.assert_allclose(table[TEXT["measure_name"]["entropy"]], expected, rtol=1e-5)
+    assert "**Layer 1, head 1**" in "\n".join(element.value for element in app.markdown)
+
+
+def test_every_order_is_drawn(open_page: Callable) -> None:
+    app = open_page()
+    for order in reversed(ORDERS):
+        app.segmented_control(key="heads_order").set_value(TEXT[f"order_{order}"]).run()
+        assert not app.exception and not app.error
+
+
+@pytest.mark.parametrize("checkpoint", sorted({place[0] for place in PLACES}))
+def test_odd_sentences_are_drawn(open_page: Callable, checkpoint: str) -> None:
+    app = open_page(checkpoint=checkpoint)
+    for sentence in ("x", "!!!", "</s> <b>", "I 😀\n"):
+        app.text_area(key="sidebar sentence").set_value(sentence).run()
+        assert not app.exception
+        assert not app.error, [error.value for error in app.error]
+        assert app.dataframe
+
+
+def test_the_button_leads_to_the_attention_page_with_the_same_head(open_page: Callable) -> None:
+    app = open_page(stack="decoder", kind="cross", layer="1", head="1")
+    next(button for button in app.button if button.label == TEXT["open"]).click().run()
+    assert app.title[0].value == "Attention"
+    assert (app.query_params["layer"], app.query_params["head"], app.query_params["kind"]) == ("1", "1", "cross")
+
+
+def head(layer: int, index: int, role: str, **scores: float) -> HeadRole:
+    return HeadRole("encoder", "self", layer, index, role, {"broad": 0.5, **scores})
+
+
+ROLES = [
+    head(0, 0, "none", broad=0.9),
+    head(0, 1, "previous", previous=0.6, broad=0.4),
+    head(1, 0, "sink", sink=0.8, broad=0.3),
+    head(1, 1, "previous", previous=0.9, broad=0.1),
+]
+SINKS = {(0, 0): 0.2, (0, 1): 0.1, (1, 0): 0.8, (1, 1): 0.3}
+
+
+def test_heads_are_sorted_as_the_order_says() -> None:
+    assert sorted_heads(ROLES, SINKS, order="layer") is None
+    assert sorted_heads(ROLES, SINKS, order="role") == [(1, 1), (0, 1), (1, 0), (0, 0)]
+    assert sorted_heads(ROLES, SINKS, order="entropy") == [(1, 1), (1, 0), (0, 1), (0, 0)]
+    assert sorted_heads(ROLES, SINKS, order="sinks") == [(1, 0), (1, 1), (0, 0), (0, 1)]
+
+
+def test_heads_of_a_sentence_too_short_are_sorted_all_the_same() -> None:
+    unknown = [head(0, index, "none", broad=float("nan")) for index in range(3)]
+    for order in ORDERS[1:]:
+        found = sorted_heads(unknown, {(0, index): 0.0 for index in range(3)}, order=order)
+        assert found == [(0, 0), (0, 1), (0, 2)]
+
+
+def test_words_for_roles() -> None:
+    assert role_text(ROLES[0], TEXT) == "no clear role"
+    assert role_text(ROLES[1], TEXT) == "previous token (0.6)"
+    assert role_counts(ROLES, TEXT) == "2 × previous token, 1 × sink, 1 × no clear role"
+    assert captions(ROLES, TEXT) == {(0, 0): "–", (0, 1): "previous", (1, 0): "sink", (1, 1): "previous"}
+
+
+def test_every_measure_has_a_name_and_a_definition_with_its_threshold(tiny_checkpoint: Callable) -> None:
+    trace = transformer.trace(tiny_checkpoint("translator"), SENTENCE)
+    for stack, kind in trace.attention_kinds():
+        roles = head_roles(trace.attention(stack, 0, kind))
+        assert set(measures(roles, TEXT)) <= set(TEXT["definition"])
+    written = definitions(TEXT)
+    for number in ("0.5", "1.5", "0.7", "0.85"):
+        assert number in written.replace("\\", "")
+
+
+def test_a_measure_that_does_not_exist_is_no_column(tiny_checkpoint: Callable) -> None:
+    trace = transformer.trace(tiny_checkpoint("gpt"), SENTENCE)
+    table = role_table(head_roles(trace.attention("decoder", 0)), TEXT)
+    assert TEXT["role"]["next"] not in table.columns
+    assert TEXT["role"]["monotone"] not in table.columns
+    assert isinstance(table, pd.DataFrame) and len(table) == 2
