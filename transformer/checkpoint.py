@@ -62,7 +62,7 @@ def load(path: str | Path, *, device: str | torch.device = "cpu") -> Checkpoint:
     try:
         config = ModelConfig.from_json(path / CONFIG)
     except ValueError as error:
-        raise CheckpointError(f"{path / CONFIG}: {error}") from error
+        raise CheckpointError(str(error)) from error
     tokenizer = Tokenizer.load(path / TOKENIZER)
     if tokenizer.vocabulary_size != config.vocabulary_size:
         raise CheckpointError(
@@ -72,25 +72,24 @@ def load(path: str | Path, *, device: str | torch.device = "cpu") -> Checkpoint:
     if config.pad_id != PAD_ID:
         raise CheckpointError(f"{path}: config.json says pad_id {config.pad_id} but the tokenizer pads with {PAD_ID}")
     model = load_weights(config, path / WEIGHTS).to(device).eval()
-    card = (path / CARD).read_text(encoding="utf-8") if (path / CARD).is_file() else ""
+    card = (path / CARD).read_text(encoding="utf-8", errors="replace") if (path / CARD).is_file() else ""
     return Checkpoint(path=path, model=model, tokenizer=tokenizer, card=card)
 
 
 def load_weights(config: ModelConfig, file: Path) -> Model:
     """A model of ``config`` with the weights of a safetensors file; shapes are compared before anything is read."""
-    with torch.device("meta"):
-        expected = {name: tuple(tensor.shape) for name, tensor in _own_tensors(build_model(config)).items()}
     try:
         with safe_open(str(file), framework="pt") as weights:
             stored = {name: tuple(weights.get_slice(name).get_shape()) for name in weights.keys()}  # noqa: SIM118 (no dict)
-            if problems := _differences(expected, stored):
-                raise CheckpointError(f"{file} does not fit its config.json: {'; '.join(problems)}")
+            sizes = _claimed_sizes(config)
+            _compare(file, sizes, {name: shape for name, shape in stored.items() if name in sizes})
+            model = build_model(config)
+            _compare(file, {name: tuple(tensor.shape) for name, tensor in _own_tensors(model).items()}, stored)
             tensors = {name: weights.get_tensor(name).float() for name in stored}
     except SafetensorError as error:
         raise CheckpointError(f"{file} is not a whole safetensors file: {error}") from error
     if broken := [name for name, tensor in tensors.items() if not torch.isfinite(tensor).all()]:
         raise CheckpointError(f"{file} holds numbers that are not finite (NaN or infinite) in {', '.join(broken[:3])}")
-    model = build_model(config)
     with torch.no_grad():
         for name, parameter in _own_tensors(model).items():
             parameter.copy_(tensors[name])
@@ -109,9 +108,16 @@ def save(path: str | Path, model: Model, tokenizer: Tokenizer, *, card: str = ""
 
 
 def save_weights(file: Path, model: Model, *, half: bool = True) -> None:
-    """One safetensors file, in half precision unless told otherwise; a tied matrix is written once."""
+    """One safetensors file, in half precision unless told otherwise; a tied matrix is written once.
+
+    Raises ``ValueError`` for weights that are not finite, or are not in half precision (65,504 is its largest number):
+    ``load`` would refuse the file.
+    """
     dtype = torch.float16 if half else torch.float32
     tensors = {name: tensor.detach().to("cpu", dtype).contiguous() for name, tensor in _own_tensors(model).items()}
+    if broken := [name for name, tensor in tensors.items() if not torch.isfinite(tensor).all()]:
+        remedy = "; if they are only too large for half precision, save with half=False" if half else ""
+        raise ValueError(f"not saved: numbers are not finite in {', '.join(broken[:3])}{remedy}")
     with atomic_path(file) as temporary:
         save_file(tensors, str(temporary))
 
@@ -135,6 +141,25 @@ def _check_files(path: Path) -> None:
         raise CheckpointError(
             f"{path} lacks {', '.join(missing)}; a checkpoint needs {CONFIG}, {WEIGHTS} and {TOKENIZER}"
         )
+
+
+def _claimed_sizes(config: ModelConfig) -> dict[str, tuple]:
+    """A few tensors that bear out each size in the config, so that a config that lies about one allocates nothing.
+
+    Building the model on torch's meta device would say the same, but imports torch's compiler: a second at every start.
+    """
+    layers = {"encoder": config.n_encoder_layers, "decoder": config.n_decoder_layers}
+    stack = "encoder" if config.has_encoder else "decoder"
+    return {f"{stack}.embedding.table.weight": (config.vocabulary_size, config.d_model)} | {
+        f"{stack}.layers.{n_layers - 1}.feed_forward.input_projection.weight": (config.d_ff, config.d_model)
+        for stack, n_layers in layers.items()
+        if n_layers
+    }
+
+
+def _compare(file: Path, expected: dict[str, tuple], stored: dict[str, tuple]) -> None:
+    if problems := _differences(expected, stored):
+        raise CheckpointError(f"{file} does not fit its config.json: {'; '.join(problems)}")
 
 
 def _differences(expected: dict[str, tuple], stored: dict[str, tuple]) -> list[str]:

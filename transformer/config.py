@@ -48,14 +48,18 @@ class ModelConfig:
         self._check_choice("positions", POSITIONS)
         self._check_choice("norm", NORMS)
         self._check_choice("activation", ACTIVATIONS)
-        for name in ("vocabulary_size", "d_model", "n_heads", "d_ff", "max_length"):
-            value = getattr(self, name)
-            if not _is_integer(value) or value < 1:
-                raise ValueError(f"{name} is {value!r}; it must be a whole number of at least 1")
-        for name in ("n_encoder_layers", "n_decoder_layers", "pad_id"):
-            value = getattr(self, name)
-            if not _is_integer(value) or value < 0:
-                raise ValueError(f"{name} is {value!r}; it must be a whole number of at least 0")
+        for name in ("vocabulary_size", "d_model", "n_heads", "d_ff"):
+            self._check_integer(name, at_least=1)
+        # What no tensor in a file bears out has a limit, or a config could ask for all memory there is.
+        self._check_integer("max_length", at_least=1, at_most=65_536)
+        self._check_integer("n_encoder_layers", at_least=0, at_most=256)
+        self._check_integer("n_decoder_layers", at_least=0, at_most=256)
+        self._check_integer("pad_id", at_least=0)
+        for name in ("dropout", "layer_norm_epsilon"):
+            if not isinstance(getattr(self, name), (int, float)):
+                raise ValueError(f"{name} is {getattr(self, name)!r}; it must be a number")
+        if not isinstance(self.tie_embeddings, bool):
+            raise ValueError(f"tie_embeddings is {self.tie_embeddings!r}; it must be true or false")
         if self.d_model % self.n_heads:
             raise ValueError(
                 f"d_model is {self.d_model}, which {self.n_heads} heads do not divide; "
@@ -67,23 +71,35 @@ class ModelConfig:
             raise ValueError(f"sinusoidal positions use pairs of channels, but d_model is {self.d_model}; make it even")
         if not 0.0 <= self.dropout < 1.0:
             raise ValueError(f"dropout is {self.dropout!r}; it is a probability, at least 0 and below 1")
-        if not self.layer_norm_epsilon > 0.0:
-            raise ValueError(f"layer_norm_epsilon is {self.layer_norm_epsilon!r}; it must be greater than 0")
+        if not 0.0 < self.layer_norm_epsilon < 1.0:
+            raise ValueError(f"layer_norm_epsilon is {self.layer_norm_epsilon!r}; it must lie between 0 and 1")
         if self.has_encoder != (self.n_encoder_layers > 0):
             raise ValueError(f"n_encoder_layers is {self.n_encoder_layers}, which does not fit kind {self.kind!r}")
         if self.has_decoder != (self.n_decoder_layers > 0):
             raise ValueError(f"n_decoder_layers is {self.n_decoder_layers}, which does not fit kind {self.kind!r}")
-        object.__setattr__(self, "class_names", tuple(self.class_names))  # JSON knows only lists
+        names = self.class_names
+        if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
+            raise ValueError(f"class_names is {names!r}; it must be a list of names")
+        object.__setattr__(self, "class_names", tuple(names))  # JSON knows only lists
         if self.class_names and self.kind != "encoder-only":
             raise ValueError(f"class_names is {self.class_names}, but only an encoder-only model has a classifier head")
         if len(self.class_names) == 1:
             raise ValueError(f"class_names is {self.class_names}; a classifier needs at least 2 classes")
+        if len(set(self.class_names)) < len(self.class_names):
+            raise ValueError(f"class_names is {self.class_names}; the names must be different")
         if self.pad_id >= self.vocabulary_size:
             raise ValueError(f"pad_id is {self.pad_id}, but the vocabulary ends at {self.vocabulary_size - 1}")
 
     def _check_choice(self, name: str, choices: tuple[str, ...]) -> None:
         if getattr(self, name) not in choices:
             raise ValueError(f"{name} is {getattr(self, name)!r}; choose one of {', '.join(choices)}")
+
+    def _check_integer(self, name: str, *, at_least: int, at_most: int | None = None) -> None:
+        value = getattr(self, name)
+        if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
+            raise ValueError(f"{name} is {value!r}; it must be a whole number of at least {at_least}")
+        if at_most is not None and value > at_most:
+            raise ValueError(f"{name} is {value}; it must be at most {at_most}")
 
     @property
     def d_head(self) -> int:
@@ -118,14 +134,14 @@ class ModelConfig:
 
     @classmethod
     def from_json(cls, path: Path) -> ModelConfig:
+        """Read a file. Raises ``ValueError`` that names the file and what is wrong in it."""
         try:
             values = json.loads(Path(path).read_text(encoding="utf-8"))
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
             raise ValueError(f"{path} is not valid JSON: {error}") from error
         if not isinstance(values, dict):
             raise ValueError(f"{path} must hold a JSON object, not {type(values).__name__}")
-        return cls.from_dict(values)
-
-
-def _is_integer(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+        try:
+            return cls.from_dict(values)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error

@@ -35,6 +35,15 @@ class Tokenizer:
         for expected, special in enumerate(SPECIAL_TOKENS):
             if (found := backend.token_to_id(special)) != expected:
                 raise CheckpointError(f"the tokenizer gives {special} the id {found}; this project needs {expected}")
+        highest = max(backend.get_vocab().values())
+        if highest != self.vocabulary_size - 1:
+            raise CheckpointError(
+                f"the tokenizer has {self.vocabulary_size} entries but its highest id is {highest}; ids have no gaps"
+            )
+        known = set(byte_alphabet().values())
+        for piece in self.pieces[len(SPECIAL_TOKENS) :]:
+            if not known.issuperset(piece):
+                raise CheckpointError(f"the tokenizer's entry {piece!r} holds a character that stands for no byte")
 
     @classmethod
     def train(cls, texts: Iterable[str], vocabulary_size: int) -> Tokenizer:
@@ -102,9 +111,12 @@ class Tokenizer:
 
     def display(self, id: int) -> str:
         """How one token is shown: a leading space as ``·``, single bytes that are no character as ``⟨F0⟩``."""
-        if id < len(SPECIAL_TOKENS):
-            return SPECIAL_TOKENS[id]
-        return visible(self.token_bytes[id])
+        return self._displays[id]
+
+    @cached_property
+    def _displays(self) -> tuple[str, ...]:
+        """Made once: writing a text shows twenty candidates at every step."""
+        return SPECIAL_TOKENS + tuple(visible(raw) for raw in self.token_bytes[len(SPECIAL_TOKENS) :])
 
     def to_id(self, piece: str) -> int | None:
         """The id of a piece in the byte alphabet (as ``pieces`` and ``merges`` write it), or ``None``."""

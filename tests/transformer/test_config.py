@@ -1,0 +1,139 @@
+"""A configuration is right when it is made, or says which field is wrong, with its value and what to do."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import FrozenInstanceError, asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.transformer.tiny import LAYERS, config, random_model, run
+from transformer import ModelConfig
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"kind": "encoder"}, "kind is 'encoder'; choose one of encoder-decoder, decoder-only, encoder-only"),
+        ({"positions": "sinus"}, "positions is 'sinus'; choose one of sinusoidal, learned, rotary, relative, none"),
+        ({"norm": "both"}, "norm is 'both'; choose one of pre, post"),
+        ({"activation": "tanh"}, "activation is 'tanh'; choose one of relu, gelu"),
+        ({"kind": ["encoder-decoder"]}, r"kind is \['encoder-decoder'\]"),
+        ({"d_model": 0}, "d_model is 0; it must be a whole number of at least 1"),
+        ({"d_ff": 12.5}, "d_ff is 12.5"),
+        ({"n_heads": True}, "n_heads is True"),
+        ({"vocabulary_size": "9"}, "vocabulary_size is '9'"),
+        ({"max_length": -1}, "max_length is -1"),
+        ({"max_length": 10**9}, "max_length is 1000000000; .* at most"),
+        ({"n_encoder_layers": 10**6}, "n_encoder_layers is 1000000; .* at most"),
+        ({"n_decoder_layers": -2}, "n_decoder_layers is -2; it must be a whole number of at least 0"),
+        ({"n_heads": 3}, "d_model is 16, which 3 heads do not divide"),
+        ({"n_heads": 16, "positions": "rotary"}, "d_head is 1; make it even"),
+        ({"d_model": 15, "n_heads": 3}, "d_model is 15; make it even"),
+        ({"dropout": 1.0}, "dropout is 1.0"),
+        ({"dropout": -0.1}, "dropout is -0.1"),
+        ({"dropout": "0.1"}, "dropout is '0.1'; it must be a number"),
+        ({"dropout": None}, "dropout is None"),
+        ({"layer_norm_epsilon": 0.0}, "layer_norm_epsilon is 0.0"),
+        ({"layer_norm_epsilon": float("nan")}, "layer_norm_epsilon is nan"),
+        ({"layer_norm_epsilon": float("inf")}, "layer_norm_epsilon is inf"),
+        ({"layer_norm_epsilon": "small"}, "layer_norm_epsilon is 'small'; it must be a number"),
+        ({"tie_embeddings": "false"}, "tie_embeddings is 'false'; it must be true or false"),
+        ({"n_encoder_layers": 0}, "n_encoder_layers is 0, which does not fit kind 'encoder-decoder'"),
+        ({"kind": "decoder-only"}, "n_encoder_layers is 2, which does not fit kind 'decoder-only'"),
+        ({"kind": "encoder-only"}, "n_decoder_layers is 2, which does not fit kind 'encoder-only'"),
+        ({"class_names": ("a", "b")}, "only an encoder-only model has a classifier head"),
+        ({"kind": "encoder-only", "n_decoder_layers": 0, "class_names": ("a",)}, "needs at least 2 classes"),
+        ({"kind": "encoder-only", "n_decoder_layers": 0, "class_names": "good"}, "class_names is 'good'; it must be a"),
+        ({"kind": "encoder-only", "n_decoder_layers": 0, "class_names": [1, 2]}, r"class_names is \[1, 2\]"),
+        ({"kind": "encoder-only", "n_decoder_layers": 0, "class_names": ["a", "a"]}, "class_names .* different"),
+        ({"pad_id": 23}, "pad_id is 23, but the vocabulary ends at 22"),
+    ],
+)
+def test_a_wrong_value_is_named(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ModelConfig(**{**asdict(config()), **values})
+
+
+def test_properties() -> None:
+    settings = config(d_model=24, n_heads=4)
+    assert (settings.d_head, settings.n_classes) == (6, 0)
+    assert settings.has_encoder
+    assert settings.has_decoder
+    classifier = config("encoder-only", class_names=["a", "b", "c"])
+    assert (classifier.n_classes, classifier.class_names) == (3, ("a", "b", "c"))
+    assert not classifier.has_decoder
+    assert not config("decoder-only").has_encoder
+    with pytest.raises(FrozenInstanceError):
+        settings.d_model = 8
+
+
+@pytest.mark.parametrize("kind", LAYERS)
+def test_json_and_back(kind: str, tmp_path: Path) -> None:
+    settings = config(kind, class_names=("bad", "good") if kind == "encoder-only" else ())
+    path = tmp_path / "config.json"
+    path.write_text(settings.to_json())
+    assert ModelConfig.from_json(path) == settings
+    assert hash(ModelConfig.from_json(path)) == hash(settings)
+
+
+def test_every_field_must_be_stated() -> None:
+    values = asdict(config())
+    del values["norm"]
+    with pytest.raises(ValueError, match=r"lacks the fields \['norm'\]"):
+        ModelConfig.from_dict(values)
+
+
+def test_an_unknown_field_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"unknown fields \['n_layer'\]; known are .*n_heads"):
+        ModelConfig.from_dict({**asdict(config()), "n_layer": 3})
+
+
+@pytest.mark.parametrize("content", ["", "{", "\x00", "nonsense"])
+def test_a_file_that_is_no_json_is_refused(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(content)
+    with pytest.raises(ValueError, match="config.json is not valid JSON"):
+        ModelConfig.from_json(path)
+
+
+@pytest.mark.parametrize("content", [[], 3, None, "text"])
+def test_json_that_is_no_object_is_refused(content: object, tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(content))
+    with pytest.raises(ValueError, match="must hold a JSON object"):
+        ModelConfig.from_json(path)
+
+
+def test_text_that_is_no_utf8_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_bytes(b'{"kind": "\xff"}')
+    with pytest.raises(ValueError, match="config.json is not valid JSON"):
+        ModelConfig.from_json(path)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"n_heads": 1},
+        {"n_heads": 16},
+        {"n_encoder_layers": 1, "n_decoder_layers": 4},
+        {"d_ff": 1},
+        {"max_length": 6},
+        {"d_model": 6, "n_heads": 3, "positions": "rotary"},
+    ],
+)
+def test_models_of_unusual_shapes_run(values: dict[str, Any]) -> None:
+    assert run(random_model(**values)).shape == (1, 4, 23)
+
+
+def test_the_number_of_parameters_by_hand() -> None:
+    """d_model 16, d_ff 20, vocabulary 23, 2 + 2 layers, pre-norm, tied."""
+    attention = 4 * (16 * 16 + 16)
+    feed_forward = 16 * 20 + 20 + 20 * 16 + 16
+    norm = 2 * 16
+    encoder = 2 * (attention + feed_forward + 2 * norm) + norm
+    decoder = 2 * (2 * attention + feed_forward + 3 * norm) + norm
+    assert random_model().n_parameters == 23 * 16 + encoder + decoder

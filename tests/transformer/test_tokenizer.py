@@ -1,0 +1,204 @@
+"""Text ↔ ids: nothing is lost, whatever is typed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import tokenizers
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from transformer import CheckpointError, Tokenizer
+from transformer.tokenizer import END_ID, MASK_ID, PAD_ID, SPECIAL_TOKENS, START_ID, byte_alphabet
+from transformer.tokens import visible
+
+# The tokenizer of the session never changes, so that all examples may share it.
+ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=60)
+NASTY = (
+    "🦊", "👩‍👩‍👧‍👦 family", "e\u0301 é ﷺ", "日本語", "שלום", "\u202eright to left", "\x00\x1f\x7f",
+    "\u200b\u00a0\u3000", "tab\there", "line\nbreak\r\n", "  two  spaces  ", " ", "<b>bold</b>", "$x_1$ **bold** [a](b)", "Ġthe Ċ",
+    "</s><pad><s><mask>", "\ufffd", "\U0010ffff", "aaaaaaaaaaaa", "'s 'll 're",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", NASTY)
+def test_decoding_gives_back_exactly_what_was_encoded(text: str, tiny_tokenizer: Tokenizer) -> None:
+    ids = tiny_tokenizer.encode(text)
+    assert tiny_tokenizer.decode(ids) == text
+    assert tiny_tokenizer.sequence(ids).text == text
+    assert min(ids) >= len(SPECIAL_TOKENS)
+
+
+@given(text=ANY_TEXT)
+@example(text="")
+def test_any_text_comes_back(text: str, tiny_tokenizer: Tokenizer) -> None:
+    ids = tiny_tokenizer.encode(text)
+    assert tiny_tokenizer.decode(ids) == text
+    assert tiny_tokenizer.sequence(ids).text == text
+    assert tiny_tokenizer.encode_many([text, text[:1]]) == [ids, tiny_tokenizer.encode(text[:1])]
+    assert all(id >= len(SPECIAL_TOKENS) for id in ids)
+
+
+@given(ids=st.lists(st.integers(0, 399), max_size=30))
+def test_the_texts_of_all_tokens_together_are_the_decoded_text(ids: list[int], tiny_tokenizer: Tokenizer) -> None:
+    """Also for ids that a model writes and that are no text: half a character shows as �, and is not lost."""
+    assert tiny_tokenizer.sequence(ids).text == tiny_tokenizer.decode(ids)
+    assert tiny_tokenizer.sequence(ids).ids == tuple(ids)
+
+
+def test_a_text_that_continues_gets_no_space_in_front(tiny_tokenizer: Tokenizer) -> None:
+    def bytes_of(text: str, *, continues: bool) -> bytes:
+        return b"".join(tiny_tokenizer.token_bytes[id] for id in tiny_tokenizer.encode(text, continues=continues))
+
+    assert bytes_of(". Then", continues=True) == b". Then"
+    assert bytes_of(". Then", continues=False) == b" . Then"
+    assert tiny_tokenizer.encode(" sat", continues=True) == tiny_tokenizer.encode("sat")
+    assert tiny_tokenizer.encode("", continues=True) == []
+
+
+@pytest.mark.parametrize("special", SPECIAL_TOKENS)
+def test_special_tokens_that_are_typed_stay_text(special: str, tiny_tokenizer: Tokenizer) -> None:
+    for text in (special, f"a{special}b", special * 3):
+        ids = tiny_tokenizer.encode(text)
+        assert min(ids) >= len(SPECIAL_TOKENS)
+        assert tiny_tokenizer.decode(ids) == text
+
+
+def test_lone_surrogates_become_the_replacement_character(tiny_tokenizer: Tokenizer) -> None:
+    assert tiny_tokenizer.decode(tiny_tokenizer.encode("a\ud800b")) == "a\N{REPLACEMENT CHARACTER}b"
+    assert tiny_tokenizer.encode_many(["a\ud800b"]) == [tiny_tokenizer.encode("a\ud800b")]
+    assert "".join(tiny_tokenizer.words("\udfff"))
+
+
+def test_the_first_word_is_the_same_token_as_in_the_middle(tiny_tokenizer: Tokenizer) -> None:
+    assert tiny_tokenizer.encode("the the")[0] == tiny_tokenizer.encode("the the")[1]
+
+
+def test_special_tokens_have_fixed_ids_and_are_left_out_of_the_text(tiny_tokenizer: Tokenizer) -> None:
+    assert (PAD_ID, START_ID, END_ID, MASK_ID) == (0, 1, 2, 3)
+    ids = [START_ID, *tiny_tokenizer.encode("The cat"), MASK_ID, END_ID, PAD_ID]
+    assert tiny_tokenizer.decode(ids) == "The cat"
+    sequence = tiny_tokenizer.sequence(ids, "target")
+    assert sequence.name == "target"
+    assert [token.display for token in sequence if token.special] == ["<s>", "<mask>", "</s>", "<pad>"]
+    assert sequence.text == "The cat"
+
+
+def test_a_character_of_several_tokens_belongs_to_the_last_of_them(tiny_tokenizer: Tokenizer) -> None:
+    sequence = tiny_tokenizer.sequence(tiny_tokenizer.encode("🦊"))
+    texts = [token.text for token in sequence]
+    assert texts[-1].endswith("🦊")
+    assert "".join(texts) == " 🦊"
+    assert [token.display for token in sequence][-1] == "⟨8A⟩"
+
+
+def test_the_tables_of_a_tokenizer_agree(tiny_tokenizer: Tokenizer) -> None:
+    assert tiny_tokenizer.vocabulary_size == len(tiny_tokenizer.pieces) == len(tiny_tokenizer.token_bytes) == 400
+    assert tiny_tokenizer.pieces[:4] == SPECIAL_TOKENS
+    assert len(tiny_tokenizer.merges) == 400 - 4 - 256
+    for id in (4, 100, 259, 260, 399):
+        assert tiny_tokenizer.to_id(tiny_tokenizer.pieces[id]) == id
+    for left, right in tiny_tokenizer.merges:
+        assert tiny_tokenizer.to_id(left + right) is not None
+    assert sorted(tiny_tokenizer.token_bytes[4:260]) == [bytes([byte]) for byte in range(256)]
+    assert tiny_tokenizer.to_id("never merged") is None
+
+
+def test_words_are_what_merges_never_cross(tiny_tokenizer: Tokenizer) -> None:
+    assert tiny_tokenizer.words("The cat, it's") == ["ĠThe", "Ġcat", ",", "Ġit", "'s"]
+    assert tiny_tokenizer.words("") == []
+
+
+def test_a_saved_tokenizer_is_the_same_one(tiny_tokenizer: Tokenizer, tmp_path: Path) -> None:
+    tiny_tokenizer.save(tmp_path / "tokenizer.json")
+    loaded = Tokenizer.load(tmp_path / "tokenizer.json")
+    assert loaded.pieces == tiny_tokenizer.pieces
+    assert loaded.merges == tiny_tokenizer.merges
+    for text in NASTY:
+        assert loaded.encode(text) == tiny_tokenizer.encode(text)
+
+
+def test_training_is_deterministic() -> None:
+    texts = ["the cat sat", "the dog sat", "the the the"]
+    assert Tokenizer.train(texts, 270).merges == Tokenizer.train(texts, 270).merges
+
+
+def test_a_vocabulary_without_room_for_all_bytes_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"vocabulary_size is 259; .* need 260"):
+        Tokenizer.train(["a"], 259)
+    assert Tokenizer.train(["a"], 260).decode(Tokenizer.train(["a"], 260).encode("é🦊")) == "é🦊"
+
+
+# ---- files that are no tokenizer of this project --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("content", ["", "{}", "not json", "[1, 2]", '{"version": "1.0"}', "\x00"])
+def test_a_broken_file_is_refused(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    path.write_text(content)
+    with pytest.raises(CheckpointError, match=r"tokenizer.json is not a tokenizer that can be read"):
+        Tokenizer.load(path)
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="nothing.json"):
+        Tokenizer.load(tmp_path / "nothing.json")
+
+
+def test_special_tokens_with_other_ids_are_refused_with_both(tmp_path: Path) -> None:
+    backend = tokenizers.Tokenizer(tokenizers.models.BPE(vocab={"<s>": 0, "<pad>": 1}, merges=[]))
+    backend.save(str(tmp_path / "tokenizer.json"))
+    with pytest.raises(CheckpointError, match="gives <pad> the id 1; this project needs 0"):
+        Tokenizer.load(tmp_path / "tokenizer.json")
+
+
+def test_a_vocabulary_that_is_not_made_of_bytes_is_refused(tiny_tokenizer: Tokenizer, tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    tiny_tokenizer.save(path)
+    stored = json.loads(path.read_text())
+    last = next(piece for piece, id in stored["model"]["vocab"].items() if id == 399)
+    stored["model"]["vocab"]["漢字"] = stored["model"]["vocab"].pop(last)
+    stored["model"]["merges"] = [merge for merge in stored["model"]["merges"] if "".join(merge) != last]
+    path.write_text(json.dumps(stored))
+    with pytest.raises(CheckpointError, match="'漢字'.*no byte"):
+        Tokenizer.load(path)
+
+
+def test_a_vocabulary_with_holes_is_refused(tiny_tokenizer: Tokenizer, tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    tiny_tokenizer.save(path)
+    stored = json.loads(path.read_text())
+    last = next(piece for piece, id in stored["model"]["vocab"].items() if id == 399)
+    stored["model"]["vocab"][last] = 500
+    path.write_text(json.dumps(stored))
+    with pytest.raises(CheckpointError, match="400 entries.*highest id is 500"):
+        Tokenizer.load(path)
+
+
+def test_the_byte_alphabet_is_one_visible_character_per_byte() -> None:
+    alphabet = byte_alphabet()
+    assert sorted(alphabet) == list(range(256))
+    assert len(set(alphabet.values())) == 256
+    assert all(character.isprintable() and not character.isspace() for character in alphabet.values())
+    assert (alphabet[ord("a")], alphabet[ord(" ")], alphabet[ord("\n")]) == ("a", "Ġ", "Ċ")
+    assert set(alphabet.values()) == set(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+
+
+@pytest.mark.parametrize(
+    ("raw", "shown"),
+    [
+        (b" the", "·the"),
+        (b"a\nb\t", "a⏎b⇥"),
+        (b"\xf0", "⟨F0⟩"),
+        (b" \xc3", "·⟨C3⟩"),
+        ("é".encode(), "é"),
+        ("\u202e".encode(), "⟨202E⟩"),
+        ("\u00a0".encode(), "⟨A0⟩"),
+        (b"\x00", "⟨00⟩"),
+        (b"<b>", "<b>"),
+    ],
+)
+def test_what_is_invisible_is_made_visible(raw: bytes, shown: str) -> None:
+    assert visible(raw) == shown
