@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from transformer.config import ModelConfig
 from transformer.traces import STACKS, Trace
@@ -139,7 +140,8 @@ def begin() -> Focus:
     focus: Focus | None = st.session_state.get(_FOCUS)
     st.session_state[_NOTES] = ()
     corrections: tuple[str, ...] = ()
-    if focus is None or (address and address != st.session_state.get(_WRITTEN)):
+    foreign = address != st.session_state.get(_WRITTEN) and (address or _went_back_or_forward())
+    if focus is None or foreign:
         focus, corrections = Focus.from_address(address, default=default_focus())
     focus, missing = fit_checkpoint(focus, checkpoint_names())
     return store(focus, corrections=(*corrections, *missing))
@@ -179,6 +181,11 @@ def store(focus: Focus, *, corrections: Sequence[str] = ()) -> Focus:
             st.query_params.update(wanted)
     st.session_state[_WRITTEN] = wanted
     return focus
+
+
+def _went_back_or_forward() -> bool:
+    """Whether the browser's own buttons led here. An empty address then means the defaults, not a change of page."""
+    return bool(getattr(get_script_run_ctx(), "is_history_navigation", False))
 
 
 def _address() -> dict[str, str]:

@@ -35,7 +35,7 @@ def show_figure(figure: Any, *, name: str, caption: str = "", alt: str = "", on_
             )
         else:
             result = st.altair_chart(figure, key=f"chart-{name}", on_select=on_select, alt=alt or None)
-        with st.container(horizontal=True, vertical_alignment="center"):
+        with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
             if caption:
                 st.caption(caption)
             _export(figure, kind, name)
@@ -67,7 +67,7 @@ def show_table(table: pd.DataFrame, *, name: str, caption: str = "", height: int
     options["column_config"] = {**numbers, **options.get("column_config", {})}
     with st.container(key=f"table-{name}", gap="xsmall"):
         result = st.dataframe(table, key=f"data-{name}", hide_index=True, height=height, **options)
-        with st.container(horizontal=True, vertical_alignment="center"):
+        with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
             if caption:
                 st.caption(caption)
             st.download_button(

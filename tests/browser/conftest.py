@@ -154,6 +154,6 @@ def _console_problem(message: ConsoleMessage) -> list[str]:
 
 def _request_problem(request: Request) -> list[str]:
     address = urlsplit(request.url)
-    if address.scheme in ("data", "blob") or address.hostname == "127.0.0.1":
+    if address.scheme in ("data", "blob", "file") or address.hostname == "127.0.0.1":
         return []
     return [f"request to another host: {request.url}"]

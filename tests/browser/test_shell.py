@@ -90,10 +90,25 @@ def test_the_focus_survives_a_change_of_page_and_stays_in_the_address(app: str, 
 def test_back_and_forward_bring_back_what_was_looked_at(app: str, visit: Callable[..., Page]) -> None:
     page = visit(f"{app}/attention")
     choose(page, "Layer", 1)
+    choose(page, "Head", 1)
     open_by_navigation(page, "Tokens")
-    page.go_back()
-    settle(page)
-    assert urlsplit(page.url).path == "/attention"
+    for step, path, expected in (
+        (page.go_back, "/attention", {"layer": "1", "head": "1"}),
+        (page.go_back, "/attention", {"layer": "1"}),
+        (page.go_back, "/attention", {}),
+        (page.go_forward, "/attention", {"layer": "1"}),
+    ):
+        step()
+        settle(page)
+        assert (urlsplit(page.url).path, address(page)) == (path, expected)
+        assert chosen(page, "Layer") == expected.get("layer", "0")
+        assert chosen(page, "Head") == expected.get("head", "0")
+
+
+def test_a_click_on_the_page_that_is_open_keeps_the_focus(app: str, visit: Callable[..., Page]) -> None:
+    page = visit(f"{app}/attention")
+    choose(page, "Layer", 1)
+    open_by_navigation(page, "Attention")
     assert address(page) == {"layer": "1"}
     assert chosen(page, "Layer") == "1"
 
@@ -157,8 +172,7 @@ def test_a_block_of_the_diagram_opens_its_page_with_the_focus(app: str, visit: C
 
 
 def test_a_model_with_one_stack_has_one_column(app: str, visit: Callable[..., Page]) -> None:
-    for checkpoint, column in (("tiny-gpt", "Decoder"), ("tiny-sentiment", "Encoder")):
+    for checkpoint, column, other in (("tiny-gpt", "Decoder", "Encoder"), ("tiny-sentiment", "Encoder", "Decoder")):
         page = visit(f"{app}/?checkpoint={checkpoint}")
-        regions = page.get_by_role("region")
-        expect(regions).to_have_count(1)
-        expect(regions).to_have_accessible_name(column)
+        expect(page.get_by_role("region", name=column, exact=True)).to_have_count(1)
+        expect(page.get_by_role("region", name=other, exact=True)).to_have_count(0)

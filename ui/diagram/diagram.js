@@ -42,7 +42,8 @@ export default function ({ parentElement, data, setTriggerValue }) {
 
   function drawLayers(column) {
     const heading = make("div", "heading");
-    heading.appendChild(make("span", "", column.layers_text));
+    heading.appendChild(make("span", "", column.layer_text));
+    heading.title = column.layers_text;
     for (let layer = 0; layer < column.n_layers; layer++) {
       const number = heading.appendChild(make("button", "number", String(layer)));
       number.type = "button";

@@ -20,6 +20,12 @@ export default function ({ parentElement, data, setTriggerValue }) {
   }
   if (data.hint) strip.appendChild(element("div", "hint", data.hint));
   parentElement.appendChild(strip);
+  for (const tokens of strip.querySelectorAll(".tokens")) {
+    if (tokens.scrollHeight > tokens.clientHeight) tokens.tabIndex = 0;
+    const chosen = tokens.querySelector('[aria-pressed="true"]');
+    // Not scrollIntoView, which would move the page as well.
+    if (chosen) tokens.scrollTop = chosen.offsetTop - tokens.offsetTop - tokens.clientHeight / 2;
+  }
 
   function element(tag, name, text) {
     const made = document.createElement(tag);
