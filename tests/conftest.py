@@ -14,10 +14,15 @@ from typing import TYPE_CHECKING, Any
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import hypothesis
 import pytest
 
 if TYPE_CHECKING:
     from transformer import Checkpoint, Tokenizer
+
+# The same examples every time, and no stopwatch: a busy machine must not turn a test red.
+hypothesis.settings.register_profile("glassformer", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("glassformer")
 
 TINY_SENTENCES = (
     "The cat sat on the mat.",

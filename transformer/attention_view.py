@@ -45,6 +45,10 @@ class AttentionView:
                     f"{self.name}: {field} has shape {shape} but there are {expected[0]} query tokens and "
                     f"{expected[1]} key tokens; it must be [head, query, key]"
                 )
+        if self.scores.shape != self.weights.shape:
+            raise ValueError(
+                f"{self.name}: weights has {self.weights.shape[0]} heads but scores has {self.scores.shape[0]}"
+            )
         if self.allowed.shape != expected:
             raise ValueError(
                 f"{self.name}: allowed has shape {self.allowed.shape} but there are {expected[0]} query tokens "
@@ -59,7 +63,7 @@ class AttentionView:
     def entropy(self) -> np.ndarray:
         """Entropy in bits of every row, H = −Σ_key w·log₂ w: [head, query]. 0 = one key gets all."""
         positive = np.where(self.weights > 0, self.weights, 1.0)
-        return -(self.weights * np.log2(positive)).sum(axis=-1)
+        return (self.weights * -np.log2(positive)).sum(axis=-1) + 0.0  # never −0
 
     @property
     def sink_share(self) -> np.ndarray:

@@ -18,8 +18,8 @@ from transformer.tokens import visible
 ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=60)
 NASTY = (
     "🦊", "👩‍👩‍👧‍👦 family", "e\u0301 é ﷺ", "日本語", "שלום", "\u202eright to left", "\x00\x1f\x7f",
-    "\u200b\u00a0\u3000", "tab\there", "line\nbreak\r\n", "  two  spaces  ", " ", "<b>bold</b>", "$x_1$ **bold** [a](b)", "Ġthe Ċ",
-    "</s><pad><s><mask>", "\ufffd", "\U0010ffff", "aaaaaaaaaaaa", "'s 'll 're",
+    "\u200b\u00a0\u3000", "tab\there", "line\nbreak\r\n", "  two  spaces  ", " ", "<b>bold</b>", "Ġthe Ċ",
+    "$x_1$ **bold** [a](b)", "</s><pad><s><mask>", "\ufffd", "\U0010ffff", "aaaaaaaaaaaa", "'s 'll 're",
 )  # fmt: skip
 
 
