@@ -83,7 +83,8 @@ class MultiHeadAttention(nn.Module):
             scores = self.scores(scores)  # [batch, head, query, key]
             allowed = self.allowed(allowed)  # [batch, query, key]
             weights = self.weights(attention_weights(scores, allowed[:, None]))
-            weights = F.dropout(weights, self.dropout, self.training)
+            if self.training:
+                weights = F.dropout(weights, self.dropout)
             context = self.context(weights @ value)  # [batch, head, query, channel]
         return self.output(self.output_projection(self.merge_heads(context)))
 

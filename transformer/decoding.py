@@ -16,7 +16,7 @@ from transformer.decoding_state import NEVER_WRITTEN, DecodingState, writable
 from transformer.errors import InputError
 from transformer.inputs import prompt_ids, source_tensor, target_ids
 from transformer.models import log_probabilities
-from transformer.probes import Edit, check_edits, fast_path, record
+from transformer.probes import Edit, Recording, check_edits, fast_path, record
 from transformer.recorded import activations_of
 from transformer.strategies import Beam, Greedy, Sample, Strategy, reshape_logits
 from transformer.tokenizer import END_ID, START_ID
@@ -128,8 +128,7 @@ def decode(
             rows.append(logits)
             chances.append(chance)
             recordings.append(recording if record_steps else None)
-        steps = _steps(checkpoint, torch.stack(rows), torch.stack(chances), ids, recordings)
-    return _decoding(checkpoint, source, prompt, ids, steps)
+    return _decoding(checkpoint, source, prompt, ids, torch.stack(rows), torch.stack(chances), recordings)
 
 
 def _chances(logits: Tensor, strategy: Greedy | Sample) -> Tensor:
@@ -163,29 +162,21 @@ def _room(
 
 
 def _steps(
-    checkpoint: Checkpoint, logits: Tensor, chances: Tensor, ids: Sequence[int], recordings: Sequence
+    checkpoint: Checkpoint, logits: Tensor, chances: Tensor, ids: Sequence[int], recordings: Sequence[Recording | None]
 ) -> tuple[Step, ...]:
     """logits, chances: [step, vocabulary]. Candidates of all steps are found at once."""
     display = checkpoint.tokenizer.display
     probabilities = torch.softmax(logits, dim=-1)
-    best = probabilities.topk(min(N_CANDIDATES, probabilities.shape[-1]), dim=-1).indices.tolist()
-    logits, probabilities, chances = logits.numpy(), probabilities.numpy(), chances.numpy()
-
-    def candidate(step: int, id: int) -> Candidate:
-        values = logits[step, id], probabilities[step, id], chances[step, id]
-        return Candidate(id, display(id), *(float(value) for value in values))
-
+    best = probabilities.topk(min(N_CANDIDATES, probabilities.shape[-1]), dim=-1).indices
+    listed = torch.cat((best, torch.tensor(ids)[:, None]), dim=-1)  # [step, candidate]: the chosen one comes last
+    columns = [tensor.gather(-1, listed).tolist() for tensor in (logits, probabilities, chances)]
     steps = []
-    for index, chosen in enumerate(ids):
-        candidates = tuple(candidate(index, id) for id in best[index])
+    for index, rows in enumerate(zip(listed.tolist(), *columns, strict=True)):
+        *candidates, chosen = (Candidate(id, display(id), *values) for id, *values in zip(*rows, strict=True))
         recording = recordings[index] if recordings else None
         activations = activations_of(checkpoint.model, recording) if recording is not None else {}
-        steps.append(Step(index, candidates, candidate(index, chosen), logits[index], activations))
+        steps.append(Step(index, tuple(candidates), chosen, logits[index].numpy(), activations))
     return tuple(steps)
-
-
-def _log_probability(step: Step) -> float:
-    return float(log_probabilities(torch.from_numpy(step.logits))[step.chosen.id])
 
 
 def _decoding(
@@ -193,16 +184,19 @@ def _decoding(
     source: Tensor | None,
     prompt: Sequence[int],
     ids: Sequence[int],
-    steps: tuple[Step, ...],
+    logits: Tensor,  # [step, vocabulary]
+    chances: Tensor,  # [step, vocabulary]
+    recordings: Sequence[Recording | None] = (),
     hypotheses: tuple[Hypothesis, ...] = (),
 ) -> Decoding:
     tokenizer = checkpoint.tokenizer
+    log_p = log_probabilities(logits).gather(-1, torch.tensor(ids)[:, None])
     return Decoding(
         text=tokenizer.decode([*prompt, *ids]),
         source=None if source is None else tokenizer.sequence(source[0].tolist()),
         tokens=tokenizer.sequence(ids, "prediction"),
-        steps=steps,
-        log_probability=sum(_log_probability(step) for step in steps),
+        steps=_steps(checkpoint, logits, chances, ids, recordings),
+        log_probability=float(log_p.sum(dtype=torch.float64)),
         finished=bool(ids) and ids[-1] == END_ID,
         hypotheses=hypotheses,
     )
@@ -234,8 +228,7 @@ def _beam(
         logits = writable(state.feed_all(whole)[0].cpu())
     rows = logits[len(prompt) - 1 : -1]
     chances = log_probabilities(rows).exp()
-    steps = _steps(checkpoint, rows, chances, found[0].ids, [])
     hypotheses = tuple(
         Hypothesis(h.ids, checkpoint.tokenizer.decode(h.ids), h.log_probability, h.score, h.finished) for h in found
     )
-    return _decoding(checkpoint, source, prompt, list(found[0].ids), steps, hypotheses)
+    return _decoding(checkpoint, source, prompt, found[0].ids, rows, chances, hypotheses=hypotheses)

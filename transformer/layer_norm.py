@@ -34,8 +34,8 @@ class LayerNorm(nn.Module):
             return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.epsilon)
         x = self.input(x)
         mean = self.mean(x.mean(dim=-1))  # [batch, position]
-        centred = x - mean[..., None]  # [batch, position, model]
+        centred = x - mean.unsqueeze(-1)  # [batch, position, model]
         variance = centred.square().mean(dim=-1)  # spelled out: torch.var takes ten times as long on a CPU
         std = self.std(torch.sqrt(variance + self.epsilon))  # [batch, position]
-        normalized = self.normalized(centred / std[..., None])
+        normalized = self.normalized(centred / std.unsqueeze(-1))
         return self.output(normalized * self.weight + self.bias)

@@ -16,9 +16,7 @@ def causal_mask(n_queries: int, n_keys: int, device: torch.device | None = None)
 
     With fewer queries than keys the queries are the last positions, as in decoding with a cache.
     """
-    queries = torch.arange(n_keys - n_queries, n_keys, device=device)
-    keys = torch.arange(n_keys, device=device)
-    return keys[None, :] <= queries[:, None]
+    return torch.ones(n_queries, n_keys, dtype=torch.bool, device=device).tril(n_keys - n_queries)
 
 
 def combined_mask(keys_allowed: Tensor, n_queries: int, *, causal: bool) -> Tensor:

@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+
+from torch import Tensor
 
 from transformer.activation import Activation
 from transformer.models import Model
-from transformer.probes import Recording
+from transformer.probes import Probe, Recording
+
+
+class RecordedActivations(Mapping[str, Activation]):
+    """Everything recorded for the first text of the batch; the batch axis is dropped, values are read-only.
+
+    The tensors of the forward pass are kept as they are. One becomes an array when it is asked for, so that keeping
+    everything costs little; on a CPU the array is a view, and nothing is copied then either.
+    """
+
+    def __init__(self, probes: Mapping[str, Probe], tensors: Mapping[str, Tensor]) -> None:
+        self._probes, self._tensors = probes, dict(tensors)
+
+    def __getitem__(self, name: str) -> Activation:
+        values = self._tensors[name].numpy(force=True)[0]
+        values.flags.writeable = False  # traces are shared between threads
+        return Activation(name, self._probes[name].axes, values)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tensors
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tensors)
+
+    def __len__(self) -> int:
+        return len(self._tensors)
 
 
 def activations_of(model: Model, recording: Recording) -> Mapping[str, Activation]:
-    """Everything recorded for the first text of the batch; the batch axis is dropped, values are read-only."""
-    activations = {}
-    for name, tensor in recording.tensors.items():
-        values = tensor.cpu().numpy()[0]  # a view: nothing is copied on a CPU
-        values.flags.writeable = False  # traces are shared between threads
-        activations[name] = Activation(name, model.probes[name].axes, values)
-    return activations
+    """What ``recording`` holds of a pass of ``model``, by probe name, in the order of the pass."""
+    return RecordedActivations(model.probes, recording.tensors)
