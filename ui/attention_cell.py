@@ -57,9 +57,9 @@ def equations(cell: CellArithmetic) -> str:
     ]
     if cell.is_allowed:
         lines += [
-            rf"\textstyle\sum_j e^{{s_j - s_{{\max}}}} &= {_number(cell.denominator)}"
-            rf"\qquad (s_{{\max}} = {_number(cell.largest)})",
-            rf"\alpha &= \frac{{e^{{{_number(cell.score)} {_signed(-cell.largest)}}}}}{{{_number(cell.denominator)}}}"
+            rf"s_{{\max}} &= {_number(cell.largest)}",
+            rf"Z &= \textstyle\sum_j e^{{s_j - s_{{\max}}}} = {_number(cell.denominator)}",
+            rf"\alpha &= \frac{{e^{{s - s_{{\max}}}}}}{{Z}}"
             rf" = \frac{{{_number(cell.power)}}}{{{_number(cell.denominator)}}} = \mathbf{{{_number(cell.weight)}}}",
         ]
     else:

@@ -9,8 +9,17 @@ from collections.abc import Sequence
 import pandas as pd
 
 from charts.style import three_digits
-from transformer.analysis.head_roles import LEAST_BROAD, LEAST_LIFT, LEAST_MONOTONE, LEAST_SHARE, ROLES, HeadRole
-from ui.text import PageText, as_plain
+from transformer.analysis.head_roles import (
+    LEAST_BROAD,
+    LEAST_LIFT,
+    LEAST_MONOTONE,
+    LEAST_ROWS,
+    LEAST_SHARE,
+    ROLES,
+    HeadRole,
+)
+from transformer.config import ModelConfig
+from ui.text import PageText
 
 ORDERS = ("layer", "role", "entropy", "sinks")
 MEASURES = ("entropy", "distance")  # beside the roles
@@ -27,9 +36,7 @@ def sorted_heads(
         return None
     keys = {
         "role": lambda head: (ROLES.index(head.role), -_or_zero(head.score)),
-        "entropy": lambda head: (
-            head.scores.get("broad", math.inf) if head.scores["broad"] == head.scores["broad"] else 0.0
-        ),
+        "entropy": lambda head: _or_zero(head.scores["broad"]),
         "sinks": lambda head: -sinks[head.layer, head.head],
     }
     return [(head.layer, head.head) for head in sorted(roles, key=keys[order])]
@@ -47,9 +54,23 @@ def role_text(head: HeadRole, text: PageText) -> str:
 
 
 def role_counts(roles: Sequence[HeadRole], text: PageText) -> str:
-    """ "2 × previous token, 5 × no clear role", in the order of the roles."""
+    """ "In this sentence: 2 × previous token, 5 × no clear role.", or that it is too short to tell."""
+    if all(math.isnan(score) for head in roles for score in head.scores.values()):
+        return text["too_short"].format(least=LEAST_ROWS)
     found = Counter(head.role for head in roles)
-    return ", ".join(text["counts"].format(count=found[r], role=text["role"][r]) for r in ROLES if found[r])
+    counts = [text["counts"].format(count=found[role], role=text["role"][role]) for role in ROLES if found[role]]
+    return text["counted"].format(roles=", ".join(counts))
+
+
+def concatenation(text: PageText, config: ModelConfig, *, n_rows: int) -> tuple[str, str]:
+    """MultiHead = Concat(head_0 …) W_O with this sentence's shapes, as LaTeX, and a caption."""
+    d_model, last = config.d_model, config.n_heads - 1
+    latex = (
+        rf"\underset{{{n_rows} \times {d_model}}}{{\text{{MultiHead}}}} = "
+        rf"\underset{{{n_rows} \times {d_model}}}{{[\text{{head}}_0 \mid \dots \mid \text{{head}}_{{{last}}}]}}\;\;"
+        rf"\underset{{{d_model} \times {d_model}}}{{W_O}} + b_O"
+    )
+    return latex, text["formula"].format(heads=config.n_heads, d_head=config.d_head, d_model=d_model, rows=n_rows)
 
 
 def measures(roles: Sequence[HeadRole], text: PageText) -> dict[str, str]:
@@ -79,13 +100,15 @@ def role_table(roles: Sequence[HeadRole], text: PageText) -> pd.DataFrame:
 
 
 def definitions(text: PageText) -> str:
-    """All definitions as a Markdown list."""
-    thresholds = {"monotone": LEAST_MONOTONE, "broad": LEAST_BROAD}
-    lines = [text["definition_intro"].format(share=LEAST_SHARE, lift=LEAST_LIFT), ""]
+    """All definitions as a Markdown list, with the thresholds that the library uses."""
+    numbers = {"share": LEAST_SHARE, "lift": LEAST_LIFT, "monotone": LEAST_MONOTONE, "broad": LEAST_BROAD}
+    lines = [text["definition_intro"], ""]
     for name, meaning in text["definition"].items():
-        called = text["role"].get(name) or text["measure_name"][name]
-        lines.append(f"- **{as_plain(called)}** {as_plain(meaning.format(**thresholds))}")
-    return "\n".join([*lines, "", text["definition_sources"]])
+        lines.append(f"- **{text['role'].get(name) or text['measure_name'][name]}:** {meaning}")
+    written = "\n".join([*lines, "", text["definition_sources"]])
+    for name, number in numbers.items():  # str.format would take the braces of the formulas for its own
+        written = written.replace(f"{{{name}}}", str(number))
+    return written
 
 
 def _or_zero(value: float) -> float:

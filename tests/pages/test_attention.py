@@ -105,7 +105,7 @@ def test_the_snippet_of_a_cell_prints_its_weight(
     monkeypatch.chdir(tmp_path)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(snippet, "snippet", "exec"), {})  # noqa: S102  (this is what the page tells people to do)
+        exec(compile(snippet, "snippet", "exec"), {})  # what the page tells people to do
     ours, models = map(float, printed.getvalue().split())
     assert ours == pytest.approx(float(worked_out), rel=1e-8)
     assert models == pytest.approx(float(recorded), rel=1e-6)

@@ -2,7 +2,7 @@
 
 The jobs are those that were found in trained models: neighbours, the token itself, special tokens and punctuation
 (Clark et al. 2019, "What Does BERT Look At?", §3), positional heads (Voita et al. 2019, §5.1), heads that look at
-repeated or first tokens and their entropy and distance (Vig & Belinkov 2019, §4). A role describes this sentence, not
+repeated or first tokens, entropy and distance (Vig & Belinkov 2019). A role describes this sentence, not
 the head for ever, and says nothing about whether the model needs the head.
 """
 

@@ -19,7 +19,7 @@ def value_norms(checkpoint: Checkpoint, trace: Trace, stack: str, layer: int, ki
 def norm_weighted(checkpoint: Checkpoint, trace: Trace, stack: str, layer: int, kind: str) -> np.ndarray:
     """‖α_ij f(x_j)‖ = α_ij ‖f(x_j)‖: [head, query, key], ≥ 0, in units of the residual stream.
 
-    "Attention is Not Only a Weight" (Kobayashi et al. 2020, equation 7): a key with a large weight and a short
+    "Attention is Not Only a Weight" (Kobayashi et al. 2020): a key with a large weight and a short
     value passes little on, which is how heads come to rest on special tokens.
     """
     weights = trace.values(f"{stack}.layers.{layer}.{kind}_attention.weights")
