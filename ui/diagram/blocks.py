@@ -91,7 +91,7 @@ def _blocks(config: ModelConfig, trace: Trace, stack: str, layer: int) -> list[B
     )
     blocks = [tokens, embedded]
     if f"{stack}.embedding.position" in trace:
-        blocks.append(block("positions", "positions", "embedding", f"{stack}.embedding.sum", "positions"))
+        blocks.append(block("positions", "positions", "positions", f"{stack}.embedding.sum", "positions"))
     for name in ("self_attention", "cross_attention", "feed_forward"):
         if f"{stack}.layers.{layer}.{name}.output" in trace:
             blocks += _sublayer(config, stack, layer, name, block)
@@ -113,7 +113,7 @@ def _sublayer(config: ModelConfig, stack: str, layer: int, name: str, block: Any
         role, label, page, activation = "feed_forward", name, "feed_forward", f"{path}.{name}.hidden"
         note = ""
     else:
-        role, page, activation = "attention", "attention", f"{path}.{name}.weights"
+        role, page, activation = name, "attention", f"{path}.{name}.weights"
         label = "masked_self_attention" if (stack, name) == ("decoder", "self_attention") else name
         in_scores = config.positions in ("rotary", "relative") and name == "self_attention"
         note = common(f"diagram.{config.positions}") if in_scores else ""
