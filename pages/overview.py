@@ -31,7 +31,7 @@ def show_answer(p: Page, answer: Answer) -> None:
     config = p.checkpoint.config
     kind = "classifier" if config.n_classes else config.kind
     size = "##" if max(len(p.focus.sentence), len(answer.text)) < 90 else "####"
-    with st.container(border=True, horizontal=True, key="answer", gap="large"):
+    with st.container(border=True, horizontal=True, key="answer", gap="medium"):
         for caption, words in (
             (p.text["typed"], one_line(p.focus.sentence)),
             (

@@ -1,0 +1,50 @@
+"""Positions: how the model knows the order of its tokens, and what it says when the order is changed or taken away."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from transformer import positions as schemes
+from transformer.analysis.position_edits import reordered_positions, without_positions
+from ui import page
+from ui.order_views import another_order
+from ui.position_views import choose_scheme, say_whose, views_of
+from ui.show import show_snippet, show_source
+
+SOURCES = {
+    "sinusoidal": (schemes.SinusoidalEncoding, schemes.sinusoidal_encoding),
+    "learned": (schemes.LearnedEncoding,),
+    "rotary": (schemes.RotaryEncoding,),
+    "relative": (schemes.RelativePositionBias,),
+}
+
+with page("positions", needs=("token",)) as p:
+    own = p.checkpoint.config.positions
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        shown = choose_scheme(p)
+        views = dict(views_of(shown))
+        if shown.own:
+            views["order"] = lambda p, shown: another_order(p)
+        view = None
+        if views:
+            view = st.segmented_control(
+                p.text["view"],
+                list(views),
+                default=next(iter(views)),
+                required=True,
+                format_func=lambda name: p.text[f"view_{name}"],
+                key=f"positions view {shown.scheme} {shown.own}",
+                wrap=True,
+            )
+    say_whose(p, shown)
+    if view:
+        views[view](p, shown)
+    show_source(*SOURCES[shown.scheme], without_positions, reordered_positions)
+    stack = "encoder" if p.checkpoint.config.has_encoder else "decoder"
+    show_snippet(
+        p.preamble
+        + "\nfrom transformer.analysis.position_edits import reordered_positions, without_positions\n\n"
+        + (f"print(trace['{p.focus.stack}.embedding.position'].values)\n" if own in ("sinusoidal", "learned") else "")
+        + f"edits = without_positions(checkpoint.model, {stack!r})  # or reordered_positions(…, order)\n"
+        + f"print(transformer.trace(checkpoint, {p.focus.sentence!r}, edits=edits).text)\n"
+    )
