@@ -1,0 +1,54 @@
+"""What tests of pages share: a page opened by its address, and the Python that a page tells people to run."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def open_app(checkpoints_folder: Path) -> Callable[..., AppTest]:
+    """``open_app("decoding", checkpoint=…, sentence=…)``: the page as an address opens it."""
+
+    def run(page: str, **address: str) -> AppTest:
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120).run()
+        app.switch_page(f"pages/{page}.py")
+        for name, value in address.items():
+            app.query_params[name] = value
+        return app.run()
+
+    return run
+
+
+@pytest.fixture
+def run_snippet(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+    """Run a snippet where ``checkpoints/`` holds the tiny ones; returns what it prints."""
+    (tmp_path / "checkpoints").symlink_to(checkpoints_folder)
+    monkeypatch.chdir(tmp_path)
+
+    def run(snippet: str) -> str:
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(snippet, "snippet", "exec"), {})  # what the page tells people to do
+        return printed.getvalue()
+
+    return run
+
+
+def said(app: AppTest) -> str:
+    """All paragraphs and captions of a page, without the backslashes that keep markup from working."""
+    return "\n".join(element.value for element in (*app.markdown, *app.caption)).replace("\\", "")
+
+
+def is_fine(app: AppTest) -> None:
+    """Nothing went wrong, and nothing is said to have gone wrong."""
+    assert not app.exception
+    assert not app.error, [error.value for error in app.error]
+    assert not app.warning, [warning.value for warning in app.warning]

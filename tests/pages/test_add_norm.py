@@ -1,0 +1,86 @@
+"""The page Add & Norm: every view of every kind of model, with numbers that agree with the trace."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import transformer
+from tests.pages.conftest import is_fine, said
+from ui.text import page_text
+
+TEXT = page_text("add_norm")
+CHECKPOINTS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
+VIEWS = ("statistics", "arithmetic", "parameters", "stream", "updates")
+SENTENCE = "The old man told us a story."
+
+
+def show(app, view):
+    app.session_state["add norm view"] = TEXT[f"tab_{view}"]
+    return app.run()
+
+
+@pytest.mark.parametrize("checkpoint", CHECKPOINTS)
+def test_every_view_of_every_kind_of_model(open_app: Callable, checkpoint: str) -> None:
+    app = open_app("add_norm", checkpoint=checkpoint, sentence=SENTENCE, token="2")
+    place = "post" if checkpoint == "tiny-bert" else "pre"
+    for view in VIEWS:
+        show(app, view)
+        is_fine(app)
+        drawn = {"stream": "largest deviation", "arithmetic": "The other formula"}.get(view)
+        assert drawn is None or drawn in said(app)
+        if view != "updates":
+            assert TEXT[place] in said(app).replace("\\", "")
+
+
+@pytest.mark.parametrize("stack, cross", [("encoder", False), ("decoder", True)])
+def test_the_norms_of_the_focused_layer_can_be_chosen(open_app: Callable, stack: str, cross: bool) -> None:
+    app = open_app("add_norm", checkpoint="tiny-translator", sentence=SENTENCE, stack=stack, layer="1")
+    choice = app.segmented_control(key="norm")
+    assert (TEXT["cross_attention_norm"] in choice.options) == cross
+    for kind in ("feed_forward_norm", "final_norm"):
+        app.segmented_control(key="norm").set_value(kind).run()
+        is_fine(app)
+    assert any(r"x_{\text{out}} = \text{LayerNorm}(x)" in latex.value for latex in app.latex)
+
+
+def test_a_norm_that_another_layer_has_is_left_behind(open_app: Callable) -> None:
+    app = open_app("add_norm", checkpoint="tiny-translator", sentence=SENTENCE, stack="decoder")
+    app.segmented_control(key="norm").set_value("cross_attention_norm").run()
+    app.segmented_control(key="choose stack").set_value("encoder").run()
+    is_fine(app)
+    assert "cross-attention" not in "".join(latex.value for latex in app.latex)
+
+
+def test_the_identity_is_checked_and_holds(open_app: Callable) -> None:
+    for checkpoint, note in (("tiny-translator", False), ("tiny-bert", True)):
+        app = show(open_app("add_norm", checkpoint=checkpoint, sentence=SENTENCE), "stream")
+        assert re.search(
+            r"all 4 sub-layers of the encoder \([\d,]+ numbers\): the largest deviation is \*\*0\*\*", said(app)
+        )
+        assert (TEXT["identity_post"] in said(app)) == note
+
+
+@pytest.mark.parametrize("checkpoint", CHECKPOINTS)
+def test_the_table_and_the_snippet_are_the_recorded_numbers(
+    open_app: Callable, run_snippet: Callable, tiny_checkpoint: Callable, checkpoint: str
+) -> None:
+    app = open_app("add_norm", checkpoint=checkpoint, sentence=SENTENCE, layer="1", token="3")
+    show(app, "arithmetic")
+    app.number_input(key="first dimension").set_value(5).run()
+    is_fine(app)
+    trace = transformer.trace(tiny_checkpoint(checkpoint), SENTENCE)
+    stack = trace.stacks[0]
+    output = trace.values(f"{stack}.layers.1.self_attention_norm.output")[3]
+    table = app.dataframe[0].value
+    assert list(table["dimension"]) == list(range(5, 13))
+    assert np.allclose(table["output"], output[5:13], atol=0)
+    worked = table["γ"] * table["÷ √(σ² + ε)"] + table["β"]
+    assert np.allclose(worked, table["output"], atol=1e-5)
+    snippet = next(code.value for code in app.code if "import transformer" in code.value)
+    value, deviation = map(float, run_snippet(snippet).split())
+    assert value == pytest.approx(float(output[5]), abs=1e-5)
+    assert deviation < 1e-5

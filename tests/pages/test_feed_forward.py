@@ -1,0 +1,99 @@
+"""The page Feed-forward: every view of every kind of model, with numbers that agree with the trace."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import transformer
+from tests.pages.conftest import is_fine, said
+from transformer.analysis.feed_forward_units import strongest_units
+from ui.text import page_text
+
+TEXT = page_text("feed_forward")
+CHECKPOINTS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
+SENTENCE = "The old man told us a story."
+
+
+def show(app, view):
+    app.session_state["feed-forward view"] = TEXT[f"tab_{view}"]
+    return app.run()
+
+
+@pytest.mark.parametrize("checkpoint", CHECKPOINTS)
+def test_every_view_of_every_kind_of_model(open_app: Callable, tiny_checkpoint: Callable, checkpoint: str) -> None:
+    app = open_app("feed_forward", checkpoint=checkpoint, sentence=SENTENCE, layer="1", token="2")
+    is_fine(app)
+    trace = transformer.trace(tiny_checkpoint(checkpoint), SENTENCE)
+    stack = trace.stacks[0]
+    active = int((trace.values(f"{stack}.layers.1.feed_forward.pre_activation")[2] > 0).sum())
+    found = re.search(r"(\d+) of the (\d+) units are above 0; (\d+)", said(app))
+    assert list(map(int, found.groups())) == [active, int(found[2]), int(found[2]) - active]
+    show(app, "words")
+    is_fine(app)
+    # Only a stack that projects onto the vocabulary writes words; the others say so.
+    writes = checkpoint in ("tiny-gpt", "tiny-bert")
+    assert (TEXT["words_logits"] in said(app)) == writes
+    assert ("This stack writes no words" in said(app)) != writes
+    show(app, "sentence")
+    is_fine(app)
+    app.segmented_control(key="unit values").set_value("pre").run()
+    is_fine(app)
+    assert "units (of" in said(app)
+
+
+def test_the_decoder_of_a_translator_writes_words(open_app: Callable, tiny_checkpoint: Callable) -> None:
+    app = open_app("feed_forward", checkpoint="tiny-translator", sentence=SENTENCE, stack="decoder", token="1")
+    show(app, "words")
+    is_fine(app)
+    assert TEXT["words_logits"] in said(app)
+    trace = transformer.trace(tiny_checkpoint("translator"), SENTENCE)
+    units = strongest_units(trace, "decoder", 0, 1, count=12)
+    assert tuple(app.dataframe[0].value["unit"]) == units
+    chosen = units[3]
+    app.segmented_control(key="unit").set_value(chosen).run()
+    is_fine(app)
+    assert f"Unit {chosen} for" in said(app)
+
+
+def test_a_unit_that_is_not_strong_for_the_next_token_is_left_behind(
+    open_app: Callable, tiny_checkpoint: Callable
+) -> None:
+    app = open_app("feed_forward", checkpoint="tiny-gpt", sentence=SENTENCE, token="1")
+    show(app, "words")
+    trace = transformer.trace(tiny_checkpoint("gpt"), SENTENCE)
+    here = strongest_units(trace, "decoder", 0, 1, count=12)
+    there = strongest_units(trace, "decoder", 0, 4, count=12)
+    only_here = next(unit for unit in here if unit not in there)
+    app.segmented_control(key="unit").set_value(only_here).run()
+    app.query_params["token"] = "4"
+    app.run()
+    is_fine(app)
+    assert f"Unit {there[0]} for" in said(app)
+
+
+@pytest.mark.parametrize("checkpoint", CHECKPOINTS)
+def test_the_snippet_gives_the_hidden_value(open_app: Callable, run_snippet: Callable, checkpoint: str) -> None:
+    app = open_app("feed_forward", checkpoint=checkpoint, sentence=SENTENCE, layer="1", token="3")
+    snippet = next(code.value for code in app.code if "import transformer" in code.value)
+    computed, recorded = map(float, run_snippet(snippet).split())
+    assert computed == pytest.approx(recorded, abs=1e-5)
+    assert not np.isclose(computed, 0)
+
+
+def test_the_snippet_of_a_translators_decoder_reads_the_right_stream(open_app: Callable, run_snippet: Callable) -> None:
+    app = open_app(
+        "feed_forward",
+        checkpoint="tiny-translator",
+        sentence=SENTENCE,
+        stack="decoder",
+        target="Le chat dort.",
+        token="2",
+    )
+    snippet = next(code.value for code in app.code if "import transformer" in code.value)
+    assert "target='Le chat dort.'" in snippet
+    computed, recorded = map(float, run_snippet(snippet).split())
+    assert computed == pytest.approx(recorded, abs=1e-5)
