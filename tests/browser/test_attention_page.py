@@ -1,0 +1,125 @@
+"""Attention and Heads in a real Chromium: hovering, clicking cells and heads, and addresses that bring it all back."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Page
+
+import transformer
+from tests.browser.conftest import settle
+from ui.text import page_text
+
+pytestmark = pytest.mark.browser
+
+TEXT, HEADS = page_text("attention"), page_text("heads")
+PLACE = "checkpoint=tiny-translator&stack=decoder&kind=cross&layer=1&head=1&token=1&target=Le+vieil+homme."
+SENTENCE = "The cat sat on the mat."
+
+
+@pytest.fixture
+def trace(tiny_checkpoint: Callable[[str], transformer.Checkpoint]) -> transformer.Trace:
+    """What the opened page must show."""
+    return transformer.trace(tiny_checkpoint("translator"), SENTENCE, "Le vieil homme.")
+
+
+def open_at(visit: Callable[..., Page], address: str, **how: object) -> Page:
+    page = visit(address, **how)
+    page.get_by_text("The code that computed this").first.wait_for(timeout=60_000)
+    page.locator("canvas[data-geometry]").first.wait_for(timeout=60_000)
+    settle(page)
+    return page
+
+
+def cell(page: Page, row: int, column: int, *, drawing: int = 0) -> tuple[float, float]:
+    """The middle of a cell of a drawing, as a place on the page."""
+    canvas = page.locator("canvas[data-geometry]").nth(drawing)
+    canvas.scroll_into_view_if_needed()
+    place, box = json.loads(canvas.get_attribute("data-geometry")), canvas.bounding_box()
+    return (
+        box["x"] + place["x"] + (column + 0.5) * place["stepX"],
+        box["y"] + place["y"] + (row + 0.5) * place["stepY"],
+    )
+
+
+def parameters(page: Page) -> dict[str, str]:
+    return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
+
+
+def test_hovering_a_cell_says_its_weight(app: str, visit: Callable[..., Page], trace: transformer.Trace) -> None:
+    page = open_at(visit, f"{app}/attention?{PLACE}")
+    page.mouse.move(*cell(page, 2, 3))
+    tip = page.locator(".tip:visible").first
+    tip.wait_for(timeout=10_000)
+    weight = trace.attention("decoder", 1, "cross").weights[1, 2, 3]
+    shown = re.search(r"exactly ([\d.e−-]+)", tip.inner_text()).group(1)
+    assert float(shown.replace("−", "-")) == pytest.approx(float(weight), rel=1e-5)
+
+
+def test_a_click_on_a_cell_opens_its_arithmetic_and_its_address_brings_it_back(
+    app: str, visit: Callable[..., Page], trace: transformer.Trace
+) -> None:
+    page = open_at(visit, f"{app}/attention?{PLACE}")
+    assert page.get_by_text("The arithmetic of one cell").count() == 0
+    page.mouse.click(*cell(page, 2, 3))
+    heading = page.get_by_text("The arithmetic of one cell")
+    heading.wait_for(timeout=20_000)
+    settle(page)
+    view = trace.attention("decoder", 1, "cross")
+    row, column = view.query.labels[2], view.key.labels[3]
+    assert f"‘{row}’ looks at ‘{column}’" in heading.inner_text()
+    weight = f"{float(view.weights[1, 2, 3]):.9g}"
+    assert f"Recorded in the model: {weight}" in page.get_by_text("Recorded in the model").inner_text()
+    asked = parameters(page)
+    assert (asked["token"], asked["attention_key"]) == ("2", column)
+
+    again = open_at(visit, page.url)
+    assert f"‘{row}’ looks at ‘{column}’" in again.get_by_text("The arithmetic of one cell").inner_text()
+
+
+def test_a_click_on_a_step_and_on_a_cell_of_its_scores(app: str, visit: Callable[..., Page]) -> None:
+    page = open_at(visit, f"{app}/attention?{PLACE}")
+    page.get_by_text(TEXT["steps"][1], exact=True).click()
+    settle(page)
+    page.locator("canvas[data-geometry]").nth(1).wait_for(timeout=20_000)
+    page.mouse.click(*cell(page, 0, 1, drawing=1))
+    page.get_by_text("The arithmetic of one cell").wait_for(timeout=20_000)
+    settle(page)
+    assert parameters(page)["attention_step"] == TEXT["steps"][1]
+    assert "token" not in parameters(page)  # the first token is where an address begins
+
+
+@pytest.mark.parametrize(("width", "dark"), [(800, True), (1440, False)])
+def test_every_step_draws_something(app: str, visit: Callable[..., Page], width: int, dark: bool) -> None:
+    page = open_at(visit, f"{app}/attention?{PLACE}&pads=2", width=width, dark=dark)
+    for number, step in enumerate(TEXT["steps"]):
+        if number:
+            page.get_by_role("button", name=TEXT["next"], exact=True).click()
+            settle(page)
+        assert parameters(page).get("attention_step", TEXT["steps"][0]) == step
+        page.wait_for_function(
+            """() => document.querySelectorAll(".js-plotly-plot .main-svg").length > 0 ||
+                [...document.querySelectorAll("*")]
+                    .filter((element) => element.shadowRoot?.querySelector("canvas[data-geometry]")).length > 1"""
+        )
+
+
+def test_a_head_clicked_on_the_grid_is_the_head_of_the_attention_page(app: str, visit: Callable[..., Page]) -> None:
+    page = open_at(visit, f"{app}/heads?{PLACE}")
+    canvas = page.locator("canvas[data-geometry]").first
+    tiles = json.loads(canvas.get_attribute("data-geometry"))["tiles"]
+    assert len(tiles) == 4
+    box, (x, y, width, height) = canvas.bounding_box(), tiles[2]  # layer 1, head 0
+    page.mouse.click(box["x"] + x + width / 2, box["y"] + y + height / 2)
+    page.get_by_text("Layer 1, head 0").first.wait_for(timeout=20_000)
+    settle(page)
+    page.get_by_text(HEADS["open"]).click()
+    page.get_by_text(TEXT["path"]).wait_for(timeout=60_000)
+    settle(page)
+    asked = parameters(page)
+    assert (asked["layer"], asked.get("head", "0"), asked["kind"]) == ("1", "0", "cross")
+    assert urlsplit(page.url).path.endswith("/attention")
