@@ -27,6 +27,12 @@ def atomic_path(path: Path) -> Iterator[Path]:
         Path(temporary).unlink(missing_ok=True)
 
 
+def remove_unfinished(path: Path) -> None:
+    """Remove what processes that were killed inside ``atomic_path(path)`` have left beside ``path``."""
+    for temporary in Path(path).parent.glob(f".{Path(path).name}.*"):
+        temporary.unlink(missing_ok=True)
+
+
 def write_text(path: Path, text: str) -> None:
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8")

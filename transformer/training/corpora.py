@@ -37,25 +37,25 @@ def load_corpus(name: str, directory: str | Path) -> Corpus:
     root = Path(directory) / folder
     digest = hashlib.sha256()
 
-    def lines(file: str) -> list[str]:
+    def checked(file: str) -> Path:
         path = root / file
         if not path.is_file():
-            raise FileNotFoundError(f"{path} is missing; get it from {SOURCES[folder]}, and point --data at its parent")
-        raw = path.read_bytes()
-        digest.update(raw)
-        return [line for line in raw.decode("utf-8").split("\n") if line.strip()]
+            raise FileNotFoundError(
+                f"{path} is missing; get it from {SOURCES[folder]}, and point --data at the folder that holds {folder}/"
+            )
+        digest.update(path.read_bytes())
+        return path
 
     if folder == "tatoeba-en-fr":
-        train, dev = ([tuple(line.split("\t")) for line in lines(f)] for f in ("train.tsv", "dev.tsv"))
+        train, dev = (_columns(checked(file)) for file in ("train.tsv", "dev.tsv"))
         if name == "tatoeba-en":
             train, dev = ([(text,) for text in dict.fromkeys(pair[0] for pair in split)] for split in (train, dev))
     elif folder == "multi30k-en-de":
-        train = list(zip(lines("train.en"), lines("train.de"), strict=True))
-        dev = list(zip(lines("val.en"), lines("val.de"), strict=True))
+        train, dev = (_parallel(checked(f"{split}.en"), checked(f"{split}.de")) for split in ("train", "val"))
     elif folder == "sst2":
-        train, dev = ([_labelled(line) for line in lines(f)] for f in ("train.tsv", "dev.tsv"))
+        train, dev = (_labelled(checked(file)) for file in ("train.tsv", "dev.tsv"))
     else:
-        paragraphs = [(line,) for line in lines("input.txt")]
+        paragraphs = [(line,) for _, line in _numbered_lines(checked("input.txt"))]
         cut = len(paragraphs) * 9 // 10
         train, dev = paragraphs[:cut], paragraphs[cut:]
     return Corpus(train, dev, digest.hexdigest())
@@ -69,25 +69,18 @@ def corpus_folder(name: str) -> str:
     return folder
 
 
-def _labelled(line: str) -> tuple[str, int]:
-    text, label = line.rsplit("\t", 1)
-    return text, int(label)
-
-
 def read_pairs(path: str | Path) -> list[tuple[str, str]]:
-    """Pairs of one file: two columns with a tab between, or ``NAME.en`` with ``NAME.de`` beside it, line by line."""
+    """Pairs of one file: two columns with a tab between, or ``NAME.en`` with ``NAME.de`` beside it, line by line.
+
+    Raises ``ValueError`` that names the file and the line where that is not so.
+    """
     path = Path(path)
-    if path.suffix == ".en":
-        return list(zip(_read(path), _read(path.with_suffix(".de")), strict=True))
-    pairs = [tuple(line.split("\t")) for line in _read(path)]
-    if wrong := [number for number, pair in enumerate(pairs, start=1) if len(pair) != 2]:
-        raise ValueError(f"{path}, line {wrong[0]}: there must be exactly two columns with a tab between them")
-    return pairs
+    return _parallel(path, path.with_suffix(".de")) if path.suffix == ".en" else _columns(path)
 
 
 def read_texts(path: str | Path) -> list[str]:
     """The first column of a file, each text once, in order."""
-    return list(dict.fromkeys(line.split("\t")[0] for line in _read(Path(path))))
+    return list(dict.fromkeys(line.split("\t")[0] for _, line in _numbered_lines(Path(path))))
 
 
 def group_references(pairs: Sequence[tuple[str, str]]) -> tuple[list[str], list[list[str]]]:
@@ -98,7 +91,40 @@ def group_references(pairs: Sequence[tuple[str, str]]) -> tuple[list[str], list[
     return list(references), list(references.values())
 
 
-def _read(path: Path) -> list[str]:
+def _columns(path: Path) -> list[tuple[str, str]]:
+    pairs = []
+    for number, line in _numbered_lines(path):
+        columns = line.split("\t")
+        if len(columns) != 2:
+            raise ValueError(f"{path}, line {number}: there must be exactly two columns with a tab between them")
+        pairs.append((columns[0], columns[1]))
+    return pairs
+
+
+def _labelled(path: Path) -> list[tuple[str, int]]:
+    pairs = _columns(path)
+    if wrong := [label for _, label in pairs if not label.strip().isdecimal()]:
+        raise ValueError(f"{path}: the second column must be the number of a class, not {wrong[0]!r}")
+    return [(text, int(label)) for text, label in pairs]
+
+
+def _parallel(first: Path, second: Path) -> list[tuple[str, str]]:
+    """Line i of one file with line i of the other; pairs with an empty side are left out."""
+    sides = _lines(first), _lines(second)
+    if len(sides[0]) != len(sides[1]):
+        raise ValueError(
+            f"{first} has {len(sides[0])} lines but {second.name} has {len(sides[1])}; line i must fit line i"
+        )
+    return [pair for pair in zip(*sides, strict=True) if pair[0].strip() and pair[1].strip()]
+
+
+def _numbered_lines(path: Path) -> list[tuple[int, str]]:
+    """The lines that are not empty, with their numbers in the file."""
+    return [(number, line) for number, line in enumerate(_lines(path), start=1) if line.strip()]
+
+
+def _lines(path: Path) -> list[str]:
     if not path.is_file():
         raise FileNotFoundError(f"{path} is missing; README.md says where the corpora can be had")
-    return [line for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
+    text = path.read_bytes().decode("utf-8").replace("\r\n", "\n")
+    return text.removesuffix("\n").split("\n")  # not splitlines(), which also splits at characters inside a sentence

@@ -9,7 +9,13 @@ from typing import Any
 
 from transformer.config import ModelConfig
 
-TASKS = ("translation", "next-token", "masked-token", "classification")
+KIND_OF_TASK = {
+    "translation": "encoder-decoder",
+    "next-token": "decoder-only",
+    "masked-token": "encoder-only",
+    "classification": "encoder-only",
+}
+TASKS = tuple(KIND_OF_TASK)
 
 
 @dataclass(frozen=True)
@@ -20,6 +26,9 @@ class Recipe:
     with ``schedule = "paper"`` it is the factor in front of the formula of §5.3. ``average_decay`` > 0 keeps an
     exponential moving average of the weights, and that average is what is evaluated and saved. ``precision`` "bfloat16"
     runs the matrix products in mixed precision (Micikevicius et al. 2018), on CPUs and GPUs that have units for it.
+    ``start_from`` is a checkpoint directory whose tokenizer and encoder the run begins with.
+
+    Raises ``ValueError`` that names the entry, its value and what would be right.
     """
 
     name: str
@@ -52,12 +61,34 @@ class Recipe:
             raise ValueError(f"schedule is {self.schedule!r}; choose paper or cosine")
         if self.precision not in ("float32", "bfloat16"):
             raise ValueError(f"precision is {self.precision!r}; choose float32 or bfloat16")
-        for name in ("steps", "batch_tokens", "max_sequence_length", "warmup_steps", "log_every", "save_every"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1")
-        if not 0.0 <= self.average_decay < 1.0:
-            raise ValueError(f"average_decay is {self.average_decay}; it must be at least 0 and below 1")
+        for name in (
+            "steps", "batch_tokens", "max_sequence_length", "warmup_steps", "log_every", "evaluate_every",
+            "evaluate_sentences", "save_every",
+        ):  # fmt: skip
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise ValueError(f"{name} is {value!r}; it must be a whole number of at least 1")
+        for name in ("learning_rate", "gradient_clip"):
+            if not getattr(self, name) > 0.0:
+                raise ValueError(f"{name} is {getattr(self, name)!r}; it must be greater than 0")
+        for name in ("label_smoothing", "average_decay", "weight_decay"):
+            if not 0.0 <= getattr(self, name) < 1.0:
+                raise ValueError(f"{name} is {getattr(self, name)!r}; it must be at least 0 and below 1")
         object.__setattr__(self, "snapshots", tuple(self.snapshots))
+        self._check_model()
+
+    def _check_model(self) -> None:
+        kind, classifies = KIND_OF_TASK[self.task], self.task == "classification"
+        if self.model.kind != kind:
+            raise ValueError(f"task {self.task!r} needs a model of kind {kind!r}, not {self.model.kind!r}")
+        if classifies != bool(self.model.n_classes):
+            needs = "needs" if classifies else "has no"
+            raise ValueError(f"task {self.task!r} {needs} class_names; they are {self.model.class_names}")
+        longest = self.model.max_length
+        if self.max_sequence_length > longest:
+            raise ValueError(f"max_sequence_length is {self.max_sequence_length}, but the model reads {longest} tokens")
+        if self.start_from and not self.model.has_encoder:
+            raise ValueError(f"start_from takes over an encoder, but a model of kind {kind!r} has none")
 
 
 def load_recipe(path: str | Path) -> Recipe:
@@ -72,8 +103,12 @@ def load_recipe(path: str | Path) -> Recipe:
     known = {field.name for field in fields(Recipe)}
     if unknown := sorted(set(values) - known):
         raise ValueError(f"{path} has unknown entries {unknown}; known are {sorted(known)}")
+    if missing := sorted({"name", "task", "corpus", "model"} - set(values)):
+        raise ValueError(f"{path} lacks {missing}")
+    if unknown := sorted(set(values["model"]) - {field.name for field in fields(ModelConfig)}):
+        raise ValueError(f"{path} has unknown entries {unknown} in [model]")
     try:
-        values["model"] = ModelConfig(**values.get("model", {}))
+        values["model"] = ModelConfig(**values["model"])
         return Recipe(**values)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path}: {error}") from error

@@ -11,13 +11,14 @@ import torch
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from transformer.checkpoint import WEIGHTS, load_weights, save, save_weights
+from transformer.files import remove_unfinished
 from transformer.models import Model, build_model
 from transformer.tokenizer import Tokenizer
 from transformer.training.batches import length_batches
 from transformer.training.corpora import Corpus, load_corpus
 from transformer.training.objectives import OBJECTIVES, Classification
 from transformer.training.recipe import Recipe
-from transformer.training.run_state import HISTORY, load_state, save_state, write_history
+from transformer.training.run_state import HISTORY, STATE, load_state, save_state, write_history
 from transformer.training.schedule import learning_rate
 from transformer.training.validation import dev_accuracy, dev_bleu, dev_loss
 
@@ -56,6 +57,7 @@ class Trainer:
         self.objective, self.optimizer = self.accelerator.prepare(objective, optimizer)
         self.average = self._averaged(model)
         self.step, self.target_tokens, self.seconds = 0, 0, 0.0
+        self.recent_loss, self.recent_predictions = 0.0, 0  # since the last row of the history
         self.history: list[dict[str, float]] = []
         self.best_score = -math.inf
         self._resume()
@@ -91,7 +93,13 @@ class Trainer:
     def _encode(self, texts: list[tuple], *, limit: bool) -> list[tuple]:
         examples = OBJECTIVES[self.recipe.task].encode(self.tokenizer, texts)
         bound = self.recipe.max_sequence_length if limit else self.recipe.model.max_length
-        return [example for example in examples if _length(example) <= bound]
+        kept = [example for example in examples if _length(example) <= bound]
+        if not kept:
+            split = "training" if limit else "dev"
+            raise ValueError(
+                f"no {split} text of {self.recipe.corpus} has at most {bound} tokens: nothing to work with"
+            )
+        return kept
 
     # ---- the loop -----------------------------------------------------------------------------------------------
 
@@ -109,26 +117,27 @@ class Trainer:
         last = self.recipe.steps if stop_after is None else min(stop_after, self.recipe.steps)
         if self.step == 0:
             self._snapshot()
-        started, recent_loss, recent_predictions = time.monotonic(), 0.0, 0
+        started = time.monotonic()
         for epoch, indices in self._batches_from(self.step):
             if self.step >= last:
                 break
             self.step += 1
             loss, predictions, norm = self._train_step(indices)
-            recent_loss, recent_predictions = recent_loss + loss, recent_predictions + predictions
+            self.recent_loss, self.recent_predictions = self.recent_loss + loss, self.recent_predictions + predictions
             self.target_tokens += predictions
-            if self.step % self.recipe.log_every == 0 or self.step == last:
+            evaluates = self.step % self.recipe.evaluate_every == 0 or self.step == self.recipe.steps
+            if evaluates or self.step % self.recipe.log_every == 0:
                 row = {
                     "step": self.step,
                     "epoch": epoch,
                     "target_tokens": self.target_tokens,
                     "seconds": round(self.seconds + time.monotonic() - started, 1),
                     "learning_rate": learning_rate(self.recipe, self.step),
-                    "train_loss": recent_loss / recent_predictions,
+                    "train_loss": self.recent_loss / max(1, self.recent_predictions),
                     "gradient_norm": norm,
                 }
-                recent_loss, recent_predictions = 0.0, 0
-                if self.step % self.recipe.evaluate_every == 0 or self.step == self.recipe.steps:
+                self.recent_loss, self.recent_predictions = 0.0, 0
+                if evaluates:
                     row |= self._evaluate()
                 self.history.append(row)
                 self.report(row)
@@ -204,7 +213,10 @@ class Trainer:
             "step": self.step,
             "target_tokens": self.target_tokens,
             "seconds": self.seconds,
+            "recent_loss": self.recent_loss,
+            "recent_predictions": self.recent_predictions,
             "history": self.history,
+            "begun_with": self._begun_with(),
             "best_score": self.best_score,
             "model": self._trained_model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
@@ -215,9 +227,17 @@ class Trainer:
         save_state(self.directory, state)
 
     def _resume(self) -> None:
+        if self.accelerator.is_main_process:
+            remove_unfinished(self.directory / STATE)
         state = load_state(self.directory)
         if state is None:
             return
+        begun_with, now = state.get("begun_with", {}), self._begun_with()
+        if different := [name for name in begun_with if begun_with[name] != now[name]]:
+            raise ValueError(
+                f"{self.directory} holds a run that was begun with another {', '.join(different)}; take another run "
+                f"directory, or go on with what it was begun with"
+            )
         self._trained_model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         if self.average is not None:
@@ -226,7 +246,13 @@ class Trainer:
         if torch.cuda.is_available() and state["cuda_random"]:
             torch.cuda.set_rng_state_all(state["cuda_random"])
         self.step, self.target_tokens, self.seconds = state["step"], state["target_tokens"], state["seconds"]
+        self.recent_loss, self.recent_predictions = state.get("recent_loss", 0.0), state.get("recent_predictions", 0)
         self.history, self.best_score = state["history"], state["best_score"]
+
+    def _begun_with(self) -> dict[str, str]:
+        """What may not change when a run goes on; steps, intervals and the like may."""
+        recipe = self.recipe
+        return {"task": recipe.task, "model": recipe.model.to_json(), "corpus": self.corpus.digest}
 
 
 def _length(example: tuple) -> int:

@@ -65,7 +65,7 @@ def test_train_publishes_a_checkpoint_that_loads_with_its_card_and_curves(workpl
         assert fact in checkpoint.card
     header, *rows = (tmp_path / "out" / "history.csv").read_text(encoding="utf-8").splitlines()
     assert header.split(",") == list(COLUMNS)
-    assert [int(row.split(",")[0]) for row in rows] == [2, 4, 6]
+    assert [int(row.split(",")[0]) for row in rows] == [2, 3, 4, 6]  # every second step, and every third with scores
     assert sorted(file.name for file in (tmp_path / "run" / "snapshots").iterdir()) == [
         "step-000000.safetensors",
         "step-000004.safetensors",

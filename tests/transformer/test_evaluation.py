@@ -1,0 +1,124 @@
+"""Corpus scores against sacreBLEU itself, and what may not be scored."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+import sacrebleu
+import torch
+
+from transformer import Greedy, InputError, decode
+from transformer.evaluation import corpus_scores, evaluate
+from transformer.tokenizer import END_ID, START_ID
+from transformer.training.validation import dev_bleu
+
+HYPOTHESES = ["le chat est assis sur le tapis .", "il pleut beaucoup ce soir", "je ne sais pas", "tom dort"]
+REFERENCES = [
+    ["le chat est assis sur le tapis .", "le chat était sur le tapis ."],
+    ["il pleut beaucoup ce matin"],
+    ["je ne le sais pas", "je ne sais pas où", "aucune idée"],
+    ["tom dort encore"],
+]
+
+
+def test_several_references_as_sacrebleu_scores_them() -> None:
+    """sacreBLEU takes one list per reference number; ``None`` stands where a sentence has fewer."""
+    streams = [
+        [references[k] if k < len(references) else None for references in REFERENCES] for k in range(3)
+    ]  # fmt: skip
+    scores = corpus_scores(HYPOTHESES, REFERENCES)
+    assert scores["bleu"] == pytest.approx(sacrebleu.corpus_bleu(HYPOTHESES, streams).score)
+    assert scores["chrf"] == pytest.approx(sacrebleu.corpus_chrf(HYPOTHESES, streams).score)
+    assert 0 < scores["bleu"] < 100
+    assert "nrefs:" in scores["bleu_signature"]
+    assert "tok:13a" in scores["bleu_signature"]
+
+
+def test_every_reference_counts() -> None:
+    first_only = [references[:1] for references in REFERENCES]
+    assert corpus_scores(HYPOTHESES, REFERENCES)["bleu"] > corpus_scores(HYPOTHESES, first_only)["bleu"]
+    assert corpus_scores(HYPOTHESES, REFERENCES)["chrf"] > corpus_scores(HYPOTHESES, first_only)["chrf"]
+
+
+def test_a_perfect_translation_scores_100() -> None:
+    scores = corpus_scores([references[-1] for references in REFERENCES], REFERENCES)
+    assert scores["bleu"] == pytest.approx(100)
+    assert scores["chrf"] == pytest.approx(100)
+
+
+@pytest.mark.parametrize(
+    ("hypotheses", "references", "message"),
+    [
+        (["a"], [["a"], ["b"]], "1 translations but references for 2 sentences"),
+        ([], [], "there is nothing to score"),
+        (["a", "b"], [["a"], []], "sentence 1 has no reference"),
+    ],
+)
+def test_what_cannot_be_scored_is_refused(hypotheses: list[str], references: list[list[str]], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        corpus_scores(hypotheses, references)
+
+
+def test_translation_scores_are_those_of_the_decoded_sentences(tiny_checkpoint, tmp_path: Path) -> None:
+    checkpoint = tiny_checkpoint("translator")
+    path = tmp_path / "test.tsv"
+    path.write_text("It is raining.\tIl pleut.\nNo.\tNon.\nIt is raining.\tIl pleut ici.\n", encoding="utf-8")
+    scores = evaluate(checkpoint, path, beam=1)
+    written = [decode(checkpoint, sentence, Greedy()).text for sentence in ("It is raining.", "No.")]
+    assert scores["chrf"] == corpus_scores(written, [["Il pleut.", "Il pleut ici."], ["Non."]])["chrf"]
+    assert (scores["sentences"], scores["beam"]) == (2, 1)
+
+
+def test_bleu_while_training_is_that_of_the_decoded_sentences(tiny_checkpoint) -> None:
+    checkpoint = tiny_checkpoint("translator")
+    pairs = [("It is raining.", "Il pleut."), ("It is raining.", "Il pleut ici.")]
+    written = decode(checkpoint, "It is raining.").text
+    own = [("It is raining.", f"{written} encore")]
+    for references in (pairs, pairs + own):
+        expected = corpus_scores([written], [[target for _, target in references]])["bleu"]
+        assert dev_bleu(checkpoint.model, checkpoint.tokenizer, references, 10) == pytest.approx(expected)
+    assert expected > 50, "a score of 0 would prove nothing"
+    assert dev_bleu(checkpoint.model, checkpoint.tokenizer, pairs + own + [("No.", "Non.")], 1) == expected
+
+
+def test_perplexity_per_word_by_hand(tiny_checkpoint, tmp_path: Path) -> None:
+    checkpoint = tiny_checkpoint("gpt")
+    path = tmp_path / "text.txt"
+    path.write_text("It is raining.\nNo.\n")
+    total, n_tokens = 0.0, 0
+    for text in ("It is raining.", "No."):
+        ids = [START_ID, *checkpoint.tokenizer.encode(text), END_ID]
+        with torch.inference_mode():
+            log_p = torch.log_softmax(checkpoint.model(torch.tensor([ids[:-1]]))[0], dim=-1)
+        total -= sum(float(row[id]) for row, id in zip(log_p, ids[1:], strict=True))
+        n_tokens += len(ids) - 1
+    scores = evaluate(checkpoint, path)
+    assert scores["perplexity_per_word"] == pytest.approx(math.exp(total / 4), rel=1e-4)
+    assert scores["perplexity_per_token"] == pytest.approx(math.exp(total / n_tokens), rel=1e-4)
+
+
+def test_accuracy_counts_right_classes(tiny_checkpoint, tmp_path: Path) -> None:
+    checkpoint = tiny_checkpoint("sentiment")
+    path = tmp_path / "test.tsv"
+    path.write_text("It is raining.\t1\nNo.\t1\nI love you.\t1\n")
+    share = evaluate(checkpoint, path)["accuracy"]
+    path.write_text("It is raining.\t0\nNo.\t0\nI love you.\t0\n")
+    assert evaluate(checkpoint, path)["accuracy"] == pytest.approx(1 - share)
+
+
+@pytest.mark.parametrize("kind", ["translator", "gpt", "bert", "sentiment"])
+def test_an_empty_file_is_refused(kind: str, tiny_checkpoint, tmp_path: Path) -> None:
+    path = tmp_path / "empty.tsv"
+    path.write_text("\n\n")
+    with pytest.raises(InputError, match="nothing to score"):
+        evaluate(tiny_checkpoint(kind), path)
+
+
+def test_a_text_that_is_too_long_is_refused_rather_than_left_out(tiny_checkpoint, tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("No.\n" + "x" * 200 + "\n")
+    for kind in ("gpt", "bert"):
+        with pytest.raises(InputError, match="1 texts are longer than the 96 tokens this model reads: xxx"):
+            evaluate(tiny_checkpoint(kind), path)

@@ -1,0 +1,213 @@
+"""Losses against the definition, on batches whose sentences differ in length."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from tests.transformer.tiny import random_model
+from transformer import Tokenizer
+from transformer.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID
+from transformer.training.objectives import OBJECTIVES, Classification, MaskedToken, NextToken, Objective, Translation
+from transformer.training.validation import dev_accuracy, dev_loss, masked_accuracy
+
+PAIRS = [([4, 9, 2], [1, 7, 2]), ([4, 5, 6, 7, 8, 2], [1, 11, 12, 13, 14, 2]), ([9, 2], [1, 20, 2])]
+TEXTS = [([1, 4, 9, 2],), ([1, 5, 6, 7, 8, 10, 2],), ([1, 9, 2],)]
+GENERATOR = torch.Generator()
+
+
+def loss_of(objective: Objective, examples: list[tuple]) -> tuple[float, int]:
+    with torch.inference_mode():
+        loss, predictions = objective.eval()(objective.collate(examples, torch.Generator().manual_seed(0)))
+    return float(loss), predictions
+
+
+def minus_log_p(logits: torch.Tensor, answers: list[int]) -> float:
+    """−Σ log p(answer), one token at a time."""
+    return -sum(float(torch.log_softmax(row, dim=-1)[answer]) for row, answer in zip(logits, answers, strict=True))
+
+
+def test_translation_sums_over_real_target_tokens() -> None:
+    model = random_model()
+    expected, count = 0.0, 0
+    for source, target in PAIRS:
+        with torch.inference_mode():
+            logits = model(torch.tensor([source]), torch.tensor([target[:-1]]))[0]
+        expected, count = expected + minus_log_p(logits, target[1:]), count + len(target) - 1
+    loss, predictions = loss_of(Translation(model), PAIRS)
+    assert predictions == count
+    assert loss == pytest.approx(expected, rel=1e-5)
+
+
+def test_next_token_sums_over_real_tokens() -> None:
+    model = random_model("decoder-only")
+    expected, count = 0.0, 0
+    for (ids,) in TEXTS:
+        with torch.inference_mode():
+            logits = model(torch.tensor([ids[:-1]]))[0]
+        expected, count = expected + minus_log_p(logits, ids[1:]), count + len(ids) - 1
+    loss, predictions = loss_of(NextToken(model), TEXTS)
+    assert (predictions, loss) == (count, pytest.approx(expected, rel=1e-5))
+
+
+def test_masked_token_sums_over_the_hidden_tokens_only() -> None:
+    model = random_model("encoder-only")
+    examples = [([1, *range(4, 20), 2],), ([1, *range(4, 12), 2],)] * 3
+    batch = MaskedToken.collate(examples, torch.Generator().manual_seed(0))
+    with torch.inference_mode():
+        logits = model(batch["ids"])
+    asked = batch["answers"] != PAD_ID
+    assert asked.any()
+    expected = minus_log_p(logits[asked], batch["answers"][asked].tolist())
+    loss, predictions = loss_of(MaskedToken(model), examples)
+    assert (predictions, loss) == (int(asked.sum()), pytest.approx(expected, rel=1e-5))
+
+
+def test_classification_sums_over_texts() -> None:
+    model = random_model("encoder-only", class_names=("bad", "good"))
+    examples = [(ids, index % 2) for index, (ids,) in enumerate(TEXTS)]
+    expected = 0.0
+    for ids, label in examples:
+        with torch.inference_mode():
+            expected += minus_log_p(model(torch.tensor([ids])), [label])
+    assert loss_of(Classification(model), examples) == (pytest.approx(expected, rel=1e-5), 3)
+
+
+def test_blocks_of_the_projection_change_nothing() -> None:
+    """More predictions than fit into one block."""
+    model = random_model("decoder-only")
+    examples = [([1, *([4 + index % 17] * 20), 2],) for index in range(60)]
+    loss, predictions = loss_of(NextToken(model), examples)
+    assert predictions == 60 * 21 > 1024
+    one_by_one = sum(loss_of(NextToken(model), [example])[0] for example in examples)
+    assert loss == pytest.approx(one_by_one, rel=1e-5)
+
+
+def test_label_smoothing_is_for_training_only() -> None:
+    """With smoothing ε the target is (1 − ε) one-hot + ε / V everywhere (Szegedy et al. 2016, §7)."""
+    model = random_model("decoder-only", dropout=0.0)
+    epsilon, vocabulary = 0.3, 23
+    smoothed, plain = NextToken(model, epsilon), NextToken(model, 0.0)
+    assert loss_of(smoothed, TEXTS) == loss_of(plain, TEXTS)
+    smoothed.training = True
+    batch = NextToken.collate(TEXTS, GENERATOR)
+    with torch.inference_mode():
+        loss, _ = smoothed(batch)
+        log_p = F.log_softmax(model(batch["ids"][:, :-1]), dim=-1)
+    answers = batch["ids"][:, 1:]
+    target = (1 - epsilon) * F.one_hot(answers, vocabulary) + epsilon / vocabulary
+    expected = -(target * log_p).sum(dim=-1)[answers != PAD_ID].sum()
+    assert float(loss) == pytest.approx(float(expected), rel=1e-5)
+
+
+def test_gradients_reach_every_parameter_that_can_matter() -> None:
+    model = random_model.__wrapped__(tie_embeddings=False).train()
+    loss, _ = Translation(model, 0.1).train()(Translation.collate(PAIRS, GENERATOR))
+    loss.backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        # A bias of the keys adds the same to all scores of a row, which the softmax cancels.
+        if not name.endswith("key_projection.bias"):
+            assert (parameter.grad != 0).any(), name
+
+
+# ---- masking --------------------------------------------------------------------------------------------------------
+
+
+def test_masking_follows_the_paper() -> None:
+    ids = torch.randint(4, 400, (200, 50), generator=torch.Generator().manual_seed(0))
+    examples = [([START_ID, *row, END_ID],) for row in ids.tolist()] + [([START_ID, 5, END_ID],)]
+    batch = MaskedToken.collate(examples, torch.Generator().manual_seed(1))
+    original = torch.tensor([[*ids, *[PAD_ID] * (52 - len(ids))] for (ids,) in examples])
+    chosen = batch["answers"] != PAD_ID
+    assert torch.equal(batch["answers"][chosen], original[chosen])
+    assert torch.equal(batch["ids"][~chosen], original[~chosen])
+    assert not chosen[original < 4].any(), "special tokens and padding are never asked for"
+    n_words = int((original >= 4).sum())
+    share = int(chosen.sum()) / n_words
+    assert share == pytest.approx(0.15, abs=4 * math.sqrt(0.15 * 0.85 / n_words))
+    masked = batch["ids"][chosen] == MASK_ID
+    kept = batch["ids"][chosen] == original[chosen]
+    n_chosen = int(chosen.sum())
+    for part, expected in ((masked, 0.8), (kept, 0.1), (~masked & ~kept, 0.1)):
+        assert float(part.float().mean()) == pytest.approx(expected, abs=4 * math.sqrt(0.16 / n_chosen))
+    others = batch["ids"][chosen][~masked & ~kept]
+    assert (others >= 4).all()
+    assert others.unique().numel() > 20
+
+
+def test_the_same_generator_hides_the_same_tokens() -> None:
+    examples = [([1, *range(4, 40), 2],)] * 4
+    one, same, other = (MaskedToken.collate(examples, torch.Generator().manual_seed(seed)) for seed in (1, 1, 2))
+    assert torch.equal(one["ids"], same["ids"])
+    assert not torch.equal(one["answers"], other["answers"])
+
+
+def test_a_batch_in_which_nothing_is_hidden_gives_no_loss() -> None:
+    objective = MaskedToken(random_model("encoder-only"))
+    with torch.inference_mode():
+        loss, predictions = objective({"ids": torch.tensor([[1, 4, 2]]), "answers": torch.tensor([[0, 0, 0]])})
+    assert (float(loss), predictions) == (0.0, 0)
+
+
+# ---- texts to ids ---------------------------------------------------------------------------------------------------
+
+
+def test_examples_are_encoded_with_their_special_tokens(tiny_tokenizer: Tokenizer) -> None:
+    encode = tiny_tokenizer.encode
+    assert Translation.encode(tiny_tokenizer, [("The cat", "Le chat", "ignored")]) == [
+        ([*encode("The cat"), END_ID], [START_ID, *encode("Le chat"), END_ID])
+    ]
+    expected = ([START_ID, *encode("The cat"), END_ID],)
+    assert NextToken.encode(tiny_tokenizer, [("The cat",)]) == [expected]
+    assert MaskedToken.encode(tiny_tokenizer, [("The cat",)]) == [expected]
+    assert Classification.encode(tiny_tokenizer, [("The cat", 1)]) == [(expected[0], 1)]
+
+
+def test_the_base_class_does_nothing_by_itself() -> None:
+    objective = Objective(random_model())
+    for call in (
+        lambda: objective.encode(None, []),
+        lambda: objective.collate([], GENERATOR),
+        lambda: objective.hidden_and_targets({}),
+    ):
+        with pytest.raises(NotImplementedError):
+            call()
+    assert set(OBJECTIVES) == {"translation", "next-token", "masked-token", "classification"}
+
+
+# ---- scores on dev --------------------------------------------------------------------------------------------------
+
+
+def test_dev_loss_is_the_mean_per_prediction_whatever_the_batches() -> None:
+    objective = Translation(random_model(), label_smoothing=0.3)
+    total, count = loss_of(objective, PAIRS)
+    for batch_tokens in (6, 12, 100):
+        assert dev_loss(objective, PAIRS, batch_tokens) == pytest.approx(total / count, rel=1e-5)
+    assert not objective.training
+
+
+def test_dev_accuracy_counts_texts() -> None:
+    model = random_model("encoder-only", class_names=("bad", "good"))
+    with torch.inference_mode():
+        best = [int(model(torch.tensor([ids])).argmax()) for (ids,) in TEXTS]
+    right = [(ids, label) for (ids,), label in zip(TEXTS, best, strict=True)]
+    assert dev_accuracy(Classification(model), right, 8) == 1.0
+    wrong = [(right[0][0], 1 - right[0][1]), *right[1:]]
+    assert dev_accuracy(Classification(model), wrong, 8) == pytest.approx(2 / 3)
+
+
+def test_masked_accuracy_counts_hidden_tokens() -> None:
+    model = random_model("encoder-only")
+    examples = [([1, *range(4, 22), 2],)] * 10
+    accuracy, count = masked_accuracy(MaskedToken(model), examples, 1000)
+    batch = MaskedToken.collate(examples, torch.Generator().manual_seed(0))
+    asked = batch["answers"] != PAD_ID
+    with torch.inference_mode():
+        best = model(batch["ids"]).argmax(dim=-1)
+    assert count == int(asked.sum())
+    assert accuracy == pytest.approx(float((best == batch["answers"])[asked].float().mean()))
+    assert masked_accuracy(MaskedToken(model), examples, 1000) == (accuracy, count), "the same masks every time"

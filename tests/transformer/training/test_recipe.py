@@ -1,0 +1,105 @@
+"""A recipe is right when it is read, or says which entry of which file is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.transformer.tiny import config
+from transformer.training.recipe import KIND_OF_TASK, Recipe, load_recipe
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+MINIMAL = 'name = "n"\ntask = "translation"\ncorpus = "tatoeba-en-fr"\n[model]\nd_model = 32\nn_heads = 4\n'
+
+
+def recipe(**values: Any) -> Recipe:
+    basis = {"name": "n", "task": "translation", "corpus": "tatoeba-en-fr", "model": config(max_length=64)}
+    return Recipe(**{**basis, **values})
+
+
+@pytest.mark.parametrize("path", sorted((REPOSITORY / "configs").glob("*.toml")), ids=lambda path: path.stem)
+def test_the_shipped_recipes_are_right_and_named_after_their_file(path: Path) -> None:
+    shipped = load_recipe(path)
+    assert shipped.name == path.stem
+    assert max(shipped.snapshots, default=0) <= shipped.steps
+    assert shipped.warmup_steps < shipped.steps
+
+
+def test_a_recipe_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "r.toml"
+    path.write_text("snapshots = [0, 5]\nsteps = 7\n" + MINIMAL)
+    loaded = load_recipe(path)
+    assert (loaded.name, loaded.steps, loaded.snapshots) == ("n", 7, (0, 5))
+    assert (loaded.model.d_model, loaded.model.n_heads) == (32, 4)
+    assert hash(loaded)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("= 3", "r.toml is not valid TOML"),
+        ("step = 3\n" + MINIMAL, r"r.toml has unknown entries \['step'\]; known are .*steps"),
+        (MINIMAL + "layers = 3\n", r"r.toml has unknown entries \['layers'\] in \[model\]"),
+        ('name = "n"\ntask = "translation"\n', r"r.toml lacks \['corpus', 'model'\]"),
+        (MINIMAL.replace("n_heads = 4", "n_heads = 5"), "r.toml: d_model is 32, which 5 heads do not divide"),
+        ("steps = 0\n" + MINIMAL, "r.toml: steps is 0; it must be a whole number of at least 1"),
+        ('steps = "many"\n' + MINIMAL, "r.toml: steps is 'many'"),
+        ('learning_rate = "high"\n' + MINIMAL, "r.toml: "),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_named_with_the_file(content: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "r.toml"
+    path.write_text(content)
+    with pytest.raises(ValueError, match=message):
+        load_recipe(path)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"there is no recipe .*nothing.toml; the shipped ones are in configs/"):
+        load_recipe(tmp_path / "nothing.toml")
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"task": "translate"}, "task is 'translate'; choose one of translation, next-token"),
+        ({"schedule": "linear"}, "schedule is 'linear'; choose paper or cosine"),
+        ({"precision": "float16"}, "precision is 'float16'; choose float32 or bfloat16"),
+        ({"batch_tokens": 0}, "batch_tokens is 0"),
+        ({"warmup_steps": -1}, "warmup_steps is -1"),
+        ({"evaluate_every": 0}, "evaluate_every is 0"),
+        ({"evaluate_sentences": 0}, "evaluate_sentences is 0"),
+        ({"log_every": True}, "log_every is True"),
+        ({"save_every": 2.5}, "save_every is 2.5"),
+        ({"learning_rate": 0.0}, "learning_rate is 0.0; it must be greater than 0"),
+        ({"gradient_clip": -1.0}, "gradient_clip is -1.0"),
+        ({"label_smoothing": 1.0}, "label_smoothing is 1.0"),
+        ({"average_decay": 1.0}, "average_decay is 1.0"),
+        ({"weight_decay": -0.1}, "weight_decay is -0.1"),
+        ({"max_sequence_length": 65}, "max_sequence_length is 65, but the model reads 64 tokens"),
+        ({"task": "next-token"}, "'next-token' needs a model of kind 'decoder-only', not 'encoder-decoder'"),
+        (
+            {"task": "classification", "model": config("encoder-only", max_length=64)},
+            r"'classification' needs class_names; they are \(\)",
+        ),
+        (
+            {"task": "masked-token", "model": config("encoder-only", max_length=64, class_names=("a", "b"))},
+            r"'masked-token' has no class_names; they are \('a', 'b'\)",
+        ),
+        (
+            {"task": "next-token", "model": config("decoder-only", max_length=64), "start_from": "elsewhere"},
+            "start_from takes over an encoder, but a model of kind 'decoder-only' has none",
+        ),
+    ],
+)
+def test_a_wrong_entry_is_named_with_its_value(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        recipe(**values)
+
+
+@pytest.mark.parametrize(("task", "kind"), KIND_OF_TASK.items())
+def test_every_task_has_its_kind_of_model(task: str, kind: str) -> None:
+    names = ("a", "b") if task == "classification" else ()
+    assert recipe(task=task, model=config(kind, max_length=64, class_names=names)).task == task

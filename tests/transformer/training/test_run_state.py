@@ -1,0 +1,76 @@
+"""What a run leaves on disk is whole or not there."""
+
+from __future__ import annotations
+
+import csv
+import pickle
+from pathlib import Path
+
+import pytest
+import torch
+
+from transformer.files import atomic_path, write_text
+from transformer.training.run_state import COLUMNS, HISTORY, STATE, load_state, save_state, write_history
+
+
+def state(step: int) -> dict:
+    return {"step": step, "history": [{"step": step, "train_loss": 1 / 3}], "weights": torch.full((3,), float(step))}
+
+
+def test_a_state_comes_back(tmp_path: Path) -> None:
+    assert load_state(tmp_path) is None
+    save_state(tmp_path, state(4))
+    loaded = load_state(tmp_path)
+    assert loaded["step"] == 4
+    assert torch.equal(loaded["weights"], torch.full((3,), 4.0))
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_a_write_that_fails_half_way_leaves_the_old_state(
+    error: type[BaseException], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_state(tmp_path, state(1))
+
+    def half(content: object, path: Path) -> None:
+        path.write_bytes(b"half of a file")
+        raise error
+
+    with monkeypatch.context() as patched:
+        patched.setattr(torch, "save", half)
+        with pytest.raises(error):
+            save_state(tmp_path, state(2))
+    assert load_state(tmp_path)["step"] == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == [HISTORY, STATE]
+
+
+def test_a_reader_never_sees_half_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "file.txt"
+    write_text(path, "old")
+    with atomic_path(path) as temporary:
+        temporary.write_text("ne")
+        assert path.read_text() == "old"
+        temporary.write_text("new é")
+    assert path.read_text(encoding="utf-8") == "new é"
+    assert path.stat().st_mode & 0o777 == 0o644
+    assert [p.name for p in path.parent.iterdir()] == ["file.txt"]
+
+
+def test_a_state_that_would_run_code_is_not_read(tmp_path: Path) -> None:
+    class Bomb:
+        def __reduce__(self) -> tuple:
+            return (Path.touch, (tmp_path / "exploded",))
+
+    torch.save({"step": Bomb()}, tmp_path / STATE)
+    with pytest.raises(pickle.UnpicklingError):
+        load_state(tmp_path)
+    assert not (tmp_path / "exploded").exists()
+
+
+def test_history_is_a_table_with_fixed_columns(tmp_path: Path) -> None:
+    rows = [{"step": 2, "train_loss": 1 / 3}, {"step": 4, "train_loss": 2.0, "dev_score": 12.3456789}]
+    write_history(tmp_path / HISTORY, rows)
+    with (tmp_path / HISTORY).open(newline="") as file:
+        read = list(csv.DictReader(file))
+    assert list(read[0]) == list(COLUMNS)
+    assert (read[0]["step"], read[0]["train_loss"], read[0]["dev_score"]) == ("2", "0.333333", "")
+    assert read[1]["dev_score"] == "12.3457"
