@@ -120,7 +120,7 @@ with page("overview", strip=False) as p:
         p.preamble
         + "\nfrom transformer.analysis.answers import answer_of\n\n"
         + f"answer = answer_of(checkpoint, trace, {p.focus.sentence!r})\n"
-        + "print(answer.text, answer.probability)\n"
+        + "print(answer.probability)\nprint(answer.text)\n"
         + "for part in answer.parts:\n    print(part.display, part.probability)\n"
         + "for name in trace.names():\n    print(name, trace[name].axes, trace[name].shape)\n"
     )

@@ -53,9 +53,7 @@ def chips(
 
     Texts are typed by users: they reach the page as text only (``textContent``).
     """
-    result = _component(
-        key=key, data=chips_data(rows, legend=legend, choose=choose), on_chosen_change=lambda: None
-    )
+    result = _component(key=key, data=chips_data(rows, legend=legend, choose=choose), on_chosen_change=lambda: None)
     chosen = result.chosen if choose else None
     if not chosen:
         return None

@@ -1,0 +1,122 @@
+"""The Embeddings page: every section for every kind of model, with the numbers of the model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.pages.conftest import is_fine, said
+from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
+from ui.text import page_text
+
+TEXT = page_text("embeddings")
+CHECKPOINTS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
+SECTIONS = ("lookup", "neighbours", "map", "analogies", "training")
+SENTENCE = "The dog sleeps under the table."
+
+
+def show(app, section):
+    app.session_state["embeddings section"] = TEXT[f"section_{section}"]
+    return app.run()
+
+
+@pytest.mark.parametrize("checkpoint", CHECKPOINTS)
+def test_every_section(open_app, checkpoint):
+    app = open_app("embeddings", checkpoint=checkpoint, sentence=SENTENCE, token="2")
+    for section in SECTIONS:
+        show(app, section)
+        is_fine(app)
+
+
+@pytest.mark.parametrize(("checkpoint", "stack"), [("tiny-translator", "decoder"), ("tiny-bert", "encoder")])
+def test_the_row_is_what_the_one_hot_vector_picks_and_what_the_probe_recorded(
+    open_app, tiny_checkpoint, checkpoint, stack
+):
+    app = open_app("embeddings", checkpoint=checkpoint, sentence=SENTENCE, stack=stack, token="1")
+    is_fine(app)
+    table = app.dataframe[0].value
+    model = tiny_checkpoint(checkpoint).model
+    scale = model.config.d_model**0.5
+    np.testing.assert_array_equal(table["one-hot @ E"], table[TEXT["row"]])
+    np.testing.assert_allclose(table[TEXT["recorded"]], table[TEXT["row"]] * scale, rtol=1e-6)
+    matrix = getattr(model, stack).embedding.table.weight.detach().numpy()
+    assert any(np.array_equal(row[: len(table)], table[TEXT["row"]]) for row in matrix)
+    assert "between the two ways is **0**" in said(app)
+
+
+def test_the_rows_between_their_neighbours(open_app):
+    app = open_app("embeddings", checkpoint="tiny-translator", sentence=SENTENCE)
+    app.toggle[0].set_value(True)
+    app.run()
+    is_fine(app)
+    assert TEXT["window_caption"] in said(app)
+
+
+def test_an_untied_step_leaves_all_other_rows_alone(open_app, tiny_checkpoint):
+    app = show(open_app("embeddings", checkpoint="tiny-translator", sentence=SENTENCE), "training")
+    vocabulary = tiny_checkpoint("translator").config.vocabulary_size
+    still = vocabulary - len({*tiny_checkpoint("translator").tokenizer.encode(SENTENCE), 2})
+    assert f"{still} of {vocabulary} did not move" in said(app)
+    assert not [control for control in app.get("button_group") if control.label == TEXT["way"]]
+
+
+def test_a_tied_step_can_be_taken_apart(open_app):
+    app = show(open_app("embeddings", checkpoint="tiny-bert", sentence=SENTENCE, token="2"), "training")
+    assert TEXT["tied"] in said(app) and TEXT["hidden_word"] in said(app)
+    for way in ("way_lookup", "way_projection"):
+        app.session_state["training way"] = TEXT[way]
+        app.run()
+        is_fine(app)
+        assert TEXT["how_part"] in said(app)
+
+
+def test_a_classifier_is_taught_a_class(open_app):
+    app = show(open_app("embeddings", checkpoint="tiny-sentiment", sentence=SENTENCE), "training")
+    losses = []
+    for name in ("negative", "positive"):
+        app.session_state["training class"] = name
+        app.run()
+        is_fine(app)
+        losses.append(float(said(app).split("It goes from **")[1].split("**")[0]))
+    assert np.exp(-np.array(losses)).sum() == pytest.approx(1, abs=0.02)
+    assert TEXT["tied"] not in said(app)
+
+
+def test_analogies_need_words_that_are_one_token(open_app, tiny_tokenizer):
+    app = show(open_app("embeddings", checkpoint="tiny-translator", sentence=SENTENCE), "analogies")
+    words = [tiny_tokenizer.display(id) for id in tiny_tokenizer.encode("The the of sat")]
+    assert words[0] == "·The"
+    for element, word in zip(app.text_input, ("The", "the", "zebras"), strict=False):
+        element.set_value(word)
+    app.run()
+    is_fine(app)
+    assert "“zebras” is" in said(app)
+    app.text_input[2].set_value("on")
+    app.run()
+    is_fine(app)
+    assert (TEXT["analogy_caption"].split("{")[0] in said(app)) == (len(tiny_tokenizer.encode("on")) == 1)
+
+
+@pytest.mark.parametrize("sentence", NASTY)
+def test_odd_sentences(open_app, sentence):
+    app = open_app("embeddings", checkpoint="tiny-translator", sentence=sentence)
+    for section in ("lookup", "neighbours", "training"):
+        is_fine(show(app, section))
+
+
+@pytest.mark.parametrize("sentence", [*EMPTY, TOO_LONG])
+def test_what_cannot_be_read_gets_a_sentence(open_app, sentence):
+    app = open_app("embeddings", checkpoint="tiny-bert", sentence=sentence)
+    assert not app.exception and not app.error and len(app.warning) == 1
+
+
+def test_padding_is_no_trouble(open_app):
+    app = open_app("embeddings", checkpoint="tiny-bert", sentence="The dog.", pads="3", token="6")
+    for section in SECTIONS:
+        is_fine(show(app, section))
+
+
+@pytest.mark.parametrize("checkpoint", CHECKPOINTS)
+def test_the_snippet_finds_no_difference(open_app, run_snippet, checkpoint):
+    app = open_app("embeddings", checkpoint=checkpoint, sentence=SENTENCE)
+    assert run_snippet(app.code[-1].value).startswith("tensor(0.")

@@ -1,0 +1,68 @@
+"""The Overview page: the answer with its probabilities, the costs, the ways on, for every kind of model."""
+
+from __future__ import annotations
+
+import pytest
+
+import transformer
+from tests.pages.conftest import is_fine, said
+from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
+from transformer.analysis.answers import answer_of
+from ui.text import page_text
+
+TEXT = page_text("overview")
+CHECKPOINTS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
+SENTENCE = "The old man told us a story."
+
+
+@pytest.mark.parametrize("checkpoint", CHECKPOINTS)
+def test_the_answer_and_its_probability_are_those_of_the_model(open_app, tiny_checkpoint, checkpoint):
+    app = open_app("overview", checkpoint=checkpoint, sentence=SENTENCE)
+    is_fine(app)
+    loaded = tiny_checkpoint(checkpoint)
+    answer = answer_of(loaded, transformer.trace(loaded, SENTENCE), SENTENCE)
+    assert " ".join(answer.text.split()) in said(app)
+    shown = {metric.label: metric.value for metric in app.metric}
+    assert shown[TEXT["parameters"]] == f"{loaded.model.n_parameters:,}"
+    if answer.parts:
+        assert float(shown[TEXT["probability"]]) == pytest.approx(answer.probability, rel=6e-3)
+    else:
+        assert TEXT["no_blank"] in said(app)
+
+
+def test_a_given_answer_is_not_called_the_model_s(open_app):
+    app = open_app("overview", checkpoint="tiny-translator", sentence=SENTENCE, target="Le vieil homme.")
+    is_fine(app)
+    assert TEXT["forced"] in said(app) and "Le vieil homme." in said(app)
+    assert TEXT["answers.encoder-decoder"] not in said(app)
+
+
+def test_the_number_of_values_is_that_of_the_trace(open_app, tiny_checkpoint):
+    app = open_app("overview", checkpoint="tiny-bert", sentence=SENTENCE)
+    trace = transformer.trace(tiny_checkpoint("bert"), SENTENCE)
+    shown = {metric.label: metric.value for metric in app.metric}
+    assert shown[TEXT["numbers"]] == f"{sum(trace.values(name).size for name in trace.names()):,}"
+
+
+@pytest.mark.parametrize("sentence", NASTY)
+def test_odd_sentences_are_shown_as_they_are(open_app, sentence):
+    app = open_app("overview", checkpoint="tiny-translator", sentence=sentence)
+    is_fine(app)
+    assert " ".join(sentence.split()).replace("\\", "") in said(app)
+
+
+@pytest.mark.parametrize("sentence", [*EMPTY, TOO_LONG])
+def test_what_cannot_be_read_gets_a_sentence(open_app, sentence):
+    app = open_app("overview", checkpoint="tiny-translator", sentence=sentence)
+    assert not app.exception and not app.error
+    assert ("shorten it" if sentence is TOO_LONG else "is empty") in app.warning[0].value
+
+
+@pytest.mark.parametrize("checkpoint", CHECKPOINTS)
+def test_the_snippet_gives_the_same_probability(open_app, run_snippet, checkpoint):
+    sentence = "The ___ man." if checkpoint == "tiny-bert" else SENTENCE
+    app = open_app("overview", checkpoint=checkpoint, sentence=sentence)
+    is_fine(app)
+    printed = run_snippet(app.code[-1].value)
+    shown = {metric.label: metric.value for metric in app.metric}
+    assert float(shown[TEXT["probability"]]) == pytest.approx(float(printed.splitlines()[0]), rel=6e-3)

@@ -1,0 +1,114 @@
+"""The Tokens page: ids, merges, other tokenizers, odd characters."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.pages.conftest import is_fine, said
+from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
+from transformer.byte_pair_merges import merge_steps
+from ui.text import page_text
+from ui.token_views import kind_of
+
+TEXT = page_text("tokens")
+CHECKPOINTS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
+SENTENCE = "The umbrella sleeps 😀."
+
+
+def widget(elements, label):
+    return next(element for element in elements if element.label == label)
+
+
+@pytest.mark.parametrize("checkpoint", CHECKPOINTS)
+def test_counts_are_those_of_the_tokenizer(open_app, tiny_tokenizer, checkpoint):
+    app = open_app("tokens", checkpoint=checkpoint, sentence=SENTENCE)
+    is_fine(app)
+    if checkpoint != "tiny-gpt":  # which goes on writing, so that its text is longer
+        assert f"**{len(tiny_tokenizer.encode(SENTENCE))}** tokens for **{len(SENTENCE)}** characters" in said(app)
+    assert f"**{tiny_tokenizer.vocabulary_size}** entries" in said(app)
+
+
+def test_the_followed_token_s_word_is_built(open_app, tiny_tokenizer):
+    app = open_app("tokens", checkpoint="tiny-translator", sentence=SENTENCE, token="1")
+    is_fine(app)
+    assert widget(app.text_input, TEXT["word"]).value == "umbrella"
+    steps = merge_steps(tiny_tokenizer, "Ġumbrella")
+    assert widget(app.slider, TEXT["step"]).value == len(steps) - 1
+    assert f"**umbrella** ends as **{len(steps[-1].pieces)} token" in said(app)
+
+
+def test_stepping_back_says_what_comes_next(open_app, tiny_tokenizer):
+    app = open_app("tokens", checkpoint="tiny-translator", sentence="The cat sat.", token="0")
+    widget(app.slider, TEXT["step"]).set_value(0)
+    app.run()
+    is_fine(app)
+    first = merge_steps(tiny_tokenizer, "ĠThe")[1]
+    assert f"rule {first.rank} joins" in said(app)
+
+
+def test_a_smaller_vocabulary_leaves_more_pieces(open_app):
+    app = open_app("tokens", checkpoint="tiny-translator", sentence="The cat sat.", token="0")
+    widget(app.select_slider, TEXT["learned"]).set_value(0)
+    app.run()
+    is_fine(app)
+    assert "**The** ends as **4 tokens**" in said(app)
+
+
+@pytest.mark.parametrize("word", ["zyx", "two words", "", "é😀", "x" * 70, "`$<b>"])
+def test_any_word_can_be_typed(open_app, word):
+    app = open_app("tokens", checkpoint="tiny-translator", sentence="The cat sat.")
+    widget(app.text_input, TEXT["word"]).set_value(word)
+    app.run()
+    is_fine(app)
+    if not word:
+        assert TEXT["nothing_typed"] in said(app)
+
+
+def test_every_pair_of_tokenizers_can_be_compared(open_app):
+    app = open_app("tokens", checkpoint="tiny-translator", sentence=SENTENCE)
+    options = widget(app.selectbox, TEXT["second"]).options
+    assert TEXT["bytes"] in options and TEXT["words"] in options and "tiny-gpt" in options
+    for option in options:
+        widget(app.selectbox, TEXT["second"]).set_value(option)
+        app.run()
+        is_fine(app)
+
+
+def test_fewer_merges_never_make_fewer_tokens(open_app):
+    app = open_app("tokens", checkpoint="tiny-translator", sentence=SENTENCE)
+    widget(app.selectbox, TEXT["second"]).set_value(TEXT["bytes"])
+    app.run()
+    table = app.dataframe[0].value
+    assert table["tokens"][1] == len(SENTENCE.encode()) + 1 > table["tokens"][0]
+
+
+def test_special_tokens_typed_as_text_stay_text(open_app, tiny_tokenizer):
+    app = open_app("tokens", checkpoint="tiny-translator", sentence="</s>")
+    is_fine(app)
+    ids = tiny_tokenizer.encode("</s>")
+    assert 2 not in ids and f"{len(ids)} ordinary tokens" in said(app)
+
+
+def test_kinds_of_tokens(tiny_tokenizer):
+    sequence = tiny_tokenizer.sequence([1, *tiny_tokenizer.encode("The umbrellas 😀")])
+    kinds = {token.display: kind_of(token) for token in sequence}
+    assert kinds["<s>"] == "special" and kinds["·The"] == "word"
+    assert kinds["⟨F0⟩"] == kinds["⟨80⟩"] == "byte"
+    within = tiny_tokenizer.sequence(tiny_tokenizer.encode("umbrellas"))[-1]
+    assert not within.display.startswith("·") and kind_of(within) == "part"
+
+
+@pytest.mark.parametrize("sentence", NASTY)
+def test_odd_sentences(open_app, sentence):
+    is_fine(open_app("tokens", checkpoint="tiny-translator", sentence=sentence))
+
+
+@pytest.mark.parametrize("sentence", [*EMPTY, TOO_LONG])
+def test_what_cannot_be_read_gets_a_sentence(open_app, sentence):
+    app = open_app("tokens", checkpoint="tiny-gpt", sentence=sentence)
+    assert not app.exception and not app.error and len(app.warning) == 1
+
+
+def test_the_snippet_runs(open_app, run_snippet, tiny_tokenizer):
+    app = open_app("tokens", checkpoint="tiny-translator", sentence=SENTENCE)
+    assert str(tiny_tokenizer.encode(SENTENCE)) in run_snippet(app.code[-1].value)
