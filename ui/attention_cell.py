@@ -44,7 +44,7 @@ def explain_cell(p: Page, view: AttentionView, *, key: int, row_label: str) -> N
 
 def equations(cell: CellArithmetic) -> str:
     """The four lines from the products to the weight, as LaTeX with this cell's numbers (no text of the user in it)."""
-    pairs = [rf"({_number(q)})({_number(k)})" for q, k in zip(cell.query, cell.key, strict=True)]
+    pairs = [rf"({_number(q, digits=4)})({_number(k, digits=4)})" for q, k in zip(cell.query, cell.key, strict=True)]
     first, last = " + ".join(pairs[:_SHOWN]), "".join(f" + {pair}" for pair in pairs[_SHOWN:][-1:])
     dots = r" + \dots" if len(pairs) > _SHOWN + 1 else ""
     bias = "" if cell.bias is None else f" {_signed(cell.bias)}"
@@ -113,9 +113,9 @@ def snippet(p: Page, cell: CellArithmetic, *, key: int) -> str:
     )
 
 
-def _number(value: float) -> str:
-    """Six significant digits as LaTeX: with three, sums and quotients would not add up on the page."""
-    text = f"{value:.6g}"
+def _number(value: float, *, digits: int = 6) -> str:
+    """Significant digits as LaTeX; six, because with three, sums and quotients would not add up on the page."""
+    text = f"{value:.{digits}g}"
     if "e" in text:
         mantissa, exponent = text.split("e")
         return rf"{mantissa} \cdot 10^{{{int(exponent)}}}"

@@ -15,6 +15,7 @@ from transformer.analysis.head_roles import (
     LEAST_MONOTONE,
     LEAST_ROWS,
     LEAST_SHARE,
+    PLACES,
     ROLES,
     HeadRole,
 )
@@ -48,9 +49,15 @@ def captions(roles: Sequence[HeadRole], text: PageText) -> dict[tuple[int, int],
 
 
 def role_text(head: HeadRole, text: PageText) -> str:
-    """ "previous token (0.87)", or "no clear role"."""
+    """ "previous token (0.87)", or "no clear role" with the place that gets the largest share."""
     name = text["role"][head.role]
-    return name if math.isnan(head.score) else text["chosen_score"].format(role=name, score=three_digits(head.score))
+    if not math.isnan(head.score):
+        return text["chosen_score"].format(role=name, score=three_digits(head.score))
+    nearest = max(PLACES, key=lambda place: _or_zero(head.scores.get(place, math.nan)))
+    share = _or_zero(head.scores.get(nearest, math.nan))
+    if share == 0.0:
+        return name
+    return text["chosen_nearest"].format(role=name, nearest=text["role"][nearest], score=three_digits(share))
 
 
 def role_counts(roles: Sequence[HeadRole], text: PageText) -> str:

@@ -89,6 +89,13 @@ def test_map_shifts_the_rows_to_the_predicted_tokens():
     assert metadata["special_rows"] == []  # they would mark the wrong rows
 
 
+def test_map_marks_the_row_of_the_focused_token_and_refuses_one_that_is_not_there():
+    metadata, _ = unpack(attention_map_payload(view(QUERY, KEY), head=0, chosen_row=1))
+    assert metadata["chosen_row"] == 1
+    with pytest.raises(ValueError, match="chosen_row is 99"):
+        attention_map_payload(view(QUERY, KEY), head=0, chosen_row=99)
+
+
 def test_stretched_map_ends_at_its_largest_weight_and_says_so():
     seen = view(QUERY, KEY)
     metadata, _ = unpack(attention_map_payload(seen, head=1, stretch=True))

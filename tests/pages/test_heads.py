@@ -129,6 +129,8 @@ def test_heads_of_a_sentence_too_short_are_sorted_all_the_same() -> None:
 
 def test_words_for_roles() -> None:
     assert role_text(ROLES[0], TEXT) == "no clear role"
+    near = head(0, 0, "none", previous=0.4, next=0.2, sink=float("nan"))
+    assert role_text(near, TEXT) == "no clear role; the nearest is previous token (0.4)"
     assert role_text(ROLES[1], TEXT) == "previous token (0.6)"
     assert role_counts(ROLES, TEXT) == "In this sentence: 2 × previous token, 1 × sink, 1 × no clear role."
     assert "too short" in role_counts([head(0, 0, "none", broad=float("nan"))], TEXT)
