@@ -81,7 +81,8 @@ def reshape_logits(logits: Tensor, *, temperature: float = 1.0, top_k: int = 0, 
     """
     logits = logits / temperature
     if 0 < top_k < logits.shape[-1]:
-        kept = logits.topk(top_k, dim=-1).indices  # by place, not by value: of equal logits exactly k are kept
+        # By place, not by value: of equal logits exactly k are kept, the first ones, as in greedy decoding.
+        kept = logits.sort(dim=-1, descending=True, stable=True).indices[..., :top_k]
         dropped = torch.ones_like(logits, dtype=torch.bool).scatter(-1, kept, False)
         logits = logits.masked_fill(dropped, -torch.inf)
     if top_p < 1.0:
