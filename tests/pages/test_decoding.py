@@ -1,0 +1,222 @@
+"""The page Decoding: writing, blanks and classes, and that what it says is what the model does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+
+import transformer
+from charts.style import three_digits
+from tests.pages.conftest import is_fine, said
+from transformer.analysis.leave_one_out import leave_one_out
+from transformer.analysis.masked_tokens import blanks, fillings
+from ui.stepper import stepper_data
+from ui.text import page_text
+
+TEXT = page_text("decoding")
+WRITERS = ("tiny-translator", "tiny-gpt")
+SENTENCE = "The old man told us a story."
+
+
+def go(app, step):
+    """As the stepper's callback does it."""
+    app.session_state["step: current"] = step
+    return app.run()
+
+
+@pytest.mark.parametrize("checkpoint", WRITERS)
+def test_every_step_says_what_came(open_app: Callable, tiny_checkpoint: Callable, checkpoint: str) -> None:
+    app = open_app("decoding", checkpoint=checkpoint, sentence=SENTENCE, layer="1", head="1")
+    decoding = transformer.decode(tiny_checkpoint(checkpoint), SENTENCE)
+    for step in (0, 1, len(decoding.steps) - 1, 0):
+        go(app, step)
+        is_fine(app)
+        chosen = decoding.steps[step].chosen
+        line = next(text.value for text in app.markdown if " comes **" in text.value).replace("\\", "")
+        assert f"comes **{chosen.display}**" in line
+        assert f"**{three_digits(chosen.probability)}**" in line
+        assert line.startswith(TEXT["at_beginning"] if checkpoint == "tiny-translator" and not step else "After")
+
+
+def test_stepping_runs_no_model(open_app: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_app("decoding", checkpoint="tiny-translator", sentence=SENTENCE)
+    monkeypatch.setattr(torch.nn.Module, "__call__", lambda *_, **__: pytest.fail("a step must not run the model"))
+    for step in (1, 2, 1):
+        go(app, step)
+        is_fine(app)
+        assert TEXT["at_beginning"] not in said(app)
+
+
+def test_a_step_beyond_the_end_is_the_last_one(open_app: Callable, tiny_checkpoint: Callable) -> None:
+    app = open_app("decoding", checkpoint="tiny-translator", sentence=SENTENCE, step="999")
+    is_fine(app)
+    last = transformer.decode(tiny_checkpoint("translator"), SENTENCE).steps[-1]
+    assert f"**{last.chosen.display}**" in said(app)
+    app = open_app("decoding", checkpoint="tiny-translator", sentence=SENTENCE, step="two")
+    assert TEXT["at_beginning"] in said(app)
+
+
+def test_another_sentence_begins_at_its_first_step(open_app: Callable) -> None:
+    app = open_app("decoding", checkpoint="tiny-translator", sentence=SENTENCE, step="3")
+    assert TEXT["at_beginning"] not in said(app)
+    app.text_area(key="sidebar sentence").set_value("It is raining.").run()
+    is_fine(app)
+    assert TEXT["at_beginning"] in said(app)
+
+
+def test_sampling_with_a_seed_is_what_the_library_writes(open_app: Callable, tiny_checkpoint: Callable) -> None:
+    app = open_app(
+        "decoding",
+        checkpoint="tiny-translator",
+        sentence=SENTENCE,
+        strategy="sampling",
+        seed="7",
+        temperature="1.5",
+        top_k="20",
+    )
+    app.run()
+    is_fine(app)
+    assert app.number_input(key="seed").value == 7 and app.slider(key="temperature").value == 1.5
+    strategy = transformer.Sample(temperature=1.5, top_k=20, seed=7)
+    decoding = transformer.decode(tiny_checkpoint("translator"), SENTENCE, strategy)
+    assert decoding.text in said(app).replace("\\", "")
+    chosen = decoding.steps[0].chosen
+    assert f"comes **{chosen.display}**, drawn with a chance of **{three_digits(chosen.chance)}**" in said(app)
+    app.number_input(key="seed").set_value(8).run()
+    other = transformer.decode(
+        tiny_checkpoint("translator"), SENTENCE, transformer.Sample(temperature=1.5, top_k=20, seed=8)
+    )
+    assert other.text != decoding.text and other.text in said(app)
+    app.number_input(key="seed").set_value(7).run()
+    assert decoding.text in said(app)
+
+
+def test_reshaping_a_greedy_step_counts_what_is_kept_and_changes_no_word(
+    open_app: Callable, tiny_checkpoint: Callable
+) -> None:
+    app = open_app("decoding", checkpoint="tiny-translator", sentence=SENTENCE)
+    whole = next(text.value for text in app.caption if text.value.startswith("The whole text"))
+    possible = tiny_checkpoint("translator").config.vocabulary_size - 2
+    assert f"{possible} of {possible} tokens can still be drawn" in said(app)
+    app.slider(key="top_k").set_value(5).run()
+    app.slider(key="temperature").set_value(2.0).run()
+    is_fine(app)
+    assert f"5 of {possible} tokens can still be drawn" in said(app)
+    assert whole in [text.value for text in app.caption]
+    app.slider(key="top_k").set_value(0).run()
+    app.slider(key="top_p").set_value(0.5).run()
+    logits = torch.tensor(transformer.decode(tiny_checkpoint("translator"), SENTENCE).steps[0].logits) / 2.0
+    ordered = logits.softmax(-1).sort(descending=True).values
+    kept = int((ordered.cumsum(-1) - ordered < 0.5).sum())
+    assert f"{kept} of {possible} tokens can still be drawn" in said(app)
+
+
+def test_a_given_beginning_is_marked_and_continued(open_app: Callable) -> None:
+    app = open_app("decoding", checkpoint="tiny-translator", sentence=SENTENCE, target="Le chat dort")
+    is_fine(app)
+    assert "because it was given" in said(app) and TEXT["forced"] in said(app)
+    assert "The whole text: Le chat dort" in said(app)
+    go(app, 99)
+    assert "because it was given" not in said(app)
+
+
+@pytest.mark.parametrize("checkpoint", WRITERS)
+def test_attention_of_each_kind(open_app: Callable, checkpoint: str) -> None:
+    app = open_app("decoding", checkpoint=checkpoint, sentence=SENTENCE, stack="decoder", layer="1", head="1", pads="2")
+    app.segmented_control(key="attention_heads").set_value("one").run()
+    is_fine(app)
+    if checkpoint == "tiny-translator":
+        assert "looks in the source" in said(app)
+        app.segmented_control(key="attention_kind").set_value("self").run()
+        is_fine(app)
+    assert "looks in the text so far: decoder layer 1" in said(app)
+
+
+@pytest.mark.parametrize("checkpoint", WRITERS)
+def test_the_snippet_writes_the_same_text(open_app: Callable, run_snippet: Callable, checkpoint: str) -> None:
+    app = open_app(
+        "decoding", checkpoint=checkpoint, sentence="It's <b>'odd'</b>", strategy="sampling", seed="3", step="1"
+    )
+    snippet = next(code.value for code in app.code if "import transformer" in code.value)
+    assert "transformer.Sample(temperature=1.0, top_k=0, top_p=1.0, seed=3" in snippet
+    text, chosen, *_ = run_snippet(snippet).splitlines()
+    assert eval(text) in said(app)
+    comment = next(line for line in snippet.splitlines() if "step.chosen" in line).split("# ")[1].rsplit(" ", 1)
+    printed = chosen.rsplit(" ", 1)
+    assert printed[0] == comment[0] and float(printed[1]) == pytest.approx(float(comment[1]), rel=1e-5)
+
+
+def test_blanks_are_filled(open_app: Callable, tiny_checkpoint: Callable, run_snippet: Callable) -> None:
+    sentence = "The ___ sat on the [MASK]."
+    app = open_app("decoding", checkpoint="tiny-bert", sentence=sentence)
+    is_fine(app)
+    checkpoint = tiny_checkpoint("bert")
+    trace = transformer.trace(checkpoint, sentence)
+    first, second = blanks(trace)
+    for position in (first, second):
+        app.segmented_control(key="blank").set_value(position).run()
+        is_fine(app)
+        best = fillings(checkpoint, trace, position).rows[0]
+        assert f"it says **{best.piece}**, with probability **{three_digits(best.probability)}**" in said(app)
+    printed = run_snippet(next(code.value for code in app.code if "import transformer" in code.value))
+    assert float(printed) == pytest.approx(best.probability, rel=1e-5)
+
+
+def test_without_a_blank_it_explains_how_to_type_one(open_app: Callable) -> None:
+    app = open_app("decoding", checkpoint="tiny-bert", sentence="The cat sat on the mat.", token="2")
+    is_fine(app)
+    assert "Type `___`" in app.info[0].value and "[MASK]" in app.info[0].value
+    assert "position 2" in said(app)
+
+
+def test_a_classifier_gives_its_verdict_and_each_words_share(
+    open_app: Callable, tiny_checkpoint: Callable, run_snippet: Callable
+) -> None:
+    app = open_app("decoding", checkpoint="tiny-sentiment", sentence=SENTENCE, pads="3")
+    is_fine(app)
+    found = leave_one_out(tiny_checkpoint("sentiment"), SENTENCE)
+    verdict = int(found.probabilities.argmax())
+    name = found.class_names[verdict]
+    assert f"Its verdict: **{name}**, with probability **{three_digits(float(found.probabilities[verdict]))}**" in said(
+        app
+    )
+    assert f"{len(found.words)} times" in said(app)
+    other = found.class_names[1 - verdict]
+    app.segmented_control(key="class").set_value(other).run()
+    is_fine(app)
+    assert f"the probability of “{other}” loses" in said(app)
+    printed = run_snippet(next(code.value for code in app.code if "import transformer" in code.value)).splitlines()
+    assert float(printed[0]) == pytest.approx(float(found.probabilities[1 - verdict]), rel=1e-5)
+    shares = [share for _, share in eval(printed[1])]
+    assert np.allclose(shares, found.contributions[:, 1 - verdict], atol=1e-6)
+
+
+@pytest.mark.parametrize("checkpoint", (*WRITERS, "tiny-bert", "tiny-sentiment"))
+@pytest.mark.parametrize(
+    "sentence", ("</s> **x** $a$ <script>alert(1)</script> # a | b `___`", "😀 مرحبا", "one\n\ntwo")
+)
+def test_odd_text_is_text(open_app: Callable, checkpoint: str, sentence: str) -> None:
+    app = open_app("decoding", checkpoint=checkpoint, sentence=sentence)
+    is_fine(app)
+    assert not any("<script>" in element.value.replace("\\<", "") for element in (*app.markdown, *app.caption))
+
+
+@pytest.mark.parametrize("checkpoint", (*WRITERS, "tiny-bert", "tiny-sentiment"))
+@pytest.mark.parametrize("sentence, says", ((" ", "is empty"), ("word " * 300, "reads at most 96")))
+def test_text_that_cannot_be_read_gets_a_sentence(
+    open_app: Callable, checkpoint: str, sentence: str, says: str
+) -> None:
+    app = open_app("decoding", checkpoint=checkpoint, sentence=sentence)
+    assert not app.exception and not app.error
+    assert says in app.warning[0].value
+
+
+def test_the_stepper_gets_plain_text_and_knows_what_was_given(tiny_tokenizer) -> None:
+    tokens = tiny_tokenizer.sequence([*tiny_tokenizer.encode("<b>x"), 2])
+    data = stepper_data(tokens, step=1, before=tiny_tokenizer.sequence([1]), n_given=2)
+    assert [token["text"] for token in data["tokens"]] == list(tokens.displays)
+    assert [token["given"] for token in data["tokens"]] == [True, True] + [False] * (len(tokens) - 2)
+    assert data["tokens"][-1]["special"] and data["before"] == [{"text": "<s>", "special": True}]
