@@ -7,7 +7,7 @@ import streamlit as st
 
 from charts.overview import time_and_parameters
 from charts.style import three_digits
-from transformer.analysis.answers import Answer, answer_of
+from transformer.analysis.answers import Answer, answer_of, class_probabilities
 from transformer.analysis.costs import measured_costs as measure
 from ui import page
 from ui.chips import Chip, ChipRow, chips
@@ -54,9 +54,11 @@ def show_certainty(p: Page, answer: Answer) -> None:
         st.metric(p.text["probability"], three_digits(answer.probability), help=p.text["probability_help"])
         if len(answer.parts) > 1:
             st.metric(p.text["mean"], three_digits(answer.mean_probability), help=p.text["mean_help"])
-    cards = [Chip(part.display, three_digits(part.probability), share=part.probability) for part in answer.parts]
+    classes = p.checkpoint.config.n_classes
+    parts = class_probabilities(p.checkpoint, p.trace) if classes else answer.parts
+    cards = [Chip(part.display, three_digits(part.probability), share=part.probability) for part in parts]
     chips([ChipRow("", tuple(cards))], key="answer tokens")
-    st.caption(p.text["bars"])
+    st.caption(p.text["bars_classes" if classes else "bars"])
 
 
 def show_size(p: Page) -> None:

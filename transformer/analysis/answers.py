@@ -62,6 +62,13 @@ def answer_of(checkpoint: Checkpoint, trace: Trace, sentence: str) -> Answer:
     return Answer(text, _parts(trace, "decoder.logits", written))
 
 
+def class_probabilities(checkpoint: Checkpoint, trace: Trace) -> tuple[AnswerPart, ...]:
+    """Every class of a classifier with its probability, in the order of the config; they sum to 1."""
+    chances = softmax(trace.values("classifier.logits"))
+    names = checkpoint.config.class_names
+    return tuple(AnswerPart(name, float(chance)) for name, chance in zip(names, chances, strict=True))
+
+
 def _parts(trace: Trace, logits: str, positions: list[int]) -> tuple[AnswerPart, ...]:
     chances = softmax(trace.values(logits)[positions])
     tokens: list[Token] = [trace.prediction[position] for position in positions]

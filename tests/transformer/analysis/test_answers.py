@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import transformer
-from transformer.analysis.answers import answer_of, softmax
+from transformer.analysis.answers import answer_of, class_probabilities, softmax
 
 
 @pytest.mark.parametrize("target", [None, "Le chien dort."])
@@ -47,6 +47,9 @@ def test_a_classifier_answers_with_its_best_class(tiny_checkpoint):
     trace = transformer.trace(checkpoint, "The dog.")
     answer = answer_of(checkpoint, trace, "The dog.")
     assert answer.parts[0].display == trace.text and answer.probability >= 0.5
+    classes = class_probabilities(checkpoint, trace)
+    assert tuple(part.display for part in classes) == checkpoint.config.class_names
+    assert sum(part.probability for part in classes) == pytest.approx(1) and answer.parts[0] in classes
 
 
 def test_softmax_survives_large_logits():
