@@ -34,18 +34,25 @@ def controls(p: Page, view: AttentionView) -> Shown:
     if st.session_state.get(KEY) not in (None, *labels):
         st.session_state[KEY] = None  # another sentence: that token is not in it
     drawings = {p.text[f"show_{name}"]: name for name in ("map", "lines", "values")}
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         drawing = st.segmented_control(
             p.text["show"],
             list(drawings),
             default=p.text["show_map"],
             required=True,
             key=SHOW,
-            help=p.text["show_help"],
+            label_visibility="collapsed",  # one row of controls, so that the picture is on the first screen
             **_KEPT,
         )
         label = st.selectbox(
-            p.text["cell"], labels, index=None, key=KEY, placeholder=p.text["cell_placeholder"], width=220, **_KEPT
+            p.text["cell"],
+            labels,
+            index=None,
+            key=KEY,
+            placeholder=p.text["cell_placeholder"],
+            label_visibility="collapsed",
+            width=240,
+            **_KEPT,
         )
         predicted = False
         if view.stack == "decoder":
@@ -97,6 +104,7 @@ def draw(p: Page, view: AttentionView, shown: Shown, weighted) -> None:
             phrase=("", " gets from "),
             chosen_row=p.focus.token,
         )
+        st.caption(p.text["show_values_help"])
     choose_cell(p, clicked, shown)
 
 
