@@ -51,6 +51,9 @@ def test_a_reader_never_sees_half_a_file(tmp_path: Path) -> None:
         assert path.read_text() == "old"
         temporary.write_text("new é")
     assert path.read_text(encoding="utf-8") == "new é"
+    with path.open(encoding="utf-8") as reader:  # who is reading reads on in the old file
+        write_text(path, "newer")
+        assert reader.read() == "new é"
     assert path.stat().st_mode & 0o777 == 0o644
     assert [p.name for p in path.parent.iterdir()] == ["file.txt"]
 
