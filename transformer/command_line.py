@@ -90,17 +90,16 @@ def _evaluate(options: argparse.Namespace) -> int:
 
 
 def _inspect(options: argparse.Namespace) -> int:
+    from transformer.analysis.parameters import parameter_statistics
     from transformer.checkpoint import load
 
     checkpoint = load(options.checkpoint)
     print(f"{checkpoint.name}  {checkpoint.fingerprint}\n")
     print(checkpoint.config.to_json())
     print(f"{'parameter':<58}{'shape':<16}{'numbers':>10}{'mean':>11}{'std':>10}{'largest':>10}")
-    for name, parameter in checkpoint.model.named_parameters():
-        values = parameter.detach()
-        spread = values.std(correction=0)
-        numbers = f"{values.mean():>11.2e}{spread:>10.3g}{values.abs().max():>10.3g}"
-        print(f"{name:<58}{tuple(values.shape)!s:<16}{values.numel():>10,}{numbers}")
+    for row in parameter_statistics(checkpoint.model):
+        numbers = f"{row.mean:>11.2e}{row.std:>10.3g}{row.largest:>10.3g}"
+        print(f"{row.name:<58}{row.shape!s:<16}{row.numbers:>10,}{numbers}")
     print(f"\n{checkpoint.model.n_parameters:,} parameters")
     return 0
 
@@ -118,9 +117,8 @@ def _train(options: argparse.Namespace) -> int:
         if trainer.accelerator.is_main_process:
             trainer.report = progress
         trainer.run(stop_after=options.stop_after)
-    if trainer.step == recipe.steps:
-        if sentence := publish(trainer, Path(options.output or Path("checkpoints") / recipe.name)):
-            print(sentence)
+    if trainer.step == recipe.steps and trainer.accelerator.is_main_process:
+        print(publish(trainer, Path(options.output or Path("checkpoints") / recipe.name)))
     return 0
 
 

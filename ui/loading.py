@@ -6,6 +6,7 @@ import os
 from functools import lru_cache
 from pathlib import Path
 
+import pandas as pd
 import streamlit as st
 
 import transformer
@@ -48,6 +49,12 @@ def load_trace(name: str, *, sentence: str, target: str = "", pads: int = 0) -> 
     """
     checkpoint = load_checkpoint(name)
     return _trace(checkpoint.fingerprint, sentence, target, pads, _checkpoint=checkpoint)
+
+
+def load_history(name: str) -> pd.DataFrame | None:
+    """The training curves of a checkpoint (its ``history.csv``), or ``None`` where it came without."""
+    path = checkpoints_folder() / name / "history.csv"
+    return pd.read_csv(path) if path.is_file() else None
 
 
 def config_of(name: str) -> ModelConfig:

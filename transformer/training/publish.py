@@ -22,8 +22,6 @@ def publish(trainer: Trainer, output: Path) -> str:
     A checkpoint that is there already stays, unless the run's ``dev`` score is higher than the best in its
     ``history.csv``.
     """
-    if not trainer.accelerator.is_main_process:
-        return ""
     standing = best_dev_score(output / HISTORY)
     if standing is not None and standing >= trainer.best_score:
         return f"{output} stays as it is: its dev score is {standing:.2f}, this run reached {trainer.best_score:.2f}"

@@ -1,0 +1,40 @@
+"""Training curves show the numbers of history.csv, and leave out what was not measured."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from charts.training_curves import DEV, TRAIN, loss_curves, rate_curve, score_curve
+
+HISTORY = pd.DataFrame(
+    {
+        "step": [50, 100],
+        "learning_rate": [1e-3, 5e-4],
+        "train_loss": [5.5, 4.5],
+        "dev_loss": [None, 4.75],
+        "dev_score": [None, 12.5],
+    }
+)
+
+
+def drawn(figure) -> list[tuple]:
+    values = figure.data  # both layers share it
+    columns = [column for column in ("step", "value", "curve") if column in values]
+    return list(values[columns].itertuples(index=False, name=None))
+
+
+def test_losses_are_two_curves_with_the_dev_loss_only_where_it_was_measured():
+    assert drawn(loss_curves(HISTORY)) == [(50, 5.5, TRAIN), (100, 4.5, TRAIN), (100, 4.75, DEV)]
+
+
+def test_score_and_rate():
+    score = score_curve(HISTORY, score="BLEU")
+    assert drawn(score) == [(100, 12.5)]
+    assert score.to_dict()["layer"][0]["encoding"]["y"]["title"] == "BLEU"
+    assert drawn(rate_curve(HISTORY)) == [(50, 1e-3), (100, 5e-4)]
+
+
+def test_a_missing_column_is_named():
+    with pytest.raises(ValueError, match="dev_loss"):
+        loss_curves(HISTORY.drop(columns="dev_loss"))
