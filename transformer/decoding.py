@@ -96,7 +96,7 @@ def decode(
 
     Raises ``InputError`` for a text that the model cannot take, ``ValueError`` for a model that does not write.
     """
-    model = checkpoint.model
+    model, device = checkpoint.model, checkpoint.model.device
     if not model.config.has_decoder:
         raise ValueError(f"{checkpoint.name} is an {model.config.kind} model: it does not write text; use trace()")
     strategy, edits = strategy or Greedy(), tuple(edits)
@@ -108,27 +108,21 @@ def decode(
     with torch.inference_mode():
         if isinstance(strategy, Beam):
             return _beam(checkpoint, source, prompt, forced_ids, strategy, limit, edits)
-        state_cached = cached and not edits
+        state = None
         generator = torch.Generator().manual_seed(strategy.seed) if isinstance(strategy, Sample) else None
         ids: list[int] = []
         rows: list[Tensor] = []
-        chances: list[Tensor] = []
         recordings = []
-        state: DecodingState | None = None
         while len(ids) < limit and (not ids or ids[-1] != END_ID):
             with record(edits) if edits or record_steps else fast_path() as recording:
-                if state is None:
-                    state = DecodingState(model, source, cached=state_cached)
-                    logits = state.feed(torch.tensor([prompt], device=model.device))[0]
-                else:
-                    logits = state.feed(torch.tensor([ids[-1:]], device=model.device))[0]
-            logits = writable(logits.cpu())
-            chance = _chances(logits, strategy)
-            ids.append(_next_id(chance, len(ids), forced_ids, generator))
-            rows.append(logits)
-            chances.append(chance)
+                state = state or DecodingState(model, source, cached=cached and not edits)
+                logits = state.feed(torch.tensor([ids[-1:] or prompt], device=device))[0]
+            rows.append(writable(logits.cpu()))
+            ids.append(forced_ids[len(ids)] if len(ids) < len(forced_ids) else _choose(rows[-1], strategy, generator))
             recordings.append(recording if record_steps else None)
-    return _decoding(checkpoint, source, prompt, ids, torch.stack(rows), torch.stack(chances), recordings)
+        logits = torch.stack(rows)
+        chances = _chances(logits, strategy)
+    return _decoding(checkpoint, source, prompt, ids, logits, chances, recordings)
 
 
 def _chances(logits: Tensor, strategy: Greedy | Sample) -> Tensor:
@@ -138,12 +132,10 @@ def _chances(logits: Tensor, strategy: Greedy | Sample) -> Tensor:
     return torch.softmax(shaped, dim=-1)
 
 
-def _next_id(chance: Tensor, step: int, forced: Sequence[int], generator: torch.Generator | None) -> int:
-    if step < len(forced):
-        return forced[step]
-    if generator is None:
-        return int(chance.argmax())
-    return int(torch.multinomial(chance, 1, generator=generator))
+def _choose(logits: Tensor, strategy: Greedy | Sample, generator: torch.Generator | None) -> int:
+    if isinstance(strategy, Greedy):
+        return int(logits.argmax())
+    return int(torch.multinomial(_chances(logits, strategy), 1, generator=generator))
 
 
 def _room(

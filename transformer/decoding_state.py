@@ -15,7 +15,8 @@ NEVER_WRITTEN = (PAD_ID, START_ID)
 def writable(logits: Tensor) -> Tensor:
     """Logits with −∞ for ``<pad>`` and ``<s>``: training never asks for them, so their logits mean nothing."""
     logits = logits.clone()
-    logits[..., list(NEVER_WRITTEN)] = -torch.inf
+    for id in NEVER_WRITTEN:
+        logits[..., id] = -torch.inf
     return logits
 
 

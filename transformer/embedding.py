@@ -7,6 +7,7 @@ import math
 from torch import Tensor, nn
 
 from transformer.config import ModelConfig
+from transformer.dropout import Dropout
 from transformer.positions import additive_encoding
 from transformer.probes import Probe
 
@@ -29,7 +30,7 @@ class Embedding(nn.Module):
         self.scale = math.sqrt(config.d_model)
         self.table = table
         self.position_encoding = additive_encoding(config)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.token = Probe("position", "model")
         if self.position_encoding is not None:
             self.position = Probe("position", "model")
