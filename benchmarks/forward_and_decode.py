@@ -1,0 +1,178 @@
+"""What looking costs: recorded against plain passes, and both against Hugging Face, on one thread.
+
+    python -m benchmarks.forward_and_decode
+
+Every number is a ratio of times that were measured side by side in this run (see ``interleaved.py``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from benchmarks.interleaved import Ratio, Timings, time_interleaved
+from benchmarks.workload import MEDIUM, SMALL, Shape, random_checkpoint, sentence_of
+from transformer.checkpoint import Checkpoint
+from transformer.decoding import decode
+from transformer.probes import fast_path, record
+from transformer.recorded import activations_of
+from transformer.strategies import Greedy
+
+try:
+    from benchmarks import peers
+except ModuleNotFoundError:
+    peers = None
+
+FORWARD_ROUNDS, DECODING_ROUNDS = 60, 12
+TRACE_GOALS = {SMALL: 1.5, MEDIUM: 1.25}
+DECODING_GOAL = 0.8
+FLAT_GOAL = 1.1
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: what is compared, what came out, and what was aimed at."""
+
+    what: str
+    ratio: Ratio
+    goal: float | None = None
+
+    def __str__(self) -> str:
+        numbers = f"{self.ratio.median:6.2f}  [{self.ratio.lower:.2f}, {self.ratio.upper:.2f}]"
+        if self.goal is None:
+            return f"  {self.what:<62}{numbers}"
+        verdict = "met" if self.ratio.median <= self.goal else "MISSED"
+        return f"  {self.what:<62}{numbers}   goal ≤ {self.goal:g}: {verdict}"
+
+
+def forward_passes(shape: Shape, checkpoint: Checkpoint) -> dict[str, Callable[[], object]]:
+    """One pass over ``shape.n_tokens`` tokens, in each of the ways that are compared."""
+    model, inputs = checkpoint.model, shape.inputs()
+
+    def plain() -> None:
+        with torch.inference_mode(), fast_path():
+            model(*inputs)
+
+    def readable() -> None:
+        with torch.inference_mode():
+            model(*inputs)
+
+    def traced() -> Mapping:
+        with torch.inference_mode(), record() as recording:
+            model(*inputs)
+            return activations_of(model, recording)
+
+    def traced_and_read() -> list:
+        return [activation.values for activation in traced().values()]
+
+    functions = {"plain": plain, "readable": readable, "traced": traced, "read": traced_and_read}
+    if peers is not None:
+        functions["peer"] = peers.Peer(shape, attention="sdpa").forward
+        eager = peers.Peer(shape, attention="eager")
+        functions["peer maps"] = lambda: eager.forward(output_attentions=True)
+    return functions
+
+
+def forward_rows(shape: Shape, times: Timings) -> list[Row]:
+    rows = [
+        Row("everything traced ÷ plain fused forward", times.ratio("traced", "plain"), TRACE_GOALS.get(shape)),
+        Row("… and every array read ÷ plain", times.ratio("read", "plain")),
+        Row("readable path, nothing recorded ÷ plain", times.ratio("readable", "plain")),
+    ]
+    if peers is not None:
+        rows += [
+            Row("plain ÷ Hugging Face SDPA", times.ratio("plain", "peer")),
+            Row("everything traced ÷ Hugging Face SDPA", times.ratio("traced", "peer")),
+            Row("everything traced ÷ Hugging Face eager, output_attentions", times.ratio("traced", "peer maps")),
+            Row("Hugging Face eager, output_attentions ÷ SDPA", times.ratio("peer maps", "peer")),
+        ]
+    return rows
+
+
+def decodings(shape: Shape, checkpoint: Checkpoint, *, n_short: int, n_long: int) -> dict[str, Callable[[], object]]:
+    """Greedy decoding of exactly ``n_short`` or ``n_long`` tokens."""
+    # One special token comes on top: <s> before a prompt, </s> after a source.
+    sentence = sentence_of(checkpoint.tokenizer, shape.n_tokens - 1)
+
+    def write(n_tokens: int, *, record_steps: bool) -> None:
+        decoding = decode(checkpoint, sentence, Greedy(n_tokens), record_steps=record_steps)
+        if len(decoding.tokens) != n_tokens:
+            raise RuntimeError(f"{len(decoding.tokens)} tokens were written instead of {n_tokens}")
+
+    functions: dict[str, Callable[[], object]] = {
+        "plain": lambda: write(n_long, record_steps=False),
+        "recorded": lambda: write(n_long, record_steps=True),
+        "plain short": lambda: write(n_short, record_steps=False),
+        "recorded short": lambda: write(n_short, record_steps=True),
+    }
+    if peers is not None:
+        peer = peers.Peer(shape, attention="sdpa")
+        functions["peer"] = lambda: peer.write(n_long)
+    return functions
+
+
+def decoding_rows(times: Timings, *, n_short: int, n_long: int) -> list[Row]:
+    rows = []
+    if peers is not None:
+        rows += [
+            Row("everything recorded ÷ Hugging Face generate", times.ratio("recorded", "peer"), DECODING_GOAL),
+            Row("plain ÷ Hugging Face generate", times.ratio("plain", "peer")),
+        ]
+    rows.append(Row("everything recorded ÷ plain", times.ratio("recorded", "plain")))
+    for name, text in (("recorded", "everything recorded"), ("plain", "plain")):
+        ratio = times.ratio(name, f"{name} short", scale=n_short / n_long)
+        rows.append(Row(f"time per token, {n_long} ÷ {n_short} tokens, {text}", ratio, FLAT_GOAL))
+    return rows
+
+
+def measure(
+    shapes: Sequence[Shape], *, forward_rounds: int, decoding_rounds: int, n_short: int = 32, n_long: int = 128
+) -> list[Row]:
+    """Measure and print everything; returns the rows that were printed."""
+    rows: list[Row] = []
+    for shape in shapes:
+        checkpoint = random_checkpoint(shape.config)
+        print(f"\n{shape.name}, vocabulary {shape.config.vocabulary_size}")
+        times = time_interleaved(forward_passes(shape, checkpoint), rounds=forward_rounds, calls=2)
+        _show("one forward pass", forward_rows(shape, times), times, rows)
+        times = time_interleaved(decodings(shape, checkpoint, n_short=n_short, n_long=n_long), rounds=decoding_rounds)
+        _show(f"greedy decoding of {n_long} tokens", decoding_rows(times, n_short=n_short, n_long=n_long), times, rows)
+    return rows
+
+
+def _show(title: str, new: list[Row], times: Timings, rows: list[Row]) -> None:
+    print(f" {title}: " + ", ".join(f"{name} {times.milliseconds(name):.3g} ms" for name in times.seconds))
+    for row in new:
+        print(row)
+    rows += new
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.forward_and_decode", description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=float, default=1.0, help="how many times as many rounds as usual (default 1)")
+    options = parser.parse_args(arguments)
+    if not options.rounds > 0:
+        parser.error(f"--rounds is {options.rounds}; it must be greater than 0")
+    torch.set_num_threads(1)
+    start = time.monotonic()
+    print(f"torch {torch.__version__}, one thread; median of ratios [quartiles]; times are medians of processor time")
+    if peers is None:
+        print("Hugging Face is left out: pip install -r requirements-benchmarks.txt", file=sys.stderr)
+    else:
+        print(f"Hugging Face transformers {peers.VERSION}: GPT-2 and Marian of the same shape, random weights")
+    measure(
+        (SMALL, MEDIUM),
+        forward_rounds=max(2, round(FORWARD_ROUNDS * options.rounds)),
+        decoding_rounds=max(2, round(DECODING_ROUNDS * options.rounds)),
+    )
+    print(f"\n{time.monotonic() - start:.0f} seconds in all")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
