@@ -95,9 +95,8 @@ def test_arrow_keys_in_a_text_box_stay_there(decoding: Page) -> None:
 def test_a_copied_address_opens_at_the_same_step(decoding: Page, visit: Callable[..., Page]) -> None:
     decoding.get_by_role("radio", name="sampling").click()
     settle(decoding)
-    decoding.locator("body").click(
-        position={"x": 700, "y": 12}
-    )  # away from the switch, which has arrow keys of its own
+    # Away from the switch, which has arrow keys of its own.
+    decoding.get_by_role("heading", name="Decoding").click()
     decoding.keyboard.press("ArrowRight")
     settle(decoding)
     assert step_in_address(decoding) == "1"
