@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import streamlit as st
 
 from charts.training_curves import loss_curves, rate_curve, score_curve
@@ -23,6 +25,8 @@ with page("training", strip=False) as p:
     show_figure(loss_curves(history), name="training-loss", caption=p.text["loss"], alt=p.text["loss"])
     show_figure(score_curve(history, score=score), name="training-score", caption=p.text["score"], alt=p.text["score"])
     show_figure(rate_curve(history), name="training-rate", caption=p.text["rate"], alt=p.text["rate"])
-    show_formula(p.text["formula"], caption=p.text["formula_caption"])
+    outcomes = p.checkpoint.config.n_classes or p.checkpoint.config.vocabulary_size
+    guess = math.log(outcomes)
+    show_formula(p.text["formula"], caption=p.text["formula_caption"].format(vocabulary=outcomes, guess=guess))
     show_table(history, name="training-history", height=240)
     show_source(learning_rate)
