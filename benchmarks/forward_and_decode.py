@@ -18,7 +18,7 @@ import torch
 from benchmarks.interleaved import Ratio, Timings, time_interleaved
 from benchmarks.workload import MEDIUM, SMALL, Shape, random_checkpoint, sentence_of
 from transformer.checkpoint import Checkpoint
-from transformer.decoding import decode
+from transformer.decoding import Decoding, decode
 from transformer.probes import fast_path, record
 from transformer.recorded import activations_of
 from transformer.strategies import Greedy
@@ -99,10 +99,11 @@ def decodings(shape: Shape, checkpoint: Checkpoint, *, n_short: int, n_long: int
     # One special token comes on top: <s> before a prompt, </s> after a source.
     sentence = sentence_of(checkpoint.tokenizer, shape.n_tokens - 1)
 
-    def write(n_tokens: int, *, record_steps: bool) -> None:
+    def write(n_tokens: int, *, record_steps: bool) -> Decoding:
         decoding = decode(checkpoint, sentence, Greedy(n_tokens), record_steps=record_steps)
         if len(decoding.tokens) != n_tokens:
             raise RuntimeError(f"{len(decoding.tokens)} tokens were written instead of {n_tokens}")
+        return decoding
 
     functions: dict[str, Callable[[], object]] = {
         "plain": lambda: write(n_long, record_steps=False),
