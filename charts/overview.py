@@ -29,9 +29,9 @@ def time_and_parameters(blocks: pd.DataFrame) -> go.Figure:
         raise ValueError(
             f"blocks has {len(kinds)} different parts {kinds}; join them to at most {len(style.CATEGORICAL)}"
         )
-    measures = [("parameters", "parameters", "parameters", "where the parameters are")]
+    measures = [("parameters", "parameters", "parameters", "parameters")]
     if "milliseconds" in blocks.columns:
-        measures.append(("milliseconds", "milliseconds", "measured time (ms)", "where the time goes"))
+        measures.append(("milliseconds", "milliseconds", "measured time (ms)", "time"))
     figure = side_by_side([name for *_, name in measures], spacing=0.08)
     places = {name: index for index, name in enumerate(names)}
     for column, (field, unit, title, _) in enumerate(measures, start=1):

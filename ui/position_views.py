@@ -234,8 +234,8 @@ def _formula(p: Page, shown: Shown, *, dimension: int = 0) -> None:
         show_formula(r"PE_{\text{pos}} = P[\text{pos}]", caption=caption)
         return
     show_formula(
-        rf"PE_{{\text{{pos}},\,2i}} = \sin\left(\text{{pos}} / 10000^{{2i/{width}}}\right), \qquad"
-        rf" PE_{{\text{{pos}},\,2i+1}} = \cos\left(\text{{pos}} / 10000^{{2i/{width}}}\right)",
+        rf"\begin{{aligned}} PE_{{\text{{pos}},\,2i}} &= \sin\left(\text{{pos}} / 10000^{{2i/{width}}}\right) \\"
+        rf" PE_{{\text{{pos}},\,2i+1}} &= \cos\left(\text{{pos}} / 10000^{{2i/{width}}}\right) \end{{aligned}}",
         caption=p.text["sinusoidal_formula"].format(width=width, count=count),
     )
     position = p.focus.token or min(1, count - 1)  # at position 0 every sine is 0: nothing to see
