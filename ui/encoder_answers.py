@@ -10,6 +10,7 @@ import streamlit as st
 import charts.decoding
 import charts.word_contributions
 from charts.style import three_digits
+from transformer.analysis.decoding_steps import StepAttention
 from transformer.analysis.masked_tokens import blanks, filled, fillings
 from transformer.attention_view import AttentionView
 from ui import answers
@@ -99,14 +100,15 @@ def _attention(p: Page, view: AttentionView, position: int) -> None:
         persist_state="session",
         format_func=lambda option: p.text[f"attention_{option}"].format(head=p.focus.head),
     )
-    row = view.weights[:, position]
+    head = p.focus.head if heads == "one" else None
+    found = StepAttention(view.weights[:, position], view.allowed[position], view.key)
     of = p.text["attention_of_one" if heads == "one" else "attention_of_mean"]
     with figure:
         show_figure(
             charts.decoding.step_attention(
-                row[p.focus.head] if heads == "one" else row.mean(axis=0),
-                tokens=view.key,
-                allowed=view.allowed[position],
+                found.of(head),
+                tokens=found.key,
+                allowed=found.allowed,
                 of=of.format(layer=view.layer, count=view.n_heads, head=p.focus.head),
             ),
             name="attention-of-the-position",

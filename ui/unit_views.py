@@ -42,8 +42,8 @@ def one_token(p: Page) -> None:
         )
         + f" {p.text[f'silent_{activation}']}"
     )
-    curve, bars = st.columns([3, 2])
-    with curve:
+    both = st.container(horizontal=True)
+    with both.container():
         show_figure(
             charts.activation_curve.activation_curve(
                 p.trace.values(f"{name}.pre_activation")[p.focus.token], activation=activation, token=token.display
@@ -52,7 +52,7 @@ def one_token(p: Page) -> None:
             caption=p.text["curve_caption"],
             alt=p.text["curve_alt"],
         )
-    with bars:
+    with both.container():
         show_figure(
             charts.feed_forward.strongest_units(
                 p.trace.values(f"{name}.hidden")[p.focus.token], token=token.display, top=STRONGEST

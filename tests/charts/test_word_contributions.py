@@ -1,0 +1,33 @@
+"""Contributions of words: one bar a word in the order of the sentence, the sign by colour."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from charts import style
+from charts.word_contributions import word_contributions
+
+
+def test_bars_carry_the_numbers_and_repeated_words_stay_apart() -> None:
+    values = np.array([0.25, -0.5, 0.125])
+    figure = word_contributions(values, words=["so", "<b>", "so"], of="good & bad")
+    (trace,) = figure.data
+    assert np.allclose(trace.y, values) and list(trace.x) == [0, 1, 2]
+    assert list(figure.layout.xaxis.ticktext) == ["so", "&lt;b&gt;", "so"]
+    assert list(trace.marker.color) == [style.POSITIVE, style.NEGATIVE, style.POSITIVE]
+    assert figure.layout.yaxis.title.text == "change of p(good &amp; bad)"
+    low, high = figure.layout.yaxis.range
+    assert low < -0.5 and high > 0.25
+
+
+def test_many_words_have_no_numbers_on_their_bars() -> None:
+    figure = word_contributions(np.linspace(-0.1, 0.1, 40), words=["w"] * 40, of="good")
+    assert figure.data[0].text is None
+
+
+def test_what_is_no_difference_of_probabilities_is_refused() -> None:
+    with pytest.raises(ValueError, match="hold -1.5; a difference of two probabilities"):
+        word_contributions([0.1, -1.5], words=["a", "b"], of="good")
+    with pytest.raises(ValueError, match=r"shape \(2,\); it must be \[3 × word\]"):
+        word_contributions([0.1, 0.2], words=["a", "b", "c"], of="good")
