@@ -105,8 +105,9 @@ def page(name: str, *, needs: Sequence[str] = (), strip: bool = True) -> Iterato
 
 
 def _draw_frame(p: Page, *, needs: Sequence[str], strip: bool, room: DeltaGenerator) -> None:
-    st.title(p.text.title, anchor=False)
-    st.markdown(f"##### {p.text.question}")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.title(p.text.title, anchor=False, width="content")
+        st.markdown(f"##### {p.text.question}", width="content")
     _open_checkpoint(p)
     p.focus, corrections = shared_focus.fit_model(p.focus, p.checkpoint.config)
     selectors(p.focus, p.checkpoint.config, needs=needs, room=room)
@@ -167,9 +168,9 @@ def _open_checkpoint(p: Page) -> None:
 
 
 def _look_for(text: PageText) -> None:
-    with st.container(border=True, gap="xsmall"):
-        st.markdown(f"**{common('page.look_for')}**")
-        st.markdown("\n".join(f"- {sentence}" for sentence in text.look_for))
+    """Side by side, so that the picture they speak of is on the first screen."""
+    for column, sentence in zip(st.columns(len(text.look_for), gap="small", border=True), text.look_for, strict=True):
+        column.markdown(sentence)
 
 
 def _sentence(error: Exception) -> str:
