@@ -1,0 +1,59 @@
+"""A newcomer's walk: from the first screen through all pages by the navigation, with every kind of checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import ROOT, settle
+from ui.navigation import GROUPS
+
+pytestmark = pytest.mark.browser
+PAGES = [entry for group in GROUPS.values() for entry in group if entry.exists]
+FOLLOW = GROUPS["Follow a sentence"]
+# What a page can draw, or the one line that says why it has nothing to show.
+DRAWINGS = ", ".join(
+    (".js-plotly-plot", "canvas", "svg.marks", "[data-testid=stMetric]", "[data-testid=stAlertContentInfo]")
+)
+SHIPPED = ROOT / "checkpoints"
+
+
+def walk(page: Page, sentence: str) -> None:
+    for entry in PAGES:
+        page.get_by_test_id("stSidebarNav").get_by_role("link", name=entry.title, exact=True).click()
+        expect(page.get_by_role("heading", name=entry.title, exact=True, level=1)).to_be_visible()
+        settle(page)
+        expect(page.get_by_test_id("stSidebar").get_by_role("textbox").first).to_have_value(sentence)
+        wrong = page.locator("[data-testid=stAlertContentError]").all_inner_texts()
+        assert not wrong, f"{entry.title}: {wrong}"
+        drawn = page.locator(DRAWINGS).filter(visible=True).first
+        expect(drawn, f"{entry.title} draws nothing").to_be_visible()
+
+
+def test_all_nine_pages_are_there() -> None:
+    assert all(entry.exists for entry in FOLLOW) and len(FOLLOW) == 9
+
+
+@pytest.mark.parametrize("name", ["tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment"])
+def test_every_page_opens_for_every_kind_of_model(app: str, visit: Callable[..., Page], name: str) -> None:
+    sentence = "We went to the sea."
+    walk(visit(f"{app}/?checkpoint={name}&sentence={sentence}"), sentence)
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1440, False), (800, True)])
+def test_the_shipped_translator_goes_through_all_pages(
+    start_app: Callable[..., str], visit: Callable[..., Page], width: int, dark: bool
+) -> None:
+    page = visit(start_app(SHIPPED), width=width, dark=dark)
+    if width < 1000:
+        page.get_by_test_id("stExpandSidebarButton").click()
+    walk(page, "The cat sat on the mat.")
+
+
+@pytest.mark.parametrize("path", sorted(SHIPPED.iterdir()), ids=lambda path: path.name)
+def test_every_shipped_checkpoint_has_its_card_and_curves(path: Path) -> None:
+    for file in ("config.json", "model.safetensors", "tokenizer.json", "README.md", "history.csv"):
+        assert (path / file).is_file(), f"{path.name} lacks {file}"
