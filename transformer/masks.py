@@ -23,6 +23,6 @@ def combined_mask(keys_allowed: Tensor, n_queries: int, *, causal: bool) -> Tens
     """Padding and (optionally) causality together: [batch, query, key] from ``keys_allowed`` [batch, key]."""
     batch, n_keys = keys_allowed.shape
     allowed = keys_allowed[:, None, :].expand(batch, n_queries, n_keys)
-    if causal:
+    if causal and n_queries > 1:  # a single query stands last: everything lies before it
         allowed = allowed & causal_mask(n_queries, n_keys, keys_allowed.device)
     return allowed
