@@ -168,9 +168,12 @@ def _open_checkpoint(p: Page) -> None:
 
 
 def _look_for(text: PageText) -> None:
-    """Side by side, so that the picture they speak of is on the first screen."""
-    for column, sentence in zip(st.columns(len(text.look_for), gap="small", border=True), text.look_for, strict=True):
-        column.markdown(sentence)
+    """Side by side where there is room, so that the picture they speak of is on the first screen."""
+    st.html("<style>.st-key-look-for [data-testid='stColumn'] { min-width: 14rem }</style>")
+    with st.container(key="look-for"):
+        columns = st.columns(len(text.look_for), gap="small", border=True)
+        for column, sentence in zip(columns, text.look_for, strict=True):
+            column.markdown(sentence)
 
 
 def _sentence(error: Exception) -> str:

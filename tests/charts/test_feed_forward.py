@@ -44,7 +44,7 @@ def test_strongest_units_by_absolute_value():
     figure = strongest_units([0.1, -3.0, 2.0, 0.0], token="·cat", top=2)
     assert list(figure.data[0].x) == [-3.0, 2.0]
     assert list(figure.layout.yaxis.ticktext) == ["1", "2"]
-    assert "the 2 strongest of 4" in figure.layout.xaxis.title.text
+    assert "(2 strongest of 4)" in figure.layout.xaxis.title.text
     assert figure.layout.xaxis.range[0] < -3
     assert len(set(figure.data[0].marker.color)) == 2
     with pytest.raises(ValueError, match="top is 0; show at least 1 unit"):
