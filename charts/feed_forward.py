@@ -91,7 +91,8 @@ def strongest_units(hidden: Any, *, token: str, top: int = 12, name: str = "hidd
     figure = Sheet(parts.bar_rows(strongest, hover="unit %{y}", colours=colours))
     style.finish(figure, height=style.rows_height(len(units), around=60))
     figure.update_layout(margin_r=48)
-    title = f"{name} for {style.escape(token)}<br>({len(units)} strongest of {len(values):,})"  # survives a narrow window
+    # Two lines, so that the title survives a narrow window.
+    title = f"{name} for {style.escape(token)}<br>({len(units)} strongest of {len(values):,})"
     figure.update_xaxes(title_text=title, range=parts.room(strongest, share=0.1))
     figure.update_yaxes(**style.label_rows([str(unit) for unit in units], title="unit"))
     return figure.drawn()

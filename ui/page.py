@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from pathlib import Path
 from typing import NoReturn
 
 import streamlit as st
@@ -27,6 +28,7 @@ from ui.sidebar import sidebar, take_room
 from ui.strip import token_strip
 from ui.text import PageText, as_plain, common, page_text
 
+FRAME_STYLE = Path(__file__).with_name("page.css")
 _LOG = logging.getLogger(__name__)
 
 
@@ -169,7 +171,7 @@ def _open_checkpoint(p: Page) -> None:
 
 def _look_for(text: PageText) -> None:
     """Side by side where there is room, so that the picture they speak of is on the first screen."""
-    st.html("<style>.st-key-look-for [data-testid='stColumn'] { min-width: 14rem }</style>")
+    st.html(FRAME_STYLE)
     with st.container(key="look-for"):
         columns = st.columns(len(text.look_for), gap="small", border=True)
         for column, sentence in zip(columns, text.look_for, strict=True):
