@@ -18,6 +18,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         return options.command(options)
+    except ModuleNotFoundError as error:
+        remedy = "install what training needs with: pip install -r requirements-train.txt"
+        print(f"error: {options.command.__name__.strip('_')} needs {error.name}; {remedy}", file=sys.stderr)
+        return _BAD_INPUT
     except (CheckpointError, InputError, ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return _BAD_INPUT

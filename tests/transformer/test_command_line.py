@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -103,3 +104,12 @@ def test_a_missing_checkpoint_is_one_sentence(tmp_path: Path, capsys):
     assert main(["inspect", "--checkpoint", str(tmp_path / "nowhere")]) == 2
     error = capsys.readouterr().err
     assert error.startswith("error: ") and "is no directory" in error and "Traceback" not in error
+
+
+def test_a_package_that_is_not_installed_is_named_with_the_remedy(tmp_path, monkeypatch, capsys):
+    recipe = tmp_path / "tiny.toml"
+    recipe.write_text('name = "t"\ntask = "translation"\ncorpus = "tatoeba-en-fr"\n[model]\n', encoding="utf-8")
+    monkeypatch.setitem(sys.modules, "accelerate", None)  # as if it were not there
+    assert main(["train", str(recipe), "--run-directory", str(tmp_path / "run")]) == 2
+    error = capsys.readouterr().err
+    assert "train needs accelerate" in error and "requirements-train.txt" in error
