@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import sys
 from collections.abc import Sequence
@@ -16,6 +17,9 @@ _BAD_INPUT = 2
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit status is 0, or 2 with one sentence on standard error."""
     options = _parser().parse_args(arguments)
+    for stream in (sys.stdin, sys.stdout):
+        if isinstance(stream, io.TextIOWrapper):  # whatever the locale says, and whatever bytes a pipe brings
+            stream.reconfigure(encoding="utf-8", errors="replace")
     try:
         return options.command(options)
     except ModuleNotFoundError as error:
@@ -43,8 +47,8 @@ def _translate(options: argparse.Namespace) -> int:
     for number, line in enumerate(sys.stdin, start=1):
         text = ""
         try:
-            if sentence := line.rstrip("\r\n"):
-                text = " ".join(decode(checkpoint, sentence, strategy).text.split())
+            if line.strip():
+                text = " ".join(decode(checkpoint, line.rstrip("\r\n"), strategy).text.split())
         except InputError as error:
             print(f"line {number}: {error}", file=sys.stderr)
             status = _BAD_INPUT

@@ -25,7 +25,11 @@ FORWARD_PEERS = (
     "everything traced ÷ Hugging Face eager, output_attentions",
     "Hugging Face eager, output_attentions ÷ SDPA",
 )
-DECODING_PEERS = ("everything recorded ÷ Hugging Face generate", "plain ÷ Hugging Face generate")
+DECODING_PEERS = (
+    "everything recorded ÷ Hugging Face generate",
+    "written, then traced in one pass ÷ the same",
+    "plain ÷ Hugging Face generate",
+)
 DECODING = (
     "everything recorded ÷ plain",
     "time per token, 4 ÷ 2 tokens, everything recorded",
@@ -77,6 +81,9 @@ def test_everything_is_really_recorded(shape: Shape) -> None:
     assert len(written["recorded short"]().tokens) == 2
     recorded, plain = written["recorded"](), written["plain"]()
     assert recorded.tokens.ids == plain.tokens.ids
+    traced = written["traced"]()
+    assert traced.prediction.ids[-7:] == plain.tokens.ids
+    assert set(traced.names()) == set(checkpoint.model.probes)
     assert len(recorded.steps) == 7
     assert set(recorded.steps[0].activations) == set(checkpoint.model.probes)
     decoder_probes = {name for name in checkpoint.model.probes if name.startswith("decoder.")}

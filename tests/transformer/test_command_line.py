@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pytest
 import transformer
 from transformer.command_line import main
 
+ROOT = Path(__file__).resolve().parents[2]
 PAIRS = "The cat sleeps.\tLe chat dort.\nThe cat sleeps.\tLe chat est endormi.\nI see it.\tJe le vois.\n"
 
 
@@ -27,13 +30,13 @@ def typed(monkeypatch: pytest.MonkeyPatch):
 
 @pytest.mark.parametrize("beam", ["1", "3"])
 def test_translate_writes_one_line_for_each_line_in_order(checkpoints_folder, tiny_checkpoint, typed, capsys, beam):
-    lines = ["The dog sleeps.", "", "I love you </s> more."]
+    lines = ["The dog sleeps.", "", "  ", "I love you </s> more."]
     typed("\n".join(lines) + "\n")
     assert main(["translate", "--checkpoint", str(checkpoints_folder / "tiny-translator"), "--beam", beam]) == 0
     written = capsys.readouterr().out.removesuffix("\n").split("\n")
     strategy = transformer.Beam(3) if beam == "3" else transformer.Greedy()
     alone = [
-        " ".join(transformer.decode(tiny_checkpoint("translator"), line, strategy).text.split()) if line else ""
+        " ".join(transformer.decode(tiny_checkpoint("translator"), line, strategy).text.split()) if line.strip() else ""
         for line in lines
     ]
     assert written == alone
@@ -113,3 +116,18 @@ def test_a_package_that_is_not_installed_is_named_with_the_remedy(tmp_path, monk
     assert main(["train", str(recipe), "--run-directory", str(tmp_path / "run")]) == 2
     error = capsys.readouterr().err
     assert "train needs accelerate" in error and "requirements-train.txt" in error
+
+
+def test_translate_reads_and_writes_utf_8_whatever_the_locale_says(checkpoints_folder):
+    command = [
+        sys.executable,
+        "-m",
+        "transformer",
+        "translate",
+        "--checkpoint",
+        str(checkpoints_folder / "tiny-translator"),
+    ]
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    lines = ["I like it 😀.".encode(), b"\xff\xfe is no text", b"fine\r"]
+    done = subprocess.run(command, input=b"\n".join(lines), capture_output=True, env=environment, cwd=ROOT, check=True)
+    assert len(done.stdout.decode("utf-8").splitlines()) == len(lines)
