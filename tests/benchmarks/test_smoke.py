@@ -27,7 +27,7 @@ FORWARD_PEERS = (
 )
 DECODING_PEERS = (
     "everything recorded ÷ Hugging Face generate",
-    "written, then traced in one pass ÷ the same",
+    "written, then traced in one pass ÷ Hugging Face generate",
     "plain ÷ Hugging Face generate",
 )
 DECODING = (
