@@ -10,7 +10,8 @@ import sacrebleu
 import torch
 
 from transformer import Greedy, InputError, decode
-from transformer.evaluation import corpus_scores, evaluate
+from transformer.bleu_and_chrf import corpus_scores
+from transformer.evaluation import evaluate
 from transformer.tokenizer import END_ID, START_ID
 from transformer.training.validation import dev_bleu
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
+from transformer.bleu_and_chrf import corpus_scores
 from transformer.decoding_state import greedy_batch
 from transformer.models import Model
 from transformer.tokenizer import END_ID, PAD_ID, Tokenizer
@@ -60,8 +61,6 @@ def masked_accuracy(objective: MaskedToken, examples: Sequence[tuple], batch_tok
 
 def dev_bleu(model: Model, tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]], n_sentences: int) -> float:
     """Greedy BLEU (sacreBLEU) on the first ``n_sentences`` sources, with all their translations as references."""
-    from transformer.evaluation import corpus_scores
-
     sources, references = group_references(pairs)
     sources, references = sources[:n_sentences], references[:n_sentences]
     hypotheses = []

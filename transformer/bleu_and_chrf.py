@@ -1,0 +1,29 @@
+"""How near translations come to references: BLEU (Papineni et al. 2002) and chrF (Popović 2015), by sacreBLEU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def corpus_scores(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float | str]:
+    """BLEU and chrF by sacreBLEU (Post 2018) with any number of references per sentence, and the BLEU signature.
+
+    ``references[i]`` are all translations of sentence i. A sentence with fewer references than another is padded with
+    repetitions of its own first one, which changes neither score. Raises ``ValueError`` where one is missing.
+    """
+    from sacrebleu.metrics import BLEU, CHRF
+
+    if len(hypotheses) != len(references):
+        raise ValueError(f"{len(hypotheses)} translations but references for {len(references)} sentences")
+    if not references:
+        raise ValueError("there is nothing to score: no sentence was given")
+    if without := [index for index, group in enumerate(references) if not group]:
+        raise ValueError(f"sentence {without[0]} has no reference; each needs at least one")
+    most = max(len(group) for group in references)
+    streams = [[group[k] if k < len(group) else group[0] for group in references] for k in range(most)]
+    bleu = BLEU()
+    return {
+        "bleu": bleu.corpus_score(list(hypotheses), streams).score,
+        "chrf": CHRF().corpus_score(list(hypotheses), streams).score,
+        "bleu_signature": str(bleu.get_signature()),
+    }
