@@ -89,7 +89,7 @@ def _load(path: str, changed: tuple) -> transformer.Checkpoint:
     return transformer.load(path)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@st.cache_resource(max_entries=64, show_spinner="Following the sentence through the model …")
 def _trace(
     fingerprint: str, sentence: str, target: str, pads: int, *, _checkpoint: transformer.Checkpoint
 ) -> transformer.Trace:
