@@ -51,7 +51,7 @@ def controls(p: Page, view: AttentionView) -> Shown:
             key=KEY,
             placeholder=p.text["cell_placeholder"],
             label_visibility="collapsed",
-            width=240,
+            width=216,
             **_KEPT,
         )
         predicted = False

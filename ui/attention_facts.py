@@ -44,7 +44,7 @@ def map_and_facts(*, wide: bool) -> tuple[DeltaGenerator, DeltaGenerator]:
     """Places for the map and the numbers: side by side where there is room and the map is not ``wide``."""
     if wide:
         return st.container(), st.grid(4, min_column_width=190, key="attention facts")
-    both = st.grid(3, min_column_width=285, key="attention picture")
+    both = st.grid(3, min_column_width=270, key="attention picture")
     return both.cell(column_span=2), both.cell().grid(4, min_column_width=150, key="attention facts")
 
 
