@@ -7,9 +7,9 @@ from dataclasses import asdict
 import pandas as pd
 import streamlit as st
 
-from transformer.analysis.parameters import parameter_statistics
 from transformer.checkpoint import load
 from ui import page
+from ui.computed import parameter_statistics
 from ui.loading import checkpoints_folder
 from ui.show import show_source, show_table
 
@@ -26,7 +26,7 @@ with page("checkpoint", strip=False) as p:
     with card:
         st.markdown(p.checkpoint.card or p.text["no_card"])
     with weights:
-        rows = [{**asdict(row), "shape": " × ".join(map(str, row.shape))} for row in parameter_statistics(model)]
+        rows = [{**asdict(row), "shape": " × ".join(map(str, row.shape))} for row in parameter_statistics(p.checkpoint)]
         show_table(pd.DataFrame(rows), name="parameters", height=520, caption=p.text["weights_caption"])
     with settings:
         values = {name: str(value) for name, value in asdict(config).items()}

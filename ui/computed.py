@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 import transformer
-from transformer.analysis import costs, position_edits, projection, tokenizations
+from transformer.analysis import costs, parameters, position_edits, projection, tokenizations
 from transformer.analysis import training_step as training
 from transformer.tokens import TokenSequence
 from transformer.traces import Trace
@@ -37,6 +37,18 @@ def displays(checkpoint: transformer.Checkpoint) -> tuple[str, ...]:
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _displays(fingerprint: str, *, _checkpoint: transformer.Checkpoint) -> tuple[str, ...]:
     return tuple(_checkpoint.tokenizer.display(id) for id in range(_checkpoint.config.vocabulary_size))
+
+
+def parameter_statistics(checkpoint: transformer.Checkpoint) -> tuple[parameters.ParameterStatistics, ...]:
+    """What is in the weights, once per checkpoint: it goes through all of them."""
+    return _parameter_statistics(checkpoint.fingerprint, _checkpoint=checkpoint)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _parameter_statistics(
+    fingerprint: str, *, _checkpoint: transformer.Checkpoint
+) -> tuple[parameters.ParameterStatistics, ...]:
+    return tuple(parameters.parameter_statistics(_checkpoint.model))
 
 
 def measured_costs(checkpoint: transformer.Checkpoint, trace: Trace) -> tuple[costs.Cost, ...]:
