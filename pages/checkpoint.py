@@ -16,7 +16,7 @@ from ui.show import show_source, show_table
 with page("checkpoint", strip=False) as p:
     config, model = p.checkpoint.config, p.checkpoint.model
     megabytes = (checkpoints_folder() / p.checkpoint.name / "model.safetensors").stat().st_size / 1e6
-    columns = st.columns(4)
+    columns = st.columns([4, 3, 4, 6])  # the fingerprint is the longest
     columns[0].metric(p.text["parameters"], f"{model.n_parameters:,}")
     columns[1].metric(p.text["vocabulary"], f"{config.vocabulary_size:,}")
     columns[2].metric(p.text["size"], f"{megabytes:.1f} MB")
