@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import math
-
 import streamlit as st
 
-from charts.training_curves import loss_curves, rate_curve, score_curve
 from transformer.training.schedule import learning_rate
 from ui import page
-from ui.loading import load_history
-from ui.show import show_figure, show_formula, show_source, show_table
+from ui.show import show_source
+from ui.training_views import curves
 
-SCORES = {"encoder-decoder": "bleu", "decoder-only": "minus_loss", "encoder-only": "minus_loss"}
+SECTIONS = {"curves": curves}
 
 with page("training", strip=False) as p:
-    history = load_history(p.focus.checkpoint)
-    if history is None:
-        p.nothing_to_show(p.text["none"])
-    last = history.iloc[-1]
-    score = p.text["accuracy" if p.checkpoint.config.n_classes else SCORES[p.checkpoint.config.kind]]
-    tokens, minutes = int(last["target_tokens"]), last["seconds"] / 60
-    st.markdown(p.text["facts"].format(steps=int(last["step"]), tokens=tokens, minutes=minutes))
-    show_figure(loss_curves(history), name="training-loss", caption=p.text["loss"], alt=p.text["loss"])
-    show_figure(score_curve(history, score=score), name="training-score", caption=p.text["score"], alt=p.text["score"])
-    show_figure(rate_curve(history), name="training-rate", caption=p.text["rate"], alt=p.text["rate"])
-    outcomes = p.checkpoint.config.n_classes or p.checkpoint.config.vocabulary_size
-    guess = math.log(outcomes)
-    show_formula(p.text["formula"], caption=p.text["formula_caption"].format(vocabulary=outcomes, guess=guess))
-    show_table(history, name="training-history", height=240)
+    names = {p.text[f"section_{section}"]: show for section, show in SECTIONS.items()}
+    chosen = st.segmented_control(
+        p.text["section"],
+        list(names),
+        default=p.text["section_curves"],
+        required=True,
+        key="training section",
+        bind="query-params",
+        persist_state="session",
+        wrap=True,
+    )
+    names[chosen](p)
     show_source(learning_rate)

@@ -12,7 +12,7 @@ import torch
 from transformer.checkpoint import CARD, Checkpoint
 from transformer.config import ModelConfig
 from transformer.files import write_text
-from transformer.training.corpora import SOURCES, corpus_folder
+from transformer.training.corpora import SOURCES, corpus_folders
 
 if TYPE_CHECKING:
     from transformer.training.trainer import Trainer
@@ -30,7 +30,9 @@ def model_card(trainer: Trainer) -> str:
     """Everything that is known when a run ends; scores on held-out files are added by ``evaluate --update-card``."""
     recipe, config, last = trainer.recipe, trainer.recipe.model, trainer.history[-1]
     best = max((row for row in trainer.history if "dev_score" in row), key=lambda row: row["dev_score"])
-    folder = corpus_folder(recipe.corpus)
+    folders = corpus_folders(recipe.corpus)
+    sources = "; ".join(f"{folder}: {SOURCES[folder]}" for folder in folders)
+    places = f"{' and '.join(f'`DIR/{folder}`' for folder in folders)} {'hold' if len(folders) > 1 else 'holds'}"
     duration = f"{last['seconds'] / 60:.0f} minutes on {_hardware()}"
     return f"""# {recipe.name}
 
@@ -43,7 +45,7 @@ and it repeats the biases of its data.
 | shape | {_shape(config)} |
 | parameters | {trainer.model.n_parameters:,} (stored in half precision) |
 | tokenizer | byte-level BPE, {config.vocabulary_size:,} entries, trained on the training split |
-| data and its licence | {recipe.corpus}: {SOURCES[folder]}; {len(trainer.corpus.train):,} training examples |
+| data and its licence | {sources}; {len(trainer.corpus.train):,} training examples |
 | data digest | SHA-256 `{trainer.corpus.digest}` of the files read, in order |
 | training | {last["step"]:,} steps, {last["target_tokens"]:,} predicted tokens, {duration} |
 | seed | {recipe.seed} |
@@ -56,7 +58,7 @@ Trained again by
 python -m transformer train configs/{recipe.name}.toml --data DIR
 ```
 
-where `DIR/{folder}` holds the corpus in the layout that the project's README describes.
+where {places} the corpus in the layout that the project's README describes.
 
 {_SCORES}
 """

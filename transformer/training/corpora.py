@@ -30,10 +30,12 @@ class Corpus:
 def load_corpus(name: str, directory: str | Path) -> Corpus:
     """Read corpus ``name`` from ``directory``/``name``, in the layout that README.md describes.
 
-    ``"tatoeba-en"`` is the English side of tatoeba-en-fr, each sentence once. Raises ``FileNotFoundError`` that says
-    where a missing file can be had.
+    ``"tatoeba-en"`` is the English side of tatoeba-en-fr, each sentence once; ``"a + b"`` is the first column of both.
+    Raises ``FileNotFoundError`` that says where a missing file can be had.
     """
-    folder = corpus_folder(name)
+    if "+" in name:
+        return _joined([load_corpus(part, directory) for part in corpus_parts(name)])
+    (folder,) = corpus_folders(name)
     root = Path(directory) / folder
     digest = hashlib.sha256()
 
@@ -61,12 +63,23 @@ def load_corpus(name: str, directory: str | Path) -> Corpus:
     return Corpus(train, dev, digest.hexdigest())
 
 
-def corpus_folder(name: str) -> str:
-    """The folder that a corpus is read from. Raises ``ValueError`` for an unknown corpus."""
-    folder = {"tatoeba-en": "tatoeba-en-fr"}.get(name, name)
-    if folder not in SOURCES:
-        raise ValueError(f"corpus {name!r} is unknown; known are {', '.join([*SOURCES, 'tatoeba-en'])}")
-    return folder
+def corpus_parts(name: str) -> list[str]:
+    """The corpora that ``name`` joins by ``+``, mostly one."""
+    return [part.strip() for part in name.split("+")]
+
+
+def corpus_folders(name: str) -> list[str]:
+    """The folders that a corpus is read from. Raises ``ValueError`` for an unknown corpus."""
+    folders = [{"tatoeba-en": "tatoeba-en-fr"}.get(part, part) for part in corpus_parts(name)]
+    if unknown := [part for part, folder in zip(corpus_parts(name), folders, strict=True) if folder not in SOURCES]:
+        raise ValueError(f"corpus {unknown[0]!r} is unknown; known are {', '.join([*SOURCES, 'tatoeba-en'])}")
+    return folders
+
+
+def _joined(parts: Sequence[Corpus]) -> Corpus:
+    """The texts of several corpora, one after the other; labels and translations are left out."""
+    train, dev = ([(text,) for part in parts for text, *_ in getattr(part, split)] for split in ("train", "dev"))
+    return Corpus(train, dev, hashlib.sha256("".join(part.digest for part in parts).encode()).hexdigest())
 
 
 def read_pairs(path: str | Path) -> list[tuple[str, str]]:

@@ -32,8 +32,7 @@ class Objective(nn.Module):
     def encode(tokenizer: Tokenizer, examples: Sequence[tuple]) -> list[tuple]:
         raise NotImplementedError
 
-    @staticmethod
-    def collate(examples: Sequence[tuple], generator: torch.Generator) -> dict[str, Tensor]:
+    def collate(self, examples: Sequence[tuple], generator: torch.Generator) -> dict[str, Tensor]:
         raise NotImplementedError
 
     def hidden_and_targets(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
@@ -62,8 +61,7 @@ class Translation(Objective):
         targets = tokenizer.encode_many([example[1] for example in examples])
         return [([*s, END_ID], [START_ID, *t, END_ID]) for s, t in zip(sources, targets, strict=True)]
 
-    @staticmethod
-    def collate(examples: Sequence[tuple], generator: torch.Generator) -> dict[str, Tensor]:
+    def collate(self, examples: Sequence[tuple], generator: torch.Generator) -> dict[str, Tensor]:
         return {
             "source": pad([source for source, _ in examples], PAD_ID),
             "target": pad([target for _, target in examples], PAD_ID),
@@ -82,8 +80,7 @@ class NextToken(Objective):
     def encode(tokenizer: Tokenizer, examples: Sequence[tuple]) -> list[tuple]:
         return [([START_ID, *ids, END_ID],) for ids in tokenizer.encode_many([example[0] for example in examples])]
 
-    @staticmethod
-    def collate(examples: Sequence[tuple], generator: torch.Generator) -> dict[str, Tensor]:
+    def collate(self, examples: Sequence[tuple], generator: torch.Generator) -> dict[str, Tensor]:
         return {"ids": pad([ids for (ids,) in examples], PAD_ID)}
 
     def hidden_and_targets(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
@@ -91,24 +88,27 @@ class NextToken(Objective):
 
 
 class MaskedToken(Objective):
-    """15 % of the tokens are to be recovered: of these 80 % are shown as <mask>, 10 % as another token, 10 % as
-    they are (Devlin et al. 2019, §3.1)."""
+    """A quarter of the tokens are to be recovered: of these 80 % are shown as <mask>, 10 % as another token of the
+    vocabulary, 10 % as they are (Devlin et al. 2019, §3.1).
+
+    They hid 15 %; on short sentences that leaves many with nothing to recover, and higher rates train as well or
+    better (Wettig et al. 2023).
+    """
+
+    MASKED, SHOWN_AS_MASK, SHOWN_AS_ANOTHER = 0.25, 0.80, 0.10
 
     @staticmethod
     def encode(tokenizer: Tokenizer, examples: Sequence[tuple]) -> list[tuple]:
         return NextToken.encode(tokenizer, examples)
 
-    @staticmethod
-    def collate(examples: Sequence[tuple], generator: torch.Generator) -> dict[str, Tensor]:
+    def collate(self, examples: Sequence[tuple], generator: torch.Generator) -> dict[str, Tensor]:
         ids = pad([ids for (ids,) in examples], PAD_ID)
-        draw = torch.rand(ids.shape, generator=generator).masked_fill(ids < len(SPECIAL_TOKENS), 1.0)
-        chosen = draw < 0.15
-        highest = int(ids.max()) + 1
-        others = torch.randint(
-            len(SPECIAL_TOKENS), max(highest, len(SPECIAL_TOKENS) + 1), ids.shape, generator=generator
-        )
-        shown = torch.where(draw < 0.12, MASK_ID, torch.where(draw < 0.135, others, ids))
-        return {"ids": torch.where(chosen, shown, ids), "answers": torch.where(chosen, ids, PAD_ID)}
+        draw = torch.rand(ids.shape, generator=generator) / self.MASKED  # below 1: to be recovered
+        draw = draw.masked_fill(ids < len(SPECIAL_TOKENS), 1.0)
+        others = torch.randint(len(SPECIAL_TOKENS), self.model.config.vocabulary_size, ids.shape, generator=generator)
+        shown = torch.where(draw < self.SHOWN_AS_MASK + self.SHOWN_AS_ANOTHER, others, ids)
+        shown = torch.where(draw < self.SHOWN_AS_MASK, MASK_ID, shown)
+        return {"ids": torch.where(draw < 1.0, shown, ids), "answers": torch.where(draw < 1.0, ids, PAD_ID)}
 
     def hidden_and_targets(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         return self.model.encode(batch["ids"]), batch["answers"]
@@ -122,8 +122,7 @@ class Classification(Objective):
         texts = tokenizer.encode_many([example[0] for example in examples])
         return [([START_ID, *ids, END_ID], example[1]) for ids, example in zip(texts, examples, strict=True)]
 
-    @staticmethod
-    def collate(examples: Sequence[tuple], generator: torch.Generator) -> dict[str, Tensor]:
+    def collate(self, examples: Sequence[tuple], generator: torch.Generator) -> dict[str, Tensor]:
         return {
             "ids": pad([ids for ids, _ in examples], PAD_ID),
             "class": torch.tensor([label for _, label in examples]),

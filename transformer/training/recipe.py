@@ -23,7 +23,8 @@ class Recipe:
     """Everything that a run depends on besides the data.
 
     ``batch_tokens`` bounds sequences × longest sequence of a batch, padding included. ``learning_rate`` is the peak;
-    with ``schedule = "paper"`` it is the factor in front of the formula of §5.3. ``average_decay`` > 0 keeps an
+    with ``schedule = "paper"`` it is the factor in front of the formula of §5.3. ``restart_at`` > 0 begins a second
+    cosine after that step, from ``restart_learning_rate``. ``average_decay`` > 0 keeps an
     exponential moving average of the weights, and that average is what is evaluated and saved. ``precision`` "bfloat16"
     runs the matrix products in mixed precision (Micikevicius et al. 2018), on CPUs and GPUs that have units for it.
     ``start_from`` is a checkpoint directory whose tokenizer and encoder the run begins with.
@@ -42,6 +43,8 @@ class Recipe:
     learning_rate: float = 2e-3
     schedule: str = "cosine"
     warmup_steps: int = 800
+    restart_at: int = 0
+    restart_learning_rate: float = 0.0
     label_smoothing: float = 0.1
     gradient_clip: float = 1.0
     weight_decay: float = 0.0
@@ -74,6 +77,15 @@ class Recipe:
         for name in ("label_smoothing", "average_decay", "weight_decay"):
             if not 0.0 <= getattr(self, name) < 1.0:
                 raise ValueError(f"{name} is {getattr(self, name)!r}; it must be at least 0 and below 1")
+        if self.restart_at and not (
+            self.schedule == "cosine"
+            and self.warmup_steps < self.restart_at < self.steps
+            and self.restart_learning_rate > 0.0
+        ):
+            raise ValueError(
+                f"restart_at is {self.restart_at}; a restart needs schedule cosine, a step between warmup_steps and "
+                f"steps, and a restart_learning_rate greater than 0"
+            )
         object.__setattr__(self, "snapshots", tuple(self.snapshots))
         self._check_model()
 

@@ -168,8 +168,8 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate(self.recipe, self.step)
         generator = torch.Generator().manual_seed(self.recipe.seed * 1_000_003 + self.step)
-        collate = OBJECTIVES[self.recipe.task].collate
-        batch = collate([self.train_examples[index] for index in indices], generator)
+        objective = self.accelerator.unwrap_model(self.objective)
+        batch = objective.collate([self.train_examples[index] for index in indices], generator)
         device = self.accelerator.device
         with self.accelerator.autocast():
             loss, predictions = self.objective({name: tensor.to(device) for name, tensor in batch.items()})

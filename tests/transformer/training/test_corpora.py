@@ -80,6 +80,17 @@ def test_a_missing_file_is_named_with_where_to_get_it(name: str, tmp_path: Path)
     assert f"point --data at the folder that holds {folder}/" in message
 
 
+def test_joined_corpora_give_the_texts_of_both(tmp_path: Path) -> None:
+    write(tmp_path / "tatoeba-en-fr", train__tsv="a b\tc\na b\td\n", dev__tsv="e\tf\n")
+    data = write(tmp_path / "sst2", train__tsv="so good\t1\n", dev__tsv="so bad\t0\n")
+    joined = load_corpus("tatoeba-en + sst2", data)
+    assert joined.train == [("a b",), ("so good",)]
+    assert joined.dev == [("e",), ("so bad",)]
+    assert joined.digest not in (load_corpus("tatoeba-en", data).digest, load_corpus("sst2", data).digest)
+    with pytest.raises(ValueError, match="corpus 'wmt14' is unknown"):
+        load_corpus("sst2 + wmt14", data)
+
+
 def test_an_unknown_corpus_is_refused_with_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="corpus 'wmt14' is unknown; known are tatoeba-en-fr, .*tatoeba-en"):
         load_corpus("wmt14", tmp_path)

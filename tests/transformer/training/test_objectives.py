@@ -56,7 +56,7 @@ def test_next_token_sums_over_real_tokens() -> None:
 def test_masked_token_sums_over_the_hidden_tokens_only() -> None:
     model = random_model("encoder-only")
     examples = [([1, *range(4, 20), 2],), ([1, *range(4, 12), 2],)] * 3
-    batch = MaskedToken.collate(examples, torch.Generator().manual_seed(0))
+    batch = MaskedToken(model).collate(examples, torch.Generator().manual_seed(0))
     with torch.inference_mode():
         logits = model(batch["ids"])
     asked = batch["answers"] != PAD_ID
@@ -93,7 +93,7 @@ def test_label_smoothing_is_for_training_only() -> None:
     smoothed, plain = NextToken(model, epsilon), NextToken(model, 0.0)
     assert loss_of(smoothed, TEXTS) == loss_of(plain, TEXTS)
     smoothed.training = True
-    batch = NextToken.collate(TEXTS, GENERATOR)
+    batch = plain.collate(TEXTS, GENERATOR)
     with torch.inference_mode():
         loss, _ = smoothed(batch)
         log_p = F.log_softmax(model(batch["ids"][:, :-1]), dim=-1)
@@ -105,7 +105,8 @@ def test_label_smoothing_is_for_training_only() -> None:
 
 def test_gradients_reach_every_parameter_that_can_matter() -> None:
     model = random_model.__wrapped__(tie_embeddings=False).train()
-    loss, _ = Translation(model, 0.1).train()(Translation.collate(PAIRS, GENERATOR))
+    objective = Translation(model, 0.1).train()
+    loss, _ = objective(objective.collate(PAIRS, GENERATOR))
     loss.backward()
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None, name
@@ -120,7 +121,8 @@ def test_gradients_reach_every_parameter_that_can_matter() -> None:
 def test_masking_follows_the_paper() -> None:
     ids = torch.randint(4, 400, (200, 50), generator=torch.Generator().manual_seed(0))
     examples = [([START_ID, *row, END_ID],) for row in ids.tolist()] + [([START_ID, 5, END_ID],)]
-    batch = MaskedToken.collate(examples, torch.Generator().manual_seed(1))
+    objective = MaskedToken(random_model("encoder-only", vocabulary_size=400))
+    batch = objective.collate(examples, torch.Generator().manual_seed(1))
     original = torch.tensor([[*ids, *[PAD_ID] * (52 - len(ids))] for (ids,) in examples])
     chosen = batch["answers"] != PAD_ID
     assert torch.equal(batch["answers"][chosen], original[chosen])
@@ -128,7 +130,7 @@ def test_masking_follows_the_paper() -> None:
     assert not chosen[original < 4].any(), "special tokens and padding are never asked for"
     n_words = int((original >= 4).sum())
     share = int(chosen.sum()) / n_words
-    assert share == pytest.approx(0.15, abs=4 * math.sqrt(0.15 * 0.85 / n_words))
+    assert share == pytest.approx(0.25, abs=4 * math.sqrt(0.25 * 0.75 / n_words))
     masked = batch["ids"][chosen] == MASK_ID
     kept = batch["ids"][chosen] == original[chosen]
     n_chosen = int(chosen.sum())
@@ -139,9 +141,17 @@ def test_masking_follows_the_paper() -> None:
     assert others.unique().numel() > 20
 
 
+def test_a_replacement_comes_from_the_whole_vocabulary() -> None:
+    """Also one that stands behind the highest id of the batch."""
+    objective = MaskedToken(random_model("encoder-only", vocabulary_size=400))
+    batch = objective.collate([([START_ID, *([5] * 60), END_ID],)] * 50, torch.Generator().manual_seed(1))
+    assert int(batch["ids"].max()) > 300
+
+
 def test_the_same_generator_hides_the_same_tokens() -> None:
     examples = [([1, *range(4, 40), 2],)] * 4
-    one, same, other = (MaskedToken.collate(examples, torch.Generator().manual_seed(seed)) for seed in (1, 1, 2))
+    objective = MaskedToken(random_model("encoder-only", vocabulary_size=40))
+    one, same, other = (objective.collate(examples, torch.Generator().manual_seed(seed)) for seed in (1, 1, 2))
     assert torch.equal(one["ids"], same["ids"])
     assert not torch.equal(one["answers"], other["answers"])
 
@@ -204,7 +214,7 @@ def test_masked_accuracy_counts_hidden_tokens() -> None:
     model = random_model("encoder-only")
     examples = [([1, *range(4, 22), 2],)] * 10
     accuracy, count = masked_accuracy(MaskedToken(model), examples, 1000)
-    batch = MaskedToken.collate(examples, torch.Generator().manual_seed(0))
+    batch = MaskedToken(model).collate(examples, torch.Generator().manual_seed(0))
     asked = batch["answers"] != PAD_ID
     with torch.inference_mode():
         best = model(batch["ids"]).argmax(dim=-1)

@@ -39,6 +39,15 @@ def test_a_run_that_ends_while_it_warms_up_never_divides_by_zero() -> None:
     assert learning_rate(recipe(schedule="cosine", learning_rate=1.0, warmup_steps=1, steps=1), 1) == 1.0
 
 
+def test_a_restart_begins_a_second_cosine() -> None:
+    settings = recipe(
+        schedule="cosine", learning_rate=2e-3, warmup_steps=20, restart_at=60, restart_learning_rate=1e-3, steps=100
+    )
+    expected = {20: 2e-3, 40: 1e-3, 60: 0.0, 70: 0.5e-3 * (1 + 0.5**0.5), 80: 0.5e-3, 100: 0.0}
+    for step, rate in expected.items():
+        assert learning_rate(settings, step) == pytest.approx(rate, abs=1e-12), step
+
+
 def test_the_papers_schedule() -> None:
     """§5.3 for a width of 16 and 20 steps of warm-up: the peak is 16^−½ · 20^−½ = 0.0559."""
     settings = recipe(schedule="paper", learning_rate=1.0, warmup_steps=20)
