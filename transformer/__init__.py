@@ -35,6 +35,12 @@ _HOME = {
     "ablate_edge": "edits",
     "override_mask": "edits",
     "patch": "edits",
+    "mean_ablate_head": "edits",
+    "scale_head": "edits",
+    "patch_head": "edits",
+    "remove_sublayer": "sublayer_edits",
+    "remove_residual": "sublayer_edits",
+    "edits_from": "edit_specs",
 }
 
 __all__ = sorted(_HOME)

@@ -1,6 +1,12 @@
-"""Changes to the live model, for one call: what if this head, this edge, this mask were different?"""
+"""Changes to the live model, for one call: what if this head, this edge, this mask were different?
+
+Whole sub-layers and residuals: ``transformer.sublayer_edits``. Masks by name: ``transformer.mask_edits``.
+"""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -12,15 +18,60 @@ from transformer.probes import Edit
 def ablate_head(stack: str, *, layer: int, kind: str = "self", head: int) -> Edit:
     """Zero what one head contributes: its context rows, before W_O (Michel et al. 2019, §2.3)."""
 
-    def zero(context: Tensor) -> Tensor:  # [batch, head, query, channel]
-        _check_index("head", head, context.shape[1])
-        kept = torch.ones(context.shape[1], dtype=context.dtype, device=context.device)
-        kept[head] = 0.0
-        return context * kept[:, None, None]
+    return _edit_head(stack, layer, kind, head, torch.zeros_like, f"no head {head}")
 
-    return Edit(
-        _attention(stack, layer, kind, "context"), zero, f"{stack} {kind}-attention, layer {layer}: no head {head}"
-    )
+
+def scale_head(stack: str, *, layer: int, kind: str = "self", head: int, factor: float) -> Edit:
+    """Multiply what one head contributes by ``factor``: 1 changes nothing, 0 removes the head, 2 doubles it."""
+    if not math.isfinite(factor):
+        raise ValueError(f"factor is {factor}; a head can only be scaled by a finite number")
+    return _edit_head(stack, layer, kind, head, lambda context: context * factor, f"head {head} × {factor:g}")
+
+
+def mean_ablate_head(stack: str, *, layer: int, kind: str = "self", head: int, mean: np.ndarray | None = None) -> Edit:
+    """Replace every row of one head's context by a mean: what the head says *on average* stays, what it says about
+    each position is lost (Wang et al. 2023, "Interpretability in the Wild", §3).
+
+    ``mean`` [channel]: one taken elsewhere, e.g. over a corpus. Without it, it is the mean over the positions of this
+    very run: in the encoder over all of them (padding included), in the decoder, row by row, over the positions up to
+    this one, so that no row learns of later ones and writing agrees with reading what was written.
+    """
+    wanted = None if mean is None else torch.as_tensor(np.array(mean))
+
+    def average(context: Tensor) -> Tensor:  # [batch, query, channel]
+        n_positions, n_channels = context.shape[1:]
+        if wanted is not None:
+            if wanted.shape != (n_channels,):
+                raise ValueError(
+                    f"mean has shape {tuple(wanted.shape)}; a head of this model has {n_channels} channels"
+                )
+            return wanted.to(context).expand_as(context)
+        if stack == "encoder":
+            return context.mean(dim=1, keepdim=True).expand_as(context)
+        counts = torch.arange(1, n_positions + 1, dtype=context.dtype, device=context.device)
+        return context.cumsum(dim=1) / counts[:, None]
+
+    return _edit_head(stack, layer, kind, head, average, f"head {head} says its mean")
+
+
+def patch_head(stack: str, *, layer: int, kind: str = "self", head: int, context: np.ndarray) -> Edit:
+    """Put one head's context [query, channel] of another run in the place of this run's, position by position.
+
+    The two sentences may differ in length: positions that the other run does not have keep their own rows. Take it from
+    ``other_trace[f"{stack}.layers.{layer}.{kind}_attention.context"].values[head]``.
+    """
+    wanted = torch.as_tensor(np.array(context))
+
+    def replace(own: Tensor) -> Tensor:  # [batch, query, channel]
+        if wanted.ndim != 2 or wanted.shape[1] != own.shape[2]:
+            raise ValueError(
+                f"the context patched in has shape {tuple(wanted.shape)}; this model needs [query, {own.shape[2]}]"
+            )
+        n_shared = min(len(wanted), own.shape[1])
+        patched = wanted[:n_shared].to(own).expand(len(own), -1, -1)
+        return torch.cat((patched, own[:, n_shared:]), dim=1)
+
+    return _edit_head(stack, layer, kind, head, replace, f"head {head} taken from another run")
 
 
 def ablate_edge(stack: str, *, layer: int, kind: str = "self", head: int, query: int, key: int) -> Edit:
@@ -72,6 +123,16 @@ def patch(name: str, values: np.ndarray) -> Edit:
         return wanted.to(tensor).expand_as(tensor)
 
     return Edit(name, replace, f"{name} taken from another run")
+
+
+def _edit_head(stack: str, layer: int, kind: str, head: int, change: Callable[[Tensor], Tensor], what: str) -> Edit:
+    """An edit of one head's context; ``change`` gets it without the axis of the heads."""
+
+    def edit(context: Tensor) -> Tensor:  # [batch, head, query, channel]
+        _check_index("head", head, context.shape[1])
+        return torch.cat((context[:, :head], change(context[:, head])[:, None], context[:, head + 1 :]), dim=1)
+
+    return Edit(_attention(stack, layer, kind, "context"), edit, f"{stack} {kind}-attention, layer {layer}: {what}")
 
 
 def _attention(stack: str, layer: int, kind: str, what: str) -> str:

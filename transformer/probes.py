@@ -119,6 +119,17 @@ def fast_path() -> Iterator[None]:
         _fast.reset(token)
 
 
+def recorded_so_far(name: str) -> Tensor:
+    """What the call that runs has recorded at ``name``, for an edit that needs another tensor than its own.
+
+    Raises ``RuntimeError`` outside of a recording, or where the pass has not come there yet.
+    """
+    recording = _active.get()
+    if recording is None or name not in recording.tensors:
+        raise RuntimeError(f"nothing has been recorded at {name!r} in this call yet")
+    return recording.tensors[name]
+
+
 def takes_fast_path() -> bool:
     return _fast.get() and _active.get() is None
 

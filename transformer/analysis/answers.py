@@ -6,10 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from transformer.analysis.asked import asked
 from transformer.checkpoint import Checkpoint
-from transformer.inputs import prompt_ids
-from transformer.tokenizer import MASK_ID, PAD_ID
-from transformer.tokens import Token
 from transformer.traces import Trace
 
 
@@ -45,21 +43,14 @@ class Answer:
 
 def answer_of(checkpoint: Checkpoint, trace: Trace, sentence: str) -> Answer:
     """The answer in ``trace``, made from ``sentence``, with its probabilities: softmax of the recorded logits."""
-    config = checkpoint.config
-    if config.n_classes:
-        chances = softmax(trace.values("classifier.logits"))
-        best = int(chances.argmax())
-        return Answer(trace.text, (AnswerPart(config.class_names[best], float(chances[best])),))
-    if not config.has_decoder:
-        blanks = [token.index for token in trace.source if token.id == MASK_ID]
-        return Answer(trace.text, _parts(trace, "encoder.logits", blanks))
-    # A decoder-only model is asked from the last token of the prompt on; everything before was typed.
-    first = 0 if config.has_encoder else len(prompt_ids(checkpoint, sentence)) - 1
-    written = [token.index for token in trace.prediction if token.index >= first and token.id != PAD_ID]
-    text = trace.text
-    if not config.has_encoder:
-        text = checkpoint.tokenizer.decode(trace.prediction[index].id for index in written)
-    return Answer(text, _parts(trace, "decoder.logits", written))
+    question = asked(checkpoint, trace, sentence)
+    if question.everywhere:  # nothing was asked
+        return Answer(trace.text, ())
+    chances = np.exp(question.chosen(question.log_probabilities(trace)))
+    parts = tuple(AnswerPart(*part) for part in zip(question.displays, chances.tolist(), strict=True))
+    # The text of a decoder-only model begins with what was typed; the answer is what it wrote.
+    only_written = not checkpoint.config.has_encoder
+    return Answer(checkpoint.tokenizer.decode(question.ids) if only_written else trace.text, parts)
 
 
 def class_probabilities(checkpoint: Checkpoint, trace: Trace) -> tuple[AnswerPart, ...]:
@@ -67,12 +58,6 @@ def class_probabilities(checkpoint: Checkpoint, trace: Trace) -> tuple[AnswerPar
     chances = softmax(trace.values("classifier.logits"))
     names = checkpoint.config.class_names
     return tuple(AnswerPart(name, float(chance)) for name, chance in zip(names, chances, strict=True))
-
-
-def _parts(trace: Trace, logits: str, positions: list[int]) -> tuple[AnswerPart, ...]:
-    chances = softmax(trace.values(logits)[positions])
-    tokens: list[Token] = [trace.prediction[position] for position in positions]
-    return tuple(AnswerPart(token.display, float(row[token.id])) for token, row in zip(tokens, chances, strict=True))
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:

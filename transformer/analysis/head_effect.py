@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-import torch
 
-from transformer.analysis.answers import answer_of, softmax
+from transformer.analysis.effects import effect_of
 from transformer.checkpoint import Checkpoint
 from transformer.edits import ablate_head
-from transformer.probes import record
-from transformer.recorded import activations_of
 from transformer.traces import Trace
 
 
@@ -44,18 +41,7 @@ def head_effect(
 
     "Are Sixteen Heads Really Better than One?" (Michel et al. 2019, §2.3): the head's context is set to 0 before W_O.
     """
-    sequences = [tokens for tokens in (trace.source, trace.target) if tokens is not None]
-    inputs = [torch.tensor([tokens.ids], device=checkpoint.model.device) for tokens in sequences]
-    edit = ablate_head(stack, layer=layer, kind=kind, head=head)
-    with torch.inference_mode(), record([edit]) as recording:
-        checkpoint.model(*inputs)
-        activations = activations_of(checkpoint.model, recording)
-    if checkpoint.config.n_classes:
-        chances = [softmax(run["classifier.logits"].values) for run in (trace.activations, activations)]
-        best = int(chances[0].argmax())
-        before, after = (np.log(chance[best : best + 1]) for chance in chances)
-        return HeadEffect((checkpoint.config.class_names[best],), before, after)
-    whole = answer_of(checkpoint, trace, sentence).parts
-    without = answer_of(checkpoint, replace(trace, activations=activations), sentence).parts
-    before, after = (np.log([part.probability for part in parts]) for parts in (whole, without))
-    return HeadEffect(tuple(part.display for part in whole), before, after)
+    effect = effect_of(checkpoint, trace, sentence, [ablate_head(stack, layer=layer, kind=kind, head=head)])
+    if effect.asked.everywhere:  # a masked-token model without a blank: there is no answer that a head could help
+        return HeadEffect((), np.zeros(0), np.zeros(0))
+    return HeadEffect(effect.asked.displays, effect.before, effect.after)

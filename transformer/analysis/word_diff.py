@@ -1,0 +1,39 @@
+"""Which words of an answer are gone, which are new."""
+
+from __future__ import annotations
+
+import re
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+_WORDS = re.compile(r"\w+(?:['’-]\w+)*['’]?|[^\w\s]", re.UNICODE)
+
+
+class Piece(NamedTuple):
+    """Neighbouring words with the same fate: "same", "removed" or "added"."""
+
+    fate: str
+    text: str
+
+
+def word_diff(before: str, after: str) -> tuple[Piece, ...]:
+    """The shortest list of pieces from which both texts can be read; words are compared, not letters.
+
+    Punctuation marks are words of their own. Spaces are not compared.
+    """
+    old, new = words(before), words(after)
+    pieces: list[Piece] = []
+    for fate, i, j, k, n in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if fate == "equal":
+            pieces.append(Piece("same", " ".join(old[i:j])))
+            continue
+        if j > i:
+            pieces.append(Piece("removed", " ".join(old[i:j])))
+        if n > k:
+            pieces.append(Piece("added", " ".join(new[k:n])))
+    return tuple(pieces)
+
+
+def words(text: str) -> list[str]:
+    """Words and punctuation marks, each by itself; of other scripts, too."""
+    return _WORDS.findall(text)
