@@ -24,6 +24,8 @@ _HOME = {
     "build_model": "models",
     "Checkpoint": "checkpoint",
     "load": "checkpoint",
+    "snapshot": "snapshots",
+    "snapshot_steps": "snapshots",
     "save": "checkpoint",
     "trace": "tracing",
     "decode": "decoding",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,12 +24,16 @@ _PICKLES = ("*.pt", "*.pth", "*.bin", "*.pkl", "*.ckpt")
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """A trained model with all that belongs to it. The model is in ``eval()`` mode and shared: never change it."""
+    """A trained model with all that belongs to it. The model is in ``eval()`` mode and shared: never change it.
+
+    ``weights``: the file inside of ``path`` that the model was read from (a snapshot has another than its checkpoint).
+    """
 
     path: Path
     model: Model
     tokenizer: Tokenizer
     card: str
+    weights: str = WEIGHTS
 
     @property
     def name(self) -> str:
@@ -41,12 +46,12 @@ class Checkpoint:
     @cached_property
     def fingerprint(self) -> str:
         """First 12 hexadecimal digits of the SHA-256 of weights, config and tokenizer: names this checkpoint."""
-        return fingerprint(self.path)
+        return fingerprint(self.path, weights=self.weights)
 
 
-def fingerprint(path: Path) -> str:
+def fingerprint(path: Path, *, weights: str = WEIGHTS) -> str:
     digest = hashlib.sha256()
-    for file in (WEIGHTS, CONFIG, TOKENIZER):
+    for file in (weights, CONFIG, TOKENIZER):
         digest.update((Path(path) / file).read_bytes())
     return digest.hexdigest()[:12]
 
@@ -81,19 +86,34 @@ def load_weights(config: ModelConfig, file: Path) -> Model:
     try:
         with safe_open(str(file), framework="pt") as weights:
             stored = {name: tuple(weights.get_slice(name).get_shape()) for name in weights.keys()}  # noqa: SIM118 (no dict)
-            sizes = _claimed_sizes(config)
-            _compare(file, sizes, {name: shape for name, shape in stored.items() if name in sizes})
-            model = build_model(config)
-            _compare(file, {name: tuple(tensor.shape) for name, tensor in _own_tensors(model).items()}, stored)
-            tensors = {name: weights.get_tensor(name).float() for name in stored}
+            return fill_model(config, file, stored, read=lambda name: weights.get_tensor(name).float())
     except SafetensorError as error:
-        raise CheckpointError(f"{file} is not a whole safetensors file: {error}") from error
+        raise not_whole(file, error) from error
+
+
+def fill_model(
+    config: ModelConfig, file: Path, stored: Mapping[str, tuple], *, read: Callable[[str], torch.Tensor]
+) -> Model:
+    """A model of ``config`` with the tensors that ``read`` gives by name; ``stored``: their shapes, compared first.
+
+    Raises ``CheckpointError`` for shapes that do not fit and numbers that are not finite; ``file`` is what it names.
+    """
+    sizes = _claimed_sizes(config)
+    _compare(file, sizes, {name: shape for name, shape in stored.items() if name in sizes})
+    model = build_model(config)
+    parameters = own_parameters(model)
+    _compare(file, {name: tuple(parameter.shape) for name, parameter in parameters.items()}, dict(stored))
+    tensors = {name: read(name) for name in stored}
     if broken := [name for name, tensor in tensors.items() if not torch.isfinite(tensor).all()]:
         raise CheckpointError(f"{file} holds numbers that are not finite (NaN or infinite) in {', '.join(broken[:3])}")
     with torch.no_grad():
-        for name, parameter in _own_tensors(model).items():
+        for name, parameter in parameters.items():
             parameter.copy_(tensors[name])
     return model
+
+
+def not_whole(file: Path, error: Exception) -> CheckpointError:
+    return CheckpointError(f"{file} is not a whole safetensors file: {error}")
 
 
 def save(path: str | Path, model: Model, tokenizer: Tokenizer, *, card: str = "", half: bool = True) -> None:
@@ -114,7 +134,7 @@ def save_weights(file: Path, model: Model, *, half: bool = True) -> None:
     ``load`` would refuse the file.
     """
     dtype = torch.float16 if half else torch.float32
-    tensors = {name: tensor.detach().to("cpu", dtype).contiguous() for name, tensor in _own_tensors(model).items()}
+    tensors = {name: tensor.detach().to("cpu", dtype).contiguous() for name, tensor in own_parameters(model).items()}
     if broken := [name for name, tensor in tensors.items() if not torch.isfinite(tensor).all()]:
         remedy = "; if they are only too large for half precision, save with half=False" if half else ""
         raise ValueError(f"not saved: numbers are not finite in {', '.join(broken[:3])}{remedy}")
@@ -122,7 +142,7 @@ def save_weights(file: Path, model: Model, *, half: bool = True) -> None:
         save_file(tensors, str(temporary))
 
 
-def _own_tensors(model: Model) -> dict[str, torch.nn.Parameter]:
+def own_parameters(model: Model) -> dict[str, torch.nn.Parameter]:
     """Every parameter once: ``named_parameters`` leaves out the second name of a tied matrix."""
     return dict(model.named_parameters(remove_duplicate=True))
 
