@@ -1,4 +1,4 @@
-"""``python -m transformer {train,translate,trace,evaluate,inspect}``."""
+"""``python -m transformer {train,snapshots,translate,trace,evaluate,inspect}``."""
 
 from transformer.command_line import main
 

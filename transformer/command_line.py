@@ -130,9 +130,23 @@ def _train(options: argparse.Namespace) -> int:
     return 0
 
 
+def _snapshots(options: argparse.Namespace) -> int:
+    from transformer.training.publish import earlier_steps, publish_snapshots
+
+    run_directory, output = Path(options.run_directory), Path(options.output)
+    steps = earlier_steps(run_directory, output) if options.steps is None else options.steps
+    for step in publish_snapshots(run_directory, output, steps):
+        print(f"step {step}")
+    return 0
+
+
+def _whole_numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in text.split(",") if number.strip())
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m transformer", description="A Transformer that can be looked into.")
-    commands = parser.add_subparsers(required=True, metavar="{train,translate,trace,evaluate,inspect}")
+    commands = parser.add_subparsers(required=True, metavar="{train,snapshots,translate,trace,evaluate,inspect}")
 
     train = commands.add_parser("train", help="train a recipe; started again, it goes on where it was stopped")
     train.add_argument("recipe", help="a TOML file, e.g. configs/en-fr.toml")
@@ -143,6 +157,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     train.add_argument("--stop-after", type=int, help="save and stop after this step; the same command goes on later")
     train.set_defaults(command=_train)
+
+    snapshots = commands.add_parser(
+        "snapshots", help="put the snapshots of a run, in 8 bits, into the checkpoint that came out of it"
+    )
+    snapshots.add_argument("--run-directory", required=True, metavar="DIR", help="folder of the run's state")
+    snapshots.add_argument("--output", required=True, metavar="DIR", help="the checkpoint; other snapshots in it go")
+    snapshots.add_argument(
+        "--steps", type=_whole_numbers, help="which, e.g. 0,300,3000 (default: all from before the checkpoint)"
+    )
+    snapshots.set_defaults(command=_snapshots)
 
     translate = commands.add_parser(
         "translate", help="read sentences, one a line, from standard input; write one line for each"

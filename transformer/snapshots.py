@@ -1,8 +1,8 @@
 """Snapshots: the model as it was at earlier steps of its training, small enough to ship several of them.
 
 A checkpoint directory may hold ``snapshots/step-000300.safetensors`` and so on. All share the checkpoint's config and
-tokenizer. Every matrix is stored in 8 bits with one scale for each row (absmax quantisation, as in Dettmers et al. 2022,
-"LLM.int8()", §2.1), every vector (biases, γ, β) in half precision; a tied matrix is stored once.
+tokenizer. Every matrix is stored in 8 bits with one scale for each row (absmax quantisation, as in "LLM.int8()",
+Dettmers et al. 2022, §2.1), every vector (biases, γ, β) in half precision; a tied matrix is stored once.
 """
 
 from __future__ import annotations

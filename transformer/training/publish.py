@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import csv
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from transformer.checkpoint import CARD, CONFIG, TOKENIZER, WEIGHTS
+from transformer.checkpoint import CARD, CONFIG, TOKENIZER, WEIGHTS, load_weights
+from transformer.config import ModelConfig
 from transformer.files import atomic_path, write_text
+from transformer.snapshots import snapshot_file, snapshot_steps, write_snapshot
 from transformer.training.card import model_card
-from transformer.training.run_state import HISTORY, write_history
+from transformer.training.run_state import HISTORY, best_row, write_history
 
 if TYPE_CHECKING:
     from transformer.training.trainer import Trainer
 
 
 def publish(trainer: Trainer, output: Path) -> str:
-    """Copy the run's best checkpoint, its curves and a new model card to ``output``; return a sentence about it.
+    """Copy the run's best checkpoint, its curves, its snapshots and a new model card to ``output``; return a sentence
+    about it.
 
     A checkpoint that is there already stays, unless the run's ``dev`` score is higher than the best in its
-    ``history.csv``.
+    ``history.csv``. Snapshots are those of the recipe that were taken before the best checkpoint, in 8 bits.
     """
     standing = best_dev_score(output / HISTORY)
     if standing is not None and standing >= trainer.best_score:
@@ -31,13 +34,43 @@ def publish(trainer: Trainer, output: Path) -> str:
             shutil.copyfile(trainer.directory / "best" / file, temporary)
     write_history(output / HISTORY, trainer.history)
     write_text(output / CARD, model_card(trainer))
+    wanted = set(trainer.recipe.snapshots)
+    steps = [step for step in earlier_steps(trainer.directory, output) if step in wanted]
+    publish_snapshots(trainer.directory, output, steps)
     return f"{output} now holds this run's best checkpoint (dev score {trainer.best_score:.2f})"
+
+
+def publish_snapshots(run_directory: Path, output: Path, steps: Sequence[int]) -> tuple[int, ...]:
+    """Write the run's snapshots of ``steps`` in 8 bits into the checkpoint directory ``output``, and remove those of
+    other steps; returns the steps that it now has.
+
+    Raises ``ValueError`` when the checkpoint came from another model or tokenizer, the run has no such snapshot, or the
+    checkpoint itself is not later than it.
+    """
+    for file in (CONFIG, TOKENIZER):
+        if (run_directory / "best" / file).read_bytes() != (output / file).read_bytes():
+            raise ValueError(f"{output / file} is not that of {run_directory}: the snapshots of this run do not fit it")
+    possible = earlier_steps(run_directory, output)
+    if impossible := sorted(set(steps) - set(possible)):
+        raise ValueError(
+            f"{run_directory} has no snapshot of step {impossible[0]} from before the checkpoint in {output}; it has "
+            f"those of steps {', '.join(map(str, possible)) or '(none)'}"
+        )
+    config = ModelConfig.from_json(output / CONFIG)
+    for step in sorted(set(steps)):
+        write_snapshot(output / snapshot_file(step), load_weights(config, run_directory / snapshot_file(step)), step)
+    for step in set(snapshot_steps(output)) - set(steps):
+        (output / snapshot_file(step)).unlink()
+    return snapshot_steps(output)
+
+
+def earlier_steps(run_directory: Path, output: Path) -> tuple[int, ...]:
+    """The steps of the run's snapshots that lie before the checkpoint in ``output``."""
+    kept = best_row(output / HISTORY)
+    return tuple(step for step in snapshot_steps(run_directory) if kept is None or step < kept["step"])
 
 
 def best_dev_score(history: Path) -> float | None:
     """The highest dev score in a ``history.csv``, or ``None`` where there is none."""
-    if not history.is_file():
-        return None
-    with history.open(encoding="utf-8", newline="") as file:
-        scores = [float(row["dev_score"]) for row in csv.DictReader(file) if row.get("dev_score")]
-    return max(scores, default=None)
+    row = best_row(history)
+    return None if row is None else row["dev_score"]

@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 
 import transformer
 from tests.conftest import TINY_SENTENCES
+from transformer.checkpoint import load_weights
 from transformer.command_line import main
+from transformer.snapshots import quantise, snapshot, snapshot_steps
 from transformer.training.publish import best_dev_score
-from transformer.training.run_state import COLUMNS, write_history
+from transformer.training.run_state import COLUMNS, best_row, write_history
 
 RECIPE = """
 name = "tiny"
@@ -105,3 +108,42 @@ def test_scores_are_written_into_the_card_once_per_file(workplace, tmp_path):
 
 def test_best_dev_score_of_no_history_is_none(tmp_path):
     assert best_dev_score(tmp_path / "history.csv") is None
+
+
+def test_the_best_row_is_the_first_with_the_highest_score(tmp_path):
+    rows = [{"step": 1}, *({"step": step, "dev_score": score} for step, score in ((2, -3.5), (3, -1.0), (4, -1.0)))]
+    write_history(tmp_path / "history.csv", rows)
+    assert best_row(tmp_path / "history.csv") == {"step": 3.0, "dev_score": -1.0}
+
+
+def test_the_snapshots_before_the_checkpoint_are_published_in_eight_bits(workplace, tmp_path):
+    assert main(workplace) == 0
+    best = best_row(tmp_path / "out" / "history.csv")["step"]
+    assert snapshot_steps(tmp_path / "out") == tuple(step for step in (0, 4) if step < best)
+    checkpoint = transformer.load(tmp_path / "out")
+    first = load_weights(checkpoint.config, tmp_path / "run" / "snapshots" / "step-000000.safetensors")
+    published = snapshot(checkpoint, 0).model
+    name = "encoder.layers.0.feed_forward.input_projection.weight"
+    numbers, scale = quantise(first.get_parameter(name))
+    assert torch.equal(published.get_parameter(name), numbers * scale.float()[:, None])
+
+
+def test_snapshots_of_a_run_that_was_published_without_them(workplace, tmp_path, capsys):
+    main(workplace)
+    out, run = tmp_path / "out", tmp_path / "run"
+    write_history(out / "history.csv", [{"step": 5, "dev_score": 1.0}])
+    command = ["snapshots", "--run-directory", str(run), "--output", str(out)]
+    capsys.readouterr()
+    assert main(command) == 0
+    assert capsys.readouterr().out == "step 0\nstep 4\n"
+    assert main([*command, "--steps", "4"]) == 0
+    assert snapshot_steps(out) == (4,), "the one of another step is gone"
+    assert main([*command, "--steps", "0,3"]) == 2
+    assert "no snapshot of step 3 from before the checkpoint" in capsys.readouterr().err
+    write_history(out / "history.csv", [{"step": 4, "dev_score": 1.0}])
+    assert main([*command, "--steps", "4"]) == 2
+    assert "it has those of steps 0" in capsys.readouterr().err
+    (out / "config.json").write_text("{}")
+    assert main([*command, "--steps", "0"]) == 2
+    assert "the snapshots of this run do not fit it" in capsys.readouterr().err
+    assert snapshot_steps(out) == (4,), "what was refused has changed nothing"
