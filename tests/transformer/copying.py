@@ -1,7 +1,7 @@
 """A model built by hand whose answer is known: one head copies the previous token, two others write nothing.
 
-Stream: [code of the token | place, one-hot | what the heads write]. "a b" goes on "a b a b …" for ever: the next token is
-always the one before the last.
+Stream: [code of the token | place, one-hot | what the heads write]. "a b" goes on "a b a b …" for ever: the next token
+is always the one before the last.
 """
 
 from __future__ import annotations
