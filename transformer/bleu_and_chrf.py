@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def corpus_scores(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float | str]:
-    """BLEU and chrF by sacreBLEU (Post 2018) with any number of references per sentence, and the BLEU signature.
+def corpus_scores(
+    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, lowercase: bool = False
+) -> dict[str, float | str]:
+    """BLEU and chrF by sacreBLEU (Post 2018) with any number of references per sentence, and both signatures.
 
     ``references[i]`` are all translations of sentence i. A sentence with fewer references than another is padded with
-    repetitions of its own first one, which changes neither score. Raises ``ValueError`` where one is missing.
+    repetitions of its own first one, which changes neither score. ``lowercase``: upper and lower case count as equal.
+    Raises ``ValueError`` where a reference is missing.
     """
     from sacrebleu.metrics import BLEU, CHRF
 
@@ -21,9 +24,10 @@ def corpus_scores(hypotheses: Sequence[str], references: Sequence[Sequence[str]]
         raise ValueError(f"sentence {without[0]} has no reference; each needs at least one")
     most = max(len(group) for group in references)
     streams = [[group[k] if k < len(group) else group[0] for group in references] for k in range(most)]
-    bleu = BLEU()
+    bleu, chrf = BLEU(lowercase=lowercase), CHRF(lowercase=lowercase)
     return {
         "bleu": bleu.corpus_score(list(hypotheses), streams).score,
-        "chrf": CHRF().corpus_score(list(hypotheses), streams).score,
+        "chrf": chrf.corpus_score(list(hypotheses), streams).score,
         "bleu_signature": str(bleu.get_signature()),
+        "chrf_signature": str(chrf.get_signature()),
     }

@@ -84,16 +84,24 @@ def _evaluate(options: argparse.Namespace) -> int:
     from transformer.training.progress import progress_bar
 
     checkpoint = load(options.checkpoint)
-    scores = evaluate(checkpoint, options.data, beam=options.beam, progress=progress_bar)
+    scores = evaluate(
+        checkpoint,
+        options.data,
+        train=options.train,
+        beam=options.beam,
+        lowercase=options.lowercase,
+        progress=progress_bar,
+    )
     if options.update_card:
         from transformer.training.card import update_scores
 
-        update_scores(checkpoint, Path(options.data), scores)
+        train = Path(options.train) if options.train else None
+        update_scores(checkpoint, Path(options.data), scores, train=train, lowercase=options.lowercase)
     if options.json:
         print(json.dumps(scores))
     else:
         for name, value in scores.items():
-            print(f"{name:<22}{value:.4g}" if isinstance(value, float) else f"{name:<22}{value}")
+            print(f"{name:<30}{value:.4g}" if isinstance(value, float) else f"{name:<30}{value}")
     return 0
 
 
@@ -187,7 +195,13 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--checkpoint", required=True, metavar="DIR")
     evaluate.add_argument("--data", required=True, metavar="FILE")
     evaluate.add_argument(
+        "--train", metavar="FILE", help="print baselines beside the scores, fitted to this file (not for translation)"
+    )
+    evaluate.add_argument(
         "--beam", type=int, default=4, metavar="N", help="beam width for translation (default 4; 1 = greedy)"
+    )
+    evaluate.add_argument(
+        "--lowercase", action="store_true", help="score translations without regard to upper and lower case"
     )
     evaluate.add_argument("--json", action="store_true", help="print one JSON object")
     evaluate.add_argument("--update-card", action="store_true", help="write the scores into the checkpoint's README.md")

@@ -1,4 +1,4 @@
-"""Scores of a checkpoint on a file: BLEU and chrF, perplexity per word, masked accuracy, accuracy."""
+"""Scores of a checkpoint on a file (BLEU and chrF, perplexity, masked words, accuracy), with baselines beside them."""
 
 from __future__ import annotations
 
@@ -6,71 +6,124 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from transformer.baselines import bag_of_words_accuracy, ngram_perplexities, share, unigram_accuracies
 from transformer.bleu_and_chrf import corpus_scores
 from transformer.checkpoint import Checkpoint
 from transformer.decoding import decode
 from transformer.errors import InputError
+from transformer.masked_words import hide_words, recovered
 from transformer.strategies import Beam, Greedy
 from transformer.training.corpora import group_references, read_pairs, read_texts
 from transformer.training.objectives import OBJECTIVES
-from transformer.training.validation import dev_accuracy, dev_loss, masked_accuracy
+from transformer.training.validation import dev_accuracy, dev_loss
 
 Progress = Callable[[Iterable], Iterable]
 _BATCH_TOKENS = 2_000
 
 
-def evaluate(checkpoint: Checkpoint, data: str | Path, *, beam: int = 4, progress: Progress = iter) -> dict:
-    """Score ``checkpoint`` on a file in the layout of its kind of corpus.
+def evaluate(
+    checkpoint: Checkpoint,
+    data: str | Path,
+    *,
+    train: str | Path | None = None,
+    beam: int = 4,
+    lowercase: bool = False,
+    progress: Progress = iter,
+) -> dict:
+    """Score ``checkpoint`` on a file in the layout of its kind of corpus; the same file gives the same scores.
 
-    encoder-decoder: ``bleu``, ``chrf`` (all translations of a source are references); decoder-only:
-    ``perplexity_per_word``; masked-token: ``masked_accuracy``; classifier: ``accuracy``. Raises ``InputError`` for a
-    file without examples.
+    - encoder-decoder: ``bleu``, ``chrf`` (all translations of a source are references), ``lowercase`` where upper
+      and lower case are to count as equal
+    - decoder-only: ``perplexity_per_word``
+    - masked-token: ``masked_accuracy``, the share of whole words that are recovered when 15 % of each sentence's words
+      are hidden (``masked_words``), and ``masked_accuracy_letters``, the same without punctuation marks
+    - classifier: ``accuracy``
+
+    With ``train``, the training file in the same layout, baselines that were fitted to that file alone stand beside:
+    ``unigram_perplexity_per_word`` and ``trigram_perplexity_per_word``; ``unigram_accuracy`` and
+    ``unigram_accuracy_letters``; ``bag_of_words_accuracy``; and ``sentences_also_in_train``, which should be 0.
+
+    Raises ``InputError`` for a file without examples and for an option that this kind of checkpoint has no use for.
     """
-    config = checkpoint.config
-    if config.kind == "encoder-decoder":
-        return translation_scores(checkpoint, read_pairs(data), beam=beam, progress=progress)
-    if config.n_classes:
-        return _classifier_scores(checkpoint, data)
-    texts = [(text,) for text in read_texts(data)]
-    _require(texts, data)
-    if config.kind == "decoder-only":
-        return _perplexity(checkpoint, texts)
-    objective = OBJECTIVES["masked-token"](checkpoint.model)
-    examples = _encoded(checkpoint, texts, "masked-token")
-    accuracy, n_masked = masked_accuracy(objective, examples, _BATCH_TOKENS)
-    return {"masked_accuracy": accuracy, "masked_tokens": n_masked, "sentences": len(examples)}
+    kind = checkpoint.config.kind
+    if kind == "encoder-decoder":
+        if train is not None:
+            raise InputError(f"{checkpoint.name} translates: there is no baseline that a training file is needed for")
+        return translation_scores(checkpoint, read_pairs(data), beam=beam, lowercase=lowercase, progress=progress)
+    if lowercase:
+        raise InputError(f"{checkpoint.name} is {kind}: only translations can be scored without regard to case")
+    if checkpoint.config.n_classes:
+        scores = _classifier_scores(checkpoint, data, train)
+    elif kind == "decoder-only":
+        scores = _perplexities(checkpoint, _texts(data), train)
+    else:
+        scores = _masked_word_scores(checkpoint, _texts(data), train)
+    if train is not None:
+        scores["sentences_also_in_train"] = len({*read_texts(train)} & {*read_texts(data)})
+    return scores
 
 
 def translation_scores(
-    checkpoint: Checkpoint, pairs: Sequence[tuple[str, str]], *, beam: int = 4, progress: Progress = iter
+    checkpoint: Checkpoint,
+    pairs: Sequence[tuple[str, str]],
+    *,
+    beam: int = 4,
+    lowercase: bool = False,
+    progress: Progress = iter,
 ) -> dict:
     """Translate every source once and score against all its translations. ``beam`` 1 is greedy."""
     _require(pairs, "the data")
     sources, references = group_references(pairs)
     strategy = Beam(beam) if beam > 1 else Greedy()
     hypotheses = [decode(checkpoint, source, strategy).text for source in progress(sources)]
-    return {**corpus_scores(hypotheses, references), "sentences": len(sources), "beam": beam}
+    return {**corpus_scores(hypotheses, references, lowercase=lowercase), "sentences": len(sources), "beam": beam}
 
 
-def _perplexity(checkpoint: Checkpoint, texts: Sequence[tuple[str]]) -> dict:
+def _perplexities(checkpoint: Checkpoint, texts: Sequence[str], train: str | Path | None) -> dict:
     """exp(Σ −log p(token) / number of words): tokens include ``</s>``, words are what white space separates."""
-    examples = _encoded(checkpoint, texts, "next-token")
+    examples = _encoded(checkpoint, [(text,) for text in texts], "next-token")
     n_tokens = sum(len(ids) - 1 for (ids,) in examples)
-    n_words = sum(len(text.split()) for (text,) in texts)
+    n_words = sum(len(text.split()) for text in texts)
     loss = dev_loss(OBJECTIVES["next-token"](checkpoint.model), examples, _BATCH_TOKENS)
-    return {
-        "perplexity_per_word": math.exp(loss * n_tokens / n_words),
-        "perplexity_per_token": math.exp(loss),
-        "sentences": len(texts),
-    }
+    scores = {"perplexity_per_word": math.exp(loss * n_tokens / n_words)}
+    if train is not None:
+        scores |= ngram_perplexities(checkpoint.tokenizer, _texts(train), texts)
+    return {**scores, "perplexity_per_token": math.exp(loss), "sentences": len(texts)}
 
 
-def _classifier_scores(checkpoint: Checkpoint, data: str | Path) -> dict:
-    rows = [(text, int(label)) for text, label in read_pairs(data)]
-    _require(rows, data)
+def _masked_word_scores(checkpoint: Checkpoint, texts: Sequence[str], train: str | Path | None) -> dict:
+    examples = [ids for (ids,) in _encoded(checkpoint, [(text,) for text in texts], "masked-token")]
+    hidden = hide_words(checkpoint.tokenizer, examples)
+    right = recovered(checkpoint.model, examples, hidden, _BATCH_TOKENS)
+    with_letters = [found for found, word in zip(right, hidden, strict=True) if word.has_letters]
+    scores = {"masked_accuracy": share(right), "masked_accuracy_letters": share(with_letters)}
+    if train is not None:
+        scores |= unigram_accuracies(checkpoint.tokenizer, _texts(train), hidden)
+    counts = {"masked_words": len(hidden), "masked_words_letters": len(with_letters)}
+    return {**scores, **counts, "sentences": len(texts)}
+
+
+def _classifier_scores(checkpoint: Checkpoint, data: str | Path, train: str | Path | None) -> dict:
+    rows = _labelled(data, checkpoint.config.n_classes)
     examples = _encoded(checkpoint, rows, "classification")
-    accuracy = dev_accuracy(OBJECTIVES["classification"](checkpoint.model), examples, _BATCH_TOKENS)
-    return {"accuracy": accuracy, "sentences": len(rows)}
+    scores = {"accuracy": dev_accuracy(OBJECTIVES["classification"](checkpoint.model), examples, _BATCH_TOKENS)}
+    if train is not None:
+        scores["bag_of_words_accuracy"] = bag_of_words_accuracy(_labelled(train, checkpoint.config.n_classes), rows)
+    return {**scores, "sentences": len(rows)}
+
+
+def _texts(path: str | Path) -> list[str]:
+    texts = read_texts(path)
+    _require(texts, path)
+    return texts
+
+
+def _labelled(path: str | Path, n_classes: int) -> list[tuple[str, int]]:
+    rows = read_pairs(path)
+    _require(rows, path)
+    if wrong := [label for _, label in rows if label.strip() not in {str(index) for index in range(n_classes)}]:
+        raise InputError(f"{path}: a text has the class {wrong[0]!r}; this model's are numbered 0 to {n_classes - 1}")
+    return [(text, int(label)) for text, label in rows]
 
 
 def _encoded(checkpoint: Checkpoint, texts: Sequence[tuple], task: str) -> list[tuple]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -60,9 +61,13 @@ def test_translate_refuses_a_model_that_does_not_translate(checkpoints_folder, t
 @pytest.mark.parametrize(
     ("name", "text", "scores"),
     [
-        ("tiny-translator", PAIRS, {"bleu", "chrf", "sentences", "beam", "bleu_signature"}),
+        ("tiny-translator", PAIRS, {"bleu", "chrf", "sentences", "beam", "bleu_signature", "chrf_signature"}),
         ("tiny-gpt", PAIRS, {"perplexity_per_word", "perplexity_per_token", "sentences"}),
-        ("tiny-bert", "The cat sleeps on the table.\n" * 3 + PAIRS, {"masked_accuracy", "masked_tokens", "sentences"}),
+        (
+            "tiny-bert",
+            "The cat sleeps on the table.\n" * 3 + PAIRS,
+            {"masked_accuracy", "masked_accuracy_letters", "masked_words", "masked_words_letters", "sentences"},
+        ),
         ("tiny-sentiment", "a good film\t1\na bad film\t0\n", {"accuracy", "sentences"}),
     ],
 )
@@ -76,6 +81,105 @@ def test_evaluate_prints_one_json_object_with_the_scores_of_the_kind(
     assert set(found) == scores
     # Repeated sources count once, with all their translations.
     assert found["sentences"] == len({line.split("\t")[0] for line in text.splitlines()})
+
+
+def test_evaluate_with_the_training_file_prints_the_baselines_too(checkpoints_folder, tmp_path, capsys):
+    data, train = tmp_path / "data.txt", tmp_path / "train.txt"
+    data.write_text("The cat sleeps.\n", encoding="utf-8")
+    train.write_text("The dog sleeps.\nThe cat sleeps.\nI see it.\n", encoding="utf-8")
+    arguments = ["evaluate", "--checkpoint", str(checkpoints_folder / "tiny-gpt"), "--data", str(data)]
+    assert main([*arguments, "--train", str(train), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert 1 < found["trigram_perplexity_per_word"] < found["unigram_perplexity_per_word"]
+    assert found["sentences_also_in_train"] == 1
+    assert main([*arguments, "--train", str(train)]) == 0
+    lines = dict(line.split() for line in capsys.readouterr().out.splitlines())
+    assert lines.keys() == found.keys()
+    assert float(lines["trigram_perplexity_per_word"]) == pytest.approx(found["trigram_perplexity_per_word"], rel=1e-3)
+
+
+def test_evaluate_refuses_options_that_change_nothing(checkpoints_folder, tmp_path, capsys):
+    data = tmp_path / "data.tsv"
+    data.write_text(PAIRS, encoding="utf-8")
+    arguments = ["evaluate", "--data", str(data), "--checkpoint"]
+    assert main([*arguments, str(checkpoints_folder / "tiny-gpt"), "--lowercase"]) == 2
+    assert "only translations can be scored without regard to case" in capsys.readouterr().err
+    assert main([*arguments, str(checkpoints_folder / "tiny-translator"), "--train", str(data)]) == 2
+    assert "there is no baseline" in capsys.readouterr().err
+
+
+def test_evaluate_says_which_package_a_baseline_needs(checkpoints_folder, tmp_path, monkeypatch, capsys):
+    data = tmp_path / "data.tsv"
+    data.write_text("a good film\t1\n", encoding="utf-8")
+    for name in [name for name in sys.modules if name.split(".")[0] == "sklearn"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "sklearn", None)  # as if it were not there
+    checkpoint = str(checkpoints_folder / "tiny-sentiment")
+    assert main(["evaluate", "--checkpoint", checkpoint, "--data", str(data), "--train", str(data)]) == 2
+    error = capsys.readouterr().err
+    assert "evaluate needs scikit-learn; " in error and "requirements-train.txt" in error
+
+
+@pytest.fixture
+def own_copy(checkpoints_folder, tmp_path):
+    """A checkpoint whose card may be written to."""
+
+    def copy(name: str) -> Path:
+        return Path(shutil.copytree(checkpoints_folder / name, tmp_path / name))
+
+    return copy
+
+
+def test_the_card_holds_the_scores_the_baselines_and_the_whole_command(own_copy, tmp_path, capsys):
+    folder = own_copy("tiny-bert")
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    (corpus / "dev.txt").write_text("The cat sleeps.\nYes!\n", encoding="utf-8")
+    (corpus / "train.txt").write_text("A dog sleeps.\nNo!\n", encoding="utf-8")
+    files = ["--data", str(corpus / "dev.txt"), "--train", str(corpus / "train.txt")]
+    assert main(["evaluate", "--checkpoint", str(folder), *files, "--update-card", "--json"]) == 0
+    scores = json.loads(capsys.readouterr().out)
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    for name, value in scores.items():
+        assert f"| {name} | {value:.4f} |" in card if isinstance(value, float) else f"| {name} | {value} |" in card
+    command = (
+        "evaluate --checkpoint checkpoints/tiny-bert --data DIR/corpus/dev.txt --train DIR/corpus/train.txt --json"
+    )
+    assert f"```\npython -m transformer {command}\n```" in card
+    assert str(tmp_path) not in card
+
+
+def test_cased_and_lower_cased_scores_stand_beside_each_other(own_copy, tmp_path, capsys):
+    folder = own_copy("tiny-translator")
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    for name in ("dev", "test"):
+        (corpus / f"{name}.tsv").write_text(PAIRS, encoding="utf-8")
+    arguments = ["evaluate", "--checkpoint", str(folder), "--beam", "1", "--update-card", "--data"]
+    assert main([*arguments, str(corpus / "dev.tsv")]) == 0
+    card = folder / "README.md"
+    card.write_text(card.read_text(encoding="utf-8") + "\n## What was tried\n\nMore of this.\n", encoding="utf-8")
+    assert main([*arguments, str(corpus / "test.tsv"), "--lowercase"]) == 0
+    assert main([*arguments, str(corpus / "dev.tsv"), "--lowercase"]) == 0
+    once = card.read_text(encoding="utf-8")
+    assert main([*arguments, str(corpus / "dev.tsv")]) == 0
+    text = card.read_text(encoding="utf-8")
+    assert text == once, "scored again, the block stands where it stood"
+    titles = [line for line in text.splitlines() if line.startswith("#")]
+    assert titles == [
+        "# tiny-translator",
+        "## Scores",
+        "### corpus/dev.tsv",
+        "### corpus/test.tsv, lower-cased",
+        "### corpus/dev.tsv, lower-cased",
+        "## What was tried",
+    ]
+    command = "python -m transformer evaluate --checkpoint checkpoints/tiny-translator --data DIR/corpus"
+    assert text.count(f"{command}/dev.tsv --beam 1 --json\n") == 1
+    assert text.count(f"{command}/dev.tsv --beam 1 --lowercase --json\n") == 1
+    assert text.count("sacreBLEU signature of bleu: `nrefs:2|case:lc|") == 2
+    assert text.count("sacreBLEU signature of chrf: `nrefs:2|case:mixed|") == 1
+    assert text.endswith("\n## What was tried\n\nMore of this.\n")
 
 
 def test_evaluate_says_what_is_wrong_with_a_file(checkpoints_folder, tmp_path, capsys):

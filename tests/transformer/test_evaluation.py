@@ -10,8 +10,10 @@ import sacrebleu
 import torch
 
 from transformer import Greedy, InputError, decode
+from transformer.baselines import bag_of_words_accuracy, ngram_perplexities, unigram_accuracies
 from transformer.bleu_and_chrf import corpus_scores
-from transformer.evaluation import evaluate
+from transformer.evaluation import evaluate, translation_scores
+from transformer.masked_words import hide_words, recovered
 from transformer.tokenizer import END_ID, START_ID
 from transformer.training.validation import dev_bleu
 
@@ -62,6 +64,20 @@ def test_what_cannot_be_scored_is_refused(hypotheses: list[str], references: lis
         corpus_scores(hypotheses, references)
 
 
+def test_without_regard_to_case(tiny_checkpoint) -> None:
+    shouted = [[reference.upper() for reference in group] for group in REFERENCES]
+    assert corpus_scores(HYPOTHESES, shouted)["bleu"] < 5
+    scores = corpus_scores(HYPOTHESES, shouted, lowercase=True)
+    plain = corpus_scores(HYPOTHESES, REFERENCES)
+    assert (scores["bleu"], scores["chrf"]) == (plain["bleu"], plain["chrf"])
+    assert "case:lc" in scores["bleu_signature"] and "case:lc" in scores["chrf_signature"]
+    assert "case:mixed" in plain["bleu_signature"] and "case:mixed" in plain["chrf_signature"]
+    checkpoint = tiny_checkpoint("translator")
+    pairs = [("It is raining.", decode(checkpoint, "It is raining.").text.swapcase())]
+    assert translation_scores(checkpoint, pairs, beam=1)["chrf"] < 50
+    assert translation_scores(checkpoint, pairs, beam=1, lowercase=True)["chrf"] == pytest.approx(100)
+
+
 def test_translation_scores_are_those_of_the_decoded_sentences(tiny_checkpoint, tmp_path: Path) -> None:
     checkpoint = tiny_checkpoint("translator")
     path = tmp_path / "test.tsv"
@@ -107,6 +123,77 @@ def test_accuracy_counts_right_classes(tiny_checkpoint, tmp_path: Path) -> None:
     share = evaluate(checkpoint, path)["accuracy"]
     path.write_text("It is raining.\t0\nNo.\t0\nI love you.\t0\n")
     assert evaluate(checkpoint, path)["accuracy"] == pytest.approx(1 - share)
+
+
+def test_masked_accuracy_is_the_share_of_recovered_words(tiny_checkpoint, tmp_path: Path) -> None:
+    checkpoint = tiny_checkpoint("bert")
+    path = tmp_path / "text.txt"
+    texts = ["The cat sat on the mat.", "Stop!", "!", "The dog sleeps under the table, and so does the cat."]
+    path.write_text("\n".join(texts))
+    examples = [[START_ID, *checkpoint.tokenizer.encode(text), END_ID] for text in texts]
+    hidden = hide_words(checkpoint.tokenizer, examples)
+    right = recovered(checkpoint.model, examples, hidden, 100)
+    letters = [found for found, word in zip(right, hidden, strict=True) if word.has_letters]
+    assert len(letters) < len(right)
+    scores = evaluate(checkpoint, path)
+    assert scores["masked_accuracy"] == sum(right) / len(right)
+    assert scores["masked_accuracy_letters"] == sum(letters) / len(letters)
+    assert (scores["masked_words"], scores["masked_words_letters"]) == (len(right), len(letters))
+    assert evaluate(checkpoint, path) == scores, "the same words are hidden every time"
+    path.write_text("!\n?\n")
+    assert evaluate(checkpoint, path)["masked_accuracy_letters"] is None
+
+
+@pytest.mark.parametrize("kind", ["gpt", "bert", "sentiment"])
+def test_baselines_stand_beside_the_scores_and_change_none(kind: str, tiny_checkpoint, tmp_path: Path) -> None:
+    pytest.importorskip("sklearn")
+    checkpoint = tiny_checkpoint(kind)
+    data, train = tmp_path / "dev.tsv", tmp_path / "train.tsv"
+    rows = [("A good film.", 1), ("A bad film.", 0), ("It is raining.", 1)]
+    data.write_text("".join(f"{text}\t{label}\n" for text, label in rows))
+    lines = [f"A {word} {noun}.\t{label}\n" for noun in "abcde" for word, label in (("good", 1), ("bad", 0))]
+    train.write_text("".join([*lines, *lines[:3], "It is raining.\t1\n"]))
+    scores = evaluate(checkpoint, data, train=train)
+    plain = evaluate(checkpoint, data)
+    assert {name: scores[name] for name in plain} == plain
+    texts = list(dict.fromkeys(line.split("\t")[0] for line in train.read_text().splitlines()))
+    if kind == "gpt":
+        expected = ngram_perplexities(checkpoint.tokenizer, texts, [text for text, _ in rows])
+    elif kind == "bert":
+        examples = [[START_ID, *checkpoint.tokenizer.encode(text), END_ID] for text, _ in rows]
+        expected = unigram_accuracies(checkpoint.tokenizer, texts, hide_words(checkpoint.tokenizer, examples))
+    else:
+        labelled = [(text, int(label)) for text, label in (line.split("\t") for line in train.read_text().splitlines())]
+        expected = {"bag_of_words_accuracy": bag_of_words_accuracy(labelled, rows)}
+    expected["sentences_also_in_train"] = 1
+    assert {name: scores[name] for name in set(scores) - set(plain)} == pytest.approx(expected)
+
+
+def test_an_option_that_a_checkpoint_has_no_use_for_is_refused(tiny_checkpoint, tmp_path: Path) -> None:
+    path = tmp_path / "data.tsv"
+    path.write_text("a\t1\n")
+    with pytest.raises(InputError, match="tiny-translator translates: there is no baseline"):
+        evaluate(tiny_checkpoint("translator"), path, train=path)
+    for kind in ("gpt", "bert", "sentiment"):
+        with pytest.raises(InputError, match="only translations can be scored without regard to case"):
+            evaluate(tiny_checkpoint(kind), path, lowercase=True)
+
+
+def test_a_class_that_the_model_does_not_have_is_refused(tiny_checkpoint, tmp_path: Path) -> None:
+    path = tmp_path / "test.tsv"
+    for label in ("2", "good"):
+        path.write_text(f"It is raining.\t1\nNo.\t{label}\n")
+        with pytest.raises(InputError, match=f"has the class '{label}'; this model's are numbered 0 to 1"):
+            evaluate(tiny_checkpoint("sentiment"), path)
+
+
+@pytest.mark.parametrize("kind", ["gpt", "bert", "sentiment"])
+def test_an_empty_training_file_is_refused(kind: str, tiny_checkpoint, tmp_path: Path) -> None:
+    data, empty = tmp_path / "data.tsv", tmp_path / "empty.tsv"
+    data.write_text("a\t1\n")
+    empty.write_text("\n")
+    with pytest.raises(InputError, match=r"nothing to score in .*empty\.tsv"):
+        evaluate(tiny_checkpoint(kind), data, train=empty)
 
 
 @pytest.mark.parametrize("kind", ["translator", "gpt", "bert", "sentiment"])

@@ -64,24 +64,61 @@ where {places} the corpus in the layout that the project's README describes.
 """
 
 
-def update_scores(checkpoint: Checkpoint, data: Path, scores: dict) -> None:
-    """Add or replace the block of scores on ``data`` in the checkpoint's card, with the command that gives them."""
-    card = checkpoint.card if _SCORES in checkpoint.card else f"{checkpoint.card.rstrip()}\n\n{_SCORES}\n"
-    place = f"{data.parent.name}/{data.name}"
-    head, *blocks = card.split("\n### ")
-    blocks = [block for block in blocks if not block.startswith(f"{place}\n")]
-    beam = f" --beam {scores['beam']}" if "beam" in scores else ""
-    rows = "\n".join(
-        f"| {name} | {f'{value:.2f}' if isinstance(value, float) else value} |"
+def update_scores(
+    checkpoint: Checkpoint, data: Path, scores: dict, *, train: Path | None = None, lowercase: bool = False
+) -> None:
+    """Add or replace the block of scores on ``data`` in the checkpoint's card, with the command that gives them.
+
+    Cased and lower-cased scores of the same file have a block each. Everything else in the card stays as it is.
+    """
+    path = checkpoint.path / CARD
+    card = path.read_text(encoding="utf-8") if path.is_file() else ""  # read now: scoring took a while
+    if f"\n{_SCORES}\n" not in card:
+        card = f"{card.rstrip()}\n\n{_SCORES}\n"
+    before, _, rest = card.partition(f"\n{_SCORES}\n")
+    section, *after = rest.split("\n## ", maxsplit=1)
+    opening, *blocks = section.split("\n### ")
+    by_title = {block.split("\n", maxsplit=1)[0]: block.strip("\n") for block in blocks}
+    title = _place(data) + (", lower-cased" if lowercase else "")
+    command = _command(checkpoint, data, scores, train, lowercase)
+    by_title[title] = f"{title}\n\n{_score_table(scores)}\n```\n{command}\n```"
+    section = "\n\n### ".join([opening.rstrip("\n"), *by_title.values()])
+    ending = f"\n\n## {after[0]}" if after else "\n"
+    write_text(path, f"{before}\n{_SCORES}\n{section}{ending}")
+
+
+def _score_table(scores: dict) -> str:
+    rows = [f"| {name} | {_number(value)} |" for name, value in scores.items() if not name.endswith("_signature")]
+    signatures = [
+        f"sacreBLEU signature of {name.removesuffix('_signature')}: `{value}`"
         for name, value in scores.items()
-        if name != "bleu_signature"
-    )
-    signature = f"\nsacreBLEU signature: `{scores['bleu_signature']}`\n" if "bleu_signature" in scores else ""
-    command = f"evaluate --checkpoint checkpoints/{checkpoint.name} --data DIR/{place}{beam} --json"
-    table = f"| score | value |\n|---|---|\n{rows}\n{signature}"
-    blocks.append(f"{place}\n\n{table}\n```\npython -m transformer {command}\n```")
-    blocks = [block.strip("\n") for block in blocks]
-    write_text(checkpoint.path / CARD, "\n\n### ".join([head.rstrip("\n"), *blocks]) + "\n")
+        if name.endswith("_signature")
+    ]
+    return "\n".join(["| score | value |", "|---|---|", *rows, ""]) + "".join(f"\n{line}\n" for line in signatures)
+
+
+def _number(value: float | int | None) -> str:
+    """Shares with four decimals, what is larger with two."""
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.4f}" if abs(value) < 1 else f"{value:.2f}"
+
+
+def _command(checkpoint: Checkpoint, data: Path, scores: dict, train: Path | None, lowercase: bool) -> str:
+    parts = [f"python -m transformer evaluate --checkpoint checkpoints/{checkpoint.name} --data DIR/{_place(data)}"]
+    if train is not None:
+        parts.append(f"--train DIR/{_place(train)}")
+    if "beam" in scores:
+        parts.append(f"--beam {scores['beam']}")
+    if lowercase:
+        parts.append("--lowercase")
+    return " ".join([*parts, "--json"])
+
+
+def _place(path: Path) -> str:
+    """The folder of the corpus and the file in it: all that is the same on every machine."""
+    path = path.absolute()
+    return f"{path.parent.name}/{path.name}"
 
 
 def _shape(config: ModelConfig) -> str:

@@ -12,7 +12,7 @@ from transformer.models import Model
 from transformer.tokenizer import END_ID, PAD_ID, Tokenizer
 from transformer.training.batches import length_batches, pad
 from transformer.training.corpora import group_references
-from transformer.training.objectives import Classification, MaskedToken, Objective
+from transformer.training.objectives import Classification, Objective
 
 
 @torch.inference_mode()
@@ -40,23 +40,6 @@ def dev_accuracy(objective: Classification, examples: Sequence[tuple], batch_tok
         best = model(tensors["ids"].to(model.device)).argmax(dim=-1).cpu()
         correct += int((best == tensors["class"]).sum())
     return correct / len(examples)
-
-
-@torch.inference_mode()
-def masked_accuracy(objective: MaskedToken, examples: Sequence[tuple], batch_tokens: int) -> tuple[float, int]:
-    """Share of hidden tokens that are recovered exactly, and their number; the same masks at every call."""
-    objective.eval()
-    correct = count = 0
-    generator = torch.Generator().manual_seed(0)
-    for batch in length_batches([len(ids) for (ids,) in examples], batch_tokens, seed=0, epoch=0):
-        tensors = objective.collate([examples[index] for index in batch], generator)
-        hidden, answers = objective.hidden_and_targets(
-            {name: tensor.to(objective.model.device) for name, tensor in tensors.items()}
-        )
-        asked = answers != PAD_ID
-        best = objective.model.project(hidden[asked]).argmax(dim=-1)
-        correct, count = correct + int((best == answers[asked]).sum()), count + int(asked.sum())
-    return correct / max(count, 1), count
 
 
 def dev_bleu(model: Model, tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]], n_sentences: int) -> float:

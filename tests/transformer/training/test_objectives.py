@@ -12,7 +12,7 @@ from tests.transformer.tiny import random_model
 from transformer import Tokenizer
 from transformer.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID
 from transformer.training.objectives import OBJECTIVES, Classification, MaskedToken, NextToken, Objective, Translation
-from transformer.training.validation import dev_accuracy, dev_loss, masked_accuracy
+from transformer.training.validation import dev_accuracy, dev_loss
 
 PAIRS = [([4, 9, 2], [1, 7, 2]), ([4, 5, 6, 7, 8, 2], [1, 11, 12, 13, 14, 2]), ([9, 2], [1, 20, 2])]
 TEXTS = [([1, 4, 9, 2],), ([1, 5, 6, 7, 8, 10, 2],), ([1, 9, 2],)]
@@ -208,16 +208,3 @@ def test_dev_accuracy_counts_texts() -> None:
     assert dev_accuracy(Classification(model), right, 8) == 1.0
     wrong = [(right[0][0], 1 - right[0][1]), *right[1:]]
     assert dev_accuracy(Classification(model), wrong, 8) == pytest.approx(2 / 3)
-
-
-def test_masked_accuracy_counts_hidden_tokens() -> None:
-    model = random_model("encoder-only")
-    examples = [([1, *range(4, 22), 2],)] * 10
-    accuracy, count = masked_accuracy(MaskedToken(model), examples, 1000)
-    batch = MaskedToken(model).collate(examples, torch.Generator().manual_seed(0))
-    asked = batch["answers"] != PAD_ID
-    with torch.inference_mode():
-        best = model(batch["ids"]).argmax(dim=-1)
-    assert count == int(asked.sum())
-    assert accuracy == pytest.approx(float((best == batch["answers"])[asked].float().mean()))
-    assert masked_accuracy(MaskedToken(model), examples, 1000) == (accuracy, count), "the same masks every time"
