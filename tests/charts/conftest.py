@@ -69,6 +69,33 @@ def candidates() -> pd.DataFrame:
     )
 
 
+def small_lens(**changed):
+    """Three steps, four places: the first decided in the embedding, the next after layer 0, after layer 1 and never."""
+    from transformer.analysis.lens import Lens
+
+    ids = np.array(
+        [[[5, 6], [6, 5], [7, 5], [6, 7]], [[5, 7], [5, 6], [7, 6], [7, 5]], [[5, 6], [5, 7], [5, 7], [7, 6]]]
+    )
+    first = np.array([[0.9, 0.5, 0.4, 0.6], [0.8, 0.6, 0.5, 0.6], [0.99, 0.7, 0.8, 0.9]])
+    values = {
+        "stack": "decoder",
+        "steps": ("embedding", "layer 0", "layer 1"),
+        "read": ("<s>", "·the", "·<b>x</b>", "·$y$"),
+        "ids": ids,
+        "probabilities": np.stack([first, (1 - first) / 2], axis=-1),
+        "followed": np.array([5, 5, 5, 5]),
+        "probability": np.where(ids[:, :, 0] == 5, first, (1 - first) / 2),
+        "rank": np.where(ids[:, :, 0] == 5, 1, 20),
+        "divergence": np.array([[0.2, 1.5, 3.0, 2.0], [0.1, 0.4, 2.0, 0.3], [0.0, 0.0, 0.0, 0.0]]),
+        "entropy": np.ones((3, 4)),
+        "decided": np.array([0, 1, 2, -1]),
+        "final_norm": True,
+        "of_classes": False,
+        "pieces": {5: "·<b>", 6: "·$y$", 7: "·incomprehensible"},
+    }
+    return Lens(**{**values, **changed})
+
+
 @pytest.fixture(scope="session")
 def figures(tokens, target, causal_view, candidates) -> dict:
     """Every public figure, drawn once, by name."""
@@ -81,6 +108,7 @@ def figures(tokens, target, causal_view, candidates) -> dict:
         feed_forward,
         heads,
         heatmaps,
+        lens,
         norms,
         overview,
         positions,
@@ -90,6 +118,7 @@ def figures(tokens, target, causal_view, candidates) -> dict:
         word_contributions,
     )
     from charts import tokens as token_figures
+    from transformer.analysis.lens import WordCourse
 
     n, numbers = len(tokens), np.random.default_rng(11)
     rows = numbers.normal(size=(n, 16))
@@ -153,6 +182,10 @@ def figures(tokens, target, causal_view, candidates) -> dict:
         "head_scores": heads.head_scores(np.full((2, 3), 0.25), name="sink share", roles=[["<b>", "", ""]] * 2),
         "entropy_strip": heads.entropy_strip(causal_view),
         "token_heatmap": heatmaps.token_heatmap(rows, tokens=tokens, name="query"),
+        "lens_grid": lens.lens_grid(small_lens(), selected=1),
+        "word_course": lens.word_course(
+            WordCourse(("embedding", "layer 0"), ("·<b>", "·$y$", "·%{z}"), (5, 6, 7), np.full((3, 2), 0.3))
+        ),
         "time_and_parameters": overview.time_and_parameters(blocks),
         "merge_tree": token_figures.merge_tree([["·", "<", "b"], ["·<", "b"], ["·<b"]], ranks=[4, 9]),
         "token_lengths": token_figures.token_lengths({"this": tokens, "other": target}),

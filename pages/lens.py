@@ -1,0 +1,55 @@
+"""Lens: what would the model say after layer k? Every layer read out as if it were the last."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from charts.lens import lens_grid, word_course
+from transformer.analysis.lens import decided_step, logit_lens
+from transformer.analysis.lens import word_course as course_of
+from ui import page
+from ui.lens_views import GRID, chosen_lens, decided_text, make_room, notes, place_text, position_of
+from ui.show import show_figure, show_formula, show_snippet, show_source
+from ui.text import common
+
+with page("lens", needs=("token",)) as p:
+    text, config = p.text, p.checkpoint.config
+    lens, colour = chosen_lens(p)
+    position = position_of(p, lens)
+    make_room(lens)
+    show_figure(
+        lens_grid(lens, colour=colour, selected=position),
+        name=GRID,
+        caption=text["grid_caption_scroll" if len(lens.read) > 12 else "grid_caption"],
+        alt=text["grid_alt"],
+    )
+    course = course_of(p.checkpoint, p.trace, lens, position)
+    st.markdown(decided_text(p, lens))
+    st.markdown(place_text(p, lens, position, course.words[1] if len(course.words) > 1 else ""))
+    show_figure(
+        word_course(course),
+        name="word-course",
+        caption=text["course_caption_class"]
+        if lens.of_classes
+        else text["course_caption"].format(stack=common(f"focus.{lens.stack}")),
+        alt=text["course_alt"],
+    )
+    show_formula(
+        text["formula_pre" if lens.final_norm else "formula_post"],
+        caption=text["formula_caption"].format(
+            steps=len(lens.steps),
+            tokens=len(p.trace.tokens(lens.stack)),
+            width=config.d_model,
+            out=f"{config.n_classes or config.vocabulary_size:,}",
+            what=text["what_classes" if lens.of_classes else "what_words"],
+        ),
+    )
+    st.markdown(notes(p, lens))
+    show_snippet(
+        f"{p.preamble}\nfrom charts.lens import lens_grid\nfrom transformer.analysis.lens import logit_lens\n\n"
+        f"lens = logit_lens(checkpoint, trace, sublayers={len(lens.steps) != p.trace.n_layers(lens.stack) + 1})\n"
+        "for step, words, probabilities in zip(lens.steps, lens.words, lens.probability):\n"
+        f"    print(step, words[{position}], probabilities[{position}])\n"
+        "figure = lens_grid(lens)  # figure.show() draws it\n"
+    )
+    show_source(logit_lens, decided_step)

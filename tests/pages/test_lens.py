@@ -1,0 +1,84 @@
+"""The Lens page: every kind of model, every colouring, odd sentences, and a snippet that prints what is shown."""
+
+from __future__ import annotations
+
+import pytest
+
+import transformer
+from charts.style import three_digits
+from tests.pages.conftest import is_fine, said
+from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
+from transformer.analysis.lens import logit_lens
+from ui.text import page_text
+
+TEXT = page_text("lens")
+KINDS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
+SENTENCE = "The old man told us a story."
+STACK = {"tiny-translator": "decoder", "tiny-gpt": "decoder", "tiny-bert": "encoder", "tiny-sentiment": "encoder"}
+
+
+@pytest.mark.parametrize("checkpoint", KINDS)
+def test_every_row_colour_and_place(open_app, tiny_checkpoint, checkpoint):
+    app = open_app("lens", checkpoint=checkpoint, sentence=SENTENCE, stack=STACK[checkpoint], token="2")
+    for rows in ("sublayers", "layers"):
+        app.session_state["lens_rows"] = rows
+        for colour in ("rank", "divergence", "probability"):
+            app.session_state["lens_colour"] = colour
+            is_fine(app.run())
+    loaded = tiny_checkpoint(checkpoint)
+    lens = logit_lens(loaded, transformer.trace(loaded, SENTENCE))
+    place = 2 + lens.of_classes
+    assert f"**{lens.read[place]}**" in said(app)
+    top = lens.words[-1][place]
+    assert f"**{top}**" in said(app) and three_digits(float(lens.probabilities[-1, place, 0])) in said(app)
+    assert f"{(lens.decided == 0).sum()} of {len(lens.read)} in the embedding" in said(app) or 0 not in lens.decided
+    assert TEXT["pre" if lens.final_norm else "post"] in said(app)
+
+
+def test_a_classifier_begins_with_the_whole_sentence(open_app):
+    app = open_app("lens", checkpoint="tiny-sentiment", sentence=SENTENCE)
+    is_fine(app)
+    assert "The whole sentence is" in said(app)
+
+
+def test_a_blank_is_looked_at_first(open_app, tiny_checkpoint):
+    sentence = "The old ___ told us a story."
+    app = open_app("lens", checkpoint="tiny-bert", sentence=sentence)
+    is_fine(app)
+    blank = transformer.trace(tiny_checkpoint("bert"), sentence).source.displays.index("<mask>")
+    assert f"At **<mask>** (position {blank})" in said(app)
+
+
+@pytest.mark.parametrize("checkpoint", ["tiny-translator", "tiny-gpt"])
+def test_the_word_that_came_can_be_followed(open_app, checkpoint):
+    app = open_app("lens", checkpoint=checkpoint, sentence=SENTENCE, target="Le chat.", stack="decoder", token="1")
+    app.session_state["lens_follow"] = "came"
+    is_fine(app.run())
+    assert "not even at the end" in said(app)
+    assert "it would rather have said" in said(app)
+
+
+def test_the_models_own_words_leave_nothing_to_choose(open_app):
+    app = open_app("lens", checkpoint="tiny-translator", sentence=SENTENCE)
+    assert not any(buttons.key == "lens_follow" for buttons in app.segmented_control)
+
+
+@pytest.mark.parametrize("checkpoint", KINDS)
+@pytest.mark.parametrize("sentence", NASTY[:3])
+def test_odd_sentences(open_app, checkpoint, sentence):
+    is_fine(open_app("lens", checkpoint=checkpoint, sentence=sentence))
+
+
+@pytest.mark.parametrize("sentence", [*EMPTY, TOO_LONG])
+def test_what_cannot_be_read_gets_a_sentence(open_app, sentence):
+    app = open_app("lens", checkpoint="tiny-translator", sentence=sentence)
+    assert not app.exception and not app.error and len(app.warning) == 1
+
+
+@pytest.mark.parametrize("checkpoint", KINDS)
+def test_the_snippet_prints_what_is_shown(open_app, run_snippet, checkpoint):
+    app = open_app("lens", checkpoint=checkpoint, sentence=SENTENCE, stack=STACK[checkpoint], token="1")
+    snippet = next(code.value for code in app.code if "import transformer" in code.value)
+    lines = run_snippet(snippet).strip().splitlines()
+    assert lines[0].startswith("embedding") and len(lines) == 3
+    assert f"**{lines[-1].split()[2]}**" in said(app) or checkpoint == "tiny-sentiment"

@@ -1,0 +1,204 @@
+"""The logit lens (nostalgebraist 2020, "interpreting GPT: the logit lens"): what would the model say after layer k?
+
+The residual stream has the same axes from the embedding to the last layer, so what the model does with the last one
+can be done with every earlier one: final LayerNorm, projection to the vocabulary, softmax. The words that come out were
+never trained to be read there. That an early layer "says" something else does not mean that it knows nothing yet:
+later layers may read its stream in another basis (Belrose et al. 2023, "Eliciting Latent Predictions", §2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer.analysis.residual_stream import sublayers as sublayers_of
+from transformer.checkpoint import Checkpoint
+from transformer.traces import Trace
+
+WHOLE = "whole sentence"
+
+
+@dataclass(frozen=True)
+class Lens:
+    """What every step of one stack would say, at every position.
+
+    ``steps``: the embedding, then each layer (or sub-layer); ``read``: the token read at each position. In a classifier
+    the words are the classes, and the first position is the whole sentence (``of_classes``).
+    ``ids``, ``probabilities`` [step, position, candidate]: the likeliest words, most probable first.
+    ``followed`` [position]: id of the word that is followed; ``probability`` and ``rank`` (1 = likeliest) [step,
+    position] are its. ``divergence`` [step, position]: KL(last step ‖ this step) in bits, 0 = they say the same;
+    ``entropy`` [step, position] in bits. ``decided`` [position]: the first step from which on the followed word stays
+    the likeliest; −1 where it is not even at the end. ``final_norm``: whether there was one to apply (pre-norm).
+    ``pieces``: how each id that occurs is shown.
+    """
+
+    stack: str
+    steps: tuple[str, ...]
+    read: tuple[str, ...]
+    ids: np.ndarray
+    probabilities: np.ndarray
+    followed: np.ndarray
+    probability: np.ndarray
+    rank: np.ndarray
+    divergence: np.ndarray
+    entropy: np.ndarray
+    decided: np.ndarray
+    final_norm: bool
+    of_classes: bool
+    pieces: Mapping[int, str]
+
+    @property
+    def words(self) -> tuple[tuple[str, ...], ...]:
+        """The likeliest word of every step at every position, [step][position]."""
+        return tuple(tuple(self.pieces[int(id)] for id in row) for row in self.ids[:, :, 0])
+
+    @property
+    def followed_words(self) -> tuple[str, ...]:
+        """The word that is followed at each position."""
+        return tuple(self.pieces[int(id)] for id in self.followed)
+
+
+def logit_lens(
+    checkpoint: Checkpoint,
+    trace: Trace,
+    *,
+    sublayers: bool = False,
+    candidates: int = 5,
+    follow: Sequence[int] | None = None,
+) -> Lens:
+    """p_k = softmax(W · LayerNorm_final(x_k)) for the stream x_k after every layer k, and before the first.
+
+    ``trace`` must come from ``checkpoint``. ``sublayers`` adds a step after each attention. ``follow``: the id to
+    follow at each position; by default the likeliest word of the last step, in a classifier the class of the sentence.
+    A post-norm model has no final LayerNorm: what leaves a layer is normalised already, what leaves the embedding is
+    not. A classifier's head is applied to every token alone, too; its logits for the sentence are the mean of those.
+
+    Raises ``ValueError`` when ``follow`` does not have one id per position.
+    """
+    config = checkpoint.config
+    stack = lens_stack(checkpoint)
+    steps, names = _steps(trace, stack, sublayers)
+    read = ((WHOLE,) if config.n_classes else ()) + trace.tokens(stack).displays
+    *_, last = _read_outs(checkpoint, trace, names[-1:])
+    size = last.shape[-1]
+    if follow is None:
+        best = last.argmax(axis=-1)
+        followed = np.full_like(best, best[0]) if config.n_classes else best
+    else:
+        followed = np.asarray(follow, dtype=np.int64)
+        if followed.shape != (len(read),) or followed.min() < 0 or followed.max() >= size:
+            raise ValueError(
+                f"follow has shape {followed.shape}; give one id below {size} for each of the {len(read)} positions"
+            )
+    places = np.arange(len(read))
+    found: dict[str, list[np.ndarray]] = {
+        key: [] for key in ("ids", "probabilities", "probability", "rank", "divergence", "entropy")
+    }
+    for log_p in _read_outs(checkpoint, trace, names):
+        ids = torch.from_numpy(log_p).topk(min(candidates, size), dim=-1).indices.numpy()
+        own = log_p[places, followed]
+        p = np.exp(log_p)
+        found["ids"].append(ids)
+        found["probabilities"].append(np.take_along_axis(p, ids, axis=-1))
+        found["probability"].append(np.exp(own))
+        found["rank"].append(1 + (log_p > own[:, None]).sum(axis=-1))
+        found["divergence"].append(np.maximum(0.0, (np.exp(last) * (last - log_p)).sum(axis=-1) / np.log(2)))
+        found["entropy"].append(np.maximum(0.0, -(p * log_p).sum(axis=-1) / np.log(2)))
+    arrays = {key: np.stack(values) for key, values in found.items()}
+    used = {*arrays["ids"].ravel().tolist(), *followed.tolist()}
+    return Lens(
+        stack=stack,
+        steps=steps,
+        read=read,
+        followed=followed,
+        decided=decided_step(arrays["ids"][:, :, 0] == followed),
+        final_norm=getattr(checkpoint.model, stack).final_norm is not None,
+        of_classes=bool(config.n_classes),
+        pieces={id: _piece(checkpoint, id) for id in sorted(used)},
+        **arrays,
+    )
+
+
+def decided_step(agrees: np.ndarray) -> np.ndarray:
+    """[position]: the first step from which on ``agrees`` [step, position] stays true; −1 where it ends false."""
+    from_the_end = np.logical_and.accumulate(agrees[::-1], axis=0).sum(axis=0)
+    return np.where(from_the_end > 0, len(agrees) - from_the_end, -1)
+
+
+def lens_stack(checkpoint: Checkpoint) -> str:
+    """The stack whose stream is read out into words or classes; nothing ever reads words out of a translator's
+    encoder."""
+    return "decoder" if checkpoint.config.has_decoder else "encoder"
+
+
+@dataclass(frozen=True)
+class WordCourse:
+    """How the probabilities of a few words change from step to step at one position: [word, step].
+
+    The first word is the one that is followed, the second the runner-up: the likeliest other one at the last step. The
+    rest led at some earlier step, in that order.
+    """
+
+    steps: tuple[str, ...]
+    words: tuple[str, ...]
+    ids: tuple[int, ...]
+    probabilities: np.ndarray
+
+
+def word_course(checkpoint: Checkpoint, trace: Trace, lens: Lens, position: int, *, most: int = 6) -> WordCourse:
+    """The followed word, the runner-up and the words that led on the way, at most ``most`` of them.
+
+    ``lens`` says which steps and which word; it must come from the same ``trace``.
+    """
+    if not 0 <= position < len(lens.read):
+        raise ValueError(f"position is {position}, but the lens has the positions 0 to {len(lens.read) - 1}")
+    per_layer = trace.n_layers(lens.stack) + 1
+    _, names = _steps(trace, lens.stack, len(lens.steps) != per_layer)
+    log_p = np.stack([rows[position] for rows in _read_outs(checkpoint, trace, names)])  # [step, word]
+    followed = int(lens.followed[position])
+    others = [int(id) for id in np.argsort(-log_p[-1], kind="stable")[:2] if id != followed]
+    leaders = [int(id) for id in lens.ids[:, position, 0]]
+    ids = tuple(dict.fromkeys([followed, *others[:1], *leaders]))[:most]
+    words = tuple(_piece(checkpoint, id) for id in ids)
+    return WordCourse(lens.steps, words, ids, np.exp(log_p[:, list(ids)]).T)
+
+
+def _steps(trace: Trace, stack: str, sublayers: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What the steps are called, and the activation of the stream at each."""
+    start = f"{stack}.layers.0.residual.in"
+    if sublayers:
+        found = sublayers_of(trace, stack)
+        return ("embedding", *(step.label for step in found)), (start, *(step.after for step in found))
+    layers = range(trace.n_layers(stack))
+    return (
+        ("embedding", *(f"layer {layer}" for layer in layers)),
+        (start, *(f"{stack}.layers.{layer}.residual.out" for layer in layers)),
+    )
+
+
+def _read_outs(checkpoint: Checkpoint, trace: Trace, names: Sequence[str]) -> Iterator[np.ndarray]:
+    """log p of every word at every position, [position, word] in float64, for one recorded stream after the other."""
+    model, stack = checkpoint.model, lens_stack(checkpoint)
+    norm = getattr(model, stack).final_norm
+    for name in names:
+        with torch.inference_mode():
+            # Copied: what is recorded is read-only, which torch does not take.
+            stream = torch.tensor(trace.values(name), device=model.device)[None]
+            hidden = stream if norm is None else norm(stream)
+            logits = _classes(checkpoint, trace, hidden) if checkpoint.config.n_classes else model.project(hidden)[0]
+            yield torch.log_softmax(logits.double(), dim=-1).numpy(force=True)
+
+
+def _classes(checkpoint: Checkpoint, trace: Trace, hidden: Tensor) -> Tensor:
+    """Logits [the whole sentence and then each token, class]."""
+    ids = torch.tensor([trace.source.ids], device=hidden.device)
+    return torch.cat((checkpoint.model.classify(hidden, ids), checkpoint.model.classifier.projection(hidden[0])))
+
+
+def _piece(checkpoint: Checkpoint, id: int) -> str:
+    config = checkpoint.config
+    return config.class_names[id] if config.n_classes else checkpoint.tokenizer.display(id)
