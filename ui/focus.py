@@ -135,7 +135,11 @@ def default_focus() -> Focus:
 
 
 def begin() -> Focus:
-    """Once at the start of every run (``app.py``): agree with the address, fit the checkpoint, write the address."""
+    """Once at the start of every run (``app.py``): agree with the address, fit the checkpoint, write the address.
+
+    Before the navigation: the browser then opens the new page under the whole address at once. After it, the page would
+    be opened without parameters first, and "back" would lead there.
+    """
     address = _address()
     focus: Focus | None = st.session_state.get(_FOCUS)
     st.session_state[_NOTES] = ()

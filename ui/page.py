@@ -152,6 +152,7 @@ def _room_in_sidebar() -> DeltaGenerator:
         navigation()
         st.rerun()
     if room is None:
+        shared_focus.begin()
         sidebar()
         room = take_room()
     return room

@@ -25,7 +25,7 @@ def take_room() -> DeltaGenerator | None:
 
 def sidebar() -> None:
     """Draw it, once per run, before the page. Widgets are set from the focus and report to it; they keep nothing."""
-    focus = shared_focus.begin()
+    focus = shared_focus.current()
     with st.sidebar:
         _set("sentence", focus.sentence)
         st.text_area(

@@ -52,17 +52,6 @@ def eventually(page: Page, read: Callable[[], object], expected: object, *, seco
     return read() == expected
 
 
-def step_in_history(page: Page, step: Callable[[], object], place: tuple[str, dict[str, str]]) -> None:
-    """Go back or forward to ``place``. On a busy machine Streamlit may leave an entry without parameters in the history
-    when it changes the page, and the browser then needs a second step to pass over it."""
-    for _ in range(2):
-        step()
-        if eventually(page, lambda: (urlsplit(page.url).path, address(page)), place, seconds=4):
-            break
-    settle(page)
-    assert (urlsplit(page.url).path, address(page)) == place
-
-
 def test_the_first_request_of_a_fresh_server_may_be_the_address_of_a_page(
     start_app: Callable[..., str], checkpoints_folder: Path, visit: Callable[..., Page]
 ) -> None:
@@ -118,7 +107,9 @@ def test_back_and_forward_bring_back_what_was_looked_at(app: str, visit: Callabl
         (page.go_back, "/attention", {}),
         (page.go_forward, "/attention", {"layer": "1"}),
     ):
-        step_in_history(page, step, (path, expected))
+        step()
+        assert eventually(page, lambda: (urlsplit(page.url).path, address(page)), (path, expected))
+        settle(page)
         assert eventually(page, lambda: chosen(page, "Layer"), expected.get("layer", "0"))
         assert eventually(page, lambda: chosen(page, "Head"), expected.get("head", "0"))
 
