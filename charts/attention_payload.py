@@ -48,11 +48,13 @@ def attention_map_payload(
     stretch: bool = False,
     height: int | None = None,
     chosen_row: int | None = None,
+    arrays: Mapping[str, np.ndarray] | None = None,
 ) -> bytes:
     """One head: ``view.weights[head]`` [query, key] on a scale fixed to 0…1.
 
     ``shifted_labels`` renames the rows to the tokens that are being predicted (cross- and causal attention).
     ``stretch`` ends the scale at the largest weight instead, and the legend says so. ``chosen_row`` is marked.
+    ``arrays`` adds arrays to those of the map.
     """
     _check_head(view, head)
     _check_weights(view)
@@ -82,6 +84,7 @@ def attention_map_payload(
             "special_rows": _special(view.query) if shifted_labels is None else [],
             "special_columns": _special(view.key),
         },
+        arrays=arrays,
     )
 
 

@@ -29,13 +29,14 @@ def value_map_payload(
     height: int | None = None,
     chosen_row: int | None = None,
     extra: Mapping[str, Any] | None = None,
+    arrays: Mapping[str, np.ndarray] | None = None,
 ) -> bytes:
     """Any labelled matrix as a heatmap: ``values`` [row, column], ``allowed`` [row, column] (``False`` = hatched).
 
     ``scale`` is "sequential" (0 … limit) or "diverging" (−limit … +limit, centred on 0). Without ``limit`` it is the
     largest absolute value among the allowed cells. ``phrase`` holds the words before the row's label and
     between the two labels in the tooltip. The label of ``chosen_row`` is marked. ``extra`` adds metadata (which tokens
-    are special, how the legend reads).
+    are special, how the legend reads), ``arrays`` more arrays.
 
     Raises ``ValueError`` when labels, mask, selection or scale do not fit the values.
     """
@@ -81,7 +82,7 @@ def value_map_payload(
     }
     # What a masked cell would have scored may be −∞; it is hatched, never read, so it need not travel.
     exact = np.where(mask, values, 0.0).astype(np.float32)
-    return pack(metadata, {"values": exact, "allowed": mask_bits(mask)})
+    return pack(metadata, {"values": exact, "allowed": mask_bits(mask), **(arrays or {})})
 
 
 def _check_cell(cell: tuple[int, int] | None, rows: int, columns: int, title: str) -> None:

@@ -24,14 +24,24 @@ from charts.attention_payload import (
     attention_lines_payload,
     attention_map_payload,
 )
+from charts.mask_payload import MaskStroke, mask_editor_payload
 from charts.value_map_payload import value_map_payload
 from transformer.attention_view import AttentionView
 
-__all__ = ["Cell", "HeadChoice", "attention_grid", "attention_lines", "attention_map", "value_map"]
+__all__ = [
+    "Cell",
+    "HeadChoice",
+    "MaskStroke",
+    "attention_grid",
+    "attention_lines",
+    "attention_map",
+    "mask_editor",
+    "value_map",
+]
 
 _FOLDER = Path(__file__).parent / "canvas"
 _FRAME = ("payload", "colour", "text", "heatmap_layout", "heatmap", "legend", "describe", "frame", "stage")
-_DRAWINGS = {"map": ("map",), "grid": ("grid",), "lines": ("head_chips", "lines")}
+_DRAWINGS = {"map": ("map",), "mask": ("map", "mask"), "grid": ("grid",), "lines": ("head_chips", "lines")}
 
 
 def _module(drawing: str, class_name: str) -> str:
@@ -60,6 +70,7 @@ def _component(drawing: str, class_name: str):
 
 # Registered once, when this module is first imported; each function below mounts one of them.
 _map = _component("map", "MapDrawing")
+_mask = _component("mask", "MaskDrawing")
 _grid = _component("grid", "GridDrawing")
 _lines = _component("lines", "LinesDrawing")
 
@@ -113,13 +124,17 @@ def value_map(
     phrase: tuple[str, str] = ("", " × "),
     height: int | None = None,
     chosen_row: int | None = None,
+    breaks: Sequence[int] = (),
+    crossed: Sequence[tuple[int, int]] = (),
+    masked_text: str = "",
 ) -> Cell | None:
     """Any matrix [row, column] as a heatmap: scores, queries, differences.
 
     ``scale`` is "sequential" (0 … limit) or "diverging" (−limit … +limit); ``limit`` is the largest absolute value if
     not given. Cells that are not ``allowed`` are hatched, the label of ``chosen_row`` is marked. ``value_name`` says in
     legend and tooltip what the numbers are; ``phrase`` holds the words before the row's label and between both labels
-    in the tooltip.
+    in the tooltip. ``breaks``: rows before which another block begins. ``crossed``: cells (row, column) that are struck
+    out. ``masked_text``: what cells that are not ``allowed`` mean, if not a mask.
     Returns the cell that was clicked as ``Cell(query=row, key=column)``, else ``None``.
     """
     payload = value_map_payload(
@@ -137,8 +152,26 @@ def value_map(
         phrase=phrase,
         height=height,
         chosen_row=chosen_row,
+        extra={
+            "breaks": [int(row) for row in breaks],
+            "crossed": [[int(row), int(column)] for row, column in crossed],
+            "masked_text": masked_text or None,
+        },
     )
     return _clicked_cell(_map(key=key, data=payload, on_click_change=_nothing), np.shape(values))
+
+
+def mask_editor(
+    view: AttentionView, *, head: int, key: str, own: np.ndarray, height: int | None = None
+) -> MaskStroke | None:
+    """One head as a heatmap whose mask is painted on with the mouse: a click or a drag blocks or allows cells.
+
+    ``view`` holds the mask as it is now, ``own`` [query, key] the model's; cells in which they differ are framed.
+    Returns the stroke in the run that its end causes, else ``None``; applying it to the mask is the caller's part.
+    """
+    payload = mask_editor_payload(view, head=head, own=own, height=height)
+    value = _mask(key=key, data=payload, on_edit_change=_nothing).get("edit")
+    return read_stroke(value, view.weights.shape[1:])
 
 
 def attention_grid(
@@ -183,6 +216,20 @@ def _nothing() -> None:
 def _clicked_cell(result: Mapping, shape: tuple[int, ...]) -> Cell | None:
     cell = _whole_numbers(result.get("click"), ("query", "key"))
     return Cell(*cell) if cell and cell[0] < shape[0] and cell[1] < shape[1] else None
+
+
+def read_stroke(value: object, shape: tuple[int, ...]) -> MaskStroke | None:
+    """A stroke as the browser sends it: {"cells": [query, key, query, key, …], "allowed": bool}."""
+    if not isinstance(value, Mapping) or not isinstance(value.get("allowed"), bool):
+        return None
+    numbers = value.get("cells")
+    if not isinstance(numbers, (list, tuple)) or len(numbers) % 2:
+        return None
+    pairs = [
+        _whole_numbers({"query": q, "key": k}, ("query", "key")) for q, k in zip(*[iter(numbers)] * 2, strict=True)
+    ]
+    cells = tuple(Cell(*pair) for pair in pairs if pair and pair[0] < shape[0] and pair[1] < shape[1])
+    return MaskStroke(cells, value["allowed"]) if cells else None
 
 
 def _whole_numbers(value: object, names: Sequence[str]) -> tuple[int, ...] | None:

@@ -103,6 +103,7 @@ def figures(tokens, target, causal_view, candidates) -> dict:
         activation_curve,
         attention_output,
         attention_row,
+        changes,
         decoding,
         embeddings,
         feed_forward,
@@ -135,7 +136,13 @@ def figures(tokens, target, causal_view, candidates) -> dict:
     )
     neighbours = pd.DataFrame({"piece": ["·<i>", "·cat"], "similarity": [0.9, 0.4]})
     share = numbers.dirichlet(np.ones(n))
+    before_and_after = pd.DataFrame(
+        {"piece": ["·<b>", "·$y$"], "before": [0.7, 0.1], "after": [0.2, 0.6], "chosen": [True, False]}
+    )
     return {
+        "head_importance": changes.head_importance({"encoder": numbers.normal(size=(2, 3)), "cross": -np.eye(3)}),
+        "candidates_before_and_after": changes.candidates_before_and_after(before_and_after),
+        "divergence_per_token": changes.divergence_per_token(share, labels=tokens.displays),
         "embedding_rows": embeddings.embedding_rows(rows, tokens=tokens, vocabulary_size=40),
         "embedding_window": embeddings.embedding_window(
             rows[:4], row_ids=[2, 3, 6, 7], displays=["a", "·<b>", "c", "d"], looked_up=[3]

@@ -19,7 +19,7 @@ function describeCell(metadata, matrix, { row, column }, short, exact) {
   if (row !== undefined && column !== undefined) {
     const pair = [...named, before, ...quoted(rows[row]), between, ...quoted(columns[column])];
     const place = `row ${row + 1}, column ${column + 1}`;
-    if (!matrix.allowed(row, column)) return [{ parts: [...pair, ": masked"] }, { parts: [`may not be looked at · ${place}`], muted: true }];
+    if (!matrix.allowed(row, column)) return [{ parts: [...pair, `: ${metadata.masked_text ?? "masked"}`] }, { parts: [metadata.masked_text ? place : `may not be looked at · ${place}`], muted: true }];
     const value = matrix.at(row, column);
     return [{ parts: [...pair, `: ${short(value)}`] }, { parts: [exact ? `exactly ${exact(value)} · ${place}` : `rounded to 1/255 · ${place}`], muted: true }];
   }

@@ -48,6 +48,7 @@ class Frame {
       this.data = data;
       this.drawing = makeDrawing(payload, this.drawing, this);
       this.title.textContent = this.drawing.metadata.title;
+      if (this.drawing.begin) this.canvas.style.touchAction = "none";
       this.canvas.setAttribute("aria-label", this.drawing.label);
       this.canvas.setAttribute("aria-roledescription", this.drawing.help);
       this.theme ??= readTheme(this.root);
@@ -150,7 +151,7 @@ class Frame {
   }
 
   afterZoom() {
-    this.canvas.style.touchAction = this.drawing.zoomed() ? "none" : "pan-y";
+    this.canvas.style.touchAction = this.drawing.zoomed() || this.drawing.begin ? "none" : "pan-y";
     this.setHover(null);
     this.schedule(true);
   }

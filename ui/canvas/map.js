@@ -15,7 +15,7 @@ class MapDrawing {
       const { zoom, panX, panY } = previous.map;
       Object.assign(this.map, { zoom, panX, panY });
     }
-    this.legend = new Legend({ text: metadata.legend ?? metadata.value_name, scale, limit, masked: this.matrix.anyMasked() });
+    this.legend = new Legend({ text: metadata.legend ?? metadata.value_name, scale, limit, masked: this.matrix.anyMasked(), maskedText: metadata.masked_text ?? undefined });
     this.label = `${metadata.title}: ${rows.length} rows (${metadata.row_title}), ${columns.length} columns (${metadata.column_title}). Move with the arrow keys, choose with Enter.`;
     this.help = "heat map";
   }
@@ -35,6 +35,8 @@ class MapDrawing {
 
   paintBase(context, theme, ratio) {
     this.map.paint(context, theme, this.matrix, ratio);
+    for (const row of this.metadata.breaks ?? []) this.map.paintBreak(context, theme, row);
+    for (const cell of this.metadata.crossed ?? []) this.map.paintCross(context, theme, cell, ratio);
     const row = this.metadata.chosen_row ?? null;
     if (row !== null) this.map.paintRowLabel(context, theme, row, theme.chosen);
     if (this.metadata.selected) this.map.paintSelected(context, theme, this.metadata.selected, ratio);

@@ -9,10 +9,10 @@ class Stage extends Frame {
     on(this.canvas, "pointermove", (event) => this.onMove(event));
     on(this.canvas, "pointerdown", (event) => this.onDown(event));
     on(this.canvas, "pointerup", () => this.onUp());
-    on(this.canvas, "pointercancel", () => this.onUp());
+    on(this.canvas, "pointercancel", () => this.onUp(false));
     on(this.canvas, "pointerleave", () => this.setHover(null));
     on(this.canvas, "click", (event) => this.onClick(event));
-    on(this.canvas, "dblclick", () => this.resetZoom());
+    on(this.canvas, "dblclick", () => this.drawing?.begin || this.resetZoom());
     on(this.canvas, "wheel", (event) => this.onWheel(event), { passive: false });
     on(this.canvas, "keydown", (event) => this.onKey(event));
     on(this.canvas, "focus", () => this.schedule());
@@ -30,6 +30,12 @@ class Stage extends Frame {
   onMove(event) {
     if (!this.ready) return;
     const [x, y] = this.place(event);
+    if (this.stroke) {
+      this.stroke = this.drawing.goOn(this.stroke, this.drawing.hit(x, y));
+      this.setHover(null);
+      this.schedule(true);
+      return;
+    }
     if (this.drag) {
       const [dx, dy] = [x - this.drag.x, y - this.drag.y];
       if (this.drag.moved || Math.hypot(dx, dy) > 4) {
@@ -47,20 +53,30 @@ class Stage extends Frame {
     this.dragged = false;
     // A finger does not hover: it shows the tooltip where it comes down.
     if (event.pointerType !== "mouse") this.onMove(event);
-    if (!this.ready || !this.drawing.zoomed?.()) return;
+    if (!this.ready) return;
     const [x, y] = this.place(event);
+    // A map that is painted on: the stroke begins here and is told to Python when it ends. Shift moves a zoomed map.
+    this.stroke = event.button === 0 && !event.shiftKey ? (this.drawing.begin?.(this.drawing.hit(x, y)) ?? null) : null;
+    if (this.stroke) {
+      this.canvas.setPointerCapture(event.pointerId);
+      this.schedule(true);
+    }
+    if (this.stroke || !this.drawing.zoomed?.()) return;
     this.drag = { x, y, moved: false };
     this.canvas.setPointerCapture(event.pointerId);
   }
 
-  onUp() {
+  onUp(finished = true) {
+    if (this.stroke && finished) this.trigger("edit", this.drawing.strokeValue(this.stroke));
+    else if (this.stroke) this.drawing.takeBack(this.stroke);
+    this.stroke = null;
     this.dragged = Boolean(this.drag?.moved);
     this.drag = null;
   }
 
   onClick(event) {
     // The end of a drag is no click, and the second click of a double click resets the zoom.
-    if (!this.ready || this.dragged || event.detail > 1) return;
+    if (!this.ready || this.dragged || event.detail > 1 || this.drawing.begin) return;
     this.choose(this.drawing.hit(...this.place(event)));
   }
 
