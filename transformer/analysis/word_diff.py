@@ -6,11 +6,11 @@ import re
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
-_WORDS = re.compile(r"\w+(?:['’-]\w+)*['’]?|[^\w\s]", re.UNICODE)
+_WORDS = re.compile(r"\s*(?:\w+(?:['’-]\w+)*['’]?|[^\w\s]+)", re.UNICODE)
 
 
 class Piece(NamedTuple):
-    """Neighbouring words with the same fate: "same", "removed" or "added"."""
+    """Neighbouring words with the same fate, "same", "removed" or "added", with the spaces that stand before them."""
 
     fate: str
     text: str
@@ -23,17 +23,18 @@ def word_diff(before: str, after: str) -> tuple[Piece, ...]:
     """
     old, new = words(before), words(after)
     pieces: list[Piece] = []
-    for fate, i, j, k, n in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+    matcher = SequenceMatcher(None, [word.strip() for word in old], [word.strip() for word in new], autojunk=False)
+    for fate, i, j, k, n in matcher.get_opcodes():
         if fate == "equal":
-            pieces.append(Piece("same", " ".join(old[i:j])))
+            pieces.append(Piece("same", "".join(new[k:n])))
             continue
         if j > i:
-            pieces.append(Piece("removed", " ".join(old[i:j])))
+            pieces.append(Piece("removed", "".join(old[i:j])))
         if n > k:
-            pieces.append(Piece("added", " ".join(new[k:n])))
+            pieces.append(Piece("added", "".join(new[k:n])))
     return tuple(pieces)
 
 
 def words(text: str) -> list[str]:
-    """Words and punctuation marks, each by itself; of other scripts, too."""
+    """Words and punctuation marks, each by itself, with the spaces before it; of other scripts, too."""
     return _WORDS.findall(text)

@@ -150,12 +150,13 @@ def _padded(checkpoint):
 
 
 def test_words_are_compared_not_letters():
-    assert word_diff("Le chat dort.", "Le chien dort.") == (
-        Piece("same", "Le"), Piece("removed", "chat"), Piece("added", "chien"), Piece("same", "dort ."),
+    assert word_diff("Le chat dort.", "Le chien  dort.") == (
+        Piece("same", "Le"), Piece("removed", " chat"), Piece("added", " chien"), Piece("same", "  dort."),
     )  # fmt: skip
     assert word_diff("same", "same") == (Piece("same", "same"),)
     assert word_diff("", "new word") == (Piece("added", "new word"),)
     assert word_diff("gone", "") == (Piece("removed", "gone"),)
     assert word_diff("", "") == ()
-    assert words("J'ai l'eau, aujourd'hui !") == ["J'ai", "l'eau", ",", "aujourd'hui", "!"]
-    assert words("наша 猫。") == ["наша", "猫", "。"]
+    assert words("J'ai l'eau, aujourd'hui !") == ["J'ai", " l'eau", ",", " aujourd'hui", " !"]
+    assert words("наша 猫。") == ["наша", " 猫", "。"]
+    assert "".join(words("�é�r. ?!")) == "�é�r. ?!"

@@ -1,0 +1,59 @@
+"""Surgery: which heads matter? Every head silenced once; then cut what you like and see what the model still says."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from transformer.analysis.effects import answer_under, effect_of
+from transformer.analysis.head_importance import importance_by_chunks, remove_one_head_per_row
+from transformer.edits import ablate_head, mean_ablate_head
+from ui import edit_list, edited, page
+from ui.effect_views import show_answers, show_numbers, show_steps
+from ui.show import show_formula, show_snippet, show_source
+from ui.surgery_views import choices, importance, importance_map, measure, more_edits
+from ui.text import as_plain
+
+with page("surgery", needs=("stack", "kind", "layer", "head")) as p:
+    text, focus = p.text, p.focus
+    if dropped := edit_list.keep_fitting(p.checkpoint.config):
+        st.caption(":material/info: " + text["dropped"].format(edits=as_plain(", ".join(dropped))))
+    found = importance(p)
+    specs = edit_list.specs()
+
+    click, what = choices(p)
+    picture, beside = st.columns([11, 9], gap="medium")
+    with picture:
+        importance_map(p, found, click=click, what=what)
+        measuring = st.container()
+    with beside:
+        st.markdown(f"**{text['edits']}**")
+        if specs:
+            edit_list.show(text)
+        else:
+            st.caption(text["none"])
+        effect = edited.effect(p, specs)
+        show_answers(p, specs)
+        show_numbers(p, effect)
+
+    with st.container(border=True):
+        more_edits(p)
+    if specs:
+        st.subheader(text["depth"], anchor=False)
+        show_steps(p, effect)
+    show_formula(
+        text["formula"].replace("%TOKENS%", str(len(effect.asked.ids))),
+        caption=text["formula_caption"].format(tokens=len(effect.asked.ids), heads=len(found.heads)),
+    )
+    show_snippet(
+        f"{p.preamble}\nfrom transformer.analysis.effects import answer_under, effect_of\n"
+        f"from transformer.analysis.head_importance import head_importance\n\n"
+        f"sentence = {focus.sentence!r}\n"
+        f"edits = transformer.edits_from(checkpoint, {list(specs)!r})\n"
+        f"effect = effect_of(checkpoint, trace, sentence, edits)\n"
+        f"print(effect.change, effect.mean_kl)  # {effect.change:.6g} {effect.mean_kl:.6g}\n"
+        f"print(answer_under(checkpoint, sentence, edits, pads={focus.pads}).text)\n"
+        f'print(head_importance(checkpoint, trace, sentence).table("{focus.stack}", "{focus.kind}"))\n'
+    )
+    show_source(ablate_head, mean_ablate_head, effect_of, answer_under, importance_by_chunks, remove_one_head_per_row)
+    with measuring:
+        measure(p, found)

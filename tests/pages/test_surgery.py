@@ -1,0 +1,169 @@
+"""The Surgery page: the map of all heads, every way to change the model, and what it says then."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import transformer
+from tests.pages.conftest import is_fine, said
+from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
+from transformer.analysis.answers import answer_of
+from transformer.analysis.effects import answer_under, effect_of
+from transformer.analysis.word_diff import word_diff
+from transformer.edit_specs import edits_from
+from ui.effect_views import signed
+from ui.text import common, page_text
+
+TEXT = page_text("surgery")
+SENTENCE = "The old man ___ the sea."
+KINDS = ["tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment"]
+
+
+def cut(app, *specs):
+    app.session_state["surgery edits"] = list(specs)
+    return app.run()
+
+
+def button(app, label):
+    return next(element for element in app.button if element.label == label)
+
+
+@pytest.mark.parametrize("checkpoint", KINDS)
+def test_all_heads_are_measured_and_nothing_is_changed_at_first(open_app, tiny_checkpoint, checkpoint):
+    app = open_app("surgery", checkpoint=checkpoint, sentence=SENTENCE)
+    is_fine(app)
+    config = tiny_checkpoint(checkpoint).config
+    n_layers = config.n_encoder_layers + config.n_decoder_layers * (2 if config.has_encoder else 1)
+    assert TEXT["map_caption"].format(count=n_layers * config.n_heads) in said(app)
+    assert TEXT["none"] in said(app) and common("effect.no_edits") in said(app)
+    assert not any(element.label == TEXT["cancel"] for element in app.button)
+
+
+def word_of(piece):
+    return " ".join(piece.text.split())
+
+
+@pytest.mark.parametrize("checkpoint", KINDS)
+def test_an_edit_says_what_the_library_says(open_app, tiny_checkpoint, checkpoint):
+    stack = "decoder" if checkpoint in ("tiny-translator", "tiny-gpt") else "encoder"
+    specs = [f"zero:{stack}.0.self.1", f"scale:{stack}.1.self.0=2", f"residual:{stack}.1.feed_forward"]
+    app = cut(open_app("surgery", checkpoint=checkpoint, sentence=SENTENCE), *specs)
+    is_fine(app)
+    loaded = tiny_checkpoint(checkpoint)
+    edits = edits_from(loaded, specs)
+    trace = transformer.trace(loaded, SENTENCE)
+    effect = effect_of(loaded, trace, SENTENCE, edits)
+    shown = {metric.label: metric.value for metric in app.metric}
+    assert shown[common("effect.log_p")] == signed(float(effect.after.sum()))
+    before, after = answer_of(loaded, trace, SENTENCE), answer_under(loaded, SENTENCE, edits)
+    assert " ".join(before.text.split()) in said(app)
+    if after.text != before.text:
+        assert common("effect.diff") in said(app)
+        assert all(word_of(piece) in said(app) for piece in word_diff(before.text, after.text))
+    assert TEXT["depth"] in [element.value for element in app.subheader]
+
+
+def test_edits_are_taken_back_by_their_buttons(open_app):
+    app = open_app("surgery", checkpoint="tiny-translator", sentence=SENTENCE)
+    cut(app, "zero:encoder.0.self.1", "drop:decoder.1.cross")
+    label = TEXT["edit"]["zero"].format(place=TEXT["part"]["encoder_self"], layer=0, head=1)
+    button(app, label).click()
+    is_fine(app.run())
+    assert app.session_state["surgery edits"] == ["drop:decoder.1.cross"]
+    cut(app, "zero:encoder.0.self.1", "drop:decoder.1.cross")
+    button(app, TEXT["clear"]).click()
+    assert app.run().session_state["surgery edits"] == []
+
+
+def test_every_way_to_change_something_else(open_app):
+    app = open_app("surgery", checkpoint="tiny-translator", sentence=SENTENCE, stack="decoder", kind="cross", layer="1")
+
+    def way(name):
+        app.session_state["surgery more"] = name
+        is_fine(app.run())
+
+    way("head")
+    slider = next(element for element in app.slider if element.label == TEXT["scale"])
+    slider.set_value(0.5)
+    is_fine(app.run())
+    assert app.session_state["surgery edits"] == ["scale:decoder.1.cross.0=0.5"]
+    way("edge")
+    button(app, TEXT["cut_edge"]).click()
+    is_fine(app.run())
+    way("sublayer")
+    for action in ("drop", "residual"):
+        button(app, TEXT[action]).click()
+        is_fine(app.run())
+    way("patch")
+    next(element for element in app.text_input if element.label == TEXT["patch"]).set_value("I do <b>not</b> know.")
+    button(app, TEXT["patch_button"]).click()
+    is_fine(app.run())
+    assert app.session_state["surgery edits"] == [
+        "edge:decoder.1.cross.0=0-0",
+        "drop:decoder.1.self",
+        "residual:decoder.1.self",
+        "patch:decoder.1.cross.0=I do <b>not</b> know.",  # takes the place of the scaled head
+    ]
+    next(element for element in app.text_input if element.label == TEXT["patch"]).set_value(" ")
+    button(app, TEXT["patch_button"]).click()
+    app.run()
+    assert not app.exception and not app.error and "empty" in app.warning[0].value
+
+
+def test_scaling_by_one_takes_the_edit_back(open_app):
+    app = open_app("surgery", checkpoint="tiny-sentiment", sentence=SENTENCE)
+    for value, specs in ((2.0, ["scale:encoder.0.self.0=2"]), (1.0, [])):
+        next(element for element in app.slider if element.label == TEXT["scale"]).set_value(value)
+        is_fine(app.run())
+        assert app.session_state["surgery edits"] == specs
+
+
+def test_another_checkpoint_drops_what_it_has_no_place_for(open_app):
+    app = cut(open_app("surgery", checkpoint="tiny-translator", sentence=SENTENCE), "zero:decoder.0.cross.1")
+    app.query_params["checkpoint"] = "tiny-sentiment"
+    is_fine(app.run())
+    assert app.session_state["surgery edits"] == []
+    assert "zero:decoder.0.cross.1" in said(app)
+
+
+def test_a_stopped_measurement_can_go_on(open_app, monkeypatch, tiny_checkpoint):
+    app = open_app("surgery", checkpoint="tiny-gpt", sentence=SENTENCE)
+    loaded = tiny_checkpoint("gpt")
+    sentence = "A sentence that nobody has measured."
+    app.session_state["importance stopped"] = (loaded.fingerprint, sentence, "", 0)
+    app.query_params["sentence"] = sentence
+    is_fine(app.run())
+    assert TEXT["stopped"].format(done=0, total=4) in said(app)
+    button(app, TEXT["go_on"]).click()
+    is_fine(app.run())
+    assert TEXT["map_caption"].format(count=4) in said(app)
+
+
+def test_a_given_target_and_padding(open_app):
+    app = open_app("surgery", checkpoint="tiny-translator", sentence=SENTENCE, target="Le chat dort.", pads="2")
+    cut(app, "mean:encoder.0.self.1")
+    is_fine(app)
+    assert common("effect.forced") in said(app)
+
+
+@pytest.mark.parametrize("sentence", NASTY)
+def test_odd_sentences(open_app, sentence):
+    app = open_app("surgery", checkpoint="tiny-translator", sentence=sentence)
+    is_fine(cut(app, "zero:decoder.0.cross.1", "edge:encoder.0.self.1=0-0"))
+
+
+@pytest.mark.parametrize("sentence", [*EMPTY, TOO_LONG])
+def test_what_cannot_be_read_gets_a_sentence(open_app, sentence):
+    app = open_app("surgery", checkpoint="tiny-sentiment", sentence=sentence)
+    assert not app.exception and not app.error and len(app.warning) == 1
+
+
+@pytest.mark.parametrize("checkpoint", KINDS)
+def test_the_snippet_gives_the_numbers_of_the_page(open_app, run_snippet, checkpoint):
+    stack = "decoder" if checkpoint in ("tiny-translator", "tiny-gpt") else "encoder"
+    app = cut(open_app("surgery", checkpoint=checkpoint, sentence=SENTENCE), f"zero:{stack}.0.self.1")
+    snippet = next(code.value for code in app.code if "head_importance(checkpoint" in code.value)
+    expected = [float(number) for number in snippet.split("  # ")[1].split("\n")[0].split()]
+    printed = [float(number) for number in run_snippet(snippet).splitlines()[0].split()]
+    np.testing.assert_allclose(printed, expected, rtol=1e-4, atol=1e-6)

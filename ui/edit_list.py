@@ -1,0 +1,81 @@
+"""The list of edits that a person has made: short texts in the session, each shown with a button that takes it back."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from transformer.config import ModelConfig
+from transformer.edit_specs import EditSpec
+from ui.text import PageText, as_plain
+
+_KEY = "surgery edits"
+_EXCLUSIVE = ("zero", "mean", "scale", "patch")  # of one head: only one of these makes sense at a time
+
+
+def specs() -> tuple[str, ...]:
+    """The edits as texts (``transformer.edit_specs``), in the order in which they are applied."""
+    return tuple(st.session_state.get(_KEY, ()))
+
+
+def keep_fitting(config: ModelConfig) -> tuple[str, ...]:
+    """Drop the edits that this model has no place for (another checkpoint was opened); return them."""
+    fitting, dropped = [], []
+    for text in specs():
+        try:
+            EditSpec.parse(text).check(config)
+            fitting.append(text)
+        except ValueError:
+            dropped.append(text)
+    st.session_state[_KEY] = fitting
+    return tuple(dropped)
+
+
+def add(text: str) -> None:
+    """Add an edit; it takes the place of another one of the same head, where both cannot hold."""
+    new = EditSpec.parse(text)
+    kept = [old for old in specs() if old != text and not _excludes(EditSpec.parse(old), new)]
+    st.session_state[_KEY] = [*kept, text]
+
+
+def toggle(text: str) -> None:
+    """Add an edit, or take it back if it is there."""
+    remove(text) if text in specs() else add(text)
+
+
+def remove(text: str) -> None:
+    st.session_state[_KEY] = [old for old in specs() if old != text]
+
+
+def clear() -> None:
+    st.session_state[_KEY] = []
+
+
+def show(text: PageText) -> None:
+    """The edits as buttons; a click takes one back."""
+    with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="edit list"):
+        for index, spec in enumerate(specs()):
+            st.button(
+                describe(EditSpec.parse(spec), text),
+                icon=":material/close:",
+                key=f"take back {index}",
+                on_click=remove,
+                args=(spec,),
+                help=text["take_back"],
+            )
+        if len(specs()) > 1:
+            st.button(text["clear"], type="tertiary", icon=":material/restart_alt:", on_click=clear, key="clear edits")
+
+
+def describe(spec: EditSpec, text: PageText) -> str:
+    """ "encoder self-attention 0 · head 3 removed"."""
+    value = " ".join(spec.value.split())
+    value = value.replace("-", " → ") if spec.action == "edge" else value
+    place = text["part"][f"{spec.stack}_{spec.part}"]
+    shown = f"{value[:24]}…" if len(value) > 25 else value
+    # A label of a button is Markdown: nothing that a user typed may be read as markup.
+    return text["edit"][spec.action].format(place=place, layer=spec.layer, head=spec.head, value=as_plain(shown))
+
+
+def _excludes(old: EditSpec, new: EditSpec) -> bool:
+    same_head = (old.stack, old.layer, old.part, old.head) == (new.stack, new.layer, new.part, new.head)
+    return same_head and old.action in _EXCLUSIVE and new.action in _EXCLUSIVE

@@ -1,0 +1,114 @@
+"""What an edit did, shown the same way on all pages of the laboratory: the answer before and after, and by how much."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+import charts.changes
+from charts.style import three_digits
+from transformer.analysis.answers import Answer
+from transformer.analysis.effects import Effect, candidates
+from transformer.analysis.word_diff import Piece, word_diff
+from ui import edited
+from ui.page import Page
+from ui.show import show_figure
+from ui.text import as_plain, common
+
+_MARKS = {"same": "{}", "removed": ":orange[~~{}~~]", "added": ":blue[**{}**]"}
+
+
+def show_answers(p: Page, specs: tuple[str, ...]) -> None:
+    """Both answers, large; below, which words are gone (orange, struck out) and which are new (blue, bold)."""
+    before, after = edited.new_answer(p, ()), edited.new_answer(p, specs)
+    with st.container(border=True, gap="xsmall", key="answers"):
+        _answer(common("effect.before"), before)
+        changed = " ".join(before.text.split()) != " ".join(after.text.split())
+        if not changed:
+            st.caption(common("effect.after") + " · " + _sure(after))
+            st.markdown(common("effect.same") if specs else common("effect.no_edits"))
+            return
+        st.caption(" · ".join(filter(None, (common("effect.after"), _sure(after)))))
+        pieces = word_diff(before.text, after.text)
+        words = "".join(_marked(piece) for piece in pieces).strip()
+        # Two texts without any letters may differ in what is no word, e.g. control characters.
+        st.markdown(f"##### {words or as_plain(after.text) or '–'}")
+        st.caption(common("effect.diff"))
+
+
+def _marked(piece: Piece) -> str:
+    """The spaces stand outside of the mark, or Markdown would not read it as one; a new piece always has one before."""
+    space = " " if piece.fate != "same" or piece.text[:1].isspace() else ""
+    return space + _MARKS[piece.fate].format(as_plain(" ".join(piece.text.split())))
+
+
+def _answer(name: str, answer: Answer) -> None:
+    st.caption(" · ".join(filter(None, (name, _sure(answer)))))
+    st.markdown(f"##### {as_plain(' '.join(answer.text.split())) or '–'}")
+
+
+def _sure(answer: Answer) -> str:
+    return common("effect.sure", probability=three_digits(answer.probability)) if answer.parts else ""
+
+
+def show_numbers(p: Page, effect: Effect) -> None:
+    """ln p of the original answer before and after, the factor, the mean divergence."""
+    if not effect.asked.ids:
+        return
+    before, after = float(effect.before.sum()), float(effect.after.sum())
+    with st.container(horizontal=True, gap="medium", key="effect numbers"):
+        _metric("log_p", signed(after), common("effect.log_p_before", before=signed(before)))
+        _metric(
+            "factor", f"× {three_digits(effect.factor)}", common("effect.factor_below", change=signed(effect.change))
+        )
+        _metric("kl", three_digits(effect.mean_kl), common("effect.kl_below", count=len(effect.kl)))
+    if effect.asked.everywhere:
+        st.caption(common("effect.everywhere"))
+    elif p.trace.forced:
+        st.caption(common("effect.forced"))
+
+
+def _metric(name: str, value: str, below: str) -> None:
+    label, explanation = common(f"effect.{name}"), common(f"effect.{name}_help")
+    st.metric(label, value, below, delta_color="off", delta_arrow="off", help=explanation, width="content")
+
+
+def show_steps(p: Page, effect: Effect) -> None:
+    """Where along the answer the edits bite, and the candidates of one step before and after."""
+    displays = effect.asked.displays
+    if not displays:
+        return
+    left, right = st.columns(2)
+    with left:
+        if len(displays) > 1:
+            st.markdown(f"**{common('effect.per_token')}**")
+            show_figure(
+                charts.changes.divergence_per_token(effect.kl, labels=displays),
+                name="divergence-per-token",
+                caption=common("effect.per_token_caption"),
+                alt=common("effect.per_token"),
+            )
+    with right:
+        step = 0
+        if len(displays) > 1:
+            step = st.selectbox(
+                common("effect.step"),
+                range(len(displays)),
+                index=int(effect.kl.argmax()),
+                format_func=lambda index: f"{index + 1}: {displays[index]}",
+                key=f"effect step {effect.asked.ids}",
+            )
+        rows = pd.DataFrame(candidates(p.checkpoint, effect, step)).rename(columns={"display": "piece"})
+        show_figure(
+            charts.changes.candidates_before_and_after(
+                rows, names=(common("effect.before_short"), common("effect.after_short"))
+            ),
+            name="candidates-before-and-after",
+            caption=common("effect.candidates_caption"),
+            alt=common("effect.candidates_alt"),
+        )
+
+
+def signed(value: float) -> str:
+    """Three significant digits with a real minus, and a plus in front of what grew."""
+    return ("−" if value < 0 else "+" if value > 0 else "") + three_digits(abs(value))
