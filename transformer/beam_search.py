@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -12,6 +13,9 @@ from transformer.decoding_state import DecodingState
 from transformer.models import Model, log_probabilities
 from transformer.strategies import Beam, length_penalty
 from transformer.tokenizer import END_ID
+
+if TYPE_CHECKING:
+    from transformer.analysis.beam_tree import BeamRecorder
 
 
 @dataclass(frozen=True)
@@ -34,11 +38,12 @@ def beam_search(
     forced: Sequence[int] = (),
     cached: bool = True,
     banned: Sequence[int] = (),
+    recorder: BeamRecorder | None = None,
 ) -> list[FoundText]:
     """The best texts, best first: all finished ones that were met, or the unfinished ones where none ended in time.
 
     Every continuation by ``</s>`` of a live text counts as finished. With a width that never has to drop a text
-    the search is exhaustive, so it finds the best text there is (up to ``limit`` tokens).
+    the search is exhaustive, so it finds the best text there is (up to ``limit`` tokens). A ``recorder`` only looks on.
     """
     state = DecodingState(model, source, cached=cached)
     logits = state.feed(torch.tensor([list(prompt)], device=model.device))
@@ -55,12 +60,15 @@ def beam_search(
             if total > -torch.inf:
                 finished.append(FoundText((*text, END_ID), total, total / penalty, True))
         continued[:, END_ID] = -torch.inf
+        before = totals
         totals, flat = continued.flatten().topk(min(strategy.width, continued.numel()))
         possible = totals > -torch.inf
         totals, flat = totals[possible], flat[possible]
+        rows, ids = flat // continued.shape[1], flat % continued.shape[1]
+        if recorder is not None:
+            recorder.step(log_p, before, rows, ids)
         if not len(totals):
             break
-        rows, ids = flat // continued.shape[1], flat % continued.shape[1]
         texts = [(*texts[row], id) for row, id in zip(rows.tolist(), ids.tolist(), strict=True)]
         if length == limit or _decided(finished, float(totals[0]), limit, strategy):
             break

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -21,6 +22,9 @@ from transformer.recorded import activations_of
 from transformer.strategies import Beam, Greedy, Sample, Strategy, reshape_logits
 from transformer.tokenizer import END_ID, START_ID
 from transformer.tokens import TokenSequence
+
+if TYPE_CHECKING:
+    from transformer.analysis.beam_tree import BeamRecorder
 
 N_CANDIDATES = 20
 
@@ -82,17 +86,19 @@ def decode(
     sentence: str,
     strategy: Strategy | None = None,
     *,
-    forced: str = "",
+    forced: str | Sequence[int] = "",
     edits: Iterable[Edit] = (),
     source_pads: int = 0,
     record_steps: bool = False,
     cached: bool = True,
+    recorder: BeamRecorder | None = None,
 ) -> Decoding:
     """Translate ``sentence`` (encoder-decoder) or continue it (decoder-only), by ``strategy`` (default: ``Greedy()``).
 
-    ``forced``: the answer must begin with this text. ``edits`` change the model during this call only.
-    ``record_steps`` keeps every activation of every step. ``cached=False`` recomputes everything at each step; with
-    edits that is always done, because an edit may concern positions that a cache would not compute again.
+    ``forced``: the answer must begin with this text, or with exactly these token ids. ``edits`` change the model during
+    this call only. ``record_steps`` keeps every activation of every step. ``cached=False`` recomputes everything at
+    each step; with edits that is always done, because an edit may concern positions that a cache would not compute
+    again. ``recorder`` looks on while a beam searches (``transformer.analysis.beam_tree``).
 
     Raises ``InputError`` for a text that the model cannot take, ``ValueError`` for a model that does not write.
     """
@@ -103,11 +109,11 @@ def decode(
     check_edits(model.probes, edits)
     source = source_tensor(checkpoint, sentence, pads=source_pads) if model.config.has_encoder else None
     prompt = [START_ID] if source is not None else prompt_ids(checkpoint, sentence)
-    forced_ids = target_ids(checkpoint, forced) if forced else []
+    forced_ids = forced_tokens(checkpoint, forced)
     limit = _room(checkpoint, source, prompt, forced_ids, strategy.max_new_tokens)
     with torch.inference_mode():
         if isinstance(strategy, Beam):
-            return _beam(checkpoint, source, prompt, forced_ids, strategy, limit, edits)
+            return _beam(checkpoint, source, prompt, forced_ids, strategy, limit, edits, recorder)
         state = None
         generator = torch.Generator().manual_seed(strategy.seed) if isinstance(strategy, Sample) else None
         ids: list[int] = []
@@ -123,6 +129,24 @@ def decode(
         logits = torch.stack(rows)
         chances = _chances(logits, strategy)
     return _decoding(checkpoint, source, prompt, ids, logits, chances, recordings)
+
+
+def forced_tokens(checkpoint: Checkpoint, forced: str | Sequence[int]) -> list[int]:
+    """The token ids that an answer must begin with.
+
+    Raises ``ValueError`` for ids that no answer can hold: ``</s>`` ends it, so it can only come last.
+    """
+    if isinstance(forced, str):
+        return target_ids(checkpoint, forced) if forced else []
+    ids = [int(id) for id in forced]
+    size = checkpoint.config.vocabulary_size
+    for place, id in enumerate(ids):
+        if not 0 <= id < size or id in NEVER_WRITTEN or (id == END_ID and place < len(ids) - 1):
+            raise ValueError(
+                f"forced token {place} is {id}; give ids of 0 to {size - 1} without <pad> and <s>, "
+                f"and {END_ID} (</s>) only as the last"
+            )
+    return ids
 
 
 def _chances(logits: Tensor, strategy: Greedy | Sample) -> Tensor:
@@ -202,6 +226,7 @@ def _beam(
     strategy: Beam,
     limit: int,
     edits: tuple[Edit, ...],
+    recorder: BeamRecorder | None = None,
 ) -> Decoding:
     with record(edits) if edits else fast_path():
         found = beam_search(
@@ -213,6 +238,7 @@ def _beam(
             forced=forced,
             cached=not edits,
             banned=NEVER_WRITTEN,
+            recorder=recorder,
         )
         # One pass over the winner gives the logits of all its steps.
         state = DecodingState(checkpoint.model, source, cached=False)

@@ -313,3 +313,18 @@ def test_draws_follow_the_chances(tiny_tokenizer: Tokenizer) -> None:
         spread = 5 * (candidate.chance * (1 - candidate.chance) / n_draws) ** 0.5
         assert drawn.count(candidate.id) / n_draws == pytest.approx(candidate.chance, abs=spread)
     assert set(drawn) <= {candidate.id for candidate in candidates}
+
+
+@pytest.mark.parametrize("strategy", (Greedy(), Beam(2)))
+def test_a_beginning_given_as_ids_is_taken_as_it_is(tiny_checkpoint, strategy) -> None:
+    checkpoint = tiny_checkpoint("translator")
+    ids = checkpoint.tokenizer.encode("Le chat")
+    as_text = decode(checkpoint, SENTENCE, strategy, forced="Le chat")
+    assert decode(checkpoint, SENTENCE, strategy, forced=ids).tokens.ids == as_text.tokens.ids
+    single = [id for letter in "Le" for id in checkpoint.tokenizer.encode(letter, continues=True)]
+    assert decode(checkpoint, SENTENCE, strategy, forced=single).tokens.ids[: len(single)] == tuple(single)
+    ended = decode(checkpoint, SENTENCE, strategy, forced=[*ids, 2])
+    assert ended.tokens.ids == (*ids, 2) and ended.finished
+    for wrong in ([2, *ids], [1], [0], [10_000]):
+        with pytest.raises(ValueError, match=r"forced token 0 is \d+; give ids of 0 to 399 without <pad> and <s>"):
+            decode(checkpoint, SENTENCE, strategy, forced=wrong)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 
 from transformer.checkpoint import Checkpoint
-from transformer.decoding import Decoding, Step
-from transformer.inputs import prompt_ids, target_ids
+from transformer.decoding import Decoding, Step, forced_tokens
+from transformer.inputs import prompt_ids
 from transformer.strategies import reshape_logits
 from transformer.tokenizer import START_ID
 from transformer.tokens import TokenSequence
@@ -19,11 +20,13 @@ from transformer.tokens import TokenSequence
 class Reshaped:
     """One candidate on its way from logit to chance.
 
-    ``scaled`` = logit / temperature; ``probability`` = softmax(scaled) over the whole vocabulary; ``kept``: whether
-    top-k and top-p leave it; ``final``: its chance to be drawn, the kept probabilities divided by their sum.
+    ``own``: the model's own probability, before anything is reshaped. ``scaled`` = logit / temperature; ``probability``
+    = softmax(scaled) over the whole vocabulary; ``kept``: whether top-k and top-p leave it; ``final``: its chance to be
+    drawn, the kept probabilities divided by their sum.
     """
 
     piece: str
+    own: float
     logit: float
     scaled: float
     probability: float
@@ -62,6 +65,7 @@ def reshape_step(
     rows = tuple(
         Reshaped(
             piece=candidate.display,
+            own=candidate.probability,
             logit=float(logits[candidate.id]),
             scaled=float(scaled[candidate.id]),
             probability=float(probabilities[candidate.id]),
@@ -169,6 +173,6 @@ def prompt_of(checkpoint: Checkpoint, sentence: str) -> list[int]:
     return [START_ID] if checkpoint.config.has_encoder else prompt_ids(checkpoint, sentence)
 
 
-def n_forced(checkpoint: Checkpoint, forced: str) -> int:
+def n_forced(checkpoint: Checkpoint, forced: str | Sequence[int]) -> int:
     """How many tokens of an answer were given by ``forced`` instead of chosen."""
-    return len(target_ids(checkpoint, forced)) if forced.strip() else 0
+    return 0 if isinstance(forced, str) and not forced.strip() else len(forced_tokens(checkpoint, forced))
