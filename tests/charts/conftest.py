@@ -69,6 +69,28 @@ def candidates() -> pd.DataFrame:
     )
 
 
+def roles_through_training() -> pd.DataFrame:
+    """Two heads a layer at two steps; head 1 of layer 1 of the first group takes up a role, all others stay grey."""
+    return pd.DataFrame(
+        [
+            {
+                "group": group,
+                "layer": layer,
+                "head": head,
+                "moment": moment,
+                "role": "previous" if (taken := (group, layer, head, moment) == (0, 1, 1, 1)) else "none",
+                "role_name": "previous <token>" if taken else "no clear role",
+                "score": 0.75 if taken else np.nan,
+                "spread": 0.25,
+            }
+            for group in (0, 1)
+            for layer in range(2 - group)
+            for head in (0, 1)
+            for moment in (0, 1)
+        ]
+    )
+
+
 def small_lens(**changed):
     """Three steps, four places: the first decided in the embedding, the next after layer 0, after layer 1 and never."""
     from transformer.analysis.lens import Lens
@@ -104,6 +126,7 @@ def figures(tokens, target, causal_view, candidates) -> dict:
         attention_output,
         attention_row,
         changes,
+        comparison,
         decoding,
         embeddings,
         feed_forward,
@@ -115,6 +138,7 @@ def figures(tokens, target, causal_view, candidates) -> dict:
         positions,
         relative_positions,
         residual,
+        time_lapse,
         vocabulary,
         word_contributions,
     )
@@ -193,7 +217,14 @@ def figures(tokens, target, causal_view, candidates) -> dict:
         "word_course": lens.word_course(
             WordCourse(("embedding", "layer 0"), ("·<b>", "·$y$", "·%{z}"), (5, 6, 7), np.full((3, 2), 0.3))
         ),
+        "stream_distance": comparison.stream_distance(
+            np.linspace(0.4, 1, 6).reshape(2, 3), steps=steps[:2], labels=["·<b>", "·$y$ / ·%{z}", "·&amp; (A)"]
+        ),
         "time_and_parameters": overview.time_and_parameters(blocks),
+        "map_strip": time_lapse.map_strip([causal_view] * 2, head=1, names=["0", "·<b>"], notes=["", "<s>"], chosen=1),
+        "role_timeline": time_lapse.role_timeline(
+            roles_through_training(), groups=["·<i>", "cross"], moments=["0", "<s>"], current=0, chosen=(0, 1, 0)
+        ),
         "merge_tree": token_figures.merge_tree([["·", "<", "b"], ["·<", "b"], ["·<b"]], ranks=[4, 9]),
         "token_lengths": token_figures.token_lengths({"this": tokens, "other": target}),
     }

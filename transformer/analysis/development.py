@@ -1,0 +1,202 @@
+"""How a model came to do what it does: the same sentence at several steps of its training.
+
+Every moment reads exactly the tokens of one trace, that of the finished model, so that rows and columns of all maps
+are the same and a change is the model's (teacher forcing). What a moment would have written by itself stands beside
+it. That heads take up their jobs within a short stretch of training, together with a fall of the loss, is described by
+Olsson et al. 2022, "In-context Learning and Induction Heads".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+
+import numpy as np
+import torch
+
+from transformer.analysis.answers import softmax
+from transformer.analysis.head_roles import HeadRole, counted_rows, head_roles
+from transformer.attention_view import AttentionView
+from transformer.checkpoint import Checkpoint
+from transformer.decoding import decode
+from transformer.inputs import prompt_ids
+from transformer.probes import record
+from transformer.recorded import activations_of
+from transformer.snapshots import snapshot, snapshot_steps
+from transformer.tokenizer import MASK_ID, PAD_ID
+from transformer.traces import Trace
+from transformer.tracing import trace as trace_sentence
+from transformer.training.run_state import HISTORY, best_row
+
+UNCLEAR = ("broad", "none")  # what is no job: it looks everywhere, or at nothing that has a name
+_PIECES = re.compile(r"\s*(?:\w+|[^\w\s])")
+
+
+@dataclass(frozen=True)
+class Place:
+    """One head: where it stands in the model."""
+
+    stack: str
+    kind: str
+    layer: int
+    head: int
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The model at one step of its training, on one sentence.
+
+    ``step``: ``None`` for a finished checkpoint whose history does not tell. ``text``: the answer that it writes by
+    itself, greedily. ``log_probability``: Σ ln p of the finished model's answer, token by token, ``n_tokens`` of them
+    (NaN where the model is asked nothing). ``uncertainty``: entropy of what it predicts, in bits, mean over these
+    tokens; at most log₂ of the vocabulary (or of the classes). ``views``: all its attention; ``roles``: of all heads.
+    """
+
+    step: int | None
+    text: str
+    log_probability: float
+    n_tokens: int
+    uncertainty: float
+    views: tuple[AttentionView, ...]
+    roles: tuple[HeadRole, ...]
+
+    def view(self, stack: str, layer: int, kind: str) -> AttentionView:
+        """All heads of one attention layer. Raises ``KeyError`` for one that the model has not."""
+        return {(view.stack, view.layer, view.kind): view for view in self.views}[stack, layer, kind]
+
+    def role(self, place: Place) -> HeadRole:
+        """What one head does at this step. Raises ``KeyError`` for a head that the model has not."""
+        return {place_of(role): role for role in self.roles}[place]
+
+    @property
+    def clear_roles(self) -> int:
+        """How many heads have a job: a role other than "broad" and "none"."""
+        return sum(role.role not in UNCLEAR for role in self.roles)
+
+
+def training_steps(checkpoint: Checkpoint) -> tuple[int | None, ...]:
+    """The steps of its snapshots and, last, its own (``None`` if its history does not tell).
+
+    Empty where it came without snapshots.
+    """
+    steps = snapshot_steps(checkpoint.path)
+    row = best_row(checkpoint.path / HISTORY)
+    own = None if row is None else int(row["step"])
+    return (*(step for step in steps if own is None or step < own), own) if steps else ()
+
+
+def development(checkpoint: Checkpoint, sentence: str, target: str | None = None) -> tuple[Moment, ...]:
+    """``sentence`` at every step of ``training_steps``, read with the finished model's answer, or with ``target``.
+
+    Raises ``InputError`` for a text that the model cannot take, ``CheckpointError`` for a snapshot that is broken.
+    """
+    trace = trace_sentence(checkpoint, sentence, target)
+    *earlier, own = training_steps(checkpoint) or (None,)
+    moments = [moment_of(snapshot(checkpoint, step), step, trace, sentence) for step in earlier]
+    return (*moments, moment_of(checkpoint, own, trace, sentence))
+
+
+def moment_of(checkpoint: Checkpoint, step: int | None, trace: Trace, sentence: str, *, pads: int = 0) -> Moment:
+    """``checkpoint`` (the model at ``step``) on the very tokens of ``trace``, made from ``sentence`` with ``pads``."""
+    inputs = [
+        torch.tensor([tokens.ids], device=checkpoint.model.device)
+        for tokens in (trace.source, trace.target)
+        if tokens is not None
+    ]
+    with torch.inference_mode(), record() as recording:
+        checkpoint.model(*inputs)
+        activations = activations_of(checkpoint.model, recording)
+    here = replace(trace, activations=activations)
+    views = tuple(
+        here.attention(stack, layer, kind)
+        for stack, kind in here.attention_kinds()
+        for layer in range(here.n_layers(stack))
+    )
+    name, rows, ids = _asked(checkpoint, trace, sentence)
+    chances = softmax(np.atleast_2d(activations[name].values)[rows])  # [token, vocabulary]
+    logs = np.log(np.maximum(chances, np.finfo(float).tiny))
+    asked = bool(ids)
+    return Moment(
+        step=step,
+        text=_own_answer(checkpoint, sentence, pads),
+        log_probability=float(logs[range(len(ids)), ids].sum()) if asked else float("nan"),
+        n_tokens=len(ids),
+        uncertainty=float(-(chances * logs).sum(axis=-1).mean() / np.log(2)) if asked else float("nan"),
+        views=views,
+        roles=tuple(role for view in views for role in head_roles(view)),
+    )
+
+
+def place_of(role: HeadRole) -> Place:
+    return Place(role.stack, role.kind, role.layer, role.head)
+
+
+def settled(moments: Sequence[Moment], place: Place) -> int | None:
+    """The index of the first moment from which on a head has the job that it has in the end; ``None`` if it ends up
+    without one."""
+    roles = [moment.role(place).role for moment in moments]
+    if roles[-1] in UNCLEAR:
+        return None
+    others = [index for index, role in enumerate(roles) if role != roles[-1]]
+    return others[-1] + 1 if others else 0
+
+
+def settled_heads(moments: Sequence[Moment]) -> tuple[tuple[Place, ...], ...]:
+    """For every moment the heads whose job is settled from then on (see ``settled``)."""
+    found: list[list[Place]] = [[] for _ in moments]
+    for role in moments[-1].roles:
+        if (index := settled(moments, place_of(role))) is not None:
+            found[index].append(place_of(role))
+    return tuple(tuple(places) for places in found)
+
+
+def map_change(before: AttentionView, after: AttentionView) -> np.ndarray:
+    """How far every head's map has moved, [head], 0…1: mean over rows of the total variation ½ Σ_j |α_ij − β_ij|.
+
+    Rows with at most one key to look at, and rows of padding, do not count; 0 where there are no others.
+    """
+    rows = counted_rows(after)
+    if not rows.any():
+        return np.zeros(after.n_heads)
+    return np.abs(after.weights - before.weights).sum(axis=-1)[:, rows].mean(axis=1) / 2
+
+
+def changed_most(moments: Sequence[Moment]) -> tuple[Place, float]:
+    """The head whose map differs most between the first moment and the last, with its ``map_change``."""
+    moved = [
+        (float(change), Place(after.stack, after.kind, after.layer, head))
+        for before, after in zip(moments[0].views, moments[-1].views, strict=True)
+        for head, change in enumerate(map_change(before, after))
+    ]
+    change, place = max(moved, key=lambda pair: pair[0])  # the first of equals
+    return place, change
+
+
+def shared_words(text: str, other: str) -> tuple[tuple[str, bool], ...]:
+    """``text`` in pieces (words and marks, each with the space before it), and whether ``other`` has them in the same
+    order (longest matching blocks, Ratcliff & Obershelp 1988)."""
+    pieces, others = _PIECES.findall(text), _PIECES.findall(other)
+    matcher = SequenceMatcher(None, [p.strip() for p in pieces], [p.strip() for p in others], autojunk=False)
+    shared = {block.a + k for block in matcher.get_matching_blocks() for k in range(block.size)}
+    return tuple((piece, index in shared) for index, piece in enumerate(pieces))
+
+
+def _own_answer(checkpoint: Checkpoint, sentence: str, pads: int) -> str:
+    if checkpoint.config.has_decoder:
+        return decode(checkpoint, sentence, source_pads=pads if checkpoint.config.has_encoder else 0).text
+    return trace_sentence(checkpoint, sentence, source_pads=pads).text
+
+
+def _asked(checkpoint: Checkpoint, trace: Trace, sentence: str) -> tuple[str, list[int], list[int]]:
+    """Which logits the answer in ``trace`` is read from, in which rows, and the ids (or the class) of the answer."""
+    config = checkpoint.config
+    if config.n_classes:
+        return "classifier.logits", [0], [int(trace.values("classifier.logits").argmax())]
+    if not config.has_decoder:
+        rows = [token.index for token in trace.source if token.id == MASK_ID]
+        return "encoder.logits", rows, [trace.prediction[row].id for row in rows]
+    first = 0 if config.has_encoder else len(prompt_ids(checkpoint, sentence)) - 1
+    written = [token for token in trace.prediction if token.index >= first and token.id != PAD_ID]
+    return "decoder.logits", [token.index for token in written], [token.id for token in written]
