@@ -67,10 +67,10 @@ def show(text: PageText) -> None:
 
 
 def describe(spec: EditSpec, text: PageText) -> str:
-    """ "encoder self-attention 0 · head 3 removed"."""
+    """ "encoder 0 · head 3"."""
     value = " ".join(spec.value.split())
     value = value.replace("-", " → ") if spec.action == "edge" else value
-    place = text["part"][f"{spec.stack}_{spec.part}"]
+    place = text["part_short"][f"{spec.stack}_{spec.part}"]
     shown = f"{value[:24]}…" if len(value) > 25 else value
     # A label of a button is Markdown: nothing that a user typed may be read as markup.
     return text["edit"][spec.action].format(place=place, layer=spec.layer, head=spec.head, value=as_plain(shown))

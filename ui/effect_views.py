@@ -24,11 +24,13 @@ def show_answers(p: Page, specs: tuple[str, ...]) -> None:
     with st.container(border=True, gap="xsmall", key="answers"):
         _answer(common("effect.before"), before)
         changed = " ".join(before.text.split()) != " ".join(after.text.split())
-        if not changed:
-            st.caption(common("effect.after") + " · " + _sure(after))
-            st.markdown(common("effect.same") if specs else common("effect.no_edits"))
+        if not specs:
+            st.markdown(common("effect.no_edits"))
             return
         st.caption(" · ".join(filter(None, (common("effect.after"), _sure(after)))))
+        if not changed:
+            st.markdown(common("effect.same"))
+            return
         pieces = word_diff(before.text, after.text)
         words = "".join(_marked(piece) for piece in pieces).strip()
         # Two texts without any letters may differ in what is no word, e.g. control characters.
@@ -56,12 +58,14 @@ def show_numbers(p: Page, effect: Effect) -> None:
     if not effect.asked.ids:
         return
     before, after = float(effect.before.sum()), float(effect.after.sum())
-    with st.container(horizontal=True, gap="medium", key="effect numbers"):
-        _metric("log_p", signed(after), common("effect.log_p_before", before=signed(before)))
-        _metric(
-            "factor", f"× {three_digits(effect.factor)}", common("effect.factor_below", change=signed(effect.change))
-        )
-        _metric("kl", three_digits(effect.mean_kl), common("effect.kl_below", count=len(effect.kl)))
+    numbers = (
+        ("factor", f"× {three_digits(effect.factor)}", common("effect.factor_below", change=signed(effect.change))),
+        ("log_p", signed(after), common("effect.log_p_before", before=signed(before))),
+        ("kl", three_digits(effect.mean_kl), common("effect.kl_below", count=len(effect.kl))),
+    )
+    for column, number in zip(st.columns(3, gap="small"), numbers, strict=True):
+        with column:
+            _metric(*number)
     if effect.asked.everywhere:
         st.caption(common("effect.everywhere"))
     elif p.trace.forced:
@@ -70,7 +74,7 @@ def show_numbers(p: Page, effect: Effect) -> None:
 
 def _metric(name: str, value: str, below: str) -> None:
     label, explanation = common(f"effect.{name}"), common(f"effect.{name}_help")
-    st.metric(label, value, below, delta_color="off", delta_arrow="off", help=explanation, width="content")
+    st.metric(label, value, below, delta_color="off", delta_arrow="off", help=explanation)
 
 
 def show_steps(p: Page, effect: Effect) -> None:

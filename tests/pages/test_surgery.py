@@ -67,7 +67,7 @@ def test_an_edit_says_what_the_library_says(open_app, tiny_checkpoint, checkpoin
 def test_edits_are_taken_back_by_their_buttons(open_app):
     app = open_app("surgery", checkpoint="tiny-translator", sentence=SENTENCE)
     cut(app, "zero:encoder.0.self.1", "drop:decoder.1.cross")
-    label = TEXT["edit"]["zero"].format(place=TEXT["part"]["encoder_self"], layer=0, head=1)
+    label = TEXT["edit"]["zero"].format(place=TEXT["part_short"]["encoder_self"], layer=0, head=1)
     button(app, label).click()
     is_fine(app.run())
     assert app.session_state["surgery edits"] == ["drop:decoder.1.cross"]

@@ -199,32 +199,6 @@ class Heatmap extends HeatmapLayout {
     }
   }
 
-  // A gap above a row: another block begins here.
-  paintBreak(context, theme, row) {
-    const { plot } = this;
-    const thick = Math.min(8, this.stepY * 0.2);
-    context.fillStyle = cssOf(theme.ground);
-    context.fillRect(plot.x, this.rowY(row) - thick / 2, plot.width, thick);
-    context.fillStyle = cssOf(theme.faint);
-    context.fillRect(plot.x - this.rowRoom - 8, this.rowY(row) - 0.5, plot.width + this.rowRoom + 8, 1);
-  }
-
-  // What was taken away.
-  paintCross(context, theme, [row, column], ratio) {
-    const [x, y, width, height] = this.cellBox(row, column, ratio);
-    for (const [paint, line] of [[cssOf(theme.ground), 6], [cssOf(theme.ink), 3]]) {
-      context.strokeStyle = paint;
-      context.lineWidth = line;
-      context.lineCap = "round";
-      context.beginPath();
-      context.moveTo(x + 5, y + 5);
-      context.lineTo(x + width - 5, y + height - 5);
-      context.moveTo(x + width - 5, y + 5);
-      context.lineTo(x + 5, y + height - 5);
-      context.stroke();
-    }
-  }
-
   paintSelected(context, theme, [row, column], ratio) {
     const box = this.cellBox(row, column, ratio);
     context.save();

@@ -35,12 +35,39 @@ class MapDrawing {
 
   paintBase(context, theme, ratio) {
     this.map.paint(context, theme, this.matrix, ratio);
-    for (const row of this.metadata.breaks ?? []) this.map.paintBreak(context, theme, row);
-    for (const cell of this.metadata.crossed ?? []) this.map.paintCross(context, theme, cell, ratio);
+    for (const row of this.metadata.breaks ?? []) this.paintBreak(context, theme, row);
+    for (const cell of this.metadata.crossed ?? []) this.paintCross(context, theme, cell, ratio);
     const row = this.metadata.chosen_row ?? null;
     if (row !== null) this.map.paintRowLabel(context, theme, row, theme.chosen);
     if (this.metadata.selected) this.map.paintSelected(context, theme, this.metadata.selected, ratio);
     this.legend.paint(context, theme, ratio);
+  }
+
+  // A gap above a row: another block begins here.
+  paintBreak(context, theme, row) {
+    const { map } = this;
+    const { plot } = map;
+    const thick = Math.min(8, map.stepY * 0.2);
+    context.fillStyle = cssOf(theme.ground);
+    context.fillRect(plot.x, map.rowY(row) - thick / 2, plot.width, thick);
+    context.fillStyle = cssOf(theme.faint);
+    context.fillRect(plot.x - map.rowRoom - 8, map.rowY(row) - 0.5, plot.width + map.rowRoom + 8, 1);
+  }
+
+  // What was taken away.
+  paintCross(context, theme, [row, column], ratio) {
+    const [x, y, width, height] = this.map.cellBox(row, column, ratio);
+    for (const [paint, line] of [[cssOf(theme.ground, 0.85), 5], [cssOf(theme.ink), 2.5]]) {
+      context.strokeStyle = paint;
+      context.lineWidth = line;
+      context.lineCap = "round";
+      context.beginPath();
+      context.moveTo(x + 5, y + 5);
+      context.lineTo(x + width - 5, y + height - 5);
+      context.moveTo(x + width - 5, y + 5);
+      context.lineTo(x + 5, y + height - 5);
+      context.stroke();
+    }
   }
 
   paintFocus(context, theme, focus, ratio) {

@@ -1,0 +1,76 @@
+"""Masks: what if it may look ahead, or at padding? An editor on the map itself, with the answer before and after."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from transformer import mask_edits
+from transformer.attention import attention_weights
+from transformer.masks import combined_mask
+from ui import edited, mask_editor, page
+from ui.attention_canvas import mask_editor as editor
+from ui.effect_views import show_answers, show_numbers, show_steps
+from ui.mask_views import difference, notes, padding_sandbox
+from ui.show import show_formula, show_snippet, show_source
+
+VIEWS = ("difference", "steps", "padding")
+
+with page("masks", needs=("stack", "kind", "layer", "head")) as p:
+    text, focus = p.text, p.focus
+    own = p.trace.attention(focus.stack, focus.layer, focus.kind)
+    words = mask_editor.words_in(own)
+    recipe = mask_editor.controls(p, own, words)
+    specs = recipe.specs(own, words)
+    effect = edited.effect(p, specs)
+    now = effect.edited.attention(focus.stack, focus.layer, focus.kind)
+
+    picture, beside = st.columns([11, 9], gap="medium")
+    with picture:
+        stroke = editor(now, head=focus.head, key="mask editor", own=own.allowed, height=470)
+        if stroke is not None:
+            mask_editor.draw(stroke)
+            st.rerun()
+    with beside:
+        show_answers(p, specs)
+        show_numbers(p, effect)
+        notes(p, recipe, now)
+
+    view = st.segmented_control(
+        text["view"],
+        VIEWS,
+        default=VIEWS[0],
+        required=True,
+        format_func=lambda name: text[f"view_{name}"],
+        key="masks view",
+        bind="query-params",
+        persist_state="session",
+    )
+    if view == "difference":
+        difference(p, own, now)
+    elif view == "steps":
+        show_steps(p, effect)
+    else:
+        padding_sandbox(p)
+
+    show_formula(
+        text["formula"].replace("%WIDTH%", str(p.checkpoint.config.d_head)),
+        caption=text["formula_caption"].format(
+            rows=len(now.query), columns=len(now.key), blocked=int((~now.allowed).sum()), cells=now.allowed.size
+        ),
+    )
+    show_snippet(
+        f"{p.preamble}\nfrom transformer.analysis.effects import answer_under, effect_of\n\n"
+        f"sentence = {focus.sentence!r}\n"
+        f"edits = transformer.edits_from(checkpoint, {list(specs)!r})\n"
+        f"effect = effect_of(checkpoint, trace, sentence, edits)\n"
+        f"print(effect.change, effect.mean_kl)  # {effect.change:.6g} {effect.mean_kl:.6g}\n"
+        f'print(effect.edited.attention("{focus.stack}", {focus.layer}, "{focus.kind}").allowed.astype(int))\n'
+        f"print(answer_under(checkpoint, sentence, edits, pads={focus.pads}).text)\n"
+    )
+    show_source(
+        attention_weights,
+        combined_mask,
+        mask_edits.no_causal_mask,
+        mask_edits.no_padding_mask,
+        mask_edits.sliding_window,
+    )

@@ -1,0 +1,145 @@
+"""The Masks page: presets, drawn cells, undo, what the model says then, and the padding sandbox."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import transformer
+from charts.style import three_digits
+from tests.pages.conftest import is_fine, said
+from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
+from transformer.analysis.effects import effect_of
+from transformer.analysis.padding import padding_drift
+from transformer.edit_specs import edits_from
+from ui.effect_views import signed
+from ui.mask_editor import Recipe
+from ui.text import common, page_text
+
+TEXT = page_text("masks")
+SENTENCE = "The old man ___ the sea."
+PLACES = [
+    ("tiny-translator", "encoder", "self"),
+    ("tiny-translator", "decoder", "self"),
+    ("tiny-translator", "decoder", "cross"),
+    ("tiny-gpt", "decoder", "self"),
+    ("tiny-bert", "encoder", "self"),
+    ("tiny-sentiment", "encoder", "self"),
+]
+SPECS = {
+    "no_causal": "no_causal",
+    "no_padding": "no_padding",
+    "window": "window 2",
+    "itself": "itself",
+}
+
+
+def preset(app, name):
+    app.session_state["mask now"] = Recipe(preset=name)
+    return app.run()
+
+
+def shown(app):
+    return {metric.label: metric.value for metric in app.metric}
+
+
+@pytest.mark.parametrize(("checkpoint", "stack", "kind"), PLACES)
+def test_every_preset_does_what_the_library_does(open_app, tiny_checkpoint, checkpoint, stack, kind):
+    app = open_app("masks", checkpoint=checkpoint, sentence=SENTENCE, stack=stack, kind=kind, layer="1")
+    is_fine(app)
+    assert common("effect.no_edits") in said(app)
+    loaded = tiny_checkpoint(checkpoint)
+    trace = transformer.trace(loaded, SENTENCE)
+    names = ["no_causal" if (stack, kind) == ("decoder", "self") else "no_padding"]
+    names += ["window", "itself"] if kind == "self" else []
+    for name in names:
+        is_fine(preset(app, name))
+        edits = edits_from(loaded, [f"mask:{stack}.*.{kind}={SPECS[name]}"])
+        effect = effect_of(loaded, trace, SENTENCE, edits)
+        assert shown(app)[common("effect.log_p")] == signed(float(effect.after.sum()))
+        blocked = int((~effect.edited.attention(stack, 1, kind).allowed).sum())
+        assert f"{blocked} of its" in said(app)
+    is_fine(preset(app, "word"))
+    assert any(element.label == TEXT["word"] for element in app.selectbox)
+
+
+def test_the_widgets_report_to_the_recipe_and_undo_takes_back(open_app):
+    app = open_app("masks", checkpoint="tiny-translator", sentence=SENTENCE, stack="decoder")
+
+    def recipe():
+        return app.session_state["mask now"]
+
+    app.session_state["mask now"] = Recipe(preset="window")
+    app.run()
+    app.slider(key="mask size").set_value(3)
+    is_fine(app.run())
+    assert recipe() == Recipe(preset="window", size=3)
+    app.button(key="mask undo").click()
+    is_fine(app.run())
+    assert recipe() == Recipe(preset="window", size=2)
+    app.button(key="mask reset").click()
+    is_fine(app.run())
+    assert recipe().preset == "own" and app.button(key="mask reset").disabled
+
+
+def test_drawn_cells_and_a_row_with_nothing_left(open_app, tiny_checkpoint):
+    app = open_app("masks", checkpoint="tiny-translator", sentence=SENTENCE, stack="decoder", layer="1")
+    cells = ((0, 0, False), (1, 3, True), (1, 0, True), (1, 0, False))
+    app.session_state["mask now"] = Recipe(cells=cells, everywhere=False)
+    is_fine(app.run())
+    assert TEXT["drawn"].format(count=3) in said(app)
+    assert "<s>" in app.info[0].value.replace("\\", "") and "the residual" in app.info[0].value
+    loaded = tiny_checkpoint("translator")
+    trace = transformer.trace(loaded, SENTENCE)
+    specs = ["mask:decoder.1.self=allow 1-3", "mask:decoder.1.self=block 0-0,1-0"]
+    effect = effect_of(loaded, trace, SENTENCE, edits_from(loaded, specs))
+    assert shown(app)[common("effect.log_p")] == signed(float(effect.after.sum()))
+    # Another sentence: what was drawn does not belong to it.
+    app.query_params["sentence"] = "I know."
+    is_fine(app.run())
+    assert app.session_state["mask now"].cells == ()
+
+
+@pytest.mark.parametrize("checkpoint", ["tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment"])
+def test_the_padding_sandbox_shows_both_runs_in_numbers(open_app, tiny_checkpoint, checkpoint):
+    app = open_app("masks", checkpoint=checkpoint, sentence=SENTENCE)
+    app.session_state["masks view"] = "padding"
+    is_fine(app.run())
+    loaded = tiny_checkpoint(checkpoint)
+    rows = padding_drift(loaded, transformer.trace(loaded, SENTENCE), SENTENCE, pads=(4,))
+    values = [metric.value for metric in app.metric if metric.label == TEXT["padding_logit"]]
+    assert values == [three_digits(row.logits) for row in rows]
+    assert (TEXT["padding_decoder"] in said(app)) == (checkpoint == "tiny-gpt")
+
+
+def test_other_views_and_padding_in_the_sentence(open_app):
+    app = open_app("masks", checkpoint="tiny-translator", sentence=SENTENCE, pads="3")
+    for name in ("no_padding", "itself"):
+        preset(app, name)
+        for view in ("difference", "steps", "padding"):
+            app.session_state["masks view"] = view
+            is_fine(app.run())
+    app.session_state["mask now"] = Recipe(preset="no_padding")
+    assert TEXT["no_pads"] not in said(app.run())
+
+
+@pytest.mark.parametrize("sentence", NASTY)
+def test_odd_sentences(open_app, sentence):
+    app = open_app("masks", checkpoint="tiny-translator", sentence=sentence, stack="decoder", kind="cross")
+    is_fine(app)
+    is_fine(preset(app, "word"))
+
+
+@pytest.mark.parametrize("sentence", [*EMPTY, TOO_LONG])
+def test_what_cannot_be_read_gets_a_sentence(open_app, sentence):
+    app = open_app("masks", checkpoint="tiny-sentiment", sentence=sentence)
+    assert not app.exception and not app.error and len(app.warning) == 1
+
+
+@pytest.mark.parametrize("checkpoint", ["tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment"])
+def test_the_snippet_gives_the_numbers_of_the_page(open_app, run_snippet, checkpoint):
+    app = preset(open_app("masks", checkpoint=checkpoint, sentence=SENTENCE), "itself")
+    snippet = next(code.value for code in app.code if "edits_from(checkpoint" in code.value)
+    expected = [float(number) for number in snippet.split("  # ")[1].split("\n")[0].split()]
+    printed = [float(number) for number in run_snippet(snippet).splitlines()[0].split()]
+    np.testing.assert_allclose(printed, expected, rtol=1e-4, atol=1e-6)
