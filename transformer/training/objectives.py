@@ -115,7 +115,10 @@ class MaskedToken(Objective):
 
 
 class Classification(Objective):
-    """Predict the class of a text."""
+    """Predict the class of a text. While training, a fifth of its tokens are hidden (as <mask>), so that no single
+    word decides: "word dropout" (Iyyer et al. 2015, §2.2)."""
+
+    HIDDEN = 0.2
 
     @staticmethod
     def encode(tokenizer: Tokenizer, examples: Sequence[tuple]) -> list[tuple]:
@@ -123,10 +126,11 @@ class Classification(Objective):
         return [([START_ID, *ids, END_ID], example[1]) for ids, example in zip(texts, examples, strict=True)]
 
     def collate(self, examples: Sequence[tuple], generator: torch.Generator) -> dict[str, Tensor]:
-        return {
-            "ids": pad([ids for ids, _ in examples], PAD_ID),
-            "class": torch.tensor([label for _, label in examples]),
-        }
+        ids = pad([ids for ids, _ in examples], PAD_ID)
+        if self.training:
+            hidden = torch.rand(ids.shape, generator=generator) < self.HIDDEN
+            ids = torch.where(hidden & (ids >= len(SPECIAL_TOKENS)), MASK_ID, ids)
+        return {"ids": ids, "class": torch.tensor([label for _, label in examples])}
 
     def forward(self, batch: dict[str, Tensor]) -> tuple[Tensor, int]:
         smoothing = self.label_smoothing if self.training else 0.0

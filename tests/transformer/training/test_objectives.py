@@ -163,6 +163,19 @@ def test_a_batch_in_which_nothing_is_hidden_gives_no_loss() -> None:
     assert (float(loss), predictions) == (0.0, 0)
 
 
+def test_a_classifier_sees_less_of_a_text_while_it_trains() -> None:
+    objective = Classification(random_model("encoder-only", class_names=("bad", "good")))
+    examples = [([START_ID, *range(4, 20), END_ID], 1)] * 40
+    whole = objective.eval().collate(examples, torch.Generator().manual_seed(0))["ids"]
+    seen = objective.train().collate(examples, torch.Generator().manual_seed(0))["ids"]
+    assert whole.tolist() == [ids for ids, _ in examples]
+    hidden = seen == MASK_ID
+    assert torch.equal(seen[~hidden], whole[~hidden])
+    assert not hidden[:, [0, -1]].any()
+    n_tokens = 40 * 16
+    assert int(hidden.sum()) / n_tokens == pytest.approx(0.2, abs=4 * math.sqrt(0.2 * 0.8 / n_tokens))
+
+
 # ---- texts to ids ---------------------------------------------------------------------------------------------------
 
 
