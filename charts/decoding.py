@@ -58,12 +58,13 @@ def reshaping(candidates: pd.DataFrame, *, temperature: float, rule: str) -> go.
 
     ``candidates``: columns ``piece``, ``logit``, ``scaled`` (logit ÷ temperature), ``probability`` (softmax of
     ``scaled`` over the whole vocabulary), ``kept`` (bool: survives top-k/top-p), ``final`` (probability after cutting
-    and dividing by what is left), optionally ``chosen``. ``rule`` names the cut ("top-k 50, top-p 0.9").
+    and dividing by what is left), optionally ``own`` (the model's own probability, drawn as an outline around
+    ``final``: before and after) and ``chosen``. ``rule`` names the cut ("top-k 50, top-p 0.9").
     """
     require_columns(candidates, name="candidates", columns=("piece", "logit", "scaled", "probability", "kept", "final"))
     chosen, cut = _flags(candidates)
     names = ["logit", f"÷ {style.three_digits(float(temperature))}", "softmax, cut", "final"]
-    figure = side_by_side(names, spacing=0.045)
+    figure = side_by_side(names, spacing=0.045, widths=(1, 1, 1, 1.6))
     colours = [style.CHOSEN if is_chosen else style.BAR for is_chosen in chosen]
     for number, column in enumerate(("logit", "scaled", "probability", "final"), start=1):
         if number < 3:
@@ -71,17 +72,23 @@ def reshaping(candidates: pd.DataFrame, *, temperature: float, rule: str) -> go.
             limits, title = parts.room(values, share=0.42), "logit" if number == 1 else "logit ÷ temperature"
         else:
             values = as_probabilities(candidates[column], name=column, axes=("candidate",))
-            limits, title = [0, 1.6], "probability"
+            limits, title = [0, 1.6 if number == 3 else 1.35], "probability" if number == 3 else "chance to be drawn"
         trace = parts.bar_rows(
             values,
             hover=f"%{{y}}<br>{style.escape(column)}",
             colours=colours,
-            cut=cut if number == 3 else None,
+            cut=cut if number >= 3 else None,
         )
         figure.add_trace(trace, row=1, col=number)
         figure.update_xaxes(title_text=title, range=limits, row=1, col=number)
         if number > 2:
             figure.update_xaxes(tickvals=[0, 0.5, 1], row=1, col=number)
+    if "own" in candidates.columns:
+        own = as_probabilities(candidates["own"], name="own", axes=("candidate",))
+        figure.traces[-1]["textposition"] = "none"
+        for trace in _before(own, final=values, cut=cut):
+            figure.add_trace(trace, row=1, col=4)
+        figure.update_layout(barmode="overlay")
     _explain(figure, chosen=chosen, cut=cut, by=f"cut off by {style.escape(rule)}")
     style.finish(figure, height=style.rows_height(len(candidates), around=120), top=64)
     figure.update_layout(legend={"y": 1 + 26 / max(100, figure.layout["height"] - 120)})
@@ -89,6 +96,37 @@ def reshaping(candidates: pd.DataFrame, *, temperature: float, rule: str) -> go.
     figure.update_yaxes(**style.label_rows([str(piece) for piece in candidates["piece"]], title=""))
     figure.update_yaxes(title_text="candidate", row=1, col=1)
     return figure.drawn()
+
+
+def _before(own: np.ndarray, *, final: np.ndarray, cut: np.ndarray) -> tuple[dict[str, Any], dict[str, Any]]:
+    """An outline of each bar as it was, and both numbers behind the longer of the two."""
+    outline = bar(
+        x=own,
+        y=np.arange(len(own)),
+        orientation="h",
+        width=0.9,
+        name="before: the model's own probability",
+        marker={
+            "color": ["rgba(138,141,147,0.35)" if is_cut else "rgba(0,0,0,0)" for is_cut in cut],
+            "line": {"color": style.NEUTRAL, "width": 2},
+        },
+        hovertemplate=f"%{{y}}<br>before<br><b>%{{x:{style.EXACT}}}</b><extra></extra>",
+    )
+    texts = scatter(
+        x=np.maximum(own, final) + 0.02,
+        y=np.arange(len(own)),
+        mode="text",
+        text=[
+            f"{style.three_digits(float(a))} → {'cut' if is_cut else style.three_digits(float(b))}"
+            for a, b, is_cut in zip(own, final, cut, strict=True)
+        ],
+        textposition="middle right",
+        textfont={"size": style.TICK_SIZE},
+        cliponaxis=False,
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    return outline, texts
 
 
 def answer_confidence(

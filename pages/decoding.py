@@ -7,62 +7,48 @@ from dataclasses import replace
 import streamlit as st
 
 from transformer import decode
-from transformer.analysis.decoding_steps import n_forced, prompt_of
 from transformer.analysis.leave_one_out import leave_one_out
 from transformer.analysis.masked_tokens import fillings
+from transformer.analysis.word_alignment import word_alignment
+from transformer.beam_search import beam_search
 from transformer.models import Classifier
 from transformer.strategies import reshape_logits
-from ui import answers, guard, page, writing
 from ui import focus as shared_focus
+from ui import page
+from ui.decoding_alignment import alignment
+from ui.decoding_steps import step_by_step
+from ui.decoding_strategies import strategies
+from ui.decoding_tree import beam_tree
 from ui.encoder_answers import classify, fill_blanks
 from ui.loading import config_of
 from ui.page import Page
 from ui.show import show_source
-from ui.stepper import stepper
-from ui.text import as_plain
+
+SECTIONS = {
+    "step": (step_by_step, (decode, reshape_logits)),
+    "strategies": (strategies, (decode, beam_search)),
+    "tree": (beam_tree, (beam_search,)),
+    "alignment": (alignment, (word_alignment,)),
+}
 
 
-@st.fragment
 def write(p: Page) -> None:
-    """A text, step by step. Stepping and sliders redraw only this."""
-    with guard():
-        walk, choice, sure = st.container(), st.container(), st.container()
-        with choice:
-            st.subheader(p.text["reshape"], anchor=False)
-            reshaping = writing.choose_reshaping(p)
-        with walk:
-            kind, seed = writing.choose_strategy(p)
-            settings = writing.Settings(kind=kind, seed=seed, **reshaping)
-            step, decoding = walk_through(p, settings)
-        with choice:
-            writing.reshaping(p, decoding, settings, step)
-        with sure:
-            st.subheader(p.text["confidence"], anchor=False)
-            writing.sureness(p, decoding, step)
-            writing.snippet(p, decoding, settings, step)
-
-
-def walk_through(p: Page, settings: writing.Settings) -> tuple:
-    """The stepper, and what belongs to its step; returns (step, decoding)."""
-    pads = p.focus.pads if p.checkpoint.config.has_encoder else 0
-    given = p.focus.target if p.focus.target.strip() else ""
-    decoding = answers.decoding(p.checkpoint, p.focus.sentence, settings.strategy, forced=given, pads=pads)
-    n_given = n_forced(p.checkpoint, given)
-    before = p.checkpoint.tokenizer.sequence(prompt_of(p.checkpoint, p.focus.sentence))
-    text = (p.focus.checkpoint, p.focus.sentence, given, pads)
-    step = stepper(decoding.tokens, text=text, before=before, n_given=n_given)
-    writing.describe(p, decoding, settings, step, n_given=n_given)
-    with st.container(horizontal=True):
-        with st.container():
-            writing.candidates(p, decoding, step)
-        with st.container():
-            writing.attention(p, decoding, step)
-    st.caption(p.text["whole"].format(text=as_plain(decoding.text)))
-    if given:
-        st.caption(p.text["forced"])
-    if not decoding.finished:
-        st.caption(p.text["unfinished"].format(count=len(decoding.tokens)))
-    return step, decoding
+    """One of the sections on a text that is written; only the chosen one is computed."""
+    names = {p.text[f"section_{section}"]: section for section in SECTIONS}
+    chosen = st.segmented_control(
+        p.text["section"],
+        list(names),
+        default=p.text["section_step"],
+        required=True,
+        key="decoding_section",
+        bind="query-params",
+        persist_state="session",
+        label_visibility="collapsed",
+        wrap=True,
+    )
+    show, sources = SECTIONS[names.get(chosen, "step")]
+    show(p)
+    show_source(*sources)
 
 
 def kind_of_answer() -> str:
@@ -81,7 +67,6 @@ with page("decoding", needs=needs, strip=answer != "text") as p:
         if p.focus.stack != "decoder":  # layers are counted in the stack that writes
             p.focus = replace(p.focus, layer=min(p.focus.layer, p.checkpoint.config.n_decoder_layers - 1))
         write(p)
-        show_source(decode, reshape_logits)
     elif answer == "blanks":
         fill_blanks(p)
         show_source(fillings)

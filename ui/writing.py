@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 import pandas as pd
@@ -12,6 +13,7 @@ from charts.style import three_digits
 from transformer import Decoding, Greedy, Sample
 from transformer.analysis.decoding_steps import confidence, prompt_of, rank, reshape_step, step_attention
 from transformer.strategies import Strategy
+from ui import answers
 from ui.page import Page
 from ui.show import show_figure, show_formula, show_snippet
 from ui.text import as_plain
@@ -39,6 +41,21 @@ class Settings:
         return {"temperature": self.temperature, "top_k": self.top_k, "top_p": self.top_p}
 
 
+def given(p: Page) -> str:
+    """The target text of the sidebar, which every answer must begin with; often empty."""
+    return p.focus.target if p.focus.target.strip() else ""
+
+
+def pads(p: Page) -> int:
+    return p.focus.pads if p.checkpoint.config.has_encoder else 0
+
+
+def written(p: Page, strategy: Strategy, *, forced: str | tuple[int, ...] | None = None) -> Decoding:
+    """What the strategy writes for the focused sentence, beginning with ``forced`` (``None``: the sidebar's target)."""
+    forced = given(p) if forced is None else forced
+    return answers.decoding(p.checkpoint, p.focus.sentence, strategy, forced=forced, pads=pads(p))
+
+
 def choose_strategy(p: Page) -> tuple[str, int]:
     """("greedy" or "sampling", seed), kept in the address."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -57,9 +74,12 @@ def choose_strategy(p: Page) -> tuple[str, int]:
     return kind or "greedy", int(seed)
 
 
-def choose_reshaping(p: Page) -> dict[str, float]:
+NO_RESHAPING = {"temperature": 1.0, "top_k": 0, "top_p": 1.0}
+
+
+def choose_reshaping(p: Page, *, in_columns: bool = True) -> dict[str, float]:
     """Temperature, top-k and top-p, kept in the address."""
-    columns = st.columns(3)
+    columns = st.columns(3) if in_columns else [st.container() for _ in range(3)]
     with columns[0]:
         temperature = st.slider(
             p.text["temperature"], 0.1, 3.0, 1.0, 0.1, key="temperature", help=p.text["temperature_help"], **_KEPT
@@ -74,13 +94,20 @@ def choose_reshaping(p: Page) -> dict[str, float]:
 _KEPT = {"bind": "query-params", "persist_state": "session"}
 
 
-def describe(p: Page, decoding: Decoding, settings: Settings, step: int, *, n_given: int) -> None:
-    """In one sentence: what came at this step, and how it was chosen."""
+def describe(
+    p: Page, decoding: Decoding, settings: Settings, step: int, *, n_given: int, n_kept: int | None = None
+) -> None:
+    """In one sentence: what came at this step, and how it was chosen.
+
+    In a branch, ``n_kept`` of the given tokens are what it has in common with the text that it left.
+    """
     chosen = decoding.steps[step].chosen
     before = [*prompt_of(p.checkpoint, p.focus.sentence), *decoding.tokens.ids[:step]]
     text = p.checkpoint.tokenizer.decode(before)
     shortened = f"… {text[-_END_OF_PREFIX:]}" if len(text) > _END_OF_PREFIX else text
     key = "comes_given" if step < n_given else f"comes_{settings.kind}"
+    if n_kept is not None and step < n_given:
+        key = "comes_kept" if step < n_kept else "comes_forced"
     if key == "comes_greedy" and decoding.tokens[step].special:
         key = "comes_greedy_end"
     st.markdown(
@@ -116,8 +143,8 @@ def attention(p: Page, decoding: Decoding, step: int) -> None:
     kind, figure = kinds[0], st.container()
     with st.container(horizontal=True):
         if len(kinds) > 1:
-            kind = _choose(p, "attention_kind", kinds, lambda option: p.text[f"attention_{option}"]) or kind
-        heads = _choose(
+            kind = choose(p, "attention_kind", kinds, lambda option: p.text[f"attention_{option}"]) or kind
+        heads = choose(
             p,
             "attention_heads",
             ["mean", "one"],
@@ -141,7 +168,8 @@ def attention(p: Page, decoding: Decoding, step: int) -> None:
         )
 
 
-def _choose(p: Page, key: str, options: list[str], name) -> str:
+def choose(p: Page, key: str, options: list[str], name: Callable[[str], str]) -> str:
+    """One of a few, as buttons in a row; kept while the session lasts."""
     return st.segmented_control(
         p.text[key], options, default=options[0], required=True, key=key, format_func=name, persist_state="session"
     )
@@ -198,16 +226,21 @@ def sureness(p: Page, decoding: Decoding, step: int) -> None:
     )
 
 
-def snippet(p: Page, decoding: Decoding, settings: Settings, step: int) -> None:
+def arguments_of(p: Page, strategy: Strategy, *, forced: tuple[int, ...] = ()) -> str:
+    """The arguments of ``transformer.decode`` after the checkpoint, for a snippet."""
+    arguments = [repr(p.focus.sentence), f"transformer.{strategy!r}"]
+    arguments += [f"forced={forced or given(p)!r}"] if forced or given(p) else []
+    arguments += [f"source_pads={pads(p)}"] if pads(p) else []
+    return ", ".join(arguments)
+
+
+def snippet(p: Page, decoding: Decoding, settings: Settings, step: int, *, forced: tuple[int, ...] = ()) -> None:
     """The step again, outside of the app."""
-    arguments = [repr(p.focus.sentence), f"transformer.{settings.strategy!r}"]
-    arguments += [f"forced={p.focus.target!r}"] if p.focus.target.strip() else []
-    arguments += [f"source_pads={p.focus.pads}"] if p.focus.pads and p.checkpoint.config.has_encoder else []
     chosen = decoding.steps[step].chosen
     show_snippet(
         "import transformer\n\n"
         f'checkpoint = transformer.load("checkpoints/{p.focus.checkpoint}")\n'
-        f"decoding = transformer.decode(checkpoint, {', '.join(arguments)})\n"
+        f"decoding = transformer.decode(checkpoint, {arguments_of(p, settings.strategy, forced=forced)})\n"
         f"print(repr(decoding.text))\n"
         f"step = decoding.steps[{step}]\n"
         f"print(step.chosen.display, step.chosen.probability)  # {chosen.display} {chosen.probability:.7g}\n"

@@ -59,6 +59,7 @@ def candidates() -> pd.DataFrame:
     return pd.DataFrame(
         {
             "piece": ["·chat", "·<b>", "·chien", "."],
+            "own": [0.4, 0.3, 0.2, 0.1],
             "logit": [3.0, 2.0, 1.0, -1.0],
             "scaled": [6.0, 4.0, 2.0, -2.0],
             "probability": [0.6, 0.2, 0.1, 0.05],
@@ -118,6 +119,32 @@ def small_lens(**changed):
     return Lens(**{**values, **changed})
 
 
+def small_tree(*, n_steps: int = 2):
+    """A search of width 2: <b> wins after being second, $y$ was first and is given up, the rest is pruned at once."""
+    from transformer.analysis.beam_tree import BeamNode, BeamTree
+    from transformer.decoding import Hypothesis
+    from transformer.strategies import Beam
+
+    rows = [  # step, parent, id, display, log p, total, rank, fate
+        (1, -1, 5, "·$y$", -0.7, -0.7, 1, "kept"),
+        (1, -1, 6, "·<b>", -0.9, -0.9, 2, "kept"),
+        (1, -1, 7, "·%{z}", -2.0, -2.0, 3, "pruned"),
+        (2, 0, 2, "</s>", -3.0, -3.7, 3, "finished"),
+        (2, 0, 7, "·%{z}", -1.5, -2.2, 2, "open"),
+        (2, 1, 2, "</s>", -0.1, -1.0, 1, "finished"),
+        (2, 1, 8, "·incomprehensible", -1.0, -1.9, 1, "open"),
+        (2, 1, 7, "·%{z}", -4.0, -4.9, 3, "pruned"),
+        (2, 1, 5, "·$y$", -4.5, -5.4, 4, "pruned"),
+    ]
+    nodes = tuple(
+        BeamNode(index, step, parent, id, display, log_p, total, total, rank, fate)
+        for index, (step, parent, id, display, log_p, total, rank, fate) in enumerate(rows)
+        if step <= n_steps
+    )
+    found = (Hypothesis((6, 2), "<b>", -1.0, -1.0, True), Hypothesis((5, 2), "$y$", -3.7, -3.7, True))
+    return BeamTree(nodes, found, Beam(2, length_penalty=0.0))
+
+
 @pytest.fixture(scope="session")
 def figures(tokens, target, causal_view, candidates) -> dict:
     """Every public figure, drawn once, by name."""
@@ -125,6 +152,7 @@ def figures(tokens, target, causal_view, candidates) -> dict:
         activation_curve,
         attention_output,
         attention_row,
+        beam_tree,
         changes,
         comparison,
         decoding,
@@ -140,7 +168,9 @@ def figures(tokens, target, causal_view, candidates) -> dict:
         residual,
         time_lapse,
         vocabulary,
+        word_alignment,
         word_contributions,
+        written_texts,
     )
     from charts import tokens as token_figures
     from transformer.analysis.lens import WordCourse
@@ -199,6 +229,13 @@ def figures(tokens, target, causal_view, candidates) -> dict:
         "activation_curve": activation_curve.activation_curve(rows[0], activation="gelu", token="·<b>"),
         "candidate_bars": decoding.candidate_bars(candidates, rest=0.05),
         "reshaping": decoding.reshaping(candidates, temperature=0.5, rule="top-k 2"),
+        "search_tree": beam_tree.search_tree(small_tree()),
+        "alignment_heatmap": word_alignment.alignment_heatmap(
+            np.eye(2), target=["<b>x", "$y$"], source=["·<i>", "%{z}"], best=[0, 1]
+        ),
+        "running_log_probability": written_texts.running_log_probability(
+            {"greedy": [-0.5, -1.0], "<b>": [-0.1]}, tokens={"greedy": ["·<i>", "·$y$"], "<b>": ["·<b>"]}
+        ),
         "answer_confidence": decoding.answer_confidence(share, tokens=tokens, runner_up=share / 2, current=1),
         "step_attention": decoding.step_attention(share, tokens=tokens, allowed=np.arange(n) < 5),
         "head_contributions": attention_output.head_contributions(

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from transformer.checkpoint import Checkpoint
-from transformer.decoding import Decoding, Step, forced_tokens
+from transformer.decoding import Candidate, Decoding, Step, forced_tokens
 from transformer.inputs import prompt_ids
 from transformer.strategies import reshape_logits
 from transformer.tokenizer import START_ID
@@ -108,6 +108,19 @@ def confidence(decoding: Decoding) -> Confidence:
     return Confidence(np.array(chosen), np.array(others))
 
 
+def token_log_probabilities(decoding: Decoding) -> np.ndarray:
+    """[step]: ln p of the token that came, under the model itself; they sum to ``decoding.log_probability``.
+
+    From the logits and in float64: a probability that is too small for a float still has a logarithm.
+    """
+    values = []
+    for step in decoding.steps:
+        logits = step.logits.astype(np.float64)
+        highest = logits.max()
+        values.append(logits[step.chosen.id] - highest - np.log(np.exp(logits - highest).sum()))
+    return np.array(values)
+
+
 def without_most_activations(decoding: Decoding) -> Decoding:
     """A decoding made with ``record_steps=True`` that keeps only its attention, a small part of the memory."""
     kept = ("attention.weights", "attention.allowed")
@@ -166,6 +179,12 @@ def step_attention(
 def rank(step: Step) -> int:
     """The place of the chosen token among all candidates by the model's own probability: 1 = the likeliest."""
     return int((step.logits > step.logits[step.chosen.id]).sum()) + 1
+
+
+def guess_options(step: Step, *, count: int = 4) -> tuple[Candidate, ...]:
+    """The token that came and its likeliest rivals, ``count`` in all, in an order that gives nothing away (by name)."""
+    rivals = [candidate for candidate in step.candidates if candidate.id != step.chosen.id]
+    return tuple(sorted((step.chosen, *rivals[: count - 1]), key=lambda option: (option.display, option.id)))
 
 
 def prompt_of(checkpoint: Checkpoint, sentence: str) -> list[int]:

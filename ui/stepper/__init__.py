@@ -67,6 +67,11 @@ def _current(count: int, text: object) -> int:
     return step
 
 
+def move_to(step: int, *, text: object) -> None:
+    """In a callback, before ``stepper`` runs: go to a step, also of another text than the one shown so far."""
+    st.session_state[_STATE], st.session_state[_TEXT] = step, text
+
+
 def _moved() -> None:
     step = st.session_state["stepper"].step
     if isinstance(step, int | float) and step >= 0:  # the browser has one kind of number

@@ -1,0 +1,153 @@
+"""Greedy choice, sampling and beam search side by side on the same sentence."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+import charts.written_texts
+from charts.style import three_digits
+from transformer import Beam, Decoding, Greedy, Sample
+from transformer.analysis.decoding_steps import token_log_probabilities
+from transformer.strategies import Strategy, length_penalty
+from ui import guard, writing
+from ui.decoding_text import marked
+from ui.page import Page
+from ui.show import show_figure, show_formula, show_snippet, show_table
+from ui.text import as_plain
+
+NAMES = ("greedy", "sampling", "beam")
+_KEPT = {"bind": "query-params", "persist_state": "session"}
+
+
+def choose_beam(p: Page) -> Beam:
+    """Width and length penalty, the same ones for the comparison and the tree."""
+    with st.container(horizontal=True):
+        width = st.slider(p.text["width"], 1, 5, 4, 1, key="beam_width", help=p.text["width_help"], **_KEPT)
+        exponent = st.slider(
+            p.text["penalty"], 0.0, 2.0, 0.6, 0.1, key="length_penalty", help=p.text["penalty_help"], **_KEPT
+        )
+    return Beam(int(width), length_penalty=float(exponent))
+
+
+@st.fragment
+def strategies(p: Page) -> None:
+    """Three texts with their log-probabilities; words that greedy choice does not have are marked."""
+    with guard():
+        columns = st.columns(3, gap="medium")
+        chosen = _choose(p, columns)
+        written = {name: writing.written(p, strategy) for name, strategy in chosen.items()}
+        exponent = chosen["beam"].length_penalty
+        for column, name in zip(columns, NAMES, strict=True):
+            with column, st.container(border=True, key=f"text {name}"):
+                _text(p, name, written, exponent)
+        st.caption(p.text["strategies_marks"] + (f" {p.text['forced']}" if writing.given(p) else ""))
+        st.markdown(_verdict(p, written))
+        names = {name: p.text[f"strategy_{name}"] for name in NAMES}
+        show_figure(
+            charts.written_texts.running_log_probability(
+                {names[name]: token_log_probabilities(each) for name, each in written.items()},
+                tokens={names[name]: each.tokens.displays for name, each in written.items()},
+            ),
+            name="running-log-probability",
+            caption=p.text["running_caption"],
+            alt=p.text["running_alt"],
+        )
+        show_table(_table(written, names, exponent), name="strategies", caption=p.text["strategies_table"])
+        show_formula(p.text["score_formula"], caption=_score_caption(p, written["beam"], exponent))
+        _snippet(p, chosen, written)
+
+
+def _choose(p: Page, columns: list) -> dict[str, Strategy]:
+    with columns[0]:
+        st.markdown(f"**{p.text['strategy_greedy']}**")
+        st.caption(p.text["greedy_is"])
+    with columns[1]:
+        st.markdown(f"**{p.text['strategy_sampling']}**")
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            seed = st.number_input(p.text["seed"], 0, 999_999, 0, key="seed", width=150, **_KEPT)
+            st.button(p.text["draw_again"], icon=":material/casino:", key="draw again", on_click=_draw_again)
+        with st.popover(p.text["sampling_settings"], icon=":material/tune:"):
+            reshaping = writing.choose_reshaping(p, in_columns=False)
+    with columns[2]:
+        st.markdown(f"**{p.text['strategy_beam']}**")
+        beam = choose_beam(p)
+    return {"greedy": Greedy(), "sampling": Sample(**reshaping, seed=int(seed)), "beam": beam}
+
+
+def _draw_again() -> None:
+    st.session_state["seed"] = (int(st.session_state.get("seed") or 0) + 1) % 1_000_000
+
+
+def _text(p: Page, name: str, written: dict[str, Decoding], exponent: float) -> None:
+    """One text with its numbers."""
+    decoding, greedy = written[name], written["greedy"]
+    if name == "greedy":
+        st.markdown(f"##### {as_plain(decoding.text) or '–'}")
+    else:
+        st.markdown(f"##### {marked(greedy.text, decoding.text) or '–'}")
+        if decoding.tokens.ids == greedy.tokens.ids:
+            st.caption(p.text["same_as_greedy"])
+    total, count = decoding.log_probability, len(decoding.tokens)
+    st.markdown(
+        p.text["numbers"].format(
+            sum=three_digits(total),
+            each=three_digits(total / count),
+            count=count,
+            score=three_digits(total / length_penalty(count, exponent)),
+        )
+    )
+    if not decoding.finished:
+        st.caption(p.text["unfinished"].format(count=count))
+
+
+def _verdict(p: Page, written: dict[str, Decoding]) -> str:
+    """Whether the beam found something likelier than greedy choice, and by what factor."""
+    gain = written["beam"].log_probability - written["greedy"].log_probability
+    if written["beam"].tokens.ids == written["greedy"].tokens.ids:
+        return p.text["verdict_same"]
+    key = "verdict_likelier" if gain >= 0 else "verdict_less_likely"
+    return p.text[key].format(factor=three_digits(float(np.exp(min(abs(gain), 700.0)))))
+
+
+def _table(written: dict[str, Decoding], names: dict[str, str], exponent: float) -> pd.DataFrame:
+    rows = []
+    for name, decoding in written.items():
+        total, count = decoding.log_probability, len(decoding.tokens)
+        penalty = length_penalty(count, exponent)
+        rows.append(
+            {
+                "strategy": names[name],
+                "text": decoding.text,
+                "tokens": count,
+                "Σ log p": total,
+                "log p per token": total / count,
+                "length penalty": penalty,
+                "score": total / penalty,
+                "finished": decoding.finished,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _score_caption(p: Page, decoding: Decoding, exponent: float) -> str:
+    total, count = decoding.log_probability, len(decoding.tokens)
+    penalty = length_penalty(count, exponent)
+    return p.text["score_caption"].format(
+        sum=three_digits(total),
+        count=count,
+        exponent=three_digits(exponent),
+        penalty=three_digits(penalty),
+        score=three_digits(total / penalty),
+    )
+
+
+def _snippet(p: Page, chosen: dict[str, Strategy], written: dict[str, Decoding]) -> None:
+    lines = [
+        f"decoding = transformer.decode(checkpoint, {writing.arguments_of(p, strategy)})\n"
+        f"print(repr(decoding.text), decoding.log_probability)  # {written[name].log_probability:.7g}\n"
+        for name, strategy in chosen.items()
+    ]
+    load = f'import transformer\n\ncheckpoint = transformer.load("checkpoints/{p.focus.checkpoint}")\n'
+    show_snippet(load + "".join(lines))

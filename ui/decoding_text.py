@@ -1,0 +1,21 @@
+"""One text beside another: the words that differ are marked."""
+
+from __future__ import annotations
+
+from transformer.analysis.word_diff import word_diff
+from ui.text import as_plain
+
+_MARKS = {"same": "{}", "removed": ":orange[~~{}~~]", "added": ":blue[**{}**]"}
+
+
+def marked(before: str, after: str) -> str:
+    """``after`` as Markdown: blue where it has other words than ``before``, struck out in orange what it lacks."""
+    if " ".join(before.split()) == " ".join(after.split()):
+        return as_plain(after)
+    marks = ""
+    for fate, text in word_diff(before, after):
+        if text.strip():
+            space = text[: len(text) - len(text.lstrip())]  # marks must not begin with one
+            marks += space + _MARKS[fate].format(as_plain(text.strip()))
+    # Two texts without any letters may differ in what is no word, e.g. control characters.
+    return marks or as_plain(after)

@@ -1,0 +1,136 @@
+"""The beam search as a tree, with what it returned and what it gave up."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+import transformer
+from charts.beam_tree import COLUMN, search_tree
+from charts.style import three_digits
+from transformer.analysis.beam_tree import FINISHED, PRUNED, BeamTree
+from transformer.analysis.beam_tree import beam_tree as record_search
+from transformer.strategies import Beam, length_penalty
+from ui import guard, writing
+from ui.decoding_strategies import choose_beam
+from ui.page import Page
+from ui.show import show_figure, show_formula, show_snippet, show_table
+from ui.text import as_plain
+
+STEPS = 12  # that fit on a screen
+_FIGURE = "beam-tree"
+
+
+def searched(p: Page, beam: Beam) -> BeamTree:
+    return _searched(
+        p.checkpoint.fingerprint, p.focus.sentence, beam, writing.given(p), writing.pads(p), _checkpoint=p.checkpoint
+    )
+
+
+@st.cache_resource(max_entries=32, show_spinner="Searching …")
+def _searched(
+    fingerprint: str, sentence: str, beam: Beam, forced: str, pads: int, *, _checkpoint: transformer.Checkpoint
+) -> BeamTree:
+    return record_search(_checkpoint, sentence, beam, forced=forced, source_pads=pads)
+
+
+@st.fragment
+def beam_tree(p: Page) -> None:
+    """The tree, what to read from it, and the texts that the search returned."""
+    with guard():
+        columns = st.columns([2, 1])
+        with columns[0]:
+            beam = choose_beam(p)
+        with columns[1]:
+            pruned = st.slider(p.text["pruned"], 0, 5, 2, 1, key="pruned", help=p.text["pruned_help"])
+        tree = searched(p, beam)
+        first = _window(p, tree)
+        _make_room(min(STEPS, tree.n_steps))
+        st.markdown(_story(p, tree))
+        show_figure(
+            search_tree(tree, first=first, n_steps=STEPS, pruned=pruned),
+            name=_FIGURE,
+            caption=p.text["tree_caption"].format(width=beam.width),
+            alt=p.text["tree_alt"],
+        )
+        show_table(_returned(tree), name="beam-texts", caption=p.text["tree_table"])
+        best = tree.hypotheses[0]
+        penalty = length_penalty(len(best.ids), beam.length_penalty)
+        show_formula(
+            p.text["score_formula"],
+            caption=p.text["score_caption"].format(
+                sum=three_digits(best.log_probability),
+                count=len(best.ids),
+                exponent=three_digits(beam.length_penalty),
+                penalty=three_digits(penalty),
+                score=three_digits(best.score),
+            ),
+        )
+        _snippet(p, beam, tree)
+
+
+def _window(p: Page, tree: BeamTree) -> int:
+    """The first step that is drawn; long searches are looked at through a window."""
+    if tree.n_steps <= STEPS:
+        return 1
+    first = st.slider(p.text["window"], 1, tree.n_steps - STEPS + 1, 1, 1, key=f"first step of {tree.n_steps}")
+    st.caption(p.text["window_caption"].format(first=first, last=first + STEPS - 1, count=tree.n_steps))
+    return int(first)
+
+
+def _make_room(n_steps: int) -> None:
+    """On a narrow screen the tree keeps the width that its words need and is scrolled sideways."""
+    st.html(
+        f"<style>.st-key-chart-{_FIGURE} {{ overflow-x: auto; }}"
+        f".st-key-chart-{_FIGURE} [data-testid='stFullScreenFrame'] {{ min-width: {COLUMN * n_steps + 40}px; }}</style>"
+    )
+
+
+def _story(p: Page, tree: BeamTree) -> str:
+    """What was looked at, and how near the answer came to being pruned."""
+    words = [node for node in tree.winner if node.fate != FINISHED and node.step > tree.n_forced]
+    story = p.text["tree_counts"].format(
+        count=f"{len(tree.nodes):,}",
+        pruned=f"{sum(node.fate == PRUNED for node in tree.nodes):,}",
+        finished=f"{sum(node.fate == FINISHED for node in tree.nodes):,}",
+        steps=tree.n_steps,
+    )
+    worst = max(words, key=lambda node: node.rank, default=None)
+    if worst is None:
+        return story
+    if worst.rank == 1:
+        return f"{story} {p.text['tree_always_first']}"
+    return f"{story} " + p.text["tree_behind"].format(
+        rank=worst.rank, step=worst.step, word=as_plain(worst.display), width=worst.rank
+    )
+
+
+def _returned(tree: BeamTree) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            {
+                "place": place,
+                "text": text.text,
+                "tokens": len(text.ids),
+                "Σ log p": text.log_probability,
+                "length penalty": length_penalty(len(text.ids), tree.strategy.length_penalty),
+                "score": text.score,
+                "finished": text.finished,
+            }
+            for place, text in enumerate(tree.hypotheses, start=1)
+        ]
+    )
+
+
+def _snippet(p: Page, beam: Beam, tree: BeamTree) -> None:
+    end = tree.winner[-1]
+    show_snippet(
+        "import transformer\nfrom charts.beam_tree import search_tree\n"
+        "from transformer.analysis.beam_tree import beam_tree\n\n"
+        f'checkpoint = transformer.load("checkpoints/{p.focus.checkpoint}")\n'
+        f"tree = beam_tree(checkpoint, {writing.arguments_of(p, beam)})\n"
+        "print([node.display for node in tree.winner], tree.winner[-1].score)"
+        f"  # {end.score:.7g}\n"
+        'print([(node.display, node.rank, node.total) for node in tree.at(1) if node.fate == "pruned"])\n'
+        "figure = search_tree(tree)  # figure.show() draws it\n"
+    )
