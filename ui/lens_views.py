@@ -109,7 +109,7 @@ def place_text(p: Page, lens: Lens, position: int, runner_up: str) -> str:
         position=position - lens.of_classes,
         word=as_plain(word),
         probability=three_digits(float(probability)),
-        step=as_plain(lens.steps[step]),
+        step=as_plain(lens.steps[step] if step else f"the {lens.steps[0]}"),
         runner_up=as_plain(runner_up),
     )
 

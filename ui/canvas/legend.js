@@ -6,12 +6,13 @@ class Legend {
     Object.assign(this, { text, scale, limit, masked, maskedText });
   }
 
-  items(context, theme) {
+  items(context, theme, room) {
     context.font = fontOf(theme, 0.8);
     const ends = this.scale === "diverging" ? [`−${threeDigits(this.limit)}`, threeDigits(this.limit)] : ["0", this.limit === 1 ? "1" : threeDigits(this.limit)];
     const width = (text) => context.measureText(text).width;
-    const bar = 9.5 * theme.size;
-    const items = [{ kind: "bar", ends, bar, width: width(ends[0]) + width(ends[1]) + bar + 16 }];
+    const around = width(ends[0]) + width(ends[1]) + 16;
+    const bar = Math.max(24, Math.min(9.5 * theme.size, room - around)); // beside a long row of labels there is little room
+    const items = [{ kind: "bar", ends, bar, width: around + bar }];
     if (this.text) items.push({ kind: "text", text: this.text, width: width(this.text) });
     if (this.masked) items.push({ kind: "hatch", text: this.maskedText, width: width(this.maskedText) + theme.size * 1.4 + 6 });
     return items;
@@ -21,7 +22,7 @@ class Legend {
   layout(context, theme, { x, y, width }) {
     const line = theme.size * 1.5;
     let [atX, atY] = [x, y];
-    this.placed = this.items(context, theme).map((item) => {
+    this.placed = this.items(context, theme, width).map((item) => {
       if (atX > x && atX + item.width > x + width) [atX, atY] = [x, atY + line];
       const text = item.kind === "text" ? shorten(context, item.text, x + width - atX) : item.text;
       const placed = { ...item, text, x: atX, y: atY + line / 2 };

@@ -1,0 +1,38 @@
+"""Compare: what changes when one thing changes? Two sentences, two checkpoints, three kinds of model."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from transformer.analysis.comparison import align, difference_map, head_divergence, stream_similarity
+from ui import page
+from ui.compare_modes import checkpoints, kinds, sentences
+from ui.show import show_snippet, show_source
+
+MODES = {"sentences": sentences, "checkpoints": checkpoints, "kinds": kinds}
+
+with page("compare", needs=("kind", "layer", "head"), strip=False) as p:
+    mode = st.segmented_control(
+        p.text["mode"],
+        list(MODES),
+        default="sentences",
+        required=True,
+        format_func=lambda name: p.text[f"mode_{name}"],
+        key="compare_mode",
+        bind="query-params",
+        persist_state="session",
+        label_visibility="collapsed",
+        wrap=True,
+    )
+    MODES[mode](p)
+    focus = p.focus
+    show_snippet(
+        f"{p.preamble}\nfrom transformer.analysis.comparison import difference_map, head_differences\n\n"
+        f"other = transformer.trace(checkpoint, {st.session_state.get('compare: second', focus.sentence)!r})\n"
+        f'place = {{"layer": {focus.layer}, "kind": "{focus.kind}"}}\n'
+        f'first, second = (run.attention("{focus.stack}", **place) for run in (trace, other))\n'
+        f"difference = difference_map(first, second, head={focus.head})\n"
+        "print(difference.mean_change, difference.query.labels)\n"
+        f'print(head_differences(trace, other, "{focus.stack}", "{focus.kind}"))\n'
+    )
+    show_source(align, difference_map, head_divergence, stream_similarity)

@@ -1,0 +1,149 @@
+"""The Compare page: two sentences, two checkpoints, three kinds of model, for every kind of checkpoint."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+import transformer
+from charts.style import three_digits
+from tests.pages.conftest import is_fine, said
+from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
+from transformer.analysis.comparison import difference_map, head_differences
+from transformer.analysis.word_diff import word_diff
+from ui.compare_views import marked
+from ui.text import page_text
+
+TEXT = page_text("compare")
+KINDS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
+SENTENCE, OTHER = "The old man told us a story.", "The old man told us a lie."
+
+
+def with_second(app, sentence):
+    app.text_input(key="compare_second").set_value(sentence)
+    return app.run()
+
+
+def in_mode(app, mode):
+    app.session_state["compare_mode"] = mode
+    return app.run()
+
+
+@pytest.mark.parametrize("checkpoint", KINDS)
+def test_two_sentences(open_app, tiny_checkpoint, checkpoint):
+    app = open_app("compare", checkpoint=checkpoint, sentence=SENTENCE, layer="1", head="1")
+    is_fine(app)
+    assert "Both sentences are the same" in "".join(box.value for box in app.info)
+    is_fine(with_second(app, OTHER))
+    loaded = tiny_checkpoint(checkpoint)
+    first, second = (transformer.trace(loaded, sentence) for sentence in (SENTENCE, OTHER))
+    stack = app.query_params["stack"] if "stack" in app.query_params else first.stacks[0]
+    stack = stack[0] if isinstance(stack, list) else stack
+    views = [trace.attention(stack, 1) for trace in (first, second)]
+    assert f"mean change {three_digits(difference_map(*views, head=1).mean_change)}" in said(app)
+    largest = three_digits(float(head_differences(first, second, stack).max()))
+    assert f"The scale ends at the largest, {largest}" in said(app)
+    app.session_state["compare_more"] = "stream"
+    is_fine(app.run())
+    assert "has moved furthest apart" in said(app)
+
+
+def test_identical_sentences_change_nothing(open_app):
+    app = open_app("compare", checkpoint="tiny-translator", sentence=SENTENCE)
+    assert "mean change 0" in said(app) and TEXT["answer_same"] in said(app)
+    app.session_state["compare_more"] = "stream"
+    is_fine(app.run())
+    assert "has moved furthest apart" not in said(app)
+
+
+def test_a_pair_sets_both_sentences(open_app):
+    app = open_app("compare", checkpoint="tiny-translator", sentence=SENTENCE)
+    pair = TEXT["pair"][2]
+    app.pills(key="compare_pair").set_value(pair["label"]).run()
+    is_fine(app)
+    assert app.session_state["sidebar sentence"] == pair["first"]
+    assert app.session_state["compare_second"] == pair["second"]
+    assert pair["shows"] in said(app)
+
+
+def test_sentence_b_follows_sentence_a_until_somebody_types(open_app):
+    pair, other = TEXT["pair"][1], TEXT["pair"][2]
+    app = open_app("compare", checkpoint="tiny-gpt", sentence=pair["first"])
+    assert app.text_input(key="compare_second").value == pair["second"]
+    app.text_area(key="sidebar sentence").set_value(other["first"]).run()
+    assert app.text_input(key="compare_second").value == other["second"]
+    with_second(app, OTHER)
+    app.text_area(key="sidebar sentence").set_value(pair["first"]).run()
+    assert app.text_input(key="compare_second").value == OTHER
+    app.switch_page("pages/tokens.py").run()
+    app.switch_page("pages/compare.py").run()
+    assert app.text_input(key="compare_second").value == OTHER, "it survives a change of page"
+
+
+@pytest.mark.parametrize("checkpoint", KINDS)
+@pytest.mark.parametrize("kind", ["self", "cross"])
+def test_two_checkpoints(open_app, checkpoint, kind):
+    if kind == "cross" and checkpoint != "tiny-translator":
+        pytest.skip("only an encoder-decoder has cross-attention")
+    address = {"stack": "decoder", "kind": "cross"} if kind == "cross" else {}
+    app = in_mode(open_app("compare", checkpoint=checkpoint, sentence=SENTENCE, **address), "checkpoints")
+    for other in KINDS:
+        if other != checkpoint:
+            app.selectbox(key="compare_other").set_value(other)
+            is_fine(app.run())
+            assert f"**B** · {other}" in said(app)
+            assert "The most alike is layer" in said(app) or TEXT["heads_none"] in said(app)
+            assert ("has no cross-attention" in said(app)) == (kind == "cross")
+
+
+@pytest.mark.parametrize("checkpoint", KINDS)
+def test_three_kinds(open_app, checkpoint):
+    app = in_mode(open_app("compare", checkpoint=checkpoint, sentence=SENTENCE, layer="1", head="1"), "kinds")
+    is_fine(app)
+    assert f"· {checkpoint}" in said(app), "the focused checkpoint stands for its kind"
+    assert not app.info
+
+
+def test_one_checkpoint_alone_says_what_is_missing(open_app, checkpoints_folder, tmp_path, monkeypatch):
+    shutil.copytree(checkpoints_folder / "tiny-gpt", tmp_path / "tiny-gpt")
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path))
+    app = in_mode(open_app("compare", checkpoint="tiny-gpt", sentence=SENTENCE), "checkpoints")
+    is_fine(app)
+    assert "only one checkpoint here" in app.info[0].value
+    in_mode(app, "kinds")
+    is_fine(app)
+    assert [box.value for box in app.info] == [TEXT["kind_missing"]] * 2
+
+
+@pytest.mark.parametrize("sentence", NASTY)
+def test_odd_sentences(open_app, sentence):
+    app = open_app("compare", checkpoint="tiny-translator", sentence=SENTENCE)
+    is_fine(with_second(app, sentence))
+    app = open_app("compare", checkpoint="tiny-gpt", sentence=sentence)
+    is_fine(with_second(app, SENTENCE))
+    for mode in ("checkpoints", "kinds"):
+        is_fine(in_mode(app, mode))
+
+
+@pytest.mark.parametrize("sentence", [*EMPTY, TOO_LONG])
+def test_what_cannot_be_read_gets_a_sentence(open_app, sentence):
+    app = open_app("compare", checkpoint="tiny-translator", sentence=SENTENCE)
+    with_second(app, sentence)
+    assert not app.exception and not app.error and len(app.warning) + len(app.info) == 1
+    app = open_app("compare", checkpoint="tiny-translator", sentence=sentence)
+    assert not app.exception and not app.error and app.warning
+
+
+def test_words_of_one_side_are_marked_where_they_stand():
+    pieces = word_diff("J'aime ce  livre.", "Je n'aime *pas* ce livre.")
+    assert marked(pieces, "removed", "blue") == ":blue-background[J'aime] ce livre\\."
+    assert marked(pieces, "added", "orange") == ":orange-background[Je n'aime \\*pas\\*] ce livre\\."
+
+
+def test_the_snippet_prints_the_difference(open_app, run_snippet):
+    app = open_app("compare", checkpoint="tiny-translator", sentence=SENTENCE, layer="1", head="1")
+    with_second(app, OTHER)
+    snippet = next(code.value for code in app.code if "import transformer" in code.value)
+    change = three_digits(float(run_snippet(snippet).split()[0]))
+    assert f"mean change {change}" in said(app)
