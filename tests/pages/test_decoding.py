@@ -11,8 +11,11 @@ import torch
 import transformer
 from charts.style import three_digits
 from tests.pages.conftest import is_fine, said
+from transformer.analysis.beam_tree import beam_tree
+from transformer.analysis.decoding_steps import guess_options
 from transformer.analysis.leave_one_out import leave_one_out
 from transformer.analysis.masked_tokens import blanks, fillings
+from transformer.analysis.word_alignment import align
 from ui.stepper import stepper_data
 from ui.text import page_text
 
@@ -212,6 +215,195 @@ def test_text_that_cannot_be_read_gets_a_sentence(
     app = open_app("decoding", checkpoint=checkpoint, sentence=sentence)
     assert not app.exception and not app.error
     assert says in app.warning[0].value
+
+
+SECTIONS = {name: TEXT[f"section_{name}"] for name in ("step", "strategies", "tree", "alignment")}
+
+
+@pytest.mark.parametrize("section", ("strategies", "tree", "alignment"))
+@pytest.mark.parametrize("checkpoint", WRITERS)
+@pytest.mark.parametrize("sentence", (SENTENCE, "</s> **x** $a$ <b>alert(1)</b> # a | b", "😀"))
+def test_every_section_on_every_model_that_writes(
+    open_app: Callable, checkpoint: str, section: str, sentence: str
+) -> None:
+    app = open_app("decoding", checkpoint=checkpoint, sentence=sentence, decoding_section=SECTIONS[section])
+    is_fine(app)
+    assert app.segmented_control(key="decoding_section").value == SECTIONS[section]
+    assert not any("<b>" in element.value.replace("\\<", "") for element in (*app.markdown, *app.caption))
+    if section == "alignment" and checkpoint == "tiny-gpt":
+        assert "no cross-attention" in app.info[0].value
+
+
+@pytest.mark.parametrize("checkpoint", WRITERS)
+def test_strategies_write_what_the_library_writes(
+    open_app: Callable, tiny_checkpoint: Callable, run_snippet: Callable, checkpoint: str
+) -> None:
+    app = open_app(
+        "decoding",
+        checkpoint=checkpoint,
+        sentence=SENTENCE,
+        decoding_section=SECTIONS["strategies"],
+        seed="3",
+        beam_width="3",
+        length_penalty="1.0",
+    )
+    is_fine(app)
+    strategies = (transformer.Greedy(), transformer.Sample(seed=3), transformer.Beam(3, length_penalty=1.0))
+    written = [transformer.decode(tiny_checkpoint(checkpoint), SENTENCE, strategy) for strategy in strategies]
+    for decoding in written:
+        total, count = decoding.log_probability, len(decoding.tokens)
+        assert (
+            f"Σ log p = **{three_digits(total)}** · per token **{three_digits(total / count)}** · {count} tokens · "
+            f"score {three_digits(total / ((5 + count) / 6))}" in said(app)
+        )
+    table = app.dataframe[0].value
+    assert list(table["text"]) == [decoding.text for decoding in written]
+    assert np.allclose(table["Σ log p"], [decoding.log_probability for decoding in written])
+    gain = np.exp(written[2].log_probability - written[0].log_probability)
+    verdict = "the same text" if written[2].text == written[0].text else f"{three_digits(max(gain, 1 / gain))} times"
+    assert verdict in said(app)
+    printed = run_snippet(next(code.value for code in app.code if "import transformer" in code.value)).splitlines()
+    assert [float(line.rsplit(" ", 1)[1]) for line in printed] == pytest.approx(list(table["Σ log p"]), rel=1e-5)
+
+
+def test_draw_again_is_the_next_seed(open_app: Callable, tiny_checkpoint: Callable) -> None:
+    app = open_app("decoding", checkpoint="tiny-translator", sentence=SENTENCE, decoding_section=SECTIONS["strategies"])
+    before = app.dataframe[0].value["text"][1]
+    app.button(key="draw again").click().run()
+    is_fine(app)
+    assert app.number_input(key="seed").value == 1
+    after = app.dataframe[0].value["text"][1]
+    assert after != before
+    assert after == transformer.decode(tiny_checkpoint("translator"), SENTENCE, transformer.Sample(seed=1)).text
+
+
+def test_the_tree_tells_what_the_search_returned(
+    open_app: Callable, tiny_checkpoint: Callable, run_snippet: Callable
+) -> None:
+    app = open_app(
+        "decoding",
+        checkpoint="tiny-translator",
+        sentence=SENTENCE,
+        decoding_section=SECTIONS["tree"],
+        beam_width="3",
+        length_penalty="2.0",
+    )
+    is_fine(app)
+    tree = beam_tree(tiny_checkpoint("translator"), SENTENCE, transformer.Beam(3, length_penalty=2.0))
+    assert f"In {tree.n_steps} steps the search wrote down {len(tree.nodes):,} branches" in said(app)
+    table = app.dataframe[0].value
+    assert list(table["text"]) == [text.text for text in tree.hypotheses]
+    assert list(table["score"]) == [text.score for text in tree.hypotheses]
+    assert tree.n_steps > 12, "long enough for a window"
+    assert f"Steps 1 to 12 of {tree.n_steps} are drawn" in said(app)
+    app.slider(key=f"first step of {tree.n_steps}").set_value(3).run()
+    is_fine(app)
+    assert f"Steps 3 to 14 of {tree.n_steps} are drawn" in said(app)
+    words = [node for node in tree.winner if node.fate != "finished"]
+    worst = max(words, key=lambda node: node.rank)
+    assert (f"number {worst.rank}" if worst.rank > 1 else "the likeliest of its step all along") in said(app)
+    printed = run_snippet(next(code.value for code in app.code if "import transformer" in code.value)).splitlines()
+    assert float(printed[0].rsplit(" ", 1)[1]) == pytest.approx(tree.winner[-1].score, rel=1e-5)
+
+
+@pytest.mark.parametrize("when", ("written", "read"))
+def test_words_are_aligned_as_the_library_aligns_them(
+    open_app: Callable, tiny_checkpoint: Callable, run_snippet: Callable, when: str
+) -> None:
+    app = open_app(
+        "decoding",
+        checkpoint="tiny-translator",
+        sentence=SENTENCE,
+        target="Le vieil homme dort.",
+        layer="1",
+        head="1",
+        stack="decoder",
+        decoding_section=SECTIONS["alignment"],
+    )
+    app.segmented_control(key="when").set_value(when).run()
+    app.segmented_control(key="attention_heads").set_value("one").run()
+    is_fine(app)
+    trace = transformer.trace(tiny_checkpoint("translator"), SENTENCE, target="Le vieil homme dort.")
+    found = align(trace, layer=1, head=1, when=when)
+    best = found.best(specials=False)
+    table = app.dataframe[0].value
+    assert list(table["word of the answer"]) == [word.text for word in found.target]
+    assert list(table["source word"]) == [found.source[place].text for place in best]
+    assert {"Le", "vieil", "homme", "dort", "."} <= set(table["word of the answer"])
+    assert np.allclose(table["weight"], found.weights[np.arange(len(best)), best])
+    printed = run_snippet(next(code.value for code in app.code if "import transformer" in code.value)).splitlines()
+    assert float(printed[-1]) in [pytest.approx(weight, rel=1e-5) for weight in table["weight"]]
+
+
+@pytest.mark.parametrize("checkpoint", WRITERS)
+def test_another_word_is_forced_and_the_branch_kept_beside_the_original(
+    open_app: Callable, tiny_checkpoint: Callable, checkpoint: str
+) -> None:
+    app = open_app("decoding", checkpoint=checkpoint, sentence=SENTENCE, step="2")
+    loaded = tiny_checkpoint(checkpoint)
+    original = transformer.decode(loaded, SENTENCE)
+    assert app.button(key="force go").disabled and "Branches" not in said(app)
+    asked = next(box for box in app.selectbox if box.label.startswith("Another word at step 3"))
+    asked.select_index(2).run()
+    app.button(key="force go").click().run()
+    is_fine(app)
+    other = [c for c in original.steps[2].candidates if c.id != original.tokens.ids[2]][2]
+    ids = (*original.tokens.ids[:2], other.id)
+    branch = transformer.decode(loaded, SENTENCE, forced=ids)
+    assert branch.tokens.ids[:3] == ids and branch.text != original.text
+    assert f"comes **{other.display}**, because you forced it" in said(app)
+    assert f"The whole text: {branch.text}" in said(app)
+    change = branch.log_probability - original.log_probability
+    assert f"Σ log p = {three_digits(branch.log_probability)} ({change:+.3g} against the original)" in said(app)
+    assert app.query_params["branches"] in (f"{ids[0]}.{ids[1]}-{ids[2]}", [f"{ids[0]}.{ids[1]}-{ids[2]}"])
+    go(app, 1)
+    assert "as in the text that this branch left" in said(app)
+    app.button(key="look at branch 0").click().run()
+    is_fine(app)
+    assert f"The whole text: {original.text}" in said(app) and "because you forced it" not in said(app)
+    app.button(key="look at branch 1").click().run()
+    assert "because you forced it" in said(app)
+    app.button(key="remove branch 1").click().run()
+    is_fine(app)
+    assert f"The whole text: {original.text}" in said(app) and "**Branches**" not in said(app)
+
+
+def test_any_word_can_be_typed_and_branches_are_in_the_address(open_app: Callable, tiny_checkpoint: Callable) -> None:
+    checkpoint = tiny_checkpoint("translator")
+    word = checkpoint.tokenizer.encode("parapluie")
+    forced = ".".join(map(str, word))
+    address = f"-{forced},1-5,7-,9.x-3,5.2-7"  # only the first one can be
+    app = open_app("decoding", checkpoint="tiny-translator", sentence=SENTENCE, branches=address)
+    is_fine(app)
+    assert len(word) > 1 and app.query_params["branches"] in (f"-{forced}", [f"-{forced}"])
+    app.button(key="look at branch 1").click().run()
+    is_fine(app)
+    branch = transformer.decode(checkpoint, SENTENCE, forced=word)
+    assert f"The whole text: {branch.text}" in said(app) and branch.text.startswith("parapluie")
+    app.text_area(key="sidebar sentence").set_value("It is raining.").run()
+    is_fine(app)
+    assert "**Branches**" not in said(app), "branches of another text are gone"
+
+
+def test_predict_then_reveal_counts_what_was_right(open_app: Callable, tiny_checkpoint: Callable) -> None:
+    app = open_app("decoding", checkpoint="tiny-translator", sentence=SENTENCE)
+    assert not app.toggle(key="guess").value
+    app.toggle(key="guess").set_value(True).run()
+    is_fine(app)
+    decoding = transformer.decode(tiny_checkpoint("translator"), SENTENCE)
+    assert decoding.text not in said(app) and TEXT["guess_start"] in said(app)
+    for step, right in ((0, True), (1, False)):
+        options = guess_options(decoding.steps[step])
+        assert len({option.id for option in options}) == 4
+        chosen = decoding.tokens.ids[step]
+        pick = next(place for place, option in enumerate(options) if (option.id == chosen) == right)
+        assert " comes **" not in said(app)
+        app.button(key=f"guess {pick}").click().run()
+        is_fine(app)
+        assert f"comes **{decoding.steps[step].chosen.display}**" in said(app)
+        assert all(app.button(key=f"guess {place}").disabled for place in range(4))
+        app.button(key="guess next").click().run()
+    assert "Score: **1 of 2** (50 %)" in said(app)
 
 
 def test_the_stepper_gets_plain_text_and_knows_what_was_given(tiny_tokenizer) -> None:
