@@ -55,7 +55,7 @@ def map_strip(
     figure.update_annotations(yshift=20)
     for column, (view, note) in enumerate(zip(views, notes, strict=True), start=1):
         weights = np.where(view.allowed, view.weights[head], np.nan).astype(np.float32)
-        bar = style.colour_bar("attention weight", len=0.22, y=0, yanchor="top", ypad=12) if column == 1 else None
+        bar = style.colour_bar("", len=0.2, y=0, yanchor="top", ypad=8) if column == 1 else None
         figure.add_trace(
             parts.heatmap(weights, hover=f"{style.escape(names[column - 1])}<br>%{{y}} looks at %{{x}}", bar=bar),
             col=column,
@@ -70,9 +70,11 @@ def map_strip(
     figure.update_xaxes(showticklabels=False)
     rows_labelled = n_queries <= _MOST_LABELS
     figure.update_yaxes(col=1, title_text="query", showticklabels=rows_labelled)
-    figure.update_xaxes(col=(len(views) + 1) // 2, title_text="key: the token that is looked at")
+    figure.update_xaxes(col=(len(views) + 1) // 2, title_text="key: the token that is looked at", title_standoff=6)
     row = min(24.0, max(2.0, 150 / n_queries)) if not rows_labelled else min(24.0, max(14.0, 150 / n_queries))
-    style.finish(figure, height=n_queries * row + 110, top=44)
+    style.finish(figure, height=n_queries * row + 92, top=44)
+    for note in (a for a in figure.layout["annotations"] if a.get("name") == "note"):
+        note["font"] = {"size": style.TICK_SIZE}
     frame = {"x0": -0.5, "x1": n_keys - 0.5, "y0": -0.5, "y1": n_queries - 0.5}
     refs = {"xref": f"x{_suffix(chosen + 1)}", "yref": f"y{_suffix(chosen + 1)}"}
     figure.add_shape(type="rect", **frame, **refs, line={"color": style.CHOSEN, "width": 4})
@@ -166,7 +168,7 @@ def _add_group(figure: Sheet, heads: pd.DataFrame, *, column: int, shape: tuple[
             marker={"size": 18, "symbol": "square", "opacity": 0},
             selected={"marker": {"opacity": 0}},
             unselected={"marker": {"opacity": 0}},
-            customdata=heads[["group", "layer", "head", "moment"]].to_numpy(),
+            customdata=heads[["group", "layer", "head", "moment"]].to_numpy().tolist(),  # an array comes back otherwise
             text=hover,
             hovertemplate="step %{x}<br>%{text}<extra></extra>",
             showlegend=False,

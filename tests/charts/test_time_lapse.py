@@ -77,7 +77,7 @@ def test_cells_are_coloured_by_role_and_grey_by_sharpness():
     assert np.isnan(second.z[2:]).all(), "the second stack has one layer only"
     scale = first.colorscale
     share = first.z[3, 1] / first.zmax
-    low, high = [stop for stop in scale if stop[0] <= share][-1], [stop for stop in scale if stop[0] >= share][0]
+    low, high = [stop for stop in scale if stop[0] <= share][-1], next(stop for stop in scale if stop[0] >= share)
     assert low[1] == high[1] == ROLE_COLOURS["previous"]
 
 
@@ -86,7 +86,7 @@ def test_markers_report_the_head_and_the_step_that_was_clicked():
     for trace in markers:
         for x, y, (_, layer, head, moment) in zip(trace.x, trace.y, trace.customdata, strict=True):
             assert (x, y) == (moment, 2 * layer + head)
-    assert {tuple(row) for trace in markers for row in trace.customdata[:, :3]} == {
+    assert {tuple(row) for trace in markers for *row, _ in trace.customdata} == {
         (0, 0, 0), (0, 0, 1), (0, 1, 0), (0, 1, 1), (1, 0, 0), (1, 0, 1),
     }  # fmt: skip
     hovers = [text for trace in markers for text in trace.text]

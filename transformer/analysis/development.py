@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -34,8 +35,7 @@ UNCLEAR = ("broad", "none")  # what is no job: it looks everywhere, or at nothin
 _PIECES = re.compile(r"\s*(?:\w+|[^\w\s])")
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """One head: where it stands in the model."""
 
     stack: str
