@@ -7,9 +7,10 @@ import streamlit as st
 from transformer.training.schedule import learning_rate
 from ui import page
 from ui.show import show_source
+from ui.time_lapse import time_lapse
 from ui.training_views import curves
 
-SECTIONS = {"curves": curves}
+SECTIONS = {"curves": curves, "time": time_lapse}
 
 with page("training", strip=False) as p:
     names = {p.text[f"section_{section}"]: show for section, show in SECTIONS.items()}
