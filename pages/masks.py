@@ -9,7 +9,7 @@ from transformer.attention import attention_weights
 from transformer.masks import combined_mask
 from ui import edited, mask_editor, page
 from ui.attention_canvas import mask_editor as editor
-from ui.effect_views import show_answers, show_numbers, show_steps
+from ui.effect_views import picture_and_answer, show_answers, show_numbers, show_steps
 from ui.mask_views import difference, notes, padding_sandbox
 from ui.show import show_formula, show_snippet, show_source
 
@@ -24,7 +24,7 @@ with page("masks", needs=("stack", "kind", "layer", "head")) as p:
     effect = edited.effect(p, specs)
     now = effect.edited.attention(focus.stack, focus.layer, focus.kind)
 
-    picture, beside = st.columns([11, 9], gap="medium")
+    picture, beside = picture_and_answer()
     with picture:
         stroke = editor(now, head=focus.head, key="mask editor", own=own.allowed, height=470)
         if stroke is not None:

@@ -8,7 +8,7 @@ from transformer.analysis.effects import answer_under, effect_of
 from transformer.analysis.head_importance import importance_by_chunks, remove_one_head_per_row
 from transformer.edits import ablate_head, mean_ablate_head
 from ui import edit_list, edited, page
-from ui.effect_views import show_answers, show_numbers, show_steps
+from ui.effect_views import picture_and_answer, show_answers, show_numbers, show_steps
 from ui.show import show_formula, show_snippet, show_source
 from ui.surgery_views import choices, importance, importance_map, measure, more_edits
 from ui.text import as_plain
@@ -21,7 +21,7 @@ with page("surgery", needs=("stack", "kind", "layer", "head")) as p:
     specs = edit_list.specs()
 
     click, what = choices(p)
-    picture, beside = st.columns([11, 9], gap="medium")
+    picture, beside = picture_and_answer()
     with picture:
         importance_map(p, found, click=click, what=what)
         measuring = st.container()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 import charts.changes
 from charts.style import three_digits
@@ -15,7 +18,16 @@ from ui.page import Page
 from ui.show import show_figure
 from ui.text import as_plain, common
 
+_STYLE = Path(__file__).with_name("effects.css")
 _MARKS = {"same": "{}", "removed": ":orange[~~{}~~]", "added": ":blue[**{}**]"}
+
+
+def picture_and_answer() -> tuple[DeltaGenerator, DeltaGenerator]:
+    """Room for the picture and, beside it (below it in a narrow window), for what it does to the answer."""
+    st.html(_STYLE)
+    with st.container(key="laboratory"):
+        picture, beside = st.columns([11, 9], gap="medium")
+    return picture, beside
 
 
 def show_answers(p: Page, specs: tuple[str, ...]) -> None:
@@ -59,13 +71,14 @@ def show_numbers(p: Page, effect: Effect) -> None:
         return
     before, after = float(effect.before.sum()), float(effect.after.sum())
     numbers = (
-        ("factor", f"× {three_digits(effect.factor)}", common("effect.factor_below", change=signed(effect.change))),
+        ("factor", f"×{three_digits(effect.factor)}", common("effect.factor_below", change=signed(effect.change))),
         ("log_p", signed(after), common("effect.log_p_before", before=signed(before))),
         ("kl", three_digits(effect.mean_kl), common("effect.kl_below", count=len(effect.kl))),
     )
-    for column, number in zip(st.columns(3, gap="small"), numbers, strict=True):
-        with column:
-            _metric(*number)
+    with st.container(key="numbers"):
+        for column, number in zip(st.columns([4, 3, 3], gap="small"), numbers, strict=True):
+            with column:
+                _metric(*number)
     if effect.asked.everywhere:
         st.caption(common("effect.everywhere"))
     elif p.trace.forced:
