@@ -1,0 +1,122 @@
+"""Training a tiny model on freshly drawn words, one report at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+
+from transformer.attention_view import AttentionView
+from transformer.tokens import TokenSequence
+from transformer.toy.learner import Score, ToyLearner, toy_config
+from transformer.toy.tasks import Batch, Task, draw_batch, letter_ids, task_named
+
+STEPS = {"copy": 800, "reverse": 1600, "sort": 800}
+EXAMPLE = "gradient"
+BATCH_SIZE = 32
+N_HELD_OUT = 100
+_WARM_UP = 50
+_HELD_OUT_SEED = 2017
+_CLIP = 1.0
+
+
+@dataclass(frozen=True)
+class ToyState:
+    """Where a training stands after ``step`` of ``steps`` steps.
+
+    ``score``: of ``N_HELD_OUT`` words that are drawn once and never trained on. ``attention``: the cross-attention
+    [head, query, key] of the example word while the right answer is read, its rows predict ``predicted``; ``written``:
+    what the model writes for the example by itself. ``learner``: the model itself, which goes on learning.
+    """
+
+    step: int
+    steps: int
+    score: Score
+    attention: AttentionView
+    predicted: TokenSequence
+    written: str
+    learner: ToyLearner
+
+
+def train_toy(
+    task: str = "reverse",
+    *,
+    steps: int | None = None,
+    seed: int = 0,
+    n_heads: int = 1,
+    learning_rate: float = 5e-3,
+    positions: str = "sinusoidal",
+    example: str = EXAMPLE,
+    every: int = 20,
+) -> Iterator[ToyState]:
+    """Train a model of one encoder and one decoder layer on ``task``: "copy", "reverse" or "sort".
+
+    A state is yielded before the first step, after every ``every`` steps and after the last; the next steps are made
+    when the next state is asked for, so that stopping is ``break``. Adam (Kingma & Ba 2015), ``BATCH_SIZE`` new words
+    a step, teacher forcing; the rate rises over 50 steps to ``learning_rate`` and falls to 0 on a cosine. ``steps``:
+    default ``STEPS[task]``.
+
+    Everything random comes from ``seed`` by generators of the run's own: several runs at once, in threads, give what
+    each gives alone. Raises ``ValueError`` for settings that cannot be, ``InputError`` for an example that is no word,
+    and, while it runs, ``FloatingPointError`` when the loss is no number any more.
+    """
+    found = task_named(task)
+    steps = STEPS[task] if steps is None else steps
+    for name, value in (("steps", steps), ("every", every)):
+        if value < 1:
+            raise ValueError(f"{name} is {value}; it must be at least 1")
+    if not 0 < learning_rate < math.inf:
+        raise ValueError(f"learning_rate is {learning_rate}; a learning rate is greater than 0")
+    letter_ids(example)
+    config = toy_config(n_heads=n_heads, positions=positions)
+    learner = ToyLearner(found, config, torch.Generator().manual_seed(seed))
+    return _train(learner, steps=steps, seed=seed, learning_rate=learning_rate, example=example, every=every)
+
+
+def _train(
+    learner: ToyLearner, *, steps: int, seed: int, learning_rate: float, example: str, every: int
+) -> Iterator[ToyState]:
+    words = torch.Generator().manual_seed(seed + 1_000_003)  # others than those that made the weights
+    held_out = held_out_words(learner.task)
+    optimizer = torch.optim.Adam(learner.model.parameters(), betas=(0.9, 0.98))
+    yield _state(learner, 0, steps, held_out, example)
+    for step in range(1, steps + 1):
+        for group in optimizer.param_groups:
+            group["lr"] = _rate(step, peak=learning_rate, steps=steps)
+        loss = learner.loss(draw_batch(learner.task, BATCH_SIZE, words))
+        if not torch.isfinite(loss):
+            raise FloatingPointError(
+                f"the loss was no number any more at step {step}; take a lower learning rate than {learning_rate:g}"
+            )
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(learner.model.parameters(), _CLIP)
+        optimizer.step()
+        if step % every == 0 or step == steps:
+            yield _state(learner, step, steps, held_out, example)
+
+
+def held_out_words(task: Task) -> Batch:
+    """The words that every training of ``task`` is scored on, whatever its seed."""
+    return draw_batch(task, N_HELD_OUT, torch.Generator().manual_seed(_HELD_OUT_SEED))
+
+
+def _rate(step: int, *, peak: float, steps: int) -> float:
+    if step <= _WARM_UP:
+        return peak * step / _WARM_UP
+    return 0.5 * peak * (1 + math.cos(math.pi * (step - _WARM_UP) / max(1, steps - _WARM_UP)))
+
+
+def _state(learner: ToyLearner, step: int, steps: int, held_out: Batch, example: str) -> ToyState:
+    attention, predicted = learner.attention(example)
+    return ToyState(
+        step=step,
+        steps=steps,
+        score=learner.score(held_out),
+        attention=attention,
+        predicted=predicted,
+        written=learner.written(example),
+        learner=learner,
+    )
