@@ -126,11 +126,12 @@ def embedding_window(
     return figure.drawn()
 
 
-def gradient_rows(moved: Any, *, tokens: TokenSequence) -> go.Figure:
+def gradient_rows(moved: Any, *, tokens: TokenSequence, what: str = "length of the move") -> go.Figure:
     """How far every row of E moved in one training step: bars for the sentence's tokens, dots for all rows.
 
-    ``moved``: [vocabulary], ‖E_after[i] − E_before[i]‖ for every id. The last bar is the largest move of all rows
-    that the sentence does not fetch, exactly 0 where only fetched rows get a gradient.
+    ``moved``: [vocabulary], ‖E_after[i] − E_before[i]‖ for every id, or another length of every row, which ``what``
+    names. The last bar is the largest of all rows that the sentence does not fetch, exactly 0 where only fetched rows
+    get a gradient.
     """
     distances = as_array(moved, name="moved", axes=("vocabulary",), signed=False)
     for token in tokens:
@@ -148,7 +149,7 @@ def gradient_rows(moved: Any, *, tokens: TokenSequence) -> go.Figure:
     heights = [24 * len(labels), 130]
     figure = stacked(["rows this sentence fetches", "all rows of E"], heights=heights, gap=90)
     colours = [style.CHOSEN] * len(fetched) + [style.MASKED]
-    figure.add_trace(parts.bar_rows(values, hover="%{y}<br>moved by", colours=colours[: len(values)]), row=1, col=1)
+    figure.add_trace(parts.bar_rows(values, hover=f"%{{y}}<br>{what}", colours=colours[: len(values)]), row=1, col=1)
     everywhere = np.arange(len(distances), dtype=np.int32)
     for chosen, colour, size, name in (
         (others, style.QUIET, 4, "not fetched"),
@@ -162,7 +163,7 @@ def gradient_rows(moved: Any, *, tokens: TokenSequence) -> go.Figure:
                 name=name,
                 marker={"size": size, "color": colour},
                 showlegend=False,
-                hovertemplate=f"row %{{x}} ({name})<br>moved by <b>%{{y:{style.EXACT}}}</b><extra></extra>",
+                hovertemplate=f"row %{{x}} ({name})<br>{what} <b>%{{y:{style.EXACT}}}</b><extra></extra>",
             ),
             row=2,
             col=1,
@@ -173,12 +174,12 @@ def gradient_rows(moved: Any, *, tokens: TokenSequence) -> go.Figure:
         matches=None,
         showticklabels=True,
         range=parts.room(values, share=0.0),
-        title_text="length of the move",
+        title_text=what,
         row=1,
         nticks=8,
     )
     figure.update_xaxes(matches=None, range=[-0.01 * len(distances), 1.01 * len(distances)], row=2, col=1)
     figure.update_xaxes(title_text="row of E = token id", row=2, col=1)
     figure.update_yaxes(**style.label_rows(labels, title="row of"), row=1, col=1)
-    figure.update_yaxes(title_text="length of the move", rangemode="tozero", row=2, col=1)
+    figure.update_yaxes(title_text=what, rangemode="tozero", row=2, col=1)
     return figure.drawn()

@@ -12,13 +12,14 @@ from transformer.embedding import Embedding
 from ui import embedding_views, page
 from ui.computed import embedding_table
 from ui.show import show_figure, show_snippet, show_source
+from ui.training_step_views import one_training_step
 
 SECTIONS = {
     "lookup": embedding_views.lookup,
     "neighbours": embedding_views.neighbours,
     "map": embedding_views.map_of_vocabulary,
     "analogies": embedding_views.analogies,
-    "training": embedding_views.one_training_step,
+    "training": one_training_step,
 }
 
 with page("embeddings", needs=("token",)) as p:

@@ -65,11 +65,19 @@ def _measured_costs(
 
 
 def training_step(
-    checkpoint: transformer.Checkpoint, trace: Trace, *, stack: str, rate: float, masked: int, label: int | None
+    checkpoint: transformer.Checkpoint,
+    trace: Trace,
+    *,
+    stack: str,
+    rate: float,
+    optimizer: str = "sgd",
+    masked: int = 0,
+    label: int | None = None,
 ) -> training.TrainingStep:
     """One step of training on the tokens of ``trace`` (see ``transformer.analysis.training_step``)."""
     ids = tuple(sequence.ids if sequence else () for sequence in (trace.source, trace.target, trace.prediction))
-    return _training_step(checkpoint.fingerprint, ids, stack, rate, masked, label, _checkpoint=checkpoint, _trace=trace)
+    settings = (stack, rate, optimizer, masked, label)
+    return _training_step(checkpoint.fingerprint, ids, *settings, _checkpoint=checkpoint, _trace=trace)
 
 
 @st.cache_resource(max_entries=32, show_spinner="Taking one step of training on a copy …")
@@ -78,13 +86,16 @@ def _training_step(
     ids: tuple[tuple[int, ...], ...],
     stack: str,
     rate: float,
+    optimizer: str,
     masked: int,
     label: int | None,
     *,
     _checkpoint: transformer.Checkpoint,
     _trace: Trace,
 ) -> training.TrainingStep:
-    return training.training_step(_checkpoint, _trace, stack=stack, rate=rate, masked=masked, label=label)
+    return training.training_step(
+        _checkpoint, _trace, stack=stack, rate=rate, optimizer=optimizer, masked=masked, label=label
+    )
 
 
 def cut_with_merges(checkpoint: transformer.Checkpoint, text: str, n_merges: int) -> TokenSequence:

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from charts.embeddings import embedding_window, gradient_rows
+from charts.embeddings import embedding_window
 from charts.style import three_digits
 from charts.vocabulary import nearest_neighbours, vocabulary_projection
 from transformer.analysis.neighbours import Neighbour, analogy, nearest_rows
-from ui.computed import displays, embedding_table, training_step, vocabulary_map
+from ui.computed import displays, embedding_table, vocabulary_map
 from ui.page import Page
 from ui.show import show_figure, show_formula, show_table
 from ui.text import as_plain
@@ -156,62 +156,3 @@ def analogies(p: Page) -> None:
 
 def _single(p: Page, words: tuple[str, ...]) -> bool:
     return all(len(p.checkpoint.tokenizer.encode(word)) == 1 for word in words)
-
-
-def one_training_step(p: Page) -> None:
-    """Which rows get a gradient from this sentence, and how far they move."""
-    text, config = p.text, p.checkpoint.config
-    controls = st.container(horizontal=True, vertical_alignment="bottom")
-    label = None
-    with controls:
-        rate = st.select_slider(
-            text["rate"], [0.0001, 0.001, 0.01, 0.1], value=0.01, key="training rate", help=text["rate_help"], width=260
-        )
-        if config.n_classes:
-            name = st.segmented_control(
-                text["class"], config.class_names, default=p.trace.text, required=True, key="training class"
-            )
-            label = config.class_names.index(name)
-    step = training_step(
-        p.checkpoint, p.trace, stack=p.focus.stack, rate=rate, masked=min(p.focus.token, len(_real(p)) - 1), label=label
-    )
-    moved, how = step.moved, text["how_measured"]
-    if step.by_projection is not None:
-        ways = {text["way_both"]: moved, text["way_lookup"]: step.by_lookup, text["way_projection"]: step.by_projection}
-        if step.tied:
-            way = controls.segmented_control(
-                text["way"],
-                list(ways),
-                default=text["way_both"],
-                required=True,
-                key="training way",
-                help=text["way_help"],
-            )
-            moved, how = ways[way], how if way == text["way_both"] else text["how_part"]
-    end = text["training_worse"] if step.loss_after > step.loss_before else text["training_copy"]
-    asked = "asked_next" if config.has_decoder else "asked_class" if config.n_classes else "asked_blank"
-    st.markdown(
-        text["training"].format(
-            asked=text[asked].format(count=step.n_asked),
-            before=three_digits(step.loss_before),
-            after=three_digits(step.loss_after),
-        )
-        + f" {end}"
-    )
-    show_figure(
-        gradient_rows(moved, tokens=step.read), name="training-step", caption=text["training_caption"].format(how=how)
-    )
-    still = {"still": f"{int((step.moved == 0).sum()):,}", "count": f"{len(step.moved):,}"}
-    if config.n_classes:
-        st.markdown(text["classifier"].format(**still))
-    elif step.tied:
-        st.markdown(text["tied"])
-    else:
-        st.markdown(f"{text['untied'].format(**still)} {text['untied_other']}")
-    if not config.has_decoder and not config.n_classes and step.read.ids != tuple(token.id for token in _real(p)):
-        st.markdown(text["hidden_word"])
-
-
-def _real(p: Page) -> list:
-    """The tokens without pads."""
-    return [token for token in p.trace.tokens(p.focus.stack) if token.id != p.checkpoint.config.pad_id]

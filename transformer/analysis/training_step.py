@@ -17,30 +17,52 @@ from transformer.tokens import TokenSequence
 from transformer.traces import Trace
 
 IGNORED = -100  # a label that asks for nothing, as in F.cross_entropy
+OPTIMIZERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
+
+
+@dataclass(frozen=True)
+class BlockGradient:
+    """One block of the model in a step: ``gradient`` is ‖∂loss/∂θ‖ over all ``numbers`` trained numbers of the block,
+    ``moved`` is ‖θ_after − θ_before‖.
+
+    ``part``: embedding, self_attention, cross_attention, feed_forward, norms (all of a layer together), or the name of
+    a module beside the layers (final_norm, vocabulary_projection, projection of a classifier). ``layer`` is ``None``
+    outside the layers.
+    """
+
+    stack: str
+    layer: int | None
+    part: str
+    numbers: int
+    gradient: float
+    moved: float
 
 
 @dataclass(frozen=True)
 class TrainingStep:
-    """What one step of plain gradient descent, E ← E − rate · ∂loss/∂E, does to the embedding matrix of one stack.
+    """What one step does to the embedding matrix E of one stack, and how large the gradient is in every block.
 
-    All three arrays: [vocabulary], lengths of the rows' moves. ``moved`` is what the step did, measured as
-    ‖E_after[i] − E_before[i]‖. ``by_lookup`` is the part that comes through the rows that were looked up (exactly 0
-    for every other row), ``by_projection`` the part through the projection to the vocabulary, which compares its input
-    with *every* row. Where E is ``tied`` to the projection both move the same matrix; else ``moved`` is ``by_lookup``
-    alone and ``by_projection`` moves another matrix. ``by_projection`` is ``None`` for a classifier, which has none.
-    ``read``: the tokens whose rows were looked up in this matrix (of both stacks where they share it); ``n_asked``: how
-    many predictions the loss is the mean of.
+    All arrays: [vocabulary], one length per row of E. ``gradient`` is ‖∂loss/∂E[i]‖, ``moved`` is what the step did,
+    measured as ‖E_after[i] − E_before[i]‖. ``by_lookup`` and ``by_projection`` are the two parts of a step of plain
+    gradient descent: the one that comes through the rows that were looked up (exactly 0 for every other row), and the
+    one through the projection to the vocabulary, which compares its input with *every* row. Where E is ``tied`` to the
+    projection both move the same matrix; else ``moved`` is ``by_lookup`` alone and ``by_projection`` moves another
+    matrix. ``by_projection`` is ``None`` for a classifier, which has none. ``read``: the tokens whose rows were looked
+    up in this matrix (of both stacks where they share it); ``n_asked``: how many predictions the loss is the mean of.
     """
 
     loss_before: float
     loss_after: float
     rate: float
     tied: bool
+    optimizer: str
+    gradient: np.ndarray
     moved: np.ndarray
     by_lookup: np.ndarray
     by_projection: np.ndarray | None
     read: TokenSequence
     n_asked: int
+    blocks: tuple[BlockGradient, ...]
 
 
 def training_step(
@@ -49,11 +71,14 @@ def training_step(
     *,
     stack: str,
     rate: float = 0.01,
+    optimizer: str = "sgd",
     masked: int = 0,
     label: int | None = None,
 ) -> TrainingStep:
-    """One step of SGD at learning rate ``rate`` on the tokens of ``trace``, without dropout; ``checkpoint`` stays as
-    it is.
+    """One step at learning rate ``rate`` on the tokens of ``trace``, without dropout; ``checkpoint`` stays as it is.
+
+    "sgd": θ ← θ − rate · g with the gradient g. "adam" (Kingma & Ba 2015) with an empty memory, as in the first step of
+    a training: its bias-corrected means are g and g², so θ ← θ − rate · g / (|g| + 10⁻⁸), number by number.
 
     loss = mean over the asked positions of −log p(label). A model with a decoder is asked for each next token of
     ``trace`` (its own answer, or the target that was given). A masked-token model is asked for its blanks or, where the
@@ -62,18 +87,20 @@ def training_step(
     """
     if not rate > 0:
         raise ValueError(f"rate is {rate}; a learning rate is greater than 0")
+    if optimizer not in OPTIMIZERS:
+        raise ValueError(f"optimizer is {optimizer!r}; choose one of {', '.join(OPTIMIZERS)}")
     inputs, labels = _example(checkpoint, trace, masked=masked, label=label)
     shared = checkpoint.config.tie_embeddings
     looked_up = inputs if shared else inputs[-1:] if stack == "decoder" else inputs[:1]
     read_ids = [id for part in looked_up for id in part[0].tolist()]
     model = copy.deepcopy(checkpoint.model).requires_grad_()
     table = _table(model, stack)
-    before = table.detach().clone()
-    optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+    before = dict(zip(model.parameters(), checkpoint.model.parameters(), strict=True))
+    stepper = OPTIMIZERS[optimizer](model.parameters(), lr=rate)
     with torch.inference_mode(False), torch.enable_grad():
         loss = _loss(model, inputs, labels)
         loss.backward()
-        optimizer.step()
+        stepper.step()
         with torch.no_grad():
             loss_after = _loss(model, inputs, labels)
     lookup, projection = _gradients_by_way(checkpoint.model, inputs, labels, stack)
@@ -82,11 +109,14 @@ def training_step(
         loss_after=float(loss_after),
         rate=rate,
         tied=checkpoint.config.tie_embeddings and projection is not None,
-        moved=_lengths(table.detach() - before),
+        optimizer=optimizer,
+        gradient=_lengths(table.grad),
+        moved=_lengths(table.detach() - before[table].detach()),
         by_lookup=_lengths(rate * lookup),
         by_projection=None if projection is None else _lengths(rate * projection),
         read=checkpoint.tokenizer.sequence(read_ids, stack),
         n_asked=int((labels != IGNORED).sum()),
+        blocks=_blocks(model, before),
     )
 
 
@@ -124,6 +154,33 @@ def _loss(model: Model, inputs: tuple[Tensor, ...], labels: Tensor) -> Tensor:
 
 def _table(model: Model, stack: str) -> nn.Parameter:
     return getattr(model, stack).embedding.table.weight
+
+
+def _blocks(model: Model, before: dict[nn.Parameter, nn.Parameter]) -> tuple[BlockGradient, ...]:
+    """The gradient of ``model`` and its distance from ``before``, block by block in the order of the modules."""
+    found: dict[tuple[str, int | None, str], list[nn.Parameter]] = {}
+    for name, parameter in model.named_parameters():
+        stack, *path = name.split(".")
+        layer = int(path[1]) if path[0] == "layers" else None
+        part = path[0] if layer is None else path[2]
+        part = "norms" if layer is not None and part.endswith("_norm") else part
+        found.setdefault((stack, layer, part), []).append(parameter)
+    return tuple(
+        BlockGradient(
+            stack=stack,
+            layer=layer,
+            part=part,
+            numbers=sum(parameter.numel() for parameter in parameters),
+            gradient=_length([p.grad for p in parameters if p.grad is not None]),
+            moved=_length([p.detach() - before[p].detach() for p in parameters]),
+        )
+        for (stack, layer, part), parameters in found.items()
+    )
+
+
+def _length(tensors: list[Tensor]) -> float:
+    """√ of the sum of all squares, in double precision; 0 of nothing."""
+    return sum(float(tensor.double().square().sum()) for tensor in tensors) ** 0.5
 
 
 def _gradients_by_way(

@@ -104,3 +104,48 @@ def test_a_rate_of_zero_is_refused(tiny_checkpoint):
     checkpoint = tiny_checkpoint("gpt")
     with pytest.raises(ValueError, match="rate is 0"):
         training_step(checkpoint, transformer.trace(checkpoint, "The dog."), stack="decoder", rate=0)
+
+
+@pytest.mark.parametrize("kind", ["translator", "gpt", "bert", "sentiment"])
+def test_blocks_hold_every_parameter_once_and_their_gradients_make_up_the_whole(tiny_checkpoint, kind):
+    checkpoint = tiny_checkpoint(kind)
+    trace = transformer.trace(checkpoint, "The dog sleeps.")
+    step = training_step(checkpoint, trace, stack=trace.stacks[0], rate=0.01, masked=2)
+    assert sum(block.numbers for block in step.blocks) == checkpoint.model.n_parameters
+    assert len({(block.stack, block.layer, block.part) for block in step.blocks}) == len(step.blocks)
+    for block in step.blocks:
+        assert block.gradient > 0
+        assert block.moved == pytest.approx(0.01 * block.gradient, rel=1e-2)
+    names = {block.part for block in step.blocks if block.layer is not None}
+    assert {"self_attention", "feed_forward", "norms"} <= names and not any(name.endswith("_norm") for name in names)
+
+
+def test_the_gradient_of_a_row_is_what_autograd_says(tiny_checkpoint):
+    checkpoint = tiny_checkpoint("gpt")
+    trace = transformer.trace(checkpoint, "The dog sleeps.")
+    step = training_step(checkpoint, trace, stack="decoder")
+    model = copy.deepcopy(checkpoint.model)
+    logits = model(torch.tensor([trace.target.ids]))
+    torch.nn.functional.cross_entropy(logits[0], torch.tensor(trace.prediction.ids)).backward()
+    rows = model.decoder.embedding.table.weight.grad.norm(dim=-1)
+    np.testing.assert_allclose(step.gradient, rows, rtol=1e-4, atol=1e-7)
+    block = next(block for block in step.blocks if block.part == "self_attention" and block.layer == 1)
+    grads = [p.grad for p in model.decoder.layers[1].self_attention.parameters() if p.grad is not None]
+    assert block.gradient == pytest.approx(float(torch.cat([g.flatten() for g in grads]).norm()), rel=1e-4)
+
+
+def test_adam_moves_every_row_with_a_gradient_by_the_rate_times_the_root_of_the_width(tiny_checkpoint):
+    checkpoint = tiny_checkpoint("translator")
+    trace = transformer.trace(checkpoint, "The dog sleeps.")
+    step = training_step(checkpoint, trace, stack="encoder", rate=0.001, optimizer="adam")
+    moved = np.flatnonzero(step.moved)
+    assert moved.tolist() == sorted(set(trace.source.ids)) == np.flatnonzero(step.gradient).tolist()
+    np.testing.assert_allclose(step.moved[moved], 0.001 * checkpoint.config.d_model**0.5, rtol=0.02)
+    assert step.gradient[moved].max() > 1.2 * step.gradient[moved].min()  # equal moves from unequal gradients
+    assert step.loss_after < step.loss_before and step.optimizer == "adam"
+
+
+def test_an_unknown_optimizer_is_refused(tiny_checkpoint):
+    checkpoint = tiny_checkpoint("gpt")
+    with pytest.raises(ValueError, match="optimizer is 'magic'; choose one of sgd, adam"):
+        training_step(checkpoint, transformer.trace(checkpoint, "The dog."), stack="decoder", optimizer="magic")
