@@ -1,0 +1,143 @@
+"""Trainings that go on in the background while a page looks at them: few at a time, never longer than somebody looks.
+
+A run has a thread of its own and shares nothing with other runs but the places to run in. It ends when its training
+ends, when it is told to stop, when the training fails, or when nobody has looked for ``patience`` seconds (the page was
+left, the browser closed). What it has found so far stays readable.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Generic, Literal, TypeVar
+
+State = TypeVar("State")
+Status = Literal["waiting", "running", "finished", "stopped", "left", "failed"]
+AT_ONCE = 2
+PATIENCE = 20.0  # seconds
+_LOOK_AGAIN = 0.25  # seconds after which one who waits asks whether anybody still looks
+_LOG = logging.getLogger(__name__)
+
+
+class Places:
+    """Room for so many runs at once; the others wait in the order in which they came."""
+
+    def __init__(self, count: int) -> None:
+        self._free = count
+        self._queue: deque[object] = deque()
+        self._changed = threading.Condition()
+
+    def enter(self, who: object, *, waits: Callable[[], bool]) -> bool:
+        """Wait for a place. ``False`` where ``waits()`` has become false before there was one."""
+        with self._changed:
+            self._queue.append(who)
+            try:
+                while not (self._free and self._queue[0] is who):
+                    if not waits():
+                        return False
+                    self._changed.wait(_LOOK_AGAIN)
+                self._free -= 1
+                return True
+            finally:
+                self._queue.remove(who)
+                self._changed.notify_all()
+
+    def leave(self) -> None:
+        with self._changed:
+            self._free += 1
+            self._changed.notify_all()
+
+    def number(self, who: object) -> int:
+        """1 for the one who is next; 0 for one who does not wait."""
+        with self._changed:
+            return self._queue.index(who) + 1 if who in self._queue else 0
+
+
+PLACES = Places(AT_ONCE)
+
+
+@dataclass(frozen=True)
+class Progress(Generic[State]):
+    """What a run has to show at one moment. ``number``: place in the queue while it waits, else 0; ``problem``: the
+    sentence of what made it fail; ``seconds``: how long it has been training."""
+
+    status: Status
+    states: tuple[State, ...]
+    number: int
+    problem: str
+    seconds: float
+
+    @property
+    def over(self) -> bool:
+        return self.status not in ("waiting", "running")
+
+
+class Run(Generic[State]):
+    """One training in the background: ``begin`` is called in the thread and gives the states, one after the other."""
+
+    def __init__(
+        self, begin: Callable[[], Iterator[State]], *, places: Places = PLACES, patience: float = PATIENCE
+    ) -> None:
+        self._begin, self._places, self._patience = begin, places, patience
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._states: list[State] = []
+        self._status: Status = "waiting"
+        self._problem = ""
+        self._started = self._ended = 0.0
+        self._looked = time.monotonic()
+        self._thread = threading.Thread(target=self._work, name="glassformer training", daemon=True)
+        self._thread.start()
+
+    def look(self) -> Progress[State]:
+        """How far it is; to look is also what keeps it going."""
+        self._looked = time.monotonic()
+        number = self._places.number(self)
+        with self._lock:
+            seconds = (self._ended or time.monotonic()) - self._started if self._started else 0.0
+            return Progress(self._status, tuple(self._states), number, self._problem, seconds)
+
+    def stop(self) -> None:
+        """End it soon, after the steps up to its next state."""
+        self._stop.set()
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Wait until its thread has ended; ``False`` where it has not within ``timeout`` seconds."""
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def _wanted(self) -> bool:
+        return not self._stop.is_set() and time.monotonic() - self._looked < self._patience
+
+    def _work(self) -> None:
+        status: Status = "failed"
+        try:
+            status = self._wait_and_train()
+        except Exception as error:  # whatever it is, who looks gets a sentence
+            _LOG.warning("a training in the background failed", exc_info=True)
+            self._problem = str(error) or type(error).__name__
+        finally:
+            with self._lock:
+                self._status, self._ended = status, time.monotonic()
+
+    def _wait_and_train(self) -> Status:
+        if not self._places.enter(self, waits=self._wanted):
+            return self._why_ended()
+        try:
+            with self._lock:
+                self._status, self._started = "running", time.monotonic()
+            for state in self._begin():
+                with self._lock:
+                    self._states.append(state)
+                if not self._wanted():
+                    return self._why_ended()
+            return "finished"
+        finally:
+            self._places.leave()
+
+    def _why_ended(self) -> Status:
+        return "stopped" if self._stop.is_set() else "left"
