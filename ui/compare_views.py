@@ -26,7 +26,7 @@ from ui.page import Page
 from ui.show import show_figure, show_formula
 from ui.text import as_plain, common
 
-MAP_HEIGHT = 330
+MAP_HEIGHT = 300
 LONGEST = 36  # characters above a map
 SMALLEST_SCALE = 0.05  # a difference map ends at least here, or rounding errors would shine
 
@@ -62,7 +62,10 @@ def show_answers(p: Page, first: Run, second: Run) -> None:
     pieces = word_diff(*(answer.text for answer in answers))
     marks = {"A": ("removed", "blue"), "B": ("added", "orange")}
     for column, run, answer in zip(st.columns(2, border=True, gap="small"), (first, second), answers, strict=True):
-        said = [run.letter, run.checkpoint.name, f"{p.text['reads']} “{run.sentence.strip()}”"]
+        said = [run.letter]
+        if first.checkpoint is not second.checkpoint:
+            said.append(run.checkpoint.name)
+        said.append(f"“{' '.join(run.sentence.split())}”")
         if answer.parts:
             said.append(p.text["answer_sure"].format(probability=three_digits(answer.probability)))
         with column:
@@ -193,7 +196,7 @@ def in_which_layer(p: Page, first: Head, second: Head) -> None:
         st.markdown(p.text["stream_none"])
         return
     show_figure(
-        stream_distance(found.cosine, steps=found.steps, labels=found.labels),
+        stream_distance(found.cosine, steps=found.steps, labels=found.labels, equal=found.alignment.equal),
         name="stream-distance",
         caption=furthest_text(p, found),
         alt=p.text["stream_alt"],
