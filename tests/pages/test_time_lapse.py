@@ -1,0 +1,173 @@
+"""The time-lapse of the Training page: every step says what its snapshot computes; without snapshots, it says so."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+import transformer
+from tests.pages.conftest import is_fine, said
+from transformer.analysis.development import Moment, Place, changed_most, development
+from transformer.analysis.head_roles import HeadRole
+from transformer.snapshots import snapshot, snapshot_file, write_snapshot
+from transformer.training.run_state import write_history
+from ui.text import page_text
+from ui.time_lapse_words import marked, probability, step_names, story, summary
+
+TEXT = page_text("training")
+SENTENCE = "The old man told us a story, and the sea was cold."
+STEPS = ["0 (untrained)", "300", "1,700 (final)"]
+
+
+@pytest.fixture
+def grown(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> transformer.Checkpoint:
+    """In a folder of their own: a translator with snapshots of steps 0 and 300, and a model that came without."""
+    folder = shutil.copytree(checkpoints_folder / "tiny-translator", tmp_path / "checkpoints" / "grown")
+    shutil.copytree(checkpoints_folder / "tiny-gpt", tmp_path / "checkpoints" / "tiny-gpt")
+    checkpoint = transformer.load(folder)
+    for step in (0, 300):
+        with torch.random.fork_rng():
+            torch.manual_seed(step)
+            write_snapshot(folder / snapshot_file(step), transformer.build_model(checkpoint.config), step)
+    write_history(folder / "history.csv", [{"step": 1700, "dev_score": 2.0}])
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path / "checkpoints"))
+    return checkpoint
+
+
+@pytest.fixture
+def open_section(open_app: Callable, grown: transformer.Checkpoint) -> Callable[..., AppTest]:
+    def run(**address: str) -> AppTest:
+        app = open_app("training", **{"checkpoint": "grown", "sentence": SENTENCE, **address})
+        return app.segmented_control(key="training section").set_value(TEXT["section_time"]).run()
+
+    return run
+
+
+def test_every_step_is_in_the_table_with_what_its_snapshot_answers(open_section: Callable, grown) -> None:
+    app = open_section()
+    is_fine(app)
+    moments = development(grown, SENTENCE)
+    table = app.dataframe[0].value
+    assert table[TEXT["time_column_step"]].tolist() == [0, 300, 1700]
+    assert table[TEXT["time_column_text"]].tolist() == [" ".join(moment.text.split()) for moment in moments]
+    expected = [moment.log_probability for moment in moments]
+    np.testing.assert_allclose(table[TEXT["time_column_log"]], expected, rtol=1e-6)
+    assert table[TEXT["time_column_roles"]].tolist() == [moment.clear_roles for moment in moments]
+    change = table[TEXT["time_column_change"]].tolist()
+    assert change[2] == 0.0 and change[0] > 0.0
+    assert len(app.get("plotly_chart")) == 2
+
+
+def test_the_slider_goes_through_training_time(open_section: Callable, grown) -> None:
+    app = open_section(stack="decoder", kind="cross", layer="1", head="1")
+    slider = app.select_slider(key="training_step")
+    assert list(slider.options) == STEPS
+    assert slider.value == STEPS[0]
+    for step, name in zip((0, 300, None), STEPS, strict=True):
+        app.select_slider(key="training_step").set_value(name).run()
+        is_fine(app)
+        model = grown if step is None else snapshot(grown, step)
+        own, final = transformer.decode(model, SENTENCE).text, transformer.decode(grown, SENTENCE).text
+        assert f"#### {marked(own, final)}" in [element.value for element in app.markdown]
+        assert f"Step **{name}**" in said(app)
+    assert "Layer 1, head 1 of cross-attention" in said(app)
+
+
+def test_the_head_that_changed_most_is_one_click_away(open_section: Callable, grown) -> None:
+    app = open_section()
+    next(button for button in app.button if button.label == TEXT["time_most"]).click().run()
+    is_fine(app)
+    place, _ = changed_most(development(grown, SENTENCE))
+    assert f"Layer {place.layer}, head {place.head} of" in said(app)
+    assert app.session_state["focus"].layer == place.layer
+    assert (app.session_state["focus"].stack, app.session_state["focus"].kind) == (place.stack, place.kind)
+
+
+def test_odd_sentences_targets_and_padding(open_section: Callable) -> None:
+    app = open_section(target="Le chat.", pads="2")
+    is_fine(app)
+    assert TEXT["time_read_given"] in said(app)
+    for sentence in ("x", "!!!", "</s> <b>*a*", "I 😀\n"):
+        app.text_area(key="sidebar sentence").set_value(sentence).run()
+        is_fine(app)
+        assert len(app.dataframe[0].value) == 3
+
+
+def test_a_checkpoint_without_snapshots_says_which_has_them(open_section: Callable) -> None:
+    app = open_section(checkpoint="tiny-gpt")
+    is_fine(app)
+    assert app.info[0].value == f"{TEXT['time_none']} {TEXT['time_others'].format(names='grown')}"
+    assert not app.get("plotly_chart")
+
+
+def test_a_broken_snapshot_is_a_sentence(open_section: Callable, grown) -> None:
+    (grown.path / snapshot_file(300)).write_bytes(b"no")
+    app = open_section()
+    assert not app.exception
+    assert "is not a whole safetensors file" in app.error[0].value.replace("\\", "")
+
+
+def test_the_snippet_gives_the_numbers_of_the_first_step(open_section: Callable, grown, tmp_path: Path, monkeypatch):
+    app = open_section(stack="decoder", kind="cross", layer="1", head="1")
+    snippet = next(code.value for code in app.code if "moment_of(" in code.value and "import transformer" in code.value)
+    monkeypatch.chdir(tmp_path)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(snippet, "snippet", "exec"), {})  # what the page tells people to do
+    assert str(app.dataframe[0].value[TEXT["time_column_log"]][0])[:9] in printed.getvalue()
+
+
+# ---- words ----------------------------------------------------------------------------------------------------------
+
+
+def moments_of(*roles: str, last: int | None = 700) -> list[Moment]:
+    steps = [0, 300, 500][: len(roles) - 1] + [last]
+    return [
+        Moment(step, "", -2.0, 4, 0.0, (), (HeadRole("decoder", "cross", 1, 3, role, {role: 0.75}),))
+        for step, role in zip(steps, roles, strict=True)
+    ]
+
+
+def test_steps_have_names() -> None:
+    assert step_names(moments_of("none", "none"), TEXT) == ["0 (untrained)", "700 (final)"]
+    assert step_names(moments_of("none", last=None), TEXT) == ["final"]
+
+
+def test_the_words_that_answers_share_are_green_and_escaped() -> None:
+    assert marked("Le chat.", "Le chien.") == r":green[Le] chat:green[\.]"
+    assert marked("<b> :red[x]", "") == r"\<b\> \:red\[x\]"
+    assert marked("no no no no no no yes", "yes") == "no :small[×6] :green[yes]"
+    assert marked("no no", "") == "no no"
+    assert marked("", "a") == "–"
+
+
+def test_when_a_head_took_up_its_role_in_words() -> None:
+    place = Place("decoder", "cross", 1, 3)
+    said = story(moments_of("broad", "none", "diagonal", "diagonal"), place, TEXT)
+    assert said == (
+        "**Layer 1, head 3 of cross-attention** has been *diagonal (0.75)* since step **500**; "
+        "at step 300 it was: no clear role."
+    )
+    assert "from the start" in story(moments_of("sink", "sink"), place, TEXT)
+    assert "without a clear role" in story(moments_of("sink", "none"), place, TEXT)
+    assert "since step **final**" in story(moments_of("none", "sink", last=None), place, TEXT)
+
+
+def test_when_most_heads_took_up_their_roles_in_words() -> None:
+    said = summary(moments_of("broad", "none", "diagonal", "diagonal"), TEXT)
+    assert "Of 1 heads, 0 have a clear role in this sentence at step 0 and **1** in the end" in said
+    assert "**1 between step 300 and 500**" in said
+    assert "between" not in summary(moments_of("none", "none"), TEXT)
+
+
+def test_probability_of_a_token_on_average() -> None:
+    assert probability(moments_of("none")[0]) == "60.7 %"
+    assert probability(Moment(0, "", float("nan"), 0, 0.0, (), ())) == "–"
