@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from transformer.analysis.beam_tree import BeamNode, BeamTree
 
 LONGEST = 9  # characters of a word in its box; the hover has all of them
-COLUMN = 92  # pixels that a step needs for its words
+COLUMN = 82  # pixels that a step needs for its words
 _HALF = 0.36  # half a box, in steps
 _ROW = 30  # pixels
 _ORDER = ("kept", "open", "finished", "pruned")

@@ -29,7 +29,7 @@ def running_log_probability(log_p: Mapping[str, Any], *, tokens: Mapping[str, Se
                 mode="lines+markers",
                 name=style.escape(name),
                 line={
-                    "color": (style.BAR, style.CATEGORICAL[1], style.CATEGORICAL[2])[index % 3],
+                    "color": (style.BAR, style.CATEGORICAL[2], style.CATEGORICAL[1])[index % 3],
                     "width": (7, 4, 3)[index % 3],  # equal texts lie on top of each other, and all can be seen
                     "dash": ("solid", "solid", "dot")[index % 3],
                 },

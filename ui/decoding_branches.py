@@ -49,11 +49,11 @@ def current(p: Page) -> tuple[tuple[Branch, ...], Branch]:
         asked = st.query_params.get(_PARAMETER, "") if first else ""
         state[_BRANCHES] = _read(asked, size=p.checkpoint.config.vocabulary_size)
     branches = state[_BRANCHES]
-    in_address = _write(branches)
-    if in_address:
-        st.query_params[_PARAMETER] = in_address
-    else:
-        st.query_params.pop(_PARAMETER, None)
+    if st.query_params.get(_PARAMETER, "") != _write(branches):
+        if branches:
+            st.query_params[_PARAMETER] = _write(branches)
+        else:
+            del st.query_params[_PARAMETER]
     chosen = state[_CHOSEN]
     return branches, branches[chosen - 1] if 0 < chosen <= len(branches) else ORIGINAL
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 import charts.written_texts
 from charts.style import three_digits
@@ -35,11 +36,11 @@ def choose_beam(p: Page) -> Beam:
 def strategies(p: Page) -> None:
     """Three texts with their log-probabilities; words that greedy choice does not have are marked."""
     with guard():
-        columns = st.columns(3, gap="medium")
-        chosen = _choose(p, columns)
+        chosen = _choose(p, st.columns(3, gap="medium"))
         written = {name: writing.written(p, strategy) for name, strategy in chosen.items()}
         exponent = chosen["beam"].length_penalty
-        for column, name in zip(columns, NAMES, strict=True):
+        # A row of its own, so that the texts stand on one line whatever there is to set above them.
+        for column, name in zip(st.columns(3, gap="medium"), NAMES, strict=True):
             with column, st.container(border=True, key=f"text {name}"):
                 _text(p, name, written, exponent)
         st.caption(p.text["strategies_marks"] + (f" {p.text['forced']}" if writing.given(p) else ""))
@@ -59,16 +60,17 @@ def strategies(p: Page) -> None:
         _snippet(p, chosen, written)
 
 
-def _choose(p: Page, columns: list) -> dict[str, Strategy]:
+def _choose(p: Page, columns: list[DeltaGenerator]) -> dict[str, Strategy]:
     with columns[0]:
         st.markdown(f"**{p.text['strategy_greedy']}**")
         st.caption(p.text["greedy_is"])
     with columns[1]:
         st.markdown(f"**{p.text['strategy_sampling']}**")
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            seed = st.number_input(p.text["seed"], 0, 999_999, 0, key="seed", width=150, **_KEPT)
+            seed = st.number_input(p.text["seed"], 0, 999_999, 0, key="seed", width=130, **_KEPT)
             st.button(p.text["draw_again"], icon=":material/casino:", key="draw again", on_click=_draw_again)
-        with st.popover(p.text["sampling_settings"], icon=":material/tune:"):
+            settings = st.popover(p.text["sampling_settings"], icon=":material/tune:")
+        with settings:
             reshaping = writing.choose_reshaping(p, in_columns=False)
     with columns[2]:
         st.markdown(f"**{p.text['strategy_beam']}**")

@@ -38,21 +38,22 @@ def _searched(
 def beam_tree(p: Page) -> None:
     """The tree, what to read from it, and the texts that the search returned."""
     with guard():
-        columns = st.columns([2, 1])
+        columns = st.columns([2, 1, 1])
         with columns[0]:
             beam = choose_beam(p)
         with columns[1]:
             pruned = st.slider(p.text["pruned"], 0, 5, 2, 1, key="pruned", help=p.text["pruned_help"])
         tree = searched(p, beam)
-        first = _window(p, tree)
+        with columns[2]:
+            first, window = _window(p, tree)
         _make_room(min(STEPS, tree.n_steps))
-        st.markdown(_story(p, tree))
         show_figure(
             search_tree(tree, first=first, n_steps=STEPS, pruned=pruned),
             name=_FIGURE,
-            caption=p.text["tree_caption"].format(width=beam.width),
+            caption=window + p.text["tree_caption"].format(width=beam.width),
             alt=p.text["tree_alt"],
         )
+        st.markdown(_story(p, tree))
         show_table(_returned(tree), name="beam-texts", caption=p.text["tree_table"])
         best = tree.hypotheses[0]
         penalty = length_penalty(len(best.ids), beam.length_penalty)
@@ -69,13 +70,13 @@ def beam_tree(p: Page) -> None:
         _snippet(p, beam, tree)
 
 
-def _window(p: Page, tree: BeamTree) -> int:
-    """The first step that is drawn; long searches are looked at through a window."""
+def _window(p: Page, tree: BeamTree) -> tuple[int, str]:
+    """The first step that is drawn; long searches are looked at through a window, and a sentence says which."""
     if tree.n_steps <= STEPS:
-        return 1
-    first = st.slider(p.text["window"], 1, tree.n_steps - STEPS + 1, 1, 1, key=f"first step of {tree.n_steps}")
-    st.caption(p.text["window_caption"].format(first=first, last=first + STEPS - 1, count=tree.n_steps))
-    return int(first)
+        return 1, ""
+    last = tree.n_steps - STEPS + 1
+    first = int(st.slider(p.text["window"], 1, last, 1, 1, key=f"first step of {tree.n_steps}"))
+    return first, p.text["window_caption"].format(first=first, last=first + STEPS - 1, count=tree.n_steps) + " "
 
 
 def _make_room(n_steps: int) -> None:
@@ -100,9 +101,7 @@ def _story(p: Page, tree: BeamTree) -> str:
         return story
     if worst.rank == 1:
         return f"{story} {p.text['tree_always_first']}"
-    return f"{story} " + p.text["tree_behind"].format(
-        rank=worst.rank, step=worst.step, word=as_plain(worst.display), width=worst.rank
-    )
+    return f"{story} " + p.text["tree_behind"].format(rank=worst.rank, step=worst.step, word=as_plain(worst.display))
 
 
 def _returned(tree: BeamTree) -> pd.DataFrame:

@@ -301,7 +301,7 @@ def test_the_tree_tells_what_the_search_returned(
     assert f"Steps 3 to 14 of {tree.n_steps} are drawn" in said(app)
     words = [node for node in tree.winner if node.fate != "finished"]
     worst = max(words, key=lambda node: node.rank)
-    assert (f"number {worst.rank}" if worst.rank > 1 else "the likeliest of its step all along") in said(app)
+    assert (f"number {worst.rank}" if worst.rank > 1 else "the likeliest text of its step all along") in said(app)
     printed = run_snippet(next(code.value for code in app.code if "import transformer" in code.value)).splitlines()
     assert float(printed[0].rsplit(" ", 1)[1]) == pytest.approx(tree.winner[-1].score, rel=1e-5)
 
