@@ -35,6 +35,7 @@ from ui.time_lapse_words import marked, probability, step_name, step_names, stor
 
 STEP = "training_step"
 _CHART = "roles-through-training"
+_MAP_HEIGHT = 440  # pixels, so that all heads are not far below
 _FEW_KEYS = 10  # a map of more columns takes the whole width
 _PATIENCE = 0.3  # seconds before it is worth saying that something is being computed
 
@@ -88,7 +89,7 @@ def _through_time(p: Page, moments: Sequence[Moment]) -> None:
         with picture:
             role = role_text(roles[here], heads)
             st.markdown(p.text["time_map"].format(step=names[here], role=role))
-            attention_map(views[here], head=place.head, key="time-lapse map")
+            attention_map(views[here], head=place.head, key="time-lapse map", height=_MAP_HEIGHT)
         with overview:
             st.markdown(summary(moments, p.text))
             _overview(p, moments, names, here)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from charts.style import three_digits
-from transformer.analysis.development import Moment, Place, settled, settled_heads, shared_words
+from transformer.analysis.development import Moment, Place, greatest_turn, settled, settled_heads, shared_words
 from ui.head_table import role_text
 from ui.text import PageText, as_plain, page_text
 
@@ -51,19 +51,24 @@ def probability(moment: Moment) -> str:
 
 
 def story(moments: Sequence[Moment], place: Place, text: PageText) -> str:
-    """When one head took up its job, in one sentence."""
+    """When one head took up its job, and when its map changed most, in two sentences."""
     heads = page_text("heads")
     kind = heads[f"kind_{place.stack}_{place.kind}"]
     named = text["time_head"].format(layer=place.layer, head=place.head, kind=kind)
+    turn, change = greatest_turn(moments, place)
+    changed = text["time_turn"].format(change=three_digits(100 * change), **_between(moments, turn, text))
     index = settled(moments, place)
     if index is None:
-        return text["time_story_none"].format(head=named)
+        return f"{text['time_story_none'].format(head=named)} {changed}"
     role = role_text(moments[-1].role(place), heads)
     if index == 0:
-        return text["time_story_always"].format(head=named, role=role)
-    before, after = (step_name(moments[k], text) for k in (index - 1, index))
-    was = heads["role"][moments[index - 1].role(place).role]
-    return text["time_story"].format(head=named, role=role, was=was, before=before, after=after)
+        return f"{text['time_story_always'].format(head=named, role=role)} {changed}"
+    since = step_name(moments[index], text)
+    return f"{text['time_story'].format(head=named, role=role, step=since)} {changed}"
+
+
+def _between(moments: Sequence[Moment], index: int, text: PageText) -> dict[str, str]:
+    return {"before": step_name(moments[index - 1], text), "after": step_name(moments[index], text)}
 
 
 def summary(moments: Sequence[Moment], text: PageText) -> str:
@@ -74,5 +79,4 @@ def summary(moments: Sequence[Moment], text: PageText) -> str:
     if len(moments) < 2 or not max(counts[1:]):
         return said
     index = max(range(1, len(moments)), key=lambda k: counts[k])
-    before, after = (step_name(moments[k], text) for k in (index - 1, index))
-    return f"{said} {text['time_moment'].format(count=counts[index], before=before, after=after)}"
+    return f"{said} {text['time_moment'].format(count=counts[index], **_between(moments, index, text))}"

@@ -17,7 +17,9 @@ import transformer
 from tests.pages.conftest import is_fine, said
 from transformer.analysis.development import Moment, Place, changed_most, development
 from transformer.analysis.head_roles import HeadRole
+from transformer.attention_view import AttentionView
 from transformer.snapshots import snapshot, snapshot_file, write_snapshot
+from transformer.tokens import Token, TokenSequence
 from transformer.training.run_state import write_history
 from ui.text import page_text
 from ui.time_lapse_words import marked, probability, step_names, story, summary
@@ -129,11 +131,17 @@ def test_the_snippet_gives_the_numbers_of_the_first_step(open_section: Callable,
 
 
 def moments_of(*roles: str, last: int | None = 700) -> list[Moment]:
+    """One head whose roles are given; its map is even at first and the diagonal from the last step on."""
     steps = [0, 300, 500][: len(roles) - 1] + [last]
-    return [
-        Moment(step, "", -2.0, 4, 0.0, (), (HeadRole("decoder", "cross", 1, 3, role, {role: 0.75}),))
-        for step, role in zip(steps, roles, strict=True)
-    ]
+    tokens = TokenSequence(tuple(Token(index, index, "a", "a") for index in range(4)))
+    even, diagonal = np.full((4, 4, 4), 0.25, np.float32), np.tile(np.eye(4, dtype=np.float32), (4, 1, 1))
+    moments = []
+    for index, (step, role) in enumerate(zip(steps, roles, strict=True)):
+        weights = diagonal if index == len(roles) - 1 else even
+        view = AttentionView("x", "decoder", 1, "cross", weights, np.ones((4, 4), bool), weights, tokens, tokens)
+        found = HeadRole("decoder", "cross", 1, 3, role, {role: 0.75})
+        moments.append(Moment(step, "", -2.0, 4, 0.0, (view,), (found,)))
+    return moments
 
 
 def test_steps_have_names() -> None:
@@ -153,8 +161,8 @@ def test_when_a_head_took_up_its_role_in_words() -> None:
     place = Place("decoder", "cross", 1, 3)
     said = story(moments_of("broad", "none", "diagonal", "diagonal"), place, TEXT)
     assert said == (
-        "**Layer 1, head 3 of cross-attention** has been *diagonal (0.75)* since step **500**; "
-        "at step 300 it was: no clear role."
+        "**Layer 1, head 3 of cross-attention** has been *diagonal (0.75)* since step **500**. "
+        "Its map turns most between step **500 and 700**: 75 % of its attention goes somewhere else."
     )
     assert "from the start" in story(moments_of("sink", "sink"), place, TEXT)
     assert "without a clear role" in story(moments_of("sink", "none"), place, TEXT)

@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -79,12 +80,12 @@ class Moment:
 def training_steps(checkpoint: Checkpoint) -> tuple[int | None, ...]:
     """The steps of its snapshots and, last, its own (``None`` if its history does not tell).
 
-    Empty where it came without snapshots.
+    Empty where it came without snapshots from before.
     """
-    steps = snapshot_steps(checkpoint.path)
     row = best_row(checkpoint.path / HISTORY)
     own = None if row is None else int(row["step"])
-    return (*(step for step in steps if own is None or step < own), own) if steps else ()
+    earlier = [step for step in snapshot_steps(checkpoint.path) if own is None or step < own]
+    return (*earlier, own) if earlier else ()
 
 
 def development(checkpoint: Checkpoint, sentence: str, target: str | None = None) -> tuple[Moment, ...]:
@@ -172,6 +173,19 @@ def changed_most(moments: Sequence[Moment]) -> tuple[Place, float]:
     ]
     change, place = max(moved, key=lambda pair: pair[0])  # the first of equals
     return place, change
+
+
+def greatest_turn(moments: Sequence[Moment], place: Place) -> tuple[int, float]:
+    """Where a head's map changes most from one moment to the next: the index of the later one, and the ``map_change``.
+
+    Raises ``ValueError`` for fewer than two moments.
+    """
+    if len(moments) < 2:
+        raise ValueError(f"{len(moments)} moments are too few for a change; give at least two")
+    views = [moment.view(place.stack, place.layer, place.kind) for moment in moments]
+    changes = [float(map_change(before, after)[place.head]) for before, after in pairwise(views)]
+    index = max(range(len(changes)), key=changes.__getitem__)  # the first of equals
+    return index + 1, changes[index]
 
 
 def shared_words(text: str, other: str) -> tuple[tuple[str, bool], ...]:

@@ -19,6 +19,7 @@ from transformer.analysis.development import (
     Place,
     changed_most,
     development,
+    greatest_turn,
     map_change,
     moment_of,
     settled,
@@ -51,6 +52,12 @@ def grown(checkpoints_folder: Path, tmp_path_factory: pytest.TempPathFactory) ->
 def test_the_steps_are_those_before_the_checkpoints_own_and_that_one(grown, tiny_checkpoint: Callable) -> None:
     assert training_steps(grown) == (0, 300, 700)
     assert training_steps(tiny_checkpoint("gpt")) == ()
+
+
+def test_later_snapshots_alone_are_no_history(grown, tmp_path: Path) -> None:
+    folder = shutil.copytree(grown.path, tmp_path / "copy")
+    write_history(folder / "history.csv", [{"step": 0, "dev_score": 1.0}])
+    assert training_steps(transformer.load(folder)) == ()
 
 
 def test_a_checkpoint_without_history_does_not_know_its_own_step(grown, tmp_path: Path) -> None:
@@ -166,6 +173,11 @@ def test_how_far_a_map_has_moved(grown) -> None:
     np.testing.assert_allclose(map_change(halfway, after), [0.0, 0.5])
     moments = [Moment(step, "", 0.0, 1, 0.0, (shown,), ()) for step, shown in enumerate((before, halfway, after))]
     assert changed_most(moments) == (Place("decoder", "self", 0, 1), 1.0)
+    later = [*moments, replace(moments[2], views=(before,))]
+    assert greatest_turn(later, Place("decoder", "self", 0, 1)) == (3, 1.0)
+    assert greatest_turn(later, Place("decoder", "self", 0, 0)) == (1, 0.0)
+    with pytest.raises(ValueError, match="1 moments are too few"):
+        greatest_turn(moments[:1], Place("decoder", "self", 0, 1))
 
 
 def test_a_map_of_one_row_has_no_choice_and_has_not_moved(grown) -> None:
