@@ -33,13 +33,14 @@ def alignment(p: Page) -> None:
     of = p.text["attention_of_one" if heads == "one" else "attention_of_mean"].format(
         layer=p.focus.layer, count=p.checkpoint.config.n_heads, head=p.focus.head
     )
+    among = "" if specials else p.text["alignment_among"]
     show_figure(
         alignment_heatmap(found.weights, target=target, source=source, best=best, row=p.text[f"when_row_{when}"]),
         name="word-alignment",
-        caption=p.text["alignment_caption"].format(of=of, pieces=len(p.trace.target), words=len(target)),
+        caption=p.text["alignment_caption"].format(of=of, pieces=len(p.trace.target), words=len(target), among=among),
         alt=p.text["alignment_alt"],
     )
-    show_table(_table(found, best), name="word-alignment-table", caption=p.text["alignment_table"])
+    show_table(_table(found, best), name="word-alignment-table", caption=p.text["alignment_table"].format(among=among))
     st.caption(p.text["alignment_caution"])
     _formula(p, found)
     place = int(np.argmax([word.end - word.start for word in found.target]))
