@@ -73,7 +73,8 @@ def navigation() -> StreamlitPage:
             title: [existing[entry.name] for entry in group if entry.name in existing]
             for title, group in GROUPS.items()
             if any(entry.name in existing for entry in group)
-        }
+        },
+        expanded=True,
     )
 
 
