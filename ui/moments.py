@@ -7,7 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 import transformer
-from transformer.analysis.development import Moment, moment_of, training_steps
+from transformer.analysis.development import Moment, moment_of
 from transformer.snapshots import snapshot_file, snapshot_steps
 from transformer.traces import Trace
 from ui.loading import checkpoint_names, checkpoints_folder
@@ -19,13 +19,20 @@ def with_snapshots() -> tuple[str, ...]:
 
 
 def moment(
-    checkpoint: transformer.Checkpoint, step: int | None, trace: Trace, *, sentence: str, target: str, pads: int
+    checkpoint: transformer.Checkpoint,
+    step: int | None,
+    trace: Trace,
+    *,
+    final: bool,
+    sentence: str,
+    target: str,
+    pads: int,
 ) -> Moment:
     """``trace`` (of ``sentence``, ``target`` and ``pads``) as the model was at ``step``; see ``moment_of``.
 
+    ``final``: the step is the checkpoint's own, so that there is no snapshot to open.
     Raises ``transformer.CheckpointError`` for a snapshot that is broken.
     """
-    final = step == training_steps(checkpoint)[-1]
     stamp = () if final else _stamp(checkpoint.path / snapshot_file(step))
     return _moment(
         checkpoint.fingerprint, step, stamp, sentence, target, pads, _checkpoint=checkpoint, _trace=trace, _final=final

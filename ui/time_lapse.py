@@ -116,7 +116,7 @@ def _moments(p: Page, steps: Sequence[int | None]) -> list[Moment]:
         if time.monotonic() - begun > _PATIENCE:
             name = p.text["time_final"] if step is None else f"{step:,}"
             progress.progress(index / len(steps), p.text["time_progress"].format(step=name))
-        moments.append(moment(p.checkpoint, step, trace, **given))
+        moments.append(moment(p.checkpoint, step, trace, final=index == len(steps) - 1, **given))
     progress.empty()
     return moments
 

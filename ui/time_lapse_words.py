@@ -15,7 +15,7 @@ _LONGEST_RUN = 5  # an untrained model writes one word over and over; more than 
 
 
 def step_name(moment: Moment, text: PageText) -> str:
-    """ "1,500", or "final" where the history of the checkpoint does not tell its step."""
+    """ "1,500", or "final" where the checkpoint does not tell its step."""
     return text["time_final"] if moment.step is None else f"{moment.step:,}"
 
 

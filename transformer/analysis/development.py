@@ -30,7 +30,7 @@ from transformer.snapshots import snapshot, snapshot_steps
 from transformer.tokenizer import MASK_ID, PAD_ID
 from transformer.traces import Trace
 from transformer.tracing import trace as trace_sentence
-from transformer.training.run_state import HISTORY, best_row
+from transformer.training.card import checkpoint_step
 
 UNCLEAR = ("broad", "none")  # what is no job: it looks everywhere, or at nothing that has a name
 _PIECES = re.compile(r"\s*(?:\w+|[^\w\s])")
@@ -49,7 +49,7 @@ class Place(NamedTuple):
 class Moment:
     """The model at one step of its training, on one sentence.
 
-    ``step``: ``None`` for a finished checkpoint whose history does not tell. ``text``: the answer that it writes by
+    ``step``: ``None`` for a finished checkpoint that does not tell. ``text``: the answer that it writes by
     itself, greedily. ``log_probability``: Σ ln p of the finished model's answer, token by token, ``n_tokens`` of them
     (NaN where the model is asked nothing). ``uncertainty``: entropy of what it predicts, in bits, mean over these
     tokens; at most log₂ of the vocabulary (or of the classes). ``views``: all its attention; ``roles``: of all heads.
@@ -78,12 +78,11 @@ class Moment:
 
 
 def training_steps(checkpoint: Checkpoint) -> tuple[int | None, ...]:
-    """The steps of its snapshots and, last, its own (``None`` if its history does not tell).
+    """The steps of its snapshots and, last, its own (``None`` if neither its card nor its history tells).
 
     Empty where it came without snapshots from before.
     """
-    row = best_row(checkpoint.path / HISTORY)
-    own = None if row is None else int(row["step"])
+    own = checkpoint_step(checkpoint.path)
     earlier = [step for step in snapshot_steps(checkpoint.path) if own is None or step < own]
     return (*earlier, own) if earlier else ()
 

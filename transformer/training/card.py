@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,11 +14,13 @@ from transformer.checkpoint import CARD, Checkpoint
 from transformer.config import ModelConfig
 from transformer.files import write_text
 from transformer.training.corpora import SOURCES, corpus_folders
+from transformer.training.run_state import HISTORY, best_row
 
 if TYPE_CHECKING:
     from transformer.training.trainer import Trainer
 
 _SCORES = "## Scores"
+_CHOSEN = re.compile(r"^\| chosen by \|.*? at step ([\d,]+)", re.MULTILINE)  # as ``model_card`` writes it
 _SCORE_NAMES = {
     "translation": "greedy BLEU on the first sentences of the dev split",
     "next-token": "minus the loss in nats per token on the dev split",
@@ -62,6 +65,16 @@ where {places} the corpus in the layout that the project's README describes.
 
 {_SCORES}
 """
+
+
+def checkpoint_step(path: Path) -> int | None:
+    """The training step whose weights a checkpoint directory holds: the one that its card says it was chosen at, else
+    that of the best score in its ``history.csv``; ``None`` where neither tells."""
+    card = path / CARD
+    if card.is_file() and (found := _CHOSEN.search(card.read_text(encoding="utf-8", errors="replace"))):
+        return int(found[1].replace(",", ""))
+    row = best_row(path / HISTORY)
+    return None if row is None else int(row["step"])
 
 
 def update_scores(

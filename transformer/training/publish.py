@@ -11,7 +11,7 @@ from transformer.checkpoint import CARD, CONFIG, TOKENIZER, WEIGHTS, load_weight
 from transformer.config import ModelConfig
 from transformer.files import atomic_path, write_text
 from transformer.snapshots import snapshot_file, snapshot_steps, write_snapshot
-from transformer.training.card import model_card
+from transformer.training.card import checkpoint_step, model_card
 from transformer.training.run_state import HISTORY, best_row, write_history
 
 if TYPE_CHECKING:
@@ -66,8 +66,8 @@ def publish_snapshots(run_directory: Path, output: Path, steps: Sequence[int]) -
 
 def earlier_steps(run_directory: Path, output: Path) -> tuple[int, ...]:
     """The steps of the run's snapshots that lie before the checkpoint in ``output``."""
-    kept = best_row(output / HISTORY)
-    return tuple(step for step in snapshot_steps(run_directory) if kept is None or step < kept["step"])
+    own = checkpoint_step(output)
+    return tuple(step for step in snapshot_steps(run_directory) if own is None or step < own)
 
 
 def best_dev_score(history: Path) -> float | None:
