@@ -33,6 +33,12 @@ def walk(page: Page, sentence: str) -> None:
         expect(drawn, f"{entry.title} draws nothing").to_be_visible()
 
 
+@pytest.fixture(scope="module")
+def shipped(start_app: Callable[..., str]) -> str:
+    """The address of the app with the checkpoints of the repository."""
+    return start_app(SHIPPED)
+
+
 def test_all_nine_pages_are_there() -> None:
     assert all(entry.exists for entry in FOLLOW) and len(FOLLOW) == 9
 
@@ -43,11 +49,15 @@ def test_every_page_opens_for_every_kind_of_model(app: str, visit: Callable[...,
     walk(visit(f"{app}/?checkpoint={name}&sentence={sentence}"), sentence)
 
 
-@pytest.mark.parametrize(("width", "dark"), [(1440, False), (800, True)])
-def test_the_shipped_translator_goes_through_all_pages(
-    start_app: Callable[..., str], visit: Callable[..., Page], width: int, dark: bool
+@pytest.mark.parametrize(
+    ("name", "width", "dark"),
+    [("en-fr", 1440, False), ("gpt-en", 800, True), ("bert-en", 1440, True), ("sentiment", 800, False)],
+)
+def test_the_shipped_checkpoints_go_through_all_pages(
+    shipped: str, visit: Callable[..., Page], name: str, width: int, dark: bool
 ) -> None:
-    walk(visit(start_app(SHIPPED), width=width, dark=dark), "The cat sat on the mat.")
+    sentence = "The cat sat on the mat."
+    walk(visit(f"{shipped}/?checkpoint={name}", width=width, dark=dark), sentence)
 
 
 @pytest.mark.parametrize("path", sorted(SHIPPED.iterdir()), ids=lambda path: path.name)

@@ -33,7 +33,7 @@ def dev_loss(objective: Objective, examples: Sequence[tuple], batch_tokens: int)
 @torch.inference_mode()
 def dev_accuracy(objective: Classification, examples: Sequence[tuple], batch_tokens: int) -> float:
     """Share of texts whose most probable class is the right one."""
-    model = objective.model.eval()
+    model = objective.eval().model
     correct = 0
     for batch in length_batches([len(ids) for ids, _ in examples], batch_tokens, seed=0, epoch=0):
         tensors = objective.collate([examples[index] for index in batch], torch.Generator())

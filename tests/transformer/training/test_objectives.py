@@ -213,6 +213,15 @@ def test_dev_loss_is_the_mean_per_prediction_whatever_the_batches() -> None:
     assert not objective.training
 
 
+def test_dev_accuracy_reads_whole_texts() -> None:
+    """Also with an objective that comes fresh from training: word dropout is for training only."""
+    model = random_model.__wrapped__("encoder-only", class_names=("bad", "good"))
+    texts = [[START_ID, *(4 + (start + i) % 18 for i in range(12)), END_ID] for start in range(60)]
+    with torch.inference_mode():
+        examples = [(ids, int(model(torch.tensor([ids])).argmax())) for ids in texts]
+    assert dev_accuracy(Classification(model).train(), examples, 100) == 1.0
+
+
 def test_dev_accuracy_counts_texts() -> None:
     model = random_model("encoder-only", class_names=("bad", "good"))
     with torch.inference_mode():

@@ -1,0 +1,28 @@
+"""Every page with every checkpoint of the repository: it draws something, or says in one line why it has nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.conftest import ROOT, is_fine
+from ui.navigation import GROUPS
+
+SHIPPED = sorted(path for path in (ROOT / "checkpoints").iterdir() if path.is_dir())
+PAGES = [entry.name for group in GROUPS.values() for entry in group if entry.exists]
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
+def test_every_page_opens(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(path.parent))
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    app.query_params["checkpoint"] = path.name
+    app.query_params["sentence"] = "The old man read a good book."
+    app.run()
+    for page in PAGES:
+        app.switch_page(f"pages/{page}.py").run()
+        assert app.session_state["focus"].checkpoint == path.name
+        is_fine(app)
+        assert app.title, f"{page} draws nothing"
