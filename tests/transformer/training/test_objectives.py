@@ -164,7 +164,7 @@ def test_a_batch_in_which_nothing_is_hidden_gives_no_loss() -> None:
 
 
 def test_a_classifier_sees_less_of_a_text_while_it_trains() -> None:
-    objective = Classification(random_model("encoder-only", class_names=("bad", "good")))
+    objective = Classification(random_model.__wrapped__("encoder-only", class_names=("bad", "good")))
     examples = [([START_ID, *range(4, 20), END_ID], 1)] * 40
     whole = objective.eval().collate(examples, torch.Generator().manual_seed(0))["ids"]
     seen = objective.train().collate(examples, torch.Generator().manual_seed(0))["ids"]
