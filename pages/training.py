@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from transformer.training.schedule import learning_rate
 from ui import page
-from ui.show import show_source
+from ui.live_training import now
 from ui.time_lapse import time_lapse
+from ui.training_step_views import step_in_detail
 from ui.training_views import curves
 
-SECTIONS = {"curves": curves, "time": time_lapse}
+SECTIONS = {"curves": curves, "time": time_lapse, "now": now, "step": step_in_detail}
 
 with page("training", strip=False) as p:
     names = {p.text[f"section_{section}"]: show for section, show in SECTIONS.items()}
@@ -25,4 +25,3 @@ with page("training", strip=False) as p:
         wrap=True,
     )
     names[chosen](p)
-    show_source(learning_rate)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import streamlit as st
 
@@ -26,8 +25,11 @@ _RATES = (0.0002, 0.001, 0.005, 0.02, 0.1)
 
 @dataclass(frozen=True)
 class Live:
+    """``number``: how many trainings this session has started with it."""
+
     settings: Settings
     run: Run[ToyState]
+    number: int
 
 
 def now(p: Page) -> None:
@@ -37,7 +39,9 @@ def now(p: Page) -> None:
     settings = _controls(p.text, going=going)
     if live is None:
         facts = {"shortest": SHORTEST, "longest": LONGEST, "batch": BATCH_SIZE, "at_once": AT_ONCE}
-        st.info(p.text["now_begin"].format(**facts), icon=":material/play_arrow:")
+        st.markdown(p.text["now_begin"].format(**facts))
+        if not _problem(settings.example):
+            draw(p.text, settings, (_untrained(settings),))
     else:
         st.fragment(_watch, run_every=REDRAW if going else None)(p.text, live, going=going)
     show_source(train_toy, ToyLearner)
@@ -88,16 +92,14 @@ def _problem(word: str) -> str:
 
 def _start(settings: Settings) -> None:
     _stop()
-    begin = partial(
-        train_toy,
-        settings.task,
-        seed=settings.seed,
-        n_heads=settings.n_heads,
-        learning_rate=settings.learning_rate,
-        positions=settings.positions,
-        example=settings.example,
-    )
-    st.session_state[RUN] = Live(settings, Run(begin))
+    before: Live | None = st.session_state.get(RUN)
+    st.session_state[RUN] = Live(settings, Run(settings.train), number=before.number + 1 if before else 1)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _untrained(settings: Settings) -> ToyState:
+    """The model before its first step. To draw it also makes the browser load what it draws with."""
+    return next(settings.train())
 
 
 def _stop() -> None:
@@ -114,11 +116,6 @@ def _watch(text: PageText, live: Live, *, going: bool) -> None:
         how_it_stands(text, live.settings, progress)
         if not progress.states:
             return
-        at = len(progress.states) - 1
-        if progress.over and at:
-            steps = [state.step for state in progress.states]
-            step = st.select_slider(text["now_back"], steps, value=steps[-1], key=f"toy step {id(live)}")
-            at = steps.index(step)
-        draw(text, live.settings, progress.states, at)
+        draw(text, live.settings, progress.states, slider=f"toy step {live.number}" if progress.over else "")
         if progress.over:
             try_own(text, live.settings, progress.states[-1].learner)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import streamlit as st
 
-from charts.live_curves import live_curves
+from charts.live_curves import live_loss, live_shares
 from charts.style import three_digits
+from transformer.attention_view import AttentionView
+from transformer.tokens import TokenSequence
 from transformer.toy.learner import ToyLearner
 from transformer.toy.tasks import LONGEST, SHORTEST
-from transformer.toy.training import N_HELD_OUT, ToyState
+from transformer.toy.training import N_HELD_OUT, ToyState, train_toy
 from ui.attention_canvas import attention_map
 from ui.show import show_figure
 from ui.text import PageText, as_plain
@@ -27,6 +30,16 @@ class Settings:
     learning_rate: float
     seed: int
     example: str
+
+    def train(self) -> Iterator[ToyState]:
+        return train_toy(
+            self.task,
+            seed=self.seed,
+            n_heads=self.n_heads,
+            learning_rate=self.learning_rate,
+            positions=self.positions,
+            example=self.example,
+        )
 
     def snippet(self) -> str:
         return (
@@ -46,11 +59,11 @@ def how_it_stands(text: PageText, settings: Settings, progress: Progress[ToyStat
     elif progress.status == "failed":
         st.warning(text["now_failed"].format(problem=as_plain(progress.problem)), icon=":material/error:")
     elif not progress.states:
-        st.caption(text["now_first"])
+        st.caption(text["now_none" if progress.over else "now_first"])
     else:
         last = progress.states[-1]
         sentence = text[f"now_{progress.status}"].format(
-            task=text[f"now_{settings.task}"].lower(),
+            task=text[f"now_{settings.task}"],
             parameters=last.learner.model.n_parameters,
             step=last.step,
             steps=last.steps,
@@ -62,49 +75,61 @@ def how_it_stands(text: PageText, settings: Settings, progress: Progress[ToyStat
         st.markdown(sentence)
 
 
-def draw(text: PageText, settings: Settings, states: tuple[ToyState, ...], at: int) -> None:
-    """The numbers, the curves and the map of one state."""
+def draw(text: PageText, settings: Settings, states: tuple[ToyState, ...], *, slider: str = "") -> None:
+    """Left the map, right the numbers and curves: of the last state, or of the one that the slider with the key
+    ``slider`` goes back to."""
+    with st.grid(2, min_column_width=430):
+        left, right = st.container(), st.container()
+    with right:
+        numbers, at = st.container(), len(states) - 1
+        if slider and at:
+            steps = [state.step for state in states]
+            at = steps.index(st.select_slider(text["now_back"], steps, value=steps[-1], key=slider))
+        _curves(text, states, at)
     state = states[at]
-    best = max(range(settings.n_heads), key=lambda head: state.score.on_target[head])
-    right = state.learner.task.answer(settings.example)
-    with st.container(horizontal=True):
-        st.metric(text["now_step"], f"{state.step:,} / {state.steps:,}", width="content")
+    with numbers:
+        _numbers(text, state)
+    with left:
+        answer = state.learner.task.answer(settings.example)
+        written = _marked(state.written, answer) or text["now_nothing"]
+        st.markdown(f"#### {as_plain(settings.example)} → {written}")
+        _maps(state.attention, state.predicted, key="toy map")
+        st.caption(text[f"now_{'bag' if settings.positions == 'none' else 'see'}_{settings.task}"])
+
+
+def _curves(text: PageText, states: tuple[ToyState, ...], at: int) -> None:
+    """Loss above, shares below, over the same steps."""
+    steps = [state.step for state in states]
+    over = {"steps": steps, "last_step": states[at].steps, "at": at}
+    shares = {
+        text["now_accuracy"]: [state.score.accuracy for state in states],
+        text["now_target"]: [max(state.score.on_target) for state in states],
+    }
+    show_figure(
+        live_loss([state.score.loss for state in states], **over), name="toy-loss", caption=text["now_curve_loss"]
+    )
+    show_figure(live_shares(shares, **over), name="toy-shares", caption=text["now_curves"].format(words=N_HELD_OUT))
+
+
+def _numbers(text: PageText, state: ToyState) -> None:
+    with st.container(horizontal=True, gap="medium"):
+        st.metric(text["now_step"], f"{state.step:,}", width="content")
         st.metric(text["now_loss"], three_digits(state.score.loss), width="content")
         st.metric(text["now_accuracy"], f"{state.score.accuracy:.0%}", width="content")
-        st.metric(text["now_target"], f"{state.score.on_target[best]:.0%}", width="content")
-        with st.container(gap="xsmall", width="stretch"):
-            st.caption(text["now_writes"].format(word=as_plain(settings.example)))
-            st.markdown(f"### {_marked(state.written, right) or text['now_nothing']}")
-    with st.grid(2, min_column_width=430):
-        with st.container():
-            figure = live_curves(
-                [each.score.loss for each in states],
-                shares={
-                    text["now_accuracy"]: [each.score.accuracy for each in states],
-                    text["now_target"]: [max(each.score.on_target) for each in states],
-                },
-                steps=[each.step for each in states],
-                last_step=state.steps,
-                at=at,
-            )
-            show_figure(figure, name="toy-curves", caption=text["now_curves"].format(words=N_HELD_OUT))
-        with st.container():
-            _maps(state)
-            st.caption(text[f"now_see_{settings.task}"])
+        st.metric(text["now_target"], f"{max(state.score.on_target):.0%}", width="content")
 
 
-def _maps(state: ToyState) -> None:
+def _maps(attention: AttentionView, predicted: TokenSequence, *, key: str) -> None:
     """One map for each head: rows are the letters that are being written, columns the letters of the word."""
-    n_heads = state.attention.n_heads
-    columns = st.columns(min(2, n_heads))
-    for head in range(n_heads):
-        with columns[head % len(columns)]:
+    alone = attention.n_heads == 1
+    with st.grid(1 if alone else 2, min_column_width=280):
+        for head in range(attention.n_heads):
             attention_map(
-                state.attention,
+                attention,
                 head=head,
-                key=f"toy map {head} of {n_heads}",
-                shifted_labels=state.predicted.labels,
-                height=440 if n_heads <= 2 else 260,
+                key=f"{key} {head} of {attention.n_heads}",
+                shifted_labels=predicted.labels,
+                height=400 if alone else 300,
             )
 
 
@@ -124,8 +149,7 @@ def try_own(text: PageText, settings: Settings, learner: ToyLearner) -> None:
     if not word:
         return
     answer = learner.answer(word)  # what is no word of letters becomes a sentence on the page
-    st.markdown(text["now_own_answer"].format(word=as_plain(word)))
-    st.markdown(f"## {_marked(answer.text, answer.right) or text['now_nothing']}")
+    st.markdown(f"### {as_plain(word)} → {_marked(answer.text, answer.right) or text['now_nothing']}")
     missing = len(answer.right) - len(answer.text)
     if answer.text == answer.right and answer.finished:
         st.markdown(text["now_own_right"])
@@ -138,11 +162,6 @@ def try_own(text: PageText, settings: Settings, learner: ToyLearner) -> None:
         st.caption(text["now_own_length"].format(count=len(word), shortest=SHORTEST, longest=LONGEST))
     if not learner.task.repeats and len(set(word)) < len(word):
         st.caption(text["now_own_repeats"])
-    for head in range(answer.attention.n_heads):
-        attention_map(
-            answer.attention,
-            head=head,
-            key=f"toy own map {head}",
-            shifted_labels=answer.predicted.labels,
-            height=440,
-        )
+    st.caption(text["now_own_map"])
+    with st.container(width=620 if answer.attention.n_heads == 1 else "stretch"):
+        _maps(answer.attention, answer.predicted, key="toy own map")

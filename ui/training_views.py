@@ -7,9 +7,10 @@ import math
 import streamlit as st
 
 from charts.training_curves import loss_curves, rate_curve, score_curve
+from transformer.training.schedule import learning_rate
 from ui.loading import load_history
 from ui.page import Page
-from ui.show import show_figure, show_formula, show_table
+from ui.show import show_figure, show_formula, show_source, show_table
 
 SCORES = {"encoder-decoder": "bleu", "decoder-only": "minus_loss", "encoder-only": "minus_loss"}
 
@@ -30,3 +31,4 @@ def curves(p: Page) -> None:
     guess = math.log(outcomes)
     show_formula(p.text["formula"], caption=p.text["formula_caption"].format(vocabulary=outcomes, guess=guess))
     show_table(history, name="training-history", height=240)
+    show_source(learning_rate)

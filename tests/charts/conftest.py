@@ -162,7 +162,6 @@ def figures(tokens, target, causal_view, candidates) -> dict:
         heads,
         heatmaps,
         lens,
-        live_curves,
         norms,
         overview,
         positions,
@@ -206,9 +205,6 @@ def figures(tokens, target, causal_view, candidates) -> dict:
         "gradient_rows": embeddings.gradient_rows(moved, tokens=tokens),
         "gradient_by_block": gradients.gradient_by_block(
             {"<b>x": [0.5, np.nan], "outside": [np.nan, 0.25]}, places=["encoder 0", "·<b>"]
-        ),
-        "live_curves": live_curves.live_curves(
-            [3.4, 1.0], shares={"<b>x": [0.0, 0.5], "other": [0.1, 1.0]}, steps=[0, 20], last_step=100, at=1
         ),
         "vocabulary_projection": vocabulary.vocabulary_projection(
             numbers.normal(size=(40, 2)), displays=["·<b>"] * 40, tokens=tokens, explained=(0.2, 0.1)

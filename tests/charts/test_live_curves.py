@@ -1,53 +1,73 @@
-"""The curves of a live training: real numbers on axes that do not jump, and the gradient block by block."""
+"""The curves of a live training: real numbers, axes that do not jump, a description that stays; gradients by block."""
 
 from __future__ import annotations
+
+import json
 
 import numpy as np
 import pytest
 
 from charts.gradients import gradient_by_block
-from charts.live_curves import live_curves
+from charts.live_curves import live_loss, live_shares
+
+SHARES = {"right": [0.0, 0.5, 1.0], "on target": [0.1, 0.2, 0.9]}
 
 
-def test_both_panels_hold_the_numbers_and_mark_the_last() -> None:
-    shares = {"right": [0.0, 0.5, 1.0], "on target": [0.1, 0.2, 0.9]}
-    figure = live_curves([3.4, 0.5, 0.01], shares=shares, steps=[0, 20, 40], last_step=800)
-    lines = [trace for trace in figure.data if trace.mode == "lines"]
-    assert [trace.name for trace in lines] == ["loss", "right", "on target"]
-    np.testing.assert_allclose(lines[0].y, [3.4, 0.5, 0.01])
-    np.testing.assert_allclose(lines[2].y, [0.1, 0.2, 0.9])
-    marks = [trace for trace in figure.data if trace.mode == "markers"]
-    assert [trace.x[0] for trace in marks] == [40] * 3
-    assert [trace.y[0] for trace in marks] == pytest.approx([0.01, 1.0, 0.9])
-    assert figure.layout.yaxis.type == "log" and len(figure.layout.shapes) == 0
+def rows(chart) -> list[dict]:
+    return chart.to_dict()["datasets"]["curves"]
 
 
-def test_the_axes_are_as_long_at_the_first_step_as_later() -> None:
-    early, late = (live_curves([3.4] * n, shares={"right": [0.0] * n}, steps=range(n), last_step=100) for n in (1, 50))
-    for axis in ("xaxis2", "yaxis", "yaxis2"):
-        assert early.layout[axis].range == late.layout[axis].range
-    assert early.layout.xaxis2.range[1] >= 100
+def description(chart) -> str:
+    """All but the data: what the browser builds the chart from."""
+    spec = chart.to_dict()
+    del spec["datasets"]
+    return json.dumps(spec)
 
 
-def test_nothing_leaves_the_loss_axis() -> None:
-    figure = live_curves([40.0, 1e-6], shares={}, steps=[0, 1], last_step=1)
-    low, high = figure.layout.yaxis.range
-    assert low <= -6 + 1e-6 and high >= np.log10(40) - 1e-6
+def domain(chart, axis: str) -> list[float]:
+    return chart.to_dict()["layer"][0]["encoding"][axis]["scale"]["domain"]
 
 
-def test_an_earlier_step_can_be_marked() -> None:
-    figure = live_curves([3.0, 2.0, 1.0], shares={"right": [0, 0.1, 0.2]}, steps=[0, 20, 40], last_step=40, at=1)
-    assert [shape.x0 for shape in figure.layout.shapes] == [20, 20]
-    assert [trace.x[0] for trace in figure.data if trace.mode == "markers"] == [20, 20]
-    with pytest.raises(ValueError, match="at is 3"):
-        live_curves([1.0], shares={}, steps=[0], last_step=1, at=3)
+def test_the_curves_hold_the_numbers_and_mark_the_last() -> None:
+    loss = rows(live_loss([3.4, 0.5, 0.01], steps=[0, 20, 40], last_step=800))
+    assert [row["step"] for row in loss] == [0, 20, 40]
+    assert [row["value"] for row in loss] == pytest.approx([3.4, 0.5, 0.01])
+    assert [row["marked"] for row in loss] == [False, False, True]
+    shares = rows(live_shares(SHARES, steps=[0, 20, 40], last_step=800, at=1))
+    assert [row["curve"] for row in shares] == ["right"] * 3 + ["on target"] * 3
+    assert [row["value"] for row in shares] == pytest.approx([0, 0.5, 1, 0.1, 0.2, 0.9])
+    assert [row["step"] for row in shares if row["marked"]] == [20, 20]
 
 
-def test_wrong_lengths_and_shares_are_refused() -> None:
-    with pytest.raises(ValueError, match="loss"):
-        live_curves([1.0, 2.0], shares={}, steps=[0], last_step=1)
+def test_more_data_change_nothing_else() -> None:
+    """Otherwise the browser builds the chart anew at every report, and it flickers."""
+    for draw in (
+        lambda n: live_loss([3.4] * n, steps=range(n), last_step=100),
+        lambda n: live_shares({"right": [0.1 * n] * n}, steps=range(n), last_step=100, at=n - 1),
+    ):
+        assert description(draw(1)) == description(draw(9)) and rows(draw(1)) != rows(draw(9))
+
+
+def test_nothing_leaves_the_axes() -> None:
+    chart = live_loss([40.0, 2e-6], steps=[0, 1], last_step=7)
+    low, high = domain(chart, "y")
+    assert 1e-7 < low <= 2e-6 and high == 40 and domain(chart, "x") == [0, 7]
+    assert domain(live_loss([1.0], steps=[0], last_step=7), "y") == [1e-3, 5]
+    assert domain(live_shares(SHARES, steps=range(3), last_step=7), "y") == [0, 1]
+
+
+def test_a_loss_of_nothing_can_be_drawn_on_a_logarithmic_axis() -> None:
+    chart = live_loss([1.0, 0.0], steps=[0, 1], last_step=1)
+    assert 0 < domain(chart, "y")[0] <= rows(chart)[1]["value"]
+
+
+def test_what_cannot_be_drawn_is_refused() -> None:
+    with pytest.raises(ValueError, match="loss has shape"):
+        live_loss([1.0, 2.0], steps=[0], last_step=1)
     with pytest.raises(ValueError, match="right holds 2"):
-        live_curves([1.0], shares={"right": [2.0]}, steps=[0], last_step=1)
+        live_shares({"right": [2.0]}, steps=[0], last_step=1)
+    with pytest.raises(ValueError, match="at is 3"):
+        live_loss([1.0], steps=[0], last_step=1, at=3)
 
 
 def test_gradient_by_block_leaves_out_what_a_place_does_not_have() -> None:

@@ -13,9 +13,9 @@ from transformer.tokens import TokenSequence
 from transformer.toy.learner import Score, ToyLearner, toy_config
 from transformer.toy.tasks import Batch, Task, draw_batch, letter_ids, task_named
 
-STEPS = {"copy": 800, "reverse": 1600, "sort": 800}
+STEPS = {"copy": 600, "reverse": 1600, "sort": 600}
 EXAMPLE = "gradient"
-BATCH_SIZE = 32
+BATCH_SIZE = 48
 N_HELD_OUT = 100
 _WARM_UP = 50
 _HELD_OUT_SEED = 2017
