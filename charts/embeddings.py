@@ -176,7 +176,7 @@ def gradient_rows(moved: Any, *, tokens: TokenSequence, what: str = "length of t
         range=parts.room(values, share=0.0),
         title_text=what,
         row=1,
-        nticks=8,
+        nticks=6,
     )
     figure.update_xaxes(matches=None, range=[-0.01 * len(distances), 1.01 * len(distances)], row=2, col=1)
     figure.update_xaxes(title_text="row of E = token id", row=2, col=1)

@@ -18,6 +18,7 @@ from ui.show import show_figure, show_formula, show_snippet, show_source
 from ui.text import page_text
 
 _RATES = (0.0001, 0.001, 0.01, 0.1)
+_KINDS = ("self_attention", "cross_attention", "feed_forward", "norms")  # of blocks inside of a layer
 
 
 def one_training_step(p: Page) -> None:
@@ -54,10 +55,10 @@ def step_in_detail(p: Page) -> None:
     )
     step, arguments = _step(p, controls, optimizer=names[chosen])
     adam = step.optimizer == "adam"
-    with st.grid(2, min_column_width=300):
-        st.metric(text["step_before"], three_digits(step.loss_before), border=True)
+    with controls:
         change = three_digits(step.loss_after - step.loss_before)
-        st.metric(text["step_after"], three_digits(step.loss_after), change, delta_color="inverse", border=True)
+        st.metric(text["step_before"], three_digits(step.loss_before), width="content")
+        st.metric(text["step_after"], three_digits(step.loss_after), change, delta_color="inverse", width="content")
     st.markdown(_loss(p, step))
     show_figure(_by_block(p, step), name="step-blocks", caption=text["step_blocks"])
     with st.grid(2, min_column_width=430):
@@ -132,17 +133,22 @@ def _who_moved(p: Page, step: TrainingStep) -> None:
 
 
 def _by_block(p: Page, step: TrainingStep) -> go.Figure:
-    """The gradient of all blocks, the layers side by side, the kinds in colours."""
-    places: dict[str, int] = {}
-    kinds: dict[str, dict[str, float]] = {}
+    """The gradient of all blocks: the places of the model side by side, the kinds of blocks below each other."""
+    text, shared = p.text, p.checkpoint.config.tie_embeddings
+    found: dict[str, dict[str, float]] = {text[f"step_{kind}"]: {} for kind in ("outside", *_KINDS)}
+    places: dict[str, None] = {}
     for block in step.blocks:
-        inside = block.layer is not None
-        kind = p.text.get(f"step_{block.part}", block.part.replace("_", " "))
-        place = f"{block.stack} {block.layer}" if inside else f"{block.stack} {kind}"
-        places.setdefault(place, len(places))
-        kinds.setdefault(kind if inside else p.text["step_outside"], {})[place] = block.gradient
-    values = {kind: [found.get(place, math.nan) for place in places] for kind, found in kinds.items()}
-    return gradient_by_block(values, places=list(places))
+        name = text[f"step_{block.part}"]
+        if block.layer is not None:
+            place, kind = f"{block.stack} {block.layer}", name
+        else:
+            part = text["step_shared"] if shared and block.part == "embedding" else f"{block.stack} {name}"
+            place, kind = part, text["step_outside"]
+        places[place] = None
+        found[kind][place] = block.gradient
+    kinds = [kind for kind, values in found.items() if values]
+    lengths = [[found[kind].get(place, math.nan) for place in places] for kind in kinds]
+    return gradient_by_block(lengths, kinds=kinds, places=list(places))
 
 
 def _snippet(p: Page, arguments: dict[str, object]) -> str:

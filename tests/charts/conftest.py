@@ -204,7 +204,7 @@ def figures(tokens, target, causal_view, candidates) -> dict:
         ),
         "gradient_rows": embeddings.gradient_rows(moved, tokens=tokens),
         "gradient_by_block": gradients.gradient_by_block(
-            {"<b>x": [0.5, np.nan], "outside": [np.nan, 0.25]}, places=["encoder 0", "·<b>"]
+            [[0.5, np.nan], [np.nan, 0.25]], kinds=["<b>x", "outside"], places=["encoder 0", "·<b>"]
         ),
         "vocabulary_projection": vocabulary.vocabulary_projection(
             numbers.normal(size=(40, 2)), displays=["·<b>"] * 40, tokens=tokens, explained=(0.2, 0.1)

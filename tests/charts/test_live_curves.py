@@ -1,13 +1,11 @@
-"""The curves of a live training: real numbers, axes that do not jump, a description that stays; gradients by block."""
+"""The curves of a live training: real numbers, axes that do not jump, a description that stays."""
 
 from __future__ import annotations
 
 import json
 
-import numpy as np
 import pytest
 
-from charts.gradients import gradient_by_block
 from charts.live_curves import live_loss, live_shares
 
 SHARES = {"right": [0.0, 0.5, 1.0], "on target": [0.1, 0.2, 0.9]}
@@ -68,17 +66,3 @@ def test_what_cannot_be_drawn_is_refused() -> None:
         live_shares({"right": [2.0]}, steps=[0], last_step=1)
     with pytest.raises(ValueError, match="at is 3"):
         live_loss([1.0], steps=[0], last_step=1, at=3)
-
-
-def test_gradient_by_block_leaves_out_what_a_place_does_not_have() -> None:
-    nan = float("nan")
-    figure = gradient_by_block(
-        {"outside": [0.5, nan, nan], "norms": [nan, 0.125, 0.25]}, places=["embedding", "encoder 0", "encoder 1"]
-    )
-    outside, norms = figure.data
-    assert list(outside.x) == [0] and list(norms.x) == [1, 2]
-    np.testing.assert_allclose(norms.y, [0.125, 0.25])
-    assert list(norms.text) == ["0.125", "0.25"]
-    assert list(figure.layout.xaxis.ticktext) == ["embedding", "encoder 0", "encoder 1"]
-    with pytest.raises(ValueError, match="less than 0"):
-        gradient_by_block({"norms": [-1.0]}, places=["encoder 0"])
