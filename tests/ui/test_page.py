@@ -19,9 +19,10 @@ def _frame(body: str, needs: tuple[str, ...]) -> None:
     import streamlit as st
 
     from ui import page
-    from ui.focus import current
+    from ui.focus import begin, current
     from ui.sidebar import sidebar
 
+    begin()
     sidebar()
     with page("sample", needs=needs) as p:
         exec(body, {"p": p, "st": st})
