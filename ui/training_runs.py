@@ -77,12 +77,17 @@ class Progress(Generic[State]):
 
 
 class Run(Generic[State]):
-    """One training in the background: ``begin`` is called in the thread and gives the states, one after the other."""
+    """One training in the background: ``begin`` is called in the thread and gives the states, one after the other.
+
+    ``places`` (default: those that all sessions of the app share) and ``patience`` (default ``PATIENCE``, in seconds).
+    """
 
     def __init__(
-        self, begin: Callable[[], Iterator[State]], *, places: Places = PLACES, patience: float = PATIENCE
+        self, begin: Callable[[], Iterator[State]], *, places: Places | None = None, patience: float | None = None
     ) -> None:
-        self._begin, self._places, self._patience = begin, places, patience
+        self._begin = begin
+        self._places = PLACES if places is None else places
+        self._patience = PATIENCE if patience is None else patience
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._states: list[State] = []

@@ -1,0 +1,276 @@
+"""The page Training: “Train one now” from the first button to one's own word, and “One step in detail”."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import transformer
+from tests.pages.conftest import is_fine, said
+from transformer.analysis.training_step import training_step
+from transformer.toy import training
+from ui import training_runs
+from ui.live_training import RUN
+from ui.live_training_views import Settings
+from ui.text import page_text
+from ui.training_runs import Run
+
+TEXT = page_text("training")
+KINDS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
+SENTENCE = "The dog sleeps under the table."
+SOON = 60.0
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trainings of a second or so."""
+    monkeypatch.setattr(training, "STEPS", {"copy": 40, "reverse": 40, "sort": 40})
+
+
+@pytest.fixture
+def live(open_app: Callable[..., AppTest]) -> Iterator[AppTest]:
+    """The section, before anything was started; whatever a test starts ends with it."""
+    app = show(open_app("training", checkpoint="tiny-gpt"), "now")
+    yield app
+    if RUN in app.session_state:
+        run = app.session_state[RUN].run
+        run.stop()
+        assert run.join(SOON)
+
+
+def show(app: AppTest, section: str) -> AppTest:
+    app.session_state["training section"] = TEXT[f"section_{section}"]
+    return app.run()
+
+
+def press(app: AppTest, name: str) -> AppTest:
+    return app.button(key=f"toy {name}").click().run()
+
+
+def wait(app: AppTest, until: Callable[[], bool]) -> None:
+    """Run the page again and again, as its timer does, until ``until()``."""
+    end = time.monotonic() + SOON
+    while not until():
+        assert time.monotonic() < end, said(app)
+        time.sleep(0.05)
+        app.run()
+
+
+def metrics(app: AppTest) -> dict[str, str]:
+    return {metric.label: metric.value for metric in app.metric}
+
+
+# ---- train one now --------------------------------------------------------------------------------------------------
+
+
+def test_before_the_start_the_untrained_model_is_shown(live: AppTest) -> None:
+    is_fine(live)
+    assert metrics(live)[TEXT["now_step"]] == "0" and metrics(live)[TEXT["now_accuracy"]] == "0%"
+    assert len(live.get("vega_lite_chart")) == 2 and len(live.get("bidi_component")) >= 1
+    assert not live.button(key="toy start").disabled and live.button(key="toy stop").disabled
+    assert RUN not in live.session_state
+
+
+def test_from_the_start_to_a_word_of_ones_own(live: AppTest) -> None:
+    live.session_state["toy task"] = TEXT["now_copy"]
+    press(live.run(), "start")
+    is_fine(live)
+    wait(live, lambda: "done in" in said(live))
+    is_fine(live)
+    states = live.session_state[RUN].run.look().states
+    assert [state.step for state in states] == [0, 20, 40]
+    assert metrics(live)[TEXT["now_step"]] == "40"
+    assert "**Copy**" in said(live) and TEXT["now_see_copy"] in said(live)
+    assert not live.button(key="toy start").disabled and live.button(key="toy stop").disabled
+    # Back to the beginning: every picture is that of the first state.
+    slider = next(s for s in live.select_slider if s.label == TEXT["now_back"])
+    slider.set_value(0).run()
+    is_fine(live)
+    assert metrics(live)[TEXT["now_step"]] == "0"
+    answer = states[-1].learner.answer("anna")
+    live.text_input(key="toy own").set_value(" Anna ").run()
+    is_fine(live)
+    assert f"Right would be **anna**: {len(answer.wrong)} wrong" in said(live)
+    struck = said(live).split("### anna → ")[1].split("\n")[0]
+    assert struck.count("~~") == 2 * len(answer.wrong)
+
+
+@pytest.mark.parametrize(("word", "reason"), [("zoë", "letters a to z only"), ("x" * 16, "16 letters")])
+def test_an_own_word_that_is_none_gets_a_sentence(live: AppTest, word: str, reason: str) -> None:
+    press(live, "start")
+    wait(live, lambda: "done in" in said(live))
+    live.text_input(key="toy own").set_value(word).run()
+    assert not live.exception and not live.error
+    assert reason in live.warning[0].value.replace("\\", "")
+    assert metrics(live)[TEXT["now_step"]] == "40"
+
+
+def test_a_long_word_and_a_repeated_letter_are_something_it_has_never_seen(live: AppTest) -> None:
+    live.session_state["toy task"] = TEXT["now_sort"]
+    press(live.run(), "start")
+    wait(live, lambda: "done in" in said(live))
+    live.text_input(key="toy own").set_value("bananarama").run()
+    assert TEXT["now_own_repeats"] in said(live) and "A word of" not in said(live)
+    live.text_input(key="toy own").set_value("abcdefghijkl").run()
+    assert "A word of 12" in said(live) and TEXT["now_own_repeats"] not in said(live)
+
+
+def test_a_word_that_cannot_be_watched_cannot_be_started(live: AppTest) -> None:
+    live.text_input(key="toy word").set_value("two words").run()
+    assert "letters a to z only" in live.warning[0].value and live.button(key="toy start").disabled
+    assert not live.exception and not live.error
+
+
+def test_stop(live: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training, "STEPS", {"reverse": 100_000})
+    press(live, "start")
+    wait(live, lambda: metrics(live).get(TEXT["now_step"], "0") != "0")
+    assert live.button(key="toy start").disabled and not live.button(key="toy stop").disabled
+    press(live, "stop")
+    wait(live, lambda: "stopped after" in said(live))
+    is_fine(live)
+    assert live.session_state[RUN].run.join(SOON)
+    assert "of 100,000 steps" in said(live) and not live.button(key="toy start").disabled
+
+
+def test_all_settings_reach_the_training(live: AppTest) -> None:
+    choices = {"toy positions": TEXT["now_positions_none"], "toy heads": 2, "toy rate": 0.02, "toy seed": 7}
+    for key, value in choices.items():
+        live.session_state[key] = value
+    live.run()
+    live.text_input(key="toy word").set_value("abcdef").run()
+    press(live, "start")
+    assert live.session_state[RUN].settings == Settings("reverse", "none", 2, 0.02, 7, "abcdef")
+    wait(live, lambda: "done in" in said(live))
+    is_fine(live)
+    assert TEXT["now_bag_reverse"] in said(live)
+    state = live.session_state[RUN].run.look().states[-1]
+    assert state.attention.n_heads == 2 and state.attention.key.text == "abcdef"
+    expected = [s.score.loss for s in Settings("reverse", "none", 2, 0.02, 7, "abcdef").train()]
+    assert [s.score.loss for s in live.session_state[RUN].run.look().states] == expected
+
+
+def test_the_snippet_gives_what_the_page_shows(live: AppTest, run_snippet: Callable[[str], str]) -> None:
+    press(live, "start")
+    wait(live, lambda: "done in" in said(live))
+    state = live.session_state[RUN].run.look().states[-1]
+    printed = run_snippet(live.code[-1].value)
+    assert f"40 {state.score.loss} {state.score.accuracy} {state.written}" in printed
+
+
+@pytest.fixture
+def others() -> Iterator[list[Run[int]]]:
+    """Trainings of other sessions, in all the places that there are."""
+
+    def endless() -> Iterator[int]:
+        while True:
+            time.sleep(0.01)
+            yield 0
+
+    runs = [Run(endless, patience=SOON) for _ in range(training_runs.AT_ONCE)]
+    yield runs
+    for run in runs:
+        run.stop()
+    assert all(run.join(SOON) for run in runs)
+
+
+def test_who_comes_third_waits_and_then_begins_by_itself(live: AppTest, others: list[Run[int]]) -> None:
+    wait(live, lambda: all(run.look().status == "running" for run in others))
+    press(live, "start")
+    wait(live, lambda: bool(live.info))
+    assert "place **1**" in live.info[0].value and live.button(key="toy start").disabled
+    others[0].stop()
+    wait(live, lambda: "done in" in said(live))
+
+
+def test_who_waits_may_give_up(live: AppTest, others: list[Run[int]]) -> None:
+    wait(live, lambda: all(run.look().status == "running" for run in others))
+    press(live, "start")
+    wait(live, lambda: bool(live.info))
+    press(live, "stop")
+    wait(live, lambda: TEXT["now_none"] in said(live))
+    is_fine(live)
+    assert not live.button(key="toy start").disabled
+
+
+def test_a_training_that_fails_says_so(live: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_: Settings) -> Iterator[int]:
+        raise FloatingPointError("the loss was no number any more at step 3; take a lower learning rate than 1e38")
+
+    monkeypatch.setattr(Settings, "train", fails)
+    press(live, "start")
+    wait(live, lambda: bool(live.warning))
+    assert "no number any more at step 3" in live.warning[0].value.replace("\\", "")
+    assert not live.exception and not live.error and not live.button(key="toy start").disabled
+
+
+def test_a_training_ends_when_its_page_is_left_and_its_result_stays(
+    live: AppTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "STEPS", {"reverse": 100_000})
+    monkeypatch.setattr(training_runs, "PATIENCE", 1.5)
+    press(live, "start")
+    wait(live, lambda: metrics(live).get(TEXT["now_step"], "0") != "0")
+    run = live.session_state[RUN].run
+    live.switch_page("pages/tokens.py").run()
+    assert run.join(SOON)
+    live.switch_page("pages/training.py").run()
+    is_fine(live)
+    assert "nobody looked for" in said(live) and "of 100,000 steps" in said(live)
+    assert run.look().status == "left" and len(run.look().states) > 1
+
+
+# ---- one step in detail ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("checkpoint", KINDS)
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+def test_one_step_in_detail(
+    open_app: Callable[..., AppTest], tiny_checkpoint: Callable, checkpoint: str, optimizer: str
+) -> None:
+    app = open_app("training", checkpoint=checkpoint, sentence=SENTENCE)
+    app.session_state["training optimizer"] = TEXT[f"step_{optimizer}"]
+    show(app, "step")
+    is_fine(app)
+    loaded = tiny_checkpoint(checkpoint)
+    trace = transformer.trace(loaded, SENTENCE)
+    rate = 0.001 if optimizer == "adam" else 0.01
+    step = training_step(loaded, trace, stack=trace.stacks[-1], rate=rate, optimizer=optimizer)
+    values = metrics(app)
+    assert float(values[TEXT["step_before"]]) == pytest.approx(step.loss_before, rel=6e-3)
+    assert float(values[TEXT["step_after"]]) == pytest.approx(step.loss_after, rel=6e-3)
+    assert len(app.get("plotly_chart")) == 3
+    assert TEXT[f"step_moves_{optimizer}"] in said(app)
+
+
+def test_the_class_and_the_rate_can_be_chosen(open_app: Callable[..., AppTest]) -> None:
+    app = show(open_app("training", checkpoint="tiny-sentiment", sentence=SENTENCE), "step")
+    losses = []
+    for name in ("negative", "positive"):
+        app.session_state["training class"] = name
+        app.run()
+        losses.append(metrics(app)[TEXT["step_before"]])
+    assert losses[0] != losses[1]
+    before = metrics(app)[TEXT["step_after"]]
+    app.select_slider(key="training rate adam").set_value(0.1).run()
+    is_fine(app)
+    assert metrics(app)[TEXT["step_after"]] != before
+
+
+@pytest.mark.parametrize("checkpoint", KINDS)
+def test_the_snippet_of_the_step(
+    open_app: Callable[..., AppTest], run_snippet: Callable[[str], str], checkpoint: str
+) -> None:
+    app = show(open_app("training", checkpoint=checkpoint, sentence=SENTENCE), "step")
+    before, after = run_snippet(app.code[-1].value).splitlines()[0].split()
+    assert float(before) == pytest.approx(float(metrics(app)[TEXT["step_before"]]), rel=6e-3)
+    assert float(after) == pytest.approx(float(metrics(app)[TEXT["step_after"]]), rel=6e-3)
+
+
+@pytest.mark.parametrize("sentence", ["", "   "])
+def test_a_step_needs_a_sentence(open_app: Callable[..., AppTest], sentence: str) -> None:
+    app = show(open_app("training", checkpoint="tiny-bert", sentence=sentence), "step")
+    assert not app.exception and not app.error
