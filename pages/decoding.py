@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import streamlit as st
-
 from transformer import decode
 from transformer.analysis.leave_one_out import leave_one_out
 from transformer.analysis.masked_tokens import fillings
@@ -22,6 +20,7 @@ from ui.decoding_tree import beam_tree
 from ui.encoder_answers import classify, fill_blanks
 from ui.loading import config_of
 from ui.page import Page
+from ui.selectors import chosen_section
 from ui.show import show_source
 
 SECTIONS = {
@@ -34,19 +33,9 @@ SECTIONS = {
 
 def write(p: Page) -> None:
     """One of the sections on a text that is written; only the chosen one is computed."""
-    names = {p.text[f"section_{section}"]: section for section in SECTIONS}
-    chosen = st.segmented_control(
-        p.text["section"],
-        list(names),
-        default=p.text["section_step"],
-        required=True,
-        key="decoding_section",
-        bind="query-params",
-        persist_state="session",
-        label_visibility="collapsed",
-        wrap=True,
-    )
-    show, sources = SECTIONS[names.get(chosen, "step")]
+    show, sources = SECTIONS[
+        chosen_section(p.text, list(SECTIONS), key="decoding_section", label_visibility="collapsed")
+    ]
     show(p)
     show_source(*sources)
 

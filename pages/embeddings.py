@@ -11,6 +11,7 @@ from transformer.analysis.training_step import training_step
 from transformer.embedding import Embedding
 from ui import embedding_views, page
 from ui.computed import embedding_table
+from ui.selectors import chosen_section
 from ui.show import show_figure, show_snippet, show_source
 from ui.training_step_views import one_training_step
 
@@ -33,18 +34,7 @@ with page("embeddings", needs=("token",)) as p:
     )
     if st.toggle(p.text["window"], key="embeddings window"):
         embedding_views.neighbouring_rows(p)
-    names = {p.text[f"section_{section}"]: show for section, show in SECTIONS.items()}
-    chosen = st.segmented_control(
-        p.text["section"],
-        list(names),
-        default=p.text["section_lookup"],
-        required=True,
-        key="embeddings section",
-        bind="query-params",
-        persist_state="session",
-        wrap=True,
-    )
-    names[chosen](p)
+    SECTIONS[chosen_section(p.text, list(SECTIONS), key="embeddings section")](p)
     show_source(Embedding, nearest_rows, analogy, principal_components, training_step)
     show_snippet(
         p.preamble

@@ -1,4 +1,4 @@
-"""Choosing a stack, kind of attention, layer and head: in the sidebar of those pages that ask for it."""
+"""Choosing a stack, kind of attention, layer and head, in the sidebar of the pages that ask for it; and a section."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from transformer.config import ModelConfig
 from ui import focus as shared_focus
 from ui.focus import Focus, attention_kinds
-from ui.text import common
+from ui.text import PageText, common
 
 NEEDS = ("stack", "kind", "layer", "head", "token")
 _MOST_BUTTONS = 8
@@ -62,3 +62,24 @@ def _change_kind() -> None:
 
 def _change_stack() -> None:
     shared_focus.change(stack=st.session_state["choose stack"], kind="self")
+
+
+def chosen_section(text: PageText, sections: Sequence[str], *, key: str, **more: object) -> str:
+    """Which section of a page to draw, by the names ``section_<name>`` of its text; it is kept in the address.
+
+    Unlike tabs, only what is chosen is computed.
+    """
+    names = {text[f"section_{section}"]: section for section in sections}
+    first = next(iter(names))
+    chosen = st.segmented_control(
+        text["section"],
+        list(names),
+        default=first,
+        required=True,
+        key=key,
+        bind="query-params",
+        persist_state="session",
+        wrap=True,
+        **more,
+    )
+    return names.get(chosen, names[first])
