@@ -13,14 +13,14 @@ from charts.checks import as_array
 from charts.sheet import Sheet
 
 
-def gradient_by_block(gradient: Any, *, kinds: Sequence[str], places: Sequence[str]) -> go.Figure:
-    """The length of the gradient in every block: a row for each kind of block, a column for each place in the model.
+def gradient_by_block(gradient: Any, *, places: Sequence[str], kinds: Sequence[str]) -> go.Figure:
+    """The length of the gradient in every block: a row for each place in the model, a column for each kind of block.
 
-    ``gradient``: [kind, place], at least 0, NaN where a place has no such block (nothing is drawn there); ``kinds``:
-    "self-attention" …; ``places``: in the order of the model, "encoder 0" …
+    ``gradient``: [place, kind], at least 0, NaN where a place has no such block (nothing is drawn there); ``places``:
+    in the order of the model, "encoder 0" …; ``kinds``: "self-attention" …
     """
-    sizes = {"kind": len(kinds), "place": len(places)}
-    lengths = as_array(gradient, name="gradient", axes=("kind", "place"), sizes=sizes, signed=False)
+    sizes = {"place": len(places), "kind": len(kinds)}
+    lengths = as_array(gradient, name="gradient", axes=("place", "kind"), sizes=sizes, signed=False)
     trace = parts.heatmap(
         lengths,
         hover="%{y}, %{x}<br>length of the gradient",
@@ -30,7 +30,7 @@ def gradient_by_block(gradient: Any, *, kinds: Sequence[str], places: Sequence[s
         ygap=2,
     )
     figure = Sheet(trace, parts.cell_texts(trace))
-    style.finish(figure, height=44 * len(kinds) + 130, top=64)
-    figure.update_xaxes(**style.label_axis(places, title="where in the model"))
-    figure.update_yaxes(**style.label_rows(kinds, title="kind of block"))
+    style.finish(figure, height=style.rows_height(len(places)), top=64)
+    figure.update_xaxes(**style.label_axis(kinds, title="kind of block"))
+    figure.update_yaxes(**style.label_rows(places, title="where in the model"))
     return figure.drawn()

@@ -133,7 +133,7 @@ def _who_moved(p: Page, step: TrainingStep) -> None:
 
 
 def _by_block(p: Page, step: TrainingStep) -> go.Figure:
-    """The gradient of all blocks: the places of the model side by side, the kinds of blocks below each other."""
+    """The gradient of all blocks: the places of the model below each other, the kinds of blocks side by side."""
     text, shared = p.text, p.checkpoint.config.tie_embeddings
     found: dict[str, dict[str, float]] = {text[f"step_{kind}"]: {} for kind in ("outside", *_KINDS)}
     places: dict[str, None] = {}
@@ -147,7 +147,7 @@ def _by_block(p: Page, step: TrainingStep) -> go.Figure:
         places[place] = None
         found[kind][place] = block.gradient
     kinds = [kind for kind, values in found.items() if values]
-    lengths = [[found[kind].get(place, math.nan) for place in places] for kind in kinds]
+    lengths = [[found[kind].get(place, math.nan) for kind in kinds] for place in places]
     return gradient_by_block(lengths, kinds=kinds, places=list(places))
 
 
