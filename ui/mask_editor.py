@@ -135,6 +135,7 @@ def _choose(name: str, options: Sequence[str], value: str, format_func, p: Page)
         on_change=_report,
         args=(name,),
         help=p.text[f"{name}_help"],
+        wrap=True,
     )
 
 
