@@ -7,20 +7,18 @@ import streamlit as st
 from transformer.analysis.comparison import align, difference_map, head_divergence, stream_similarity
 from ui import page
 from ui.compare_modes import checkpoints, kinds, sentences
+from ui.selectors import chosen_option
 from ui.show import show_snippet, show_source
 
 MODES = {"sentences": sentences, "checkpoints": checkpoints, "kinds": kinds}
 
 with page("compare", needs=("kind", "layer", "head"), strip=False) as p:
-    mode = st.segmented_control(
-        p.text["mode"],
+    mode = chosen_option(
+        p.text,
+        "mode",
         list(MODES),
-        default="sentences",
-        required=True,
-        format_func=lambda name: p.text[f"mode_{name}"],
         key="compare_mode",
         bind="query-params",
-        persist_state="session",
         label_visibility="collapsed",
         wrap=True,
     )

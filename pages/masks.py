@@ -11,6 +11,7 @@ from ui import edited, mask_editor, page
 from ui.attention_canvas import mask_editor as editor
 from ui.effect_views import picture_and_answer, show_answers, show_numbers, show_steps
 from ui.mask_views import difference, notes, padding_sandbox
+from ui.selectors import chosen_option
 from ui.show import show_formula, show_snippet, show_source
 
 VIEWS = ("difference", "steps", "padding")
@@ -35,16 +36,7 @@ with page("masks", needs=("stack", "kind", "layer", "head")) as p:
         show_numbers(p, effect)
         notes(p, recipe, now)
 
-    view = st.segmented_control(
-        text["view"],
-        VIEWS,
-        default=VIEWS[0],
-        required=True,
-        format_func=lambda name: text[f"view_{name}"],
-        key="masks view",
-        bind="query-params",
-        persist_state="session",
-    )
+    view = chosen_option(text, "view", VIEWS, key="masks view", bind="query-params")
     if view == "difference":
         difference(p, own, now)
     elif view == "steps":

@@ -17,6 +17,7 @@ from ui.attention_canvas import attention_map
 from ui.compare_views import MAP_HEIGHT, Head, Run, heads_map, in_which_layer, show_answers, show_maps, which_heads
 from ui.loading import checkpoint_names, checkpoints_folder, config_of, load_checkpoint, load_trace
 from ui.page import Page
+from ui.selectors import chosen_option
 from ui.text import as_plain
 
 _SECOND, _OFFERED, _OTHER, _PICKED = (f"compare: {name}" for name in ("second", "offered", "other", "picked"))
@@ -40,15 +41,7 @@ def sentences(p: Page) -> None:
     place = (p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head)
     heads = Head(first, *place), Head(second, *place)
     difference = show_maps(p, *heads)
-    more = st.segmented_control(
-        p.text["more"],
-        ["heads", "stream"],
-        default="heads",
-        required=True,
-        format_func=lambda name: p.text[f"more_{name}"],
-        key="compare_more",
-        persist_state="session",
-    )
+    more = chosen_option(p.text, "more", ["heads", "stream"], key="compare_more")
     if more == "heads":
         which_heads(p, *heads, difference)
     else:

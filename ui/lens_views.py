@@ -14,24 +14,15 @@ from transformer.inputs import prompt_ids
 from transformer.tokenizer import MASK_ID, PAD_ID
 from transformer.traces import Trace
 from ui.page import Page
+from ui.selectors import chosen_option
 from ui.text import as_plain
 
 GRID = "logit-lens"
 
 
 def choose(p: Page, name: str, options: list[str], **more: object) -> str:
-    """A row of buttons; the choice survives a change of page and is in the address."""
-    return st.segmented_control(
-        p.text[name],
-        options,
-        default=options[0],
-        required=True,
-        format_func=lambda option: p.text[f"{name}_{option}"],
-        key=f"lens_{name}",
-        bind="query-params",
-        persist_state="session",
-        **more,
-    )
+    """A row of buttons whose choice is in the address."""
+    return chosen_option(p.text, name, options, key=f"lens_{name}", bind="query-params", **more)
 
 
 def chosen_lens(p: Page) -> tuple[Lens, str]:

@@ -83,3 +83,20 @@ def chosen_section(text: PageText, sections: Sequence[str], *, key: str, **more:
         **more,
     )
     return names.get(chosen, names[first])
+
+
+def chosen_option(text: PageText, name: str, options: Sequence[str], *, key: str, **more: object) -> str:
+    """One of a few as a row of buttons, shown by the names ``<name>_<option>`` of a page's text, the first at first.
+
+    The choice survives a change of page; with ``bind="query-params"`` it is in the address, too.
+    """
+    return st.segmented_control(
+        text[name],
+        options,
+        default=options[0],
+        required=True,
+        format_func=lambda option: text[f"{name}_{option}"],
+        key=key,
+        persist_state="session",
+        **more,
+    )

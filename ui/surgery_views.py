@@ -13,6 +13,7 @@ from ui.attention_canvas import value_map
 from ui.focus import attention_kinds
 from ui.loading import load_trace
 from ui.page import Page
+from ui.selectors import chosen_option
 from ui.text import as_plain
 
 CLICKS = ("zero", "mean", "focus")
@@ -78,16 +79,7 @@ def _cell(text: str, rows: list[tuple[str, str, int]]) -> tuple[int, int] | None
 
 
 def _choose(p: Page, name: str, options: tuple[str, ...], **more: str) -> str:
-    return st.segmented_control(
-        p.text[name],
-        options,
-        default=options[0],
-        required=True,
-        format_func=lambda option: p.text[f"{name}_{option}"],
-        key=f"surgery {name}",
-        persist_state="session",
-        **more,
-    )
+    return chosen_option(p.text, name, options, key=f"surgery {name}", **more)
 
 
 def measure(p: Page, found: Importance) -> None:

@@ -28,8 +28,25 @@ class Change(NamedTuple):
     chosen: bool
 
 
+class ChangeOfAnswer:
+    """What ``before`` and ``after``, ln p of every token of one answer in two runs, say of the whole of it."""
+
+    before: np.ndarray
+    after: np.ndarray
+
+    @property
+    def change(self) -> float:
+        """Σ ln p with the edits − Σ ln p without: below 0, the original answer has become less probable."""
+        return float((self.after - self.before).sum())
+
+    @property
+    def factor(self) -> float:
+        """By what the probability of the whole original answer is multiplied."""
+        return float(np.exp(self.change))
+
+
 @dataclass(frozen=True)
-class Effect:
+class Effect(ChangeOfAnswer):
     """``asked``: where the answer stands in the logits. ``original`` and ``edited``: both runs over the same tokens.
 
     ``before``, ``after`` [token]: ln p of every token of the original answer. ``kl`` [token]: KL(original ‖ edited) of
@@ -42,16 +59,6 @@ class Effect:
     before: np.ndarray
     after: np.ndarray
     kl: np.ndarray
-
-    @property
-    def change(self) -> float:
-        """Σ ln p with the edits − Σ ln p without: below 0, the original answer has become less probable."""
-        return float((self.after - self.before).sum())
-
-    @property
-    def factor(self) -> float:
-        """By what the probability of the whole original answer is multiplied."""
-        return float(np.exp(self.change))
 
     @property
     def mean_kl(self) -> float:

@@ -6,15 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer.analysis.effects import effect_of
+from transformer.analysis.effects import ChangeOfAnswer, effect_of
 from transformer.checkpoint import Checkpoint
 from transformer.edits import ablate_head
 from transformer.traces import Trace
 
 
 @dataclass(frozen=True)
-class HeadEffect:
-    """``displays``: the answer's tokens (or the class); ``before``, ``after``: natural log p of each, [token].
+class HeadEffect(ChangeOfAnswer):
+    """``displays``: the answer's tokens (or the class); ``before``, ``after``: natural log p of each, [token], with the
+    head and without; ``change`` below 0: the head helped this answer.
 
     The answer is the one that the whole model gave; it is not written anew. Empty: the model was asked nothing.
     """
@@ -22,16 +23,6 @@ class HeadEffect:
     displays: tuple[str, ...]
     before: np.ndarray
     after: np.ndarray
-
-    @property
-    def change(self) -> float:
-        """Σ log p without the head − Σ log p with it: below 0, the head helped this answer."""
-        return float((self.after - self.before).sum())
-
-    @property
-    def factor(self) -> float:
-        """By what the probability of the whole answer is multiplied when the head is removed."""
-        return float(np.exp(self.change))
 
 
 def head_effect(
