@@ -28,7 +28,7 @@ def trace_of(*, encoder=(), decoder=(), cross=(), source: int = 0, target: int =
     ):
         for layer, weights in enumerate(layers):
             weights = np.asarray(weights, dtype=np.float32)
-            name = f"{place[0]}.layers.{layer}.{place[1]}_attention"
+            name = f"{stack}.layers.{layer}.{kind}_attention"
             for part, values in (("weights", weights), ("scores", np.zeros_like(weights))):
                 activations[f"{name}.{part}"] = Activation(f"{name}.{part}", ("head", "query", "key"), values)
             allowed = (weights > 0).any(axis=0)
