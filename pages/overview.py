@@ -9,6 +9,7 @@ from charts.overview import time_and_parameters
 from charts.style import three_digits
 from transformer.analysis.answers import Answer, answer_of, class_probabilities
 from transformer.analysis.costs import measured_costs as measure
+from transformer.trace_files import trace_to_bytes
 from ui import page
 from ui.chips import Chip, ChipRow, chips
 from ui.computed import measured_costs
@@ -67,6 +68,15 @@ def show_size(p: Page) -> None:
     with st.container(horizontal=True):
         st.metric(p.text["numbers"], f"{numbers:,}", help=p.text["numbers_help"])
         st.metric(p.text["parameters"], f"{p.checkpoint.model.n_parameters:,}", help=p.text["parameters_help"])
+    st.download_button(
+        p.text["whole_trace"],
+        data=lambda: trace_to_bytes(p.trace),  # megabytes, made only when somebody asks for it
+        file_name=f"{p.checkpoint.name}-trace.safetensors",
+        mime="application/octet-stream",
+        icon=":material/download:",
+        help=p.text["whole_trace_help"],
+        on_click="ignore",
+    )
 
 
 def probability_formula(answer: Answer) -> str:

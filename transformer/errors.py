@@ -1,4 +1,4 @@
-"""The two errors that a user of the library is meant to read."""
+"""The errors that a user of the library is meant to read."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ class InputError(ValueError):
 
 class CheckpointError(ValueError):
     """A checkpoint directory that cannot be used. The message says what does not fit, with both values."""
+
+
+class TraceFileError(ValueError):
+    """A file that holds no whole trace. The message says what is wrong with it."""
 
 
 def did_you_mean(name: str, known: Iterable[str], *, otherwise: str) -> str:
