@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from transformer.errors import CheckpointError, InputError
+from transformer.sentence_file import SHIPPED
 
 _BAD_INPUT = 2
 
@@ -120,6 +121,22 @@ def _inspect(options: argparse.Namespace) -> int:
     return 0
 
 
+def _heads(options: argparse.Namespace) -> int:
+    from transformer.analysis.saved_roles import as_json, save_corpus_roles
+    from transformer.checkpoint import load
+    from transformer.head_report import report, roles_of_file
+
+    checkpoint, name = load(options.checkpoint), Path(options.sentences).name
+    roles = roles_of_file(checkpoint, options.sentences, limit=options.limit, batch_size=options.batch_size)
+    if options.save:
+        print(f"saved in {save_corpus_roles(checkpoint, roles, sentence_file=name)}", file=sys.stderr)
+    if options.json:
+        print(json.dumps(as_json(checkpoint, roles, sentence_file=name)))
+    else:
+        print(report(checkpoint, roles, sentence_file=name))
+    return 0
+
+
 def _train(options: argparse.Namespace) -> int:
     from transformer.training.progress import TrainingProgress
     from transformer.training.publish import publish
@@ -154,7 +171,7 @@ def _whole_numbers(text: str) -> tuple[int, ...]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m transformer", description="A Transformer that can be looked into.")
-    commands = parser.add_subparsers(required=True, metavar="{train,snapshots,translate,trace,evaluate,inspect}")
+    commands = parser.add_subparsers(required=True, metavar="{train,snapshots,translate,trace,evaluate,heads,inspect}")
 
     train = commands.add_parser("train", help="train a recipe; started again, it goes on where it was stopped")
     train.add_argument("recipe", help="a TOML file, e.g. configs/en-fr.toml")
@@ -206,6 +223,20 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--json", action="store_true", help="print one JSON object")
     evaluate.add_argument("--update-card", action="store_true", help="write the scores into the checkpoint's README.md")
     evaluate.set_defaults(command=_evaluate)
+
+    heads = commands.add_parser("heads", help="find out what every head does over many sentences")
+    heads.add_argument("--checkpoint", required=True, metavar="DIR")
+    heads.add_argument(
+        "--sentences",
+        default=str(SHIPPED),
+        metavar="FILE",
+        help="one a line (default: those that ship with this)",
+    )
+    heads.add_argument("--limit", type=int, metavar="N", help="read the first N sentences only")
+    heads.add_argument("--batch-size", type=int, default=16, metavar="N", help="sentences at once (default 16)")
+    heads.add_argument("--save", action="store_true", help="write head_roles.json into the checkpoint, for the app")
+    heads.add_argument("--json", action="store_true", help="print one JSON object")
+    heads.set_defaults(command=_heads)
 
     inspect = commands.add_parser("inspect", help="print the configuration and every parameter of a checkpoint")
     inspect.add_argument("--checkpoint", required=True, metavar="DIR")

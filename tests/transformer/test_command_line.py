@@ -235,3 +235,51 @@ def test_translate_reads_and_writes_utf_8_whatever_the_locale_says(checkpoints_f
     lines = ["I like it 😀.".encode(), b"\xff\xfe is no text", b"fine\r"]
     done = subprocess.run(command, input=b"\n".join(lines), capture_output=True, env=environment, cwd=ROOT, check=True)
     assert len(done.stdout.decode("utf-8").splitlines()) == len(lines)
+
+
+def test_heads_prints_a_table_and_saves_what_it_prints_as_json(checkpoints_folder, tmp_path, capsys):
+    shutil.copytree(checkpoints_folder / "tiny-gpt", tmp_path / "tiny-gpt")
+    mine = tmp_path / "mine.txt"
+    mine.write_text("The cat sat on the mat.\n\nThe dog sleeps.\n" + "word " * 300 + "\nGo home!\n", encoding="utf-8")
+    arguments = ["heads", "--checkpoint", str(tmp_path / "tiny-gpt"), "--sentences", str(mine)]
+    assert main([*arguments, "--limit", "3"]) == 0
+    table = capsys.readouterr().out
+    assert "2 sentences of mine.txt" in table and "1 skipped" in table
+    places = [line.split()[2] for line in table.splitlines() if line.startswith("decoder self")]
+    assert places == ["0.0", "0.1", "1.0", "1.1"]
+    assert "induction heads" in table and ": none;" in table
+    assert not (tmp_path / "tiny-gpt" / "head_roles.json").exists()
+    assert main([*arguments, "--batch-size", "2", "--save", "--json"]) == 0
+    printed = capsys.readouterr()
+    saved = json.loads((tmp_path / "tiny-gpt" / "head_roles.json").read_text(encoding="utf-8"))
+    assert json.loads(printed.out) == saved
+    assert (saved["sentences"], saved["skipped"], saved["sentence_file"]) == (3, 1, "mine.txt")
+    assert "head_roles.json" in printed.err
+
+
+def test_heads_reads_the_sentences_that_ship(checkpoints_folder, capsys):
+    arguments = ["heads", "--checkpoint", str(checkpoints_folder / "tiny-bert"), "--limit", "2"]
+    assert main(arguments) == 0
+    table = capsys.readouterr().out
+    assert "2 sentences of en.txt" in table and "induction" not in table
+
+
+@pytest.mark.parametrize(
+    ("more", "text", "sentence"),
+    [
+        ([], None, "There is no file"),
+        ([], " \n", "holds no sentence"),
+        ([], "word " * 300, "tiny-gpt can read no sentence of the 1 given"),
+        (["--limit", "0"], "Go home!", "--limit is 0; it must be at least 1"),
+        (["--batch-size", "0"], "Go home!", "batch_size is 0; it must be at least 1"),
+    ],
+)
+def test_heads_says_what_is_wrong(checkpoints_folder, tmp_path, capsys, more, text, sentence):
+    mine = tmp_path / "mine.txt"
+    if text is not None:
+        mine.write_text(text, encoding="utf-8")
+    checkpoint = str(checkpoints_folder / "tiny-gpt")
+    assert main(["heads", "--checkpoint", checkpoint, "--sentences", str(mine), "--save", *more]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ") and sentence in error
+    assert not (checkpoints_folder / "tiny-gpt" / "head_roles.json").exists()

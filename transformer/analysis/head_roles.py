@@ -19,6 +19,7 @@ from transformer.tokens import TokenSequence
 # In the order in which equal scores are decided: a first token that is special is called a sink.
 PLACES = ("previous", "next", "same", "sink", "punctuation", "repeated", "first", "diagonal")
 ROLES = (*PLACES, "monotone", "broad", "none")
+SHAPES = ("monotone", "broad", "entropy", "distance", "confidence", "sinks")  # measures of the whole map
 LEAST_SHARE = 0.5  # at least half of the attention goes there …
 LEAST_LIFT = 1.5  # … and half as much again as attention spread evenly would send there
 LEAST_MONOTONE = 0.7
@@ -31,7 +32,8 @@ class HeadRole:
     """The role of one head in one sentence. ``scores``: all measures by name, NaN where one is not defined.
 
     ``score`` is the one of the role itself (NaN for "none"). Shares lie in 0…1; "broad" is the entropy as a share of
-    the largest possible, 0…1; "monotone" lies in −1…1; "entropy" is in bits; "distance" in tokens.
+    the largest possible, 0…1; "monotone" lies in −1…1; "entropy" is in bits; "distance" in tokens; "confidence" and
+    "sinks" are shares.
     """
 
     stack: str
@@ -152,19 +154,27 @@ def _places(view: AttentionView) -> dict[str, tuple[np.ndarray, bool]]:
 
 
 def _shape_scores(view: AttentionView) -> dict[str, np.ndarray]:
-    """Measures of the whole map, [head] each: monotone (cross only), broad, entropy in bits, distance in tokens."""
+    """Measures of the whole map, [head] each: monotone (cross only), broad, entropy in bits, distance in tokens,
+    confidence and the share of sinks.
+
+    confidence = mean over rows of max_j α_ij over the tokens j that are not special (Voita et al. 2019, §4, who leave
+    out ``</s>``): a head that rests on ``</s>`` is not sure of anything.
+    """
     rows = counted_rows(view)
     nothing = np.full(view.n_heads, np.nan)
     if rows.sum() < LEAST_ROWS:
-        return dict.fromkeys(("monotone", "broad", "entropy", "distance"), nothing)
+        return dict.fromkeys(SHAPES, nothing)
     entropy = view.entropy[:, rows]
     distance = np.abs(np.arange(len(view.key))[None, :] - np.arange(len(view.query))[:, None])
     cross = view.kind == "cross"
+    real = ~np.array([token.special for token in view.key], dtype=bool)
     return {
         "monotone": monotonicity(view.weights[:, rows]) if cross else nothing,
         "broad": (entropy / np.log2(view.allowed.sum(axis=1)[rows])).mean(axis=1),
         "entropy": entropy.mean(axis=1),
         "distance": nothing if cross else (view.weights * distance).sum(axis=-1)[:, rows].mean(axis=1),
+        "confidence": (view.weights * real).max(axis=-1)[:, rows].mean(axis=1),
+        "sinks": view.sink_share[:, rows].mean(axis=1),
     }
 
 

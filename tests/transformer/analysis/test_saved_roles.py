@@ -1,0 +1,98 @@
+"""``head_roles.json``: what is read is what was written, and a file that does not fit is never used."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import transformer
+from transformer.analysis import saved_roles
+from transformer.analysis.corpus_roles import corpus_roles
+from transformer.analysis.saved_roles import FILE, as_json, load_corpus_roles, save_corpus_roles
+from transformer.errors import CheckpointError
+
+SENTENCES = ("The cat sat on the mat.", "She saw the sea, and the sea was cold.", "Go!")
+
+
+@pytest.fixture(params=["translator", "gpt", "bert"])
+def checkpoint(request, checkpoints_folder: Path, tmp_path: Path) -> transformer.Checkpoint:
+    """A copy that may be written into."""
+    name = f"tiny-{request.param}"
+    shutil.copytree(checkpoints_folder / name, tmp_path / name)
+    return transformer.load(tmp_path / name)
+
+
+def test_what_is_read_is_what_was_written(checkpoint):
+    assert load_corpus_roles(checkpoint) is None
+    roles = corpus_roles(checkpoint, SENTENCES)
+    path = save_corpus_roles(checkpoint, roles, sentence_file="mine.txt")
+    assert path == checkpoint.path / FILE
+    saved = load_corpus_roles(checkpoint)
+    assert saved.sentence_file == "mine.txt"
+    again = saved.roles
+    assert (again.n_sentences, again.n_skipped, again.digest) == (3, 0, roles.digest)
+    for read, written in zip(again.heads, roles.heads, strict=True):
+        assert replace(read, shares={}, scores={}) == replace(written, shares={}, scores={})
+        assert read.shares == pytest.approx(written.shares, rel=1e-5)
+        assert read.scores.keys() == written.scores.keys()
+        for name, score in written.scores.items():
+            assert read.scores[name] == pytest.approx(score, rel=1e-5, nan_ok=True)
+        assert read.counts == written.counts
+    assert (again.induction is None) == (roles.induction is None)
+    if roles.induction is not None:
+        assert again.induction.chance == pytest.approx(roles.induction.chance, rel=1e-5)
+        assert again.induction.induction == pytest.approx(roles.induction.induction, rel=1e-5)
+        assert again.induction.seed == 0
+
+
+def test_the_file_is_json_that_says_what_it_was_made_from(checkpoint):
+    roles = corpus_roles(checkpoint, SENTENCES)
+    path = save_corpus_roles(checkpoint, roles, sentence_file="mine.txt")
+    written = json.loads(path.read_text(encoding="utf-8"))
+    assert written == as_json(checkpoint, roles, sentence_file="mine.txt")
+    assert written["checkpoint"] == checkpoint.fingerprint
+    assert written["sentences"] == 3 and written["sentence_digest"] == roles.digest
+    assert written["thresholds"]["least_share"] == 0.5
+    assert "NaN" not in path.read_text(encoding="utf-8")
+    assert any(math.isnan(score) for score in roles.heads[-1].scores.values())
+    before = path.read_bytes()
+    save_corpus_roles(checkpoint, corpus_roles(checkpoint, SENTENCES), sentence_file="mine.txt")
+    assert path.read_bytes() == before
+
+
+def test_a_file_of_other_weights_is_not_used(checkpoint):
+    save_corpus_roles(checkpoint, corpus_roles(checkpoint, SENTENCES), sentence_file="mine.txt")
+    other = transformer.build_model(checkpoint.config)
+    transformer.save(checkpoint.path, other, checkpoint.tokenizer)
+    with pytest.raises(CheckpointError, match=f"made from other weights \\({checkpoint.fingerprint}, but these are"):
+        load_corpus_roles(transformer.load(checkpoint.path))
+
+
+def test_a_file_of_other_definitions_is_not_used(checkpoint, monkeypatch):
+    save_corpus_roles(checkpoint, corpus_roles(checkpoint, SENTENCES), sentence_file="mine.txt")
+    monkeypatch.setattr(saved_roles, "LEAST_CONSISTENT", 0.6)
+    with pytest.raises(CheckpointError, match="made by other definitions"):
+        load_corpus_roles(checkpoint)
+
+
+@pytest.mark.parametrize("damage", ["{", "[]", "{}", '{"checkpoint": 3}', "heads", "role", "order", "score"])
+def test_a_broken_file_is_a_sentence(checkpoint, damage):
+    path = save_corpus_roles(checkpoint, corpus_roles(checkpoint, SENTENCES), sentence_file="mine.txt")
+    values = json.loads(path.read_text(encoding="utf-8"))
+    if damage == "heads":
+        values["heads"] = values["heads"][:-1]
+    elif damage == "role":
+        values["heads"][0]["role"] = "<b>"
+    elif damage == "order":
+        values["heads"].reverse()
+    elif damage == "score":
+        values["heads"][0]["scores"]["broad"] = "high"
+    text = damage if damage[0] in "{[" else json.dumps(values)
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(CheckpointError, match="is no whole file of head roles"):
+        load_corpus_roles(checkpoint)

@@ -1,0 +1,37 @@
+"""Files of sentences: plain text, one sentence a line. ``sentences/en.txt`` ships with this package."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from transformer.errors import InputError
+
+SHIPPED = Path(__file__).parent / "sentences" / "en.txt"
+
+
+def split_sentences(text: str) -> tuple[str, ...]:
+    """One sentence a line, without the spaces around it; empty lines are left out."""
+    return tuple(line.strip() for line in text.removeprefix("\ufeff").splitlines() if line.strip())
+
+
+def read_sentences(path: str | Path = SHIPPED) -> tuple[str, ...]:
+    """The sentences of a UTF-8 file. Raises ``InputError`` for a file that is not there, is no text, or holds none."""
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"There is no file {path}; give a text file with one sentence a line.")
+    try:
+        sentences = split_sentences(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text ({error}); save it as UTF-8, one sentence a line.") from error
+    if not sentences:
+        raise InputError(f"{path} holds no sentence; write one a line.")
+    return sentences
+
+
+def sentence_digest(sentences: Iterable[str]) -> str:
+    """First 12 hexadecimal digits of the SHA-256 of the sentences, one a line: names this list in this order."""
+    return hashlib.sha256("".join(f"{sentence}\n" for sentence in sentences).encode("utf-8", "replace")).hexdigest()[
+        :12
+    ]
