@@ -164,17 +164,28 @@ def _check_files(path: Path) -> None:
 
 
 def _claimed_sizes(config: ModelConfig) -> dict[str, tuple]:
-    """A few tensors that bear out each size in the config, so that a config that lies about one allocates nothing.
+    """Every matrix of a model with this config, so that a config that lies about one allocates nothing.
 
     Building the model on torch's meta device would say the same, but imports torch's compiler: a second at every start.
     """
     layers = {"encoder": config.n_encoder_layers, "decoder": config.n_decoder_layers}
-    stack = "encoder" if config.has_encoder else "decoder"
-    return {f"{stack}.embedding.table.weight": (config.vocabulary_size, config.d_model)} | {
-        f"{stack}.layers.{n_layers - 1}.feed_forward.input_projection.weight": (config.d_ff, config.d_model)
-        for stack, n_layers in layers.items()
-        if n_layers
-    }
+    width, hidden = config.d_model, config.d_ff
+    sizes = {}
+    for stack in (stack for stack, n_layers in layers.items() if n_layers):
+        if stack == "encoder" or not config.has_encoder or not config.tie_embeddings:
+            sizes[f"{stack}.embedding.table.weight"] = (config.vocabulary_size, width)
+        if config.positions == "learned":
+            sizes[f"{stack}.embedding.position_encoding.table"] = (config.max_length, width)
+    for stack, n_layers in layers.items():
+        kinds = ("self", "cross") if stack == "decoder" and config.has_encoder else ("self",)
+        for layer in reversed(range(n_layers)):
+            prefix = f"{stack}.layers.{layer}"
+            sizes[f"{prefix}.feed_forward.input_projection.weight"] = (hidden, width)
+            sizes[f"{prefix}.feed_forward.output_projection.weight"] = (width, hidden)
+            for kind in kinds:
+                for part in ("query", "key", "value", "output"):
+                    sizes[f"{prefix}.{kind}_attention.{part}_projection.weight"] = (width, width)
+    return sizes
 
 
 def _compare(file: Path, expected: dict[str, tuple], stored: dict[str, tuple]) -> None:

@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 import transformer
 from tests.transformer.tiny import random_model
 from transformer import CheckpointError, Tokenizer
-from transformer.checkpoint import fingerprint, load_weights, save_weights
+from transformer.checkpoint import _claimed_sizes, fingerprint, load_weights, save_weights
 
 SENTENCE = "The cat sat on the mat."
 
@@ -190,6 +190,35 @@ def test_a_config_that_is_wrong_is_named_once(folder: Path) -> None:
 def test_a_config_that_lies_about_the_shapes(change: dict, message: str, folder: Path) -> None:
     change_config(folder, **change)
     refused(folder, "model.safetensors does not fit its config.json: .*" + message)
+
+
+def test_a_config_whose_claims_no_matrix_bears_out_allocates_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A wide model of which only the table and the last feed-forward layer are there: 40 GB if it were built."""
+    width = 32_768
+    change_config(folder, d_model=width, d_ff=1, n_encoder_layers=1, n_decoder_layers=1, tie_embeddings=True)
+    few = {
+        "encoder.embedding.table.weight": torch.zeros(400, width, dtype=torch.float16),
+        "encoder.layers.0.feed_forward.input_projection.weight": torch.zeros(1, width, dtype=torch.float16),
+        "decoder.layers.0.feed_forward.input_projection.weight": torch.zeros(1, width, dtype=torch.float16),
+    }
+    save_file(few, folder / "model.safetensors")
+    monkeypatch.setattr("transformer.checkpoint.build_model", lambda config: pytest.fail("the model was built"))
+    refused(folder, "it lacks encoder.layers.0.feed_forward.output_projection.weight")
+
+
+@pytest.mark.parametrize("kind", ["encoder-decoder", "decoder-only", "encoder-only"])
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "relative"])
+def test_every_matrix_of_the_layers_is_claimed(kind: str, tied: bool, positions: str) -> None:
+    """What is compared before the model is built are its large tensors, under their real names."""
+    model = random_model(kind, vocabulary_size=400, tie_embeddings=tied, positions=positions)
+    claimed = _claimed_sizes(model.config)
+    own = {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
+    assert claimed.items() <= own.items()
+    left = {name for name, shape in own.items() if len(shape) > 1} - claimed.keys()
+    assert all("position_bias" in name or "vocabulary_projection" in name for name in left), left
 
 
 def test_a_vocabulary_that_does_not_fit_the_tokenizer_is_refused_with_both_numbers(folder: Path) -> None:
