@@ -18,6 +18,7 @@ import tokenizers
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
 from transformer.errors import CheckpointError
+from transformer.tokenizer_file import check_tokenizer_file
 from transformer.tokens import Token, TokenSequence, visible
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -65,6 +66,8 @@ class Tokenizer:
 
     @classmethod
     def load(cls, path: Path) -> Tokenizer:
+        """Raises ``CheckpointError`` for anything but plain byte-level BPE with this project's special tokens."""
+        check_tokenizer_file(Path(path))
         try:
             return cls(tokenizers.Tokenizer.from_file(str(path)))
         except CheckpointError:
