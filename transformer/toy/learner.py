@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import torch
@@ -11,15 +12,19 @@ from torch.nn import functional as F
 from transformer.attention_view import AttentionView
 from transformer.config import ModelConfig
 from transformer.decoding_state import greedy_batch, writable
+from transformer.mask_edits import no_causal_mask
 from transformer.models import Model, build_model
 from transformer.positions import LearnedEncoding
-from transformer.probes import Recording, fast_path, record
+from transformer.probes import Edit, Recording, fast_path, record
 from transformer.recorded import activations_of
 from transformer.tokenizer import END_ID, PAD_ID, START_ID
 from transformer.tokens import TokenSequence
 from transformer.toy.tasks import MOST_LETTERS, VOCABULARY_SIZE, Batch, Task, batch_of, labelled, letters_of
 
 WIDTH = 64
+# Mistakes that a training can be made with: the decoder may see the tokens it is to predict; it is asked for the token
+# that it was just given instead of the next one.
+TRAINING_FAULTS = ("no_causal_mask", "shifted_target")
 CROSS_ATTENTION = "decoder.layers.0.cross_attention"
 
 
@@ -94,18 +99,43 @@ class Score:
 
 
 class ToyLearner:
-    """A model and its task. While it is being trained its answers change; ask a state for what it was."""
+    """A model and its task. While it is being trained its answers change; ask a state for what it was.
 
-    def __init__(self, task: Task, config: ModelConfig, generator: torch.Generator) -> None:
+    ``fault``: "" or one of ``TRAINING_FAULTS``, a mistake in how it is trained; what it then answers, and its
+    ``score``, come about as they should. Raises ``ValueError`` for another one.
+    """
+
+    def __init__(self, task: Task, config: ModelConfig, generator: torch.Generator, *, fault: str = "") -> None:
+        if fault not in ("", *TRAINING_FAULTS):
+            raise ValueError(f"fault is {fault!r}; choose none, or one of {', '.join(TRAINING_FAULTS)}")
         self.task = task
+        self.fault = fault
         self.model = build_model(config)
         initialise(self.model, generator)
 
     def loss(self, batch: Batch) -> Tensor:
-        """Mean of −log p(asked token), pads left out; with its gradient."""
-        with fast_path():
+        """What is trained: mean of −log p(asked token), pads left out, with its gradient. A fault is made here."""
+        with self._reading():
             logits = self.model(batch.source, batch.read)  # [batch, place, vocabulary]
-        return F.cross_entropy(logits.flatten(0, 1), batch.asked.flatten(), ignore_index=PAD_ID)
+        asked = batch.read if self.fault == "shifted_target" else batch.asked
+        return F.cross_entropy(logits.flatten(0, 1), asked.flatten(), ignore_index=PAD_ID)
+
+    def _reading(self) -> AbstractContextManager:
+        """How a training pass is made: with fused kernels, unless the causal mask is to be taken away."""
+        return record(self.training_edits) if self.training_edits else fast_path()
+
+    @property
+    def training_edits(self) -> tuple[Edit, ...]:
+        """By which edits the model runs while it is trained with its fault."""
+        if self.fault != "no_causal_mask":
+            return ()
+        layers = range(self.model.config.n_decoder_layers)
+        return tuple(no_causal_mask("decoder", layer=layer) for layer in layers)
+
+    @torch.inference_mode()
+    def reported_loss(self, batch: Batch) -> float:
+        """The loss that the training itself reports, made in the same way as it is trained, mistake included."""
+        return float(self.loss(batch))
 
     @torch.inference_mode()
     def score(self, batch: Batch) -> Score:

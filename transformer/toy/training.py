@@ -26,14 +26,17 @@ _CLIP = 1.0
 class ToyState:
     """Where a training stands after ``step`` of ``steps`` steps.
 
-    ``score``: of ``N_HELD_OUT`` words that are drawn once and never trained on. ``attention``: the cross-attention
-    [head, query, key] of the example word while the right answer is read, its rows predict ``predicted``; ``written``:
-    what the model writes for the example by itself. ``learner``: the model itself, which goes on learning.
+    ``score``: of ``N_HELD_OUT`` words that are drawn once and never trained on. ``reported``: the loss on the same
+    words as the training sees it; with a fault in the training that is another one than the score's. ``attention``: the
+    cross-attention [head, query, key] of the example word while the right answer is read, its rows predict
+    ``predicted``; ``written``: what the model writes for the example by itself. ``learner``: the model itself, which
+    goes on learning.
     """
 
     step: int
     steps: int
     score: Score
+    reported: float
     attention: AttentionView
     predicted: TokenSequence
     written: str
@@ -50,13 +53,14 @@ def train_toy(
     positions: str = "sinusoidal",
     example: str = EXAMPLE,
     every: int = 20,
+    fault: str = "",
 ) -> Iterator[ToyState]:
     """Train a model of one encoder and one decoder layer on ``task``: "copy", "reverse" or "sort".
 
     A state is yielded before the first step, after every ``every`` steps and after the last; the next steps are made
     when the next state is asked for, so that stopping is ``break``. Adam (Kingma & Ba 2015), ``BATCH_SIZE`` new words
     a step, teacher forcing; the rate rises over 50 steps to ``learning_rate`` and falls to 0 on a cosine. ``steps``:
-    default ``STEPS[task]``.
+    default ``STEPS[task]``. ``fault``: a mistake to train with, one of ``transformer.toy.learner.TRAINING_FAULTS``.
 
     Everything random comes from ``seed`` by generators of the run's own: several runs at once, in threads, give what
     each gives alone. Raises ``ValueError`` for settings that cannot be, ``InputError`` for an example that is no word,
@@ -71,7 +75,7 @@ def train_toy(
         raise ValueError(f"learning_rate is {learning_rate}; a learning rate is greater than 0")
     letter_ids(example)
     config = toy_config(n_heads=n_heads, positions=positions)
-    learner = ToyLearner(found, config, torch.Generator().manual_seed(seed))
+    learner = ToyLearner(found, config, torch.Generator().manual_seed(seed), fault=fault)
     return _train(learner, steps=steps, seed=seed, learning_rate=learning_rate, example=example, every=every)
 
 
@@ -111,10 +115,12 @@ def _rate(step: int, *, peak: float, steps: int) -> float:
 
 def _state(learner: ToyLearner, step: int, steps: int, held_out: Batch, example: str) -> ToyState:
     attention, predicted = learner.attention(example)
+    score = learner.score(held_out)
     return ToyState(
         step=step,
         steps=steps,
-        score=learner.score(held_out),
+        score=score,
+        reported=learner.reported_loss(held_out) if learner.fault else score.loss,
         attention=attention,
         predicted=predicted,
         written=learner.written(example),

@@ -1,0 +1,54 @@
+"""Which patient has what: the same for everybody, every diagnosis once in every round."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.transformer import tiny
+from transformer.faults.catalogue import FAULTS, diagnoses, diagnosis_of, inapplicable, next_with
+from transformer.faults.checks import CHECKS
+
+
+@pytest.mark.parametrize("kind", tiny.LAYERS)
+def test_every_round_has_every_diagnosis_once(kind):
+    config = tiny.config(kind)
+    possible = diagnoses(config)
+    rounds = [
+        [diagnosis_of(turn * len(possible) + place, config) for place in range(len(possible))] for turn in range(5)
+    ]
+    for patients in rounds:
+        assert sorted(map(str, patients)) == sorted(map(str, possible))
+    assert any(patients != rounds[0] for patients in rounds), "the order must not be known after one round"
+
+
+def test_every_fault_has_a_check():
+    assert tuple(CHECKS) == FAULTS
+
+
+@pytest.mark.parametrize(
+    ("config", "fault", "reason"),
+    [
+        (tiny.config("decoder-only"), "padding", "causal_mask_hides"),
+        (tiny.config("encoder-only", positions="none"), "positions", "no_positions"),
+        (tiny.config(d_model=2), "scale", "one_channel"),
+    ],
+)
+def test_what_a_model_cannot_have_is_never_drawn(config, fault, reason):
+    assert inapplicable(config) == {fault: reason}
+    assert fault not in {diagnosis_of(number, config).fault for number in range(30)}
+    with pytest.raises(ValueError, match=f"can have '{fault}'"):
+        next_with(fault, after=0, config=config)
+
+
+@pytest.mark.parametrize("fault", [*FAULTS, "healthy"])
+def test_a_teacher_finds_the_next_patient_with_a_fault(fault):
+    config = tiny.config()
+    number = next_with(fault, after=3, config=config)
+    assert number > 3
+    assert diagnosis_of(number, config).fault == fault
+    assert all(diagnosis_of(n, config).fault != fault for n in range(4, number))
+
+
+def test_patients_are_counted_from_0():
+    with pytest.raises(ValueError, match="number is -1"):
+        diagnosis_of(-1, tiny.config())

@@ -1,0 +1,61 @@
+"""Which mistakes a model can be given, and which one patient number n has."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from transformer.config import ModelConfig
+from transformer.faults.live import LIVE_FAULTS
+
+HEALTHY = "healthy"
+TRAINING = {"causal": "no_causal_mask", "target": "shifted_target"}  # mistake → how the tiny model's training names it
+FAULTS = ("scale", "positions", "causal", "target", "padding", "norm")
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """``fault``: one of ``FAULTS`` or "healthy". ``in_training``: the patient is a tiny model and its training, not the
+    checkpoint."""
+
+    fault: str
+    in_training: bool
+
+
+def inapplicable(config: ModelConfig) -> dict[str, str]:
+    """The mistakes that a model cannot be given, each with the reason as a name."""
+    found = {}
+    if config.d_head == 1:
+        found["scale"] = "one_channel"
+    if config.positions == "none":
+        found["positions"] = "no_positions"
+    if not config.has_encoder:
+        found["padding"] = "causal_mask_hides"
+    return found
+
+
+def diagnoses(config: ModelConfig) -> tuple[Diagnosis, ...]:
+    """What a patient may have: every mistake that fits, and good health, of the checkpoint and of a training."""
+    without = inapplicable(config)
+    live = [Diagnosis(fault, False) for fault in LIVE_FAULTS if fault not in without]
+    trained = [Diagnosis(fault, True) for fault in TRAINING]
+    return (*live, *trained, Diagnosis(HEALTHY, False), Diagnosis(HEALTHY, True))
+
+
+def diagnosis_of(number: int, config: ModelConfig) -> Diagnosis:
+    """What patient ``number`` has, for everybody the same: in every round each diagnosis comes once, in an order that
+    only the number knows. Raises ``ValueError`` for a number below 0."""
+    if number < 0:
+        raise ValueError(f"number is {number}; patients are counted from 0")
+    possible = list(diagnoses(config))
+    turn, place = divmod(number, len(possible))
+    random.Random(f"round {turn}").shuffle(possible)
+    return possible[place]
+
+
+def next_with(fault: str, *, after: int, config: ModelConfig) -> int:
+    """The number of the first patient after ``after`` that has ``fault``. Raises ``ValueError`` if none can have it."""
+    possible = diagnoses(config)
+    if fault not in {diagnosis.fault for diagnosis in possible}:
+        raise ValueError(f"no patient of this model can have {fault!r}")
+    return next(n for n in range(after + 1, after + 1 + 2 * len(possible)) if diagnosis_of(n, config).fault == fault)

@@ -1,0 +1,90 @@
+"""Four mistakes of the forward pass, made in a trained model for one call, or in a second model of the same weights."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from transformer.analysis.padding import without_padding_mask
+from transformer.analysis.position_edits import without_positions
+from transformer.checkpoint import Checkpoint
+from transformer.models import Model, build_model
+from transformer.probes import Edit, recorded_so_far
+
+LIVE_FAULTS = ("scale", "positions", "padding", "norm")
+
+
+def with_fault(checkpoint: Checkpoint, fault: str) -> tuple[Checkpoint, tuple[Edit, ...]]:
+    """The checkpoint and the edits with which one of ``LIVE_FAULTS`` is made; "" changes nothing.
+
+    ``checkpoint`` itself stays as it is. "norm" comes with a second model, which shares its weights with the first.
+    Raises ``ValueError`` for another fault.
+    """
+    if fault == "scale":
+        return checkpoint, unscaled_scores(checkpoint.model)
+    if fault == "positions":
+        stacks = [stack for stack in ("encoder", "decoder") if hasattr(checkpoint.model, stack)]
+        return checkpoint, tuple(edit for stack in stacks for edit in without_positions(checkpoint.model, stack))
+    if fault == "padding":
+        return checkpoint, tuple(without_padding_mask(checkpoint))
+    if fault == "norm":
+        return replace(checkpoint, model=other_norm_order(checkpoint.model)), ()
+    if fault:
+        raise ValueError(f"fault is {fault!r}; choose one of {', '.join(LIVE_FAULTS)}")
+    return checkpoint, ()
+
+
+def unscaled_scores(model: Model) -> tuple[Edit, ...]:
+    """QKᵀ in place of QKᵀ / √d_k in every attention; a relative bias stays as it is."""
+    factor = math.sqrt(model.config.d_head)
+
+    def edit_of(name: str) -> Edit:
+        bias = _bias_of(model, name)
+
+        def unscale(scores: Tensor) -> Tensor:  # [batch, head, query, key]
+            if not bias:
+                return scores * factor
+            added = recorded_so_far(bias)
+            return (scores - added) * factor + added
+
+        return Edit(name, unscale, f"{name}: not divided by √d_k")
+
+    return tuple(edit_of(name) for name in score_names(model))
+
+
+def score_names(model: Model) -> tuple[str, ...]:
+    """Where the scores of each attention are recorded, in the order of the forward pass."""
+    return tuple(name for name in model.probes if name.endswith("_attention.scores"))
+
+
+def _bias_of(model: Model, scores: str) -> str:
+    """The name of the relative bias that is added to these scores, "" if there is none."""
+    stack = scores.split(".", 1)[0]
+    name = f"{stack}.position_bias.values"
+    return name if ".self_attention." in scores and name in model.probes else ""
+
+
+def position_bias(model: Model, tensors: dict[str, Tensor], scores: str) -> Tensor | float:
+    """What a run added to these ``scores`` for the distances: [1, head, query, key], 0.0 if nothing."""
+    name = _bias_of(model, scores)
+    return tensors[name] if name else 0.0
+
+
+def other_norm_order(model: Model) -> Model:
+    """The same weights run in the other order: pre-norm as post-norm, post-norm as pre-norm.
+
+    Both orders have a LayerNorm for every sub-layer. Only pre-norm has a final one at the end of each stack: run as
+    post-norm it is left out; post-norm weights run as pre-norm get one that has learned nothing (γ = 1, β = 0). The
+    parameters are the very same ones, not copies: ``model`` is not changed.
+    """
+    config = replace(model.config, norm="post" if model.config.norm == "pre" else "pre")
+    with torch.random.fork_rng(devices=[]):  # a new model draws its first weights; nobody else's dice are to be moved
+        other = build_model(config)
+    found = other.load_state_dict(model.state_dict(keep_vars=True), strict=False, assign=True)
+    strange = [name for name in (*found.missing_keys, *found.unexpected_keys) if ".final_norm." not in f".{name}"]
+    if strange:
+        raise ValueError(f"the weights do not fit the other order of LayerNorm: {', '.join(strange[:3])}")
+    return other.to(model.device).eval()

@@ -1,0 +1,95 @@
+"""The tiny models that were trained with a mistake, and one without: their weights and their curves.
+
+They are made by ``python -m transformer.faults.trained`` (a minute or two on one core), from their seed alone, and
+kept in ``weights/``, so that a class has them at once.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file
+
+from transformer.checkpoint import save_weights
+from transformer.errors import CheckpointError
+from transformer.files import write_text
+from transformer.toy.learner import TRAINING_FAULTS, ToyLearner, toy_config
+from transformer.toy.tasks import TASKS
+from transformer.toy.training import train_toy
+
+FOLDER = Path(__file__).with_name("weights")
+TASK, STEPS, EVERY, SEED = "copy", 400, 10, 0
+HEALTHY = "healthy"
+NAMES = (HEALTHY, *TRAINING_FAULTS)
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One moment of a training: the loss that it ``reported`` itself, the ``loss`` of reading held-out words as they
+    are read when the model writes (both in nats), the share of them that it ``writes`` right, what it wrote for the
+    example."""
+
+    step: int
+    reported: float
+    loss: float
+    writes: float
+    written: str
+
+
+@dataclass(frozen=True)
+class TrainedToy:
+    """A finished training: its model and its course. Shared: read-only."""
+
+    learner: ToyLearner
+    course: tuple[Moment, ...]
+
+
+@lru_cache(maxsize=len(NAMES))
+def trained_toy(name: str) -> TrainedToy:
+    """One of the three trainings: "healthy", "no_causal_mask" or "shifted_target".
+
+    Raises ``ValueError`` for another name and ``CheckpointError`` where its files are missing or do not fit.
+    """
+    if name not in NAMES:
+        raise ValueError(f"there is no training {name!r}; choose one of {', '.join(NAMES)}")
+    weights, course = FOLDER / f"{name}.safetensors", FOLDER / f"{name}.json"
+    if not (weights.is_file() and course.is_file()):
+        raise CheckpointError(f"{FOLDER} lacks the training {name}; make it with python -m transformer.faults.trained")
+    learner = _learner(name)
+    parameters, tensors = dict(learner.model.named_parameters()), load_file(weights)
+    if {name: p.shape for name, p in parameters.items()} != {name: t.shape for name, t in tensors.items()}:
+        raise CheckpointError(f"{weights} does not fit the tiny model; run python -m transformer.faults.trained again")
+    with torch.no_grad():
+        for key, parameter in parameters.items():
+            parameter.copy_(tensors[key].float())
+    learner.model.eval().requires_grad_(False)
+    moments = json.loads(course.read_text(encoding="utf-8"))
+    return TrainedToy(learner, tuple(Moment(**moment) for moment in moments))
+
+
+def train_and_save(name: str, folder: Path = FOLDER, *, steps: int = STEPS) -> None:
+    """Train one of the three and write its weights and its course."""
+    folder.mkdir(parents=True, exist_ok=True)
+    moments = []
+    for state in train_toy(TASK, steps=steps, seed=SEED, every=EVERY, fault="" if name == HEALTHY else name):
+        moments.append(Moment(state.step, state.reported, state.score.loss, state.score.accuracy, state.written))
+        learner = state.learner
+    save_weights(folder / f"{name}.safetensors", learner.model)
+    rows = ",\n".join(json.dumps(asdict(moment)) for moment in moments)
+    write_text(folder / f"{name}.json", f"[\n{rows}\n]\n")
+
+
+def _learner(name: str) -> ToyLearner:
+    generator = torch.Generator().manual_seed(SEED)
+    return ToyLearner(TASKS[TASK], toy_config(), generator, fault="" if name == HEALTHY else name)
+
+
+if __name__ == "__main__":
+    for training in NAMES:
+        train_and_save(training)
+        last = trained_toy(training).course[-1]
+        print(f"{training}: loss reported {last.reported:.4f}, writes {last.writes:.0%} right, e.g. {last.written!r}")
