@@ -44,13 +44,13 @@ def show_answers(p: Page, specs: tuple[str, ...]) -> None:
             st.markdown(common("effect.same"))
             return
         pieces = word_diff(before.text, after.text)
-        words = "".join(_marked(piece) for piece in pieces).strip()
+        words = "".join(marked(piece) for piece in pieces).strip()
         # Two texts without any letters may differ in what is no word, e.g. control characters.
         st.markdown(f"##### {words or as_plain(after.text) or '–'}")
         st.caption(common("effect.diff"))
 
 
-def _marked(piece: Piece) -> str:
+def marked(piece: Piece) -> str:
     """The spaces stand outside of the mark, or Markdown would not read it as one; a new piece always has one before."""
     space = " " if piece.fate != "same" or piece.text[:1].isspace() else ""
     return space + _MARKS[piece.fate].format(as_plain(" ".join(piece.text.split())))

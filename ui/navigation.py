@@ -42,6 +42,7 @@ GROUPS: dict[str, tuple[Entry, ...]] = {
         Entry("surgery", "Surgery", ":material/content_cut:"),
         Entry("lens", "Lens", ":material/search:"),
         Entry("compare", "Compare", ":material/compare:"),
+        Entry("bugs", "Which bug is this?", ":material/bug_report:"),
         Entry("training", "Training", ":material/model_training:"),
         Entry("checkpoint", "Checkpoint", ":material/inventory_2:"),
     ),

@@ -1,0 +1,30 @@
+"""Which bug is this? A patient with one of six mistakes, or none: pictures first, then a guess, then the check."""
+
+from __future__ import annotations
+
+from transformer.faults import checks, live
+from transformer.faults.trained import train_and_save
+from ui import page
+from ui.fault_game import guessed, patient_number
+from ui.fault_reveal import reveal, snippet
+from ui.fault_views import pictures
+from ui.show import show_snippet, show_source
+
+SOURCES = {
+    "scale": (checks.scale, live.unscaled_scores),
+    "positions": (checks.positions, live.without_positions),
+    "causal": (checks.causal, train_and_save),
+    "target": (checks.target, train_and_save),
+    "padding": (checks.padding, live.without_padding_mask),
+    "norm": (checks.norm, live.other_norm_order),
+    "healthy": tuple(checks.CHECKS.values()),
+}
+
+with page("bugs", needs=("stack", "kind", "layer", "head")) as p:
+    diagnosis = patient_number(p)
+    pictures(p, diagnosis)
+    guess = guessed(p, diagnosis)
+    if guess:
+        reveal(p, diagnosis, guess)
+        show_snippet(snippet(p, diagnosis))
+        show_source(*SOURCES[diagnosis.fault])

@@ -1,0 +1,42 @@
+"""What can be seen of a run without knowing what is wrong with it: how sharply each attention looks, how large the
+residual stream gets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from transformer.tokenizer import PAD_ID
+from transformer.traces import Trace
+
+
+@dataclass(frozen=True)
+class Signs:
+    """``attentions``: names such as "encoder 0", "decoder 1 cross"; ``entropy`` [attention]: mean over heads and the
+    rows of real tokens, in bits. ``stages``: the residual stream "in" and after each layer; ``size`` [stage]: the
+    standard deviation of its numbers there."""
+
+    attentions: tuple[str, ...]
+    entropy: np.ndarray
+    stages: tuple[str, ...]
+    size: np.ndarray
+
+
+def signs_of(trace: Trace) -> Signs:
+    """From the activations of one trace; rows of padding are left out."""
+    attentions, entropy, stages, size = [], [], [], []
+    for stack in trace.stacks:
+        real = np.array([id != PAD_ID for id in trace.tokens(stack).ids])
+        for layer in range(trace.n_layers(stack)):
+            if layer == 0:
+                stages.append(f"{stack} in")
+                size.append(trace.values(f"{stack}.layers.0.residual.in")[real].std())
+            stages.append(f"{stack} {layer}")
+            size.append(trace.values(f"{stack}.layers.{layer}.residual.out")[real].std())
+            for own_stack, kind in trace.attention_kinds():
+                if own_stack != stack:
+                    continue
+                attentions.append(f"{stack} {layer}" + (" cross" if kind == "cross" else ""))
+                entropy.append(trace.attention(stack, layer, kind).entropy[:, real].mean())
+    return Signs(tuple(attentions), np.array(entropy), tuple(stages), np.array(size))
