@@ -12,6 +12,8 @@ from ui.attention_cell import explain_cell
 from ui.attention_controls import choose_cell, close_cell, controls, draw, row_labels
 from ui.attention_facts import FEW_KEYS, facts, map_and_facts, read_aloud, rewrite
 from ui.attention_steps import draw_step, stepper
+from ui.attention_trust import edge_effect, trust
+from ui.selectors import chosen_section
 from ui.show import show_source
 
 with page("attention", needs=("stack", "kind", "layer", "head", "token")) as p:
@@ -33,10 +35,13 @@ with page("attention", needs=("stack", "kind", "layer", "head", "token")) as p:
 
     if shown.key is not None:
         with st.container(border=True, key="attention arithmetic"):
+            edge_effect(p, view, key=shown.key)
             explain_cell(p, view, key=shown.key, row_label=rows[row])
             st.button(p.text["arithmetic_close"], icon=":material/close:", on_click=close_cell)
 
-    st.subheader(p.text["path"], anchor=False)
-    step = stepper(p)
-    choose_cell(p, draw_step(p, path, step, rows=rows, key=shown.key), shown)
-    show_source(MultiHeadAttention.forward, attention_scores, attention_weights)
+    if chosen_section(p.text, ["path", "trust"], key="attention_section") == "trust":
+        trust(p, view)
+    else:
+        step = stepper(p)
+        choose_cell(p, draw_step(p, path, step, rows=rows, key=shown.key), shown)
+        show_source(MultiHeadAttention.forward, attention_scores, attention_weights)

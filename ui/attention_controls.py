@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from charts.attention_payload import KEY_TITLE, QUERY_TITLE, SHIFTED_TITLE, Cell
+from charts.style import three_digits
+from transformer.analysis.rollout import attention_rollout
 from transformer.attention_view import AttentionView
 from ui.attention_canvas import attention_lines, attention_map, value_map
 from ui.page import Page
@@ -18,7 +20,7 @@ _KEPT = {"bind": "query-params", "persist_state": "session"}
 
 @dataclass(frozen=True)
 class Shown:
-    """``drawing``: "map", "lines" or "values"; ``key``: the column whose arithmetic is open, if any."""
+    """``drawing``: "map", "lines", "values" or "rollout"; ``key``: the column whose arithmetic is open, if any."""
 
     drawing: str
     predicted: bool
@@ -33,7 +35,7 @@ def controls(p: Page, view: AttentionView) -> Shown:
         st.session_state[KEY] = labels[clicked]
     if st.session_state.get(KEY) not in (None, *labels):
         st.session_state[KEY] = None  # another sentence: that token is not in it
-    drawings = {p.text[f"show_{name}"]: name for name in ("map", "lines", "values")}
+    drawings = {p.text[f"show_{name}"]: name for name in ("map", "lines", "values", "rollout")}
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         drawing = st.segmented_control(
             p.text["show"],
@@ -57,7 +59,7 @@ def controls(p: Page, view: AttentionView) -> Shown:
         predicted = False
         if view.stack == "decoder":
             predicted = st.toggle(p.text["predicted"], key=PREDICTED, help=p.text["predicted_help"], **_KEPT)
-        stretch = drawings[drawing] == "map" and st.toggle(
+        stretch = drawings[drawing] in ("map", "rollout") and st.toggle(
             p.text["stretch"], key=STRETCH, help=p.text["stretch_help"], **_KEPT
         )
     return Shown(drawings[drawing], predicted, stretch, None if label is None else labels.index(label))
@@ -77,6 +79,9 @@ def draw(p: Page, view: AttentionView, shown: Shown, weighted) -> None:
         token = attention_lines(named, key="attention lines", heads=[p.focus.head], selected_token=p.focus.token)
         if token is not None and token != p.focus.token:
             p.set_focus(token=token)
+        return
+    if shown.drawing == "rollout":
+        _draw_rollout(p, view, rows, stretch=shown.stretch)
         return
     if shown.drawing == "map":
         clicked = attention_map(
@@ -106,6 +111,33 @@ def draw(p: Page, view: AttentionView, shown: Shown, weighted) -> None:
         )
         st.caption(p.text["show_values_help"])
     choose_cell(p, clicked, shown)
+
+
+def _draw_rollout(p: Page, view: AttentionView, rows: tuple[str, ...], *, stretch: bool) -> None:
+    """All heads of all layers up to the focused one, in one map; a click focuses the token of its row."""
+    found = attention_rollout(p.trace, view.stack, layer=view.layer)
+    mixed = found.view(view.kind)
+    clicked = value_map(
+        mixed.weights[0],
+        row_labels=rows,
+        column_labels=mixed.key.labels,
+        key="attention rollout",
+        row_title=QUERY_TITLE if rows == mixed.query.labels else SHIFTED_TITLE,
+        column_title=KEY_TITLE,
+        scale="sequential",
+        allowed=mixed.allowed,
+        limit=None if stretch else 1.0,
+        title=f"rollout · {view.stack} {view.kind}-attention · layers 0–{view.layer}, all heads",
+        value_name="share",
+        phrase=("", " is made of "),
+        chosen_row=p.focus.token,
+    )
+    st.caption(p.text["show_rollout_help"])
+    if found.source is not None and found.target is not None:
+        share = found.source[p.focus.token].sum()
+        st.caption(p.text["show_rollout_source"].format(share=three_digits(float(share))))
+    if clicked is not None and clicked.query != p.focus.token:
+        p.set_focus(token=clicked.query)
 
 
 def choose_cell(p: Page, clicked: Cell | None, shown: Shown) -> None:

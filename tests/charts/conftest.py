@@ -119,6 +119,19 @@ def small_lens(**changed):
     return Lens(**{**values, **changed})
 
 
+def small_measures(*, shares: bool = True):
+    """Three tokens, one of which cannot be left out; a row of shares and two signed rows of different scales."""
+    from transformer.analysis.attention_trust import Aligned, Measure
+
+    tokens = sequence(("<s>", "·<b>x</b>", "·$y$", "·%{z}"))
+    rows = (
+        (Measure("head", np.array([0.7, 0.2, 0.1]), False, 0.5),) if shares else (),
+        (Measure("integrated_gradients", np.array([10.0, -20.0, 0.001]), True, -0.25),),
+        (Measure("leave_one_out", np.array([0.5, -0.25, np.nan]), True, np.nan),),
+    )
+    return Aligned(tokens, (0, 1, 3), sum(rows, ()))
+
+
 def small_tree(*, n_steps: int = 2):
     """A search of width 2: <b> wins after being second, $y$ was first and is given up, the rest is pruned at once."""
     from transformer.analysis.beam_tree import BeamNode, BeamTree
@@ -152,6 +165,7 @@ def figures(tokens, target, causal_view, candidates) -> dict:
         activation_curve,
         attention_output,
         attention_row,
+        attention_trust,
         beam_tree,
         changes,
         comparison,
@@ -250,6 +264,7 @@ def figures(tokens, target, causal_view, candidates) -> dict:
         ),
         "score_pipeline": attention_row.score_pipeline(causal_view, head=1, row=2),
         "dot_product": attention_row.dot_product(rows[0], key=rows[1], query_token="·<b>", key_token="·<i>"),
+        "aligned_measures": attention_trust.aligned_measures(small_measures(), answer="‘·<b>’"),
         "value_mix": attention_row.value_mix(share, values=rows, tokens=tokens, shown=3),
         "head_scores": heads.head_scores(np.full((2, 3), 0.25), name="sink share", roles=[["<b>", "", ""]] * 2),
         "entropy_strip": heads.entropy_strip(causal_view),

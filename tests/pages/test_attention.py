@@ -216,3 +216,135 @@ def test_the_equations_hold_only_numbers(tiny_checkpoint: Callable) -> None:
     written = equations(cell)
     assert written.count(r"\end{aligned}") == 1
     assert f"{cell.weight:.6g}" in written
+
+
+TRUST = {"attention_section": TEXT["section_trust"]}
+
+
+def plain(app: AppTest) -> str:
+    return said(app).replace("\\", "")
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "address"),
+    [
+        ("tiny-translator", {"stack": "decoder", "kind": "cross", "layer": "1", "head": "1", "token": "2"}),
+        ("tiny-translator", {"stack": "decoder", "kind": "self", "token": "0"}),
+        ("tiny-translator", {"stack": "encoder", "token": "1", "pads": "2"}),
+        ("tiny-gpt", {"token": "3"}),
+        ("tiny-gpt", {"token": "0"}),
+        ("tiny-bert", {"sentence": "The ___ sat.", "token": "1"}),
+        ("tiny-bert", {"token": "0"}),
+        ("tiny-sentiment", {"token": "2", "pads": "1"}),
+    ],
+)
+def test_how_far_to_trust_the_map_of_every_kind_of_model(open_page: Callable, checkpoint: str, address: dict) -> None:
+    app = open_page(checkpoint=checkpoint, **address, **TRUST)
+    is_fine(app)
+    assert "**Completeness.**" in plain(app)
+    assert "attention_step" not in [control.key for control in app.segmented_control], "the path is not computed"
+    asks = "trust answer" in " ".join(box.key or "" for box in app.selectbox)
+    assert asks == (address.get("stack") == "encoder" or checkpoint == "tiny-bert")
+    two_sentences = checkpoint == "tiny-translator"
+    assert ("also depends on" in plain(app)) == two_sentences
+
+
+def test_the_path_comes_first_and_nothing_is_attributed_before_it_is_asked_for(open_page: Callable) -> None:
+    app = open_page()
+    assert app.segmented_control(key="attention_step") is not None
+    assert "**Completeness.**" not in said(app)
+
+
+def test_the_check_holds_the_numbers_of_the_library(open_page: Callable, tiny_checkpoint: Callable) -> None:
+    from transformer.analysis.input_attribution import gradient_times_input, integrated_gradients
+    from transformer.analysis.quantity import quantity_of
+
+    app = open_page(checkpoint="tiny-gpt", token="3", **TRUST)
+    app.segmented_control(key="trust of").set_value("logit").run()
+    app.segmented_control(key="trust baseline").set_value("pad").run()
+    app.segmented_control(key="trust steps").set_value(16).run()
+    is_fine(app)
+    checkpoint = tiny_checkpoint("gpt")
+    quantity = quantity_of(checkpoint, transformer.trace(checkpoint, SENTENCE), row=3, of="logit")
+    found = integrated_gradients(checkpoint, quantity, baseline="pad", n_steps=16)
+    slope = gradient_times_input(checkpoint, quantity)
+    line = next(line for line in plain(app).splitlines() if "**Completeness.**" in line).replace("−", "-")
+    numbers = [float(number) for number in re.findall(r"[+-]\d+(?:\.\d+)?(?:e-\d+)?", line.replace(" - ", " minus "))]
+    expected = [found.total, found.value, found.baseline_value, found.difference, found.error, slope.total]
+    assert numbers == pytest.approx(expected, rel=0.006, abs=2e-5)
+
+
+def test_baselines_are_compared_only_when_asked_for(open_page: Callable) -> None:
+    app = open_page(checkpoint="tiny-gpt", token="3", **TRUST)
+    assert not app.dataframe
+    app.toggle(key="trust baselines").set_value(True).run()
+    is_fine(app)
+    table = app.dataframe[0].value
+    assert list(table[TEXT["column_baseline"]]) == [TEXT[f"trust_baseline_{name}"] for name in ("mean", "pad", "zero")]
+    assert table[TEXT["column_start"]].nunique() == 3
+    moved = table[TEXT["column_total"]] - table[TEXT["column_difference"]]
+    assert moved.to_numpy() == pytest.approx(table[TEXT["column_error"]].to_numpy())
+
+
+@pytest.mark.parametrize("checkpoint", CHECKPOINTS)
+def test_odd_sentences_are_attributed_too(open_page: Callable, checkpoint: str) -> None:
+    app = open_page(checkpoint=checkpoint, sentence="x", **TRUST)
+    is_fine(app)
+    for sentence in (*ODD[:1], "😀"):
+        app.text_area(key="sidebar sentence").set_value(sentence).run()
+        is_fine(app)
+        assert "**Completeness.**" in plain(app)
+
+
+def test_the_snippet_of_the_measures_runs(
+    open_page: Callable, checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = open_page(stack="decoder", kind="cross", token="2", **TRUST)
+    snippet = next(code.value for code in app.code if "input_attributions(" in code.value)
+    (tmp_path / "checkpoints").symlink_to(checkpoints_folder)
+    monkeypatch.chdir(tmp_path)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(snippet, "snippet", "exec"), {})  # what the page tells people to do
+    total, difference = map(float, printed.getvalue().split()[:2])
+    expected = [float(number) for number in re.search(r"difference\)  # (\S+) (\S+)", snippet).groups()]
+    assert [total, difference] == pytest.approx(expected, rel=1e-4)
+
+
+def test_removing_an_edge_is_measured_next_to_its_arithmetic(open_page: Callable, tiny_checkpoint: Callable) -> None:
+    from transformer.analysis.effects import effect_of
+
+    app = open_page(stack="decoder", kind="cross", layer="1", head="1", token="1")
+    key = app.selectbox(key="attention_key")
+    key.set_value(key.options[2]).run()
+    is_fine(app)
+    checkpoint = tiny_checkpoint("translator")
+    trace = transformer.trace(checkpoint, SENTENCE)
+    edit = transformer.ablate_edge("decoder", layer=1, kind="cross", head=1, query=1, key=2)
+    effect = effect_of(checkpoint, trace, SENTENCE, [edit])
+    line = next(line for line in plain(app).splitlines() if "**Without this edge**" in line)
+    after = re.search(r"with the edge, (\S+) without", line).group(1)
+    assert float(after) == pytest.approx(float(np.exp(effect.after[1])), rel=0.006)
+    if abs(effect.change) >= 5e-4:
+        factor = re.search(r"multiplied by \*\*(\S+)\*\*", line).group(1)
+        assert float(factor) == pytest.approx(effect.factor, rel=0.006)
+
+
+def test_a_masked_edge_and_a_question_that_was_not_asked_say_so(open_page: Callable) -> None:
+    app = open_page(stack="decoder", kind="self", token="1", target="Le vieil homme.")
+    key = app.selectbox(key="attention_key")
+    key.set_value(key.options[3]).run()
+    assert TEXT["edge_masked"] in said(app)
+    app = open_page(checkpoint="tiny-bert", token="1")
+    key = app.selectbox(key="attention_key")
+    key.set_value(key.options[3]).run()
+    assert TEXT["edge_nothing"] in said(app)
+
+
+@pytest.mark.parametrize(("stack", "kind"), [("encoder", "self"), ("decoder", "self"), ("decoder", "cross")])
+def test_the_map_can_be_a_rollout(open_page: Callable, stack: str, kind: str) -> None:
+    app = open_page(stack=stack, kind=kind, layer="1", token="1", attention_show=TEXT["show_rollout"])
+    is_fine(app)
+    captions = [caption.value for caption in app.caption]
+    assert TEXT["show_rollout_help"] in captions
+    assert any("came from the source" in caption for caption in captions) == (stack == "decoder")
