@@ -7,24 +7,30 @@ from dataclasses import asdict
 import pandas as pd
 import streamlit as st
 
-from transformer.checkpoint import load
+from transformer.checkpoint import WEIGHTS, load
+from transformer.received import is_received
 from ui import page
 from ui.computed import parameter_statistics
-from ui.loading import checkpoints_folder
 from ui.show import show_source, show_table
+from ui.upload_form import upload_form
 
 with page("checkpoint", strip=False) as p:
     config, model = p.checkpoint.config, p.checkpoint.model
-    megabytes = (checkpoints_folder() / p.checkpoint.name / "model.safetensors").stat().st_size / 1e6
+    megabytes = (p.checkpoint.path / WEIGHTS).stat().st_size / 1e6
     columns = st.columns([4, 3, 4, 6])  # the fingerprint is the longest
     columns[0].metric(p.text["parameters"], f"{model.n_parameters:,}")
     columns[1].metric(p.text["vocabulary"], f"{config.vocabulary_size:,}")
     columns[2].metric(p.text["size"], f"{megabytes:.1f} MB")
     columns[3].metric(p.text["fingerprint"], p.checkpoint.fingerprint, help=p.text["fingerprint_help"])
+    upload_form(p)
 
     card, weights, settings = st.tabs([p.text["card"], p.text["weights"], p.text["settings"]])
     with card:
-        st.markdown(p.checkpoint.card or p.text["no_card"])
+        if is_received(p.checkpoint.name):  # a stranger's Markdown could fetch pictures from anywhere
+            st.caption(p.text["received"])
+            st.code(p.checkpoint.card or p.text["no_card"], language=None, wrap_lines=True)
+        else:
+            st.markdown(p.checkpoint.card or p.text["no_card"])
     with weights:
         rows = [{**asdict(row), "shape": " × ".join(map(str, row.shape))} for row in parameter_statistics(p.checkpoint)]
         show_table(pd.DataFrame(rows), name="parameters", height=520, caption=p.text["weights_caption"])

@@ -137,7 +137,7 @@ class ModelConfig:
         """Read a file. Raises ``ValueError`` that names the file and what is wrong in it."""
         try:
             values = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        except (ValueError, RecursionError) as error:
             raise ValueError(f"{path} is not valid JSON: {error}") from error
         if not isinstance(values, dict):
             raise ValueError(f"{path} must hold a JSON object, not {type(values).__name__}")

@@ -15,7 +15,14 @@ from transformer.traces import Trace
 from ui import focus as shared_focus
 from ui.attention_canvas import attention_map
 from ui.compare_views import MAP_HEIGHT, Head, Run, heads_map, in_which_layer, show_answers, show_maps, which_heads
-from ui.loading import checkpoint_names, checkpoints_folder, config_of, load_checkpoint, load_trace
+from ui.loading import (
+    checkpoint_names,
+    checkpoints_folder,
+    choosable_checkpoints,
+    config_of,
+    load_checkpoint,
+    load_trace,
+)
 from ui.page import Page
 from ui.selectors import chosen_option
 from ui.text import as_plain
@@ -88,7 +95,7 @@ def _pair_chosen(pairs: dict) -> None:
 
 def checkpoints(p: Page) -> None:
     """One sentence, two checkpoints: A's head beside the head of B that does most nearly the same."""
-    others = [name for name in checkpoint_names() if name != p.focus.checkpoint]
+    others = [name for name in choosable_checkpoints(p.focus.checkpoint) if name != p.focus.checkpoint]
     if not others:
         p.nothing_to_show(
             p.text["only_one"].format(name=as_plain(p.focus.checkpoint), folder=as_plain(str(checkpoints_folder())))

@@ -151,5 +151,4 @@ def _snippet(p: Page, chosen: dict[str, Strategy], written: dict[str, Decoding])
         f"print(repr(decoding.text), decoding.log_probability)  # {written[name].log_probability:.7g}\n"
         for name, strategy in chosen.items()
     ]
-    load = f'import transformer\n\ncheckpoint = transformer.load("checkpoints/{p.focus.checkpoint}")\n'
-    show_snippet(load + "".join(lines))
+    show_snippet(f"import transformer\n\n{p.load_line}{''.join(lines)}")

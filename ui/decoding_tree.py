@@ -126,7 +126,7 @@ def _snippet(p: Page, beam: Beam, tree: BeamTree) -> None:
     show_snippet(
         "import transformer\nfrom charts.beam_tree import search_tree\n"
         "from transformer.analysis.beam_tree import beam_tree\n\n"
-        f'checkpoint = transformer.load("checkpoints/{p.focus.checkpoint}")\n'
+        f"{p.load_line}"
         f"tree = beam_tree(checkpoint, {writing.arguments_of(p, beam)})\n"
         "print([node.display for node in tree.winner], tree.winner[-1].score)"
         f"  # {end.score:.7g}\n"

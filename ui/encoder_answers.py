@@ -159,7 +159,7 @@ def classify(p: Page) -> None:
     )
     show_snippet(
         "import transformer\nfrom transformer.analysis.leave_one_out import leave_one_out\n\n"
-        f'checkpoint = transformer.load("checkpoints/{p.focus.checkpoint}")\n'
+        f"{p.load_line}"
         f"found = leave_one_out(checkpoint, {p.focus.sentence!r})\n"
         f"print(found.probabilities[{index}])  # {found.probabilities[index]:.7g}\n"
         f"print([(word.text, float(share)) for word, share in zip(found.words, found.contributions[:, {index}])])\n"

@@ -15,7 +15,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from transformer.config import ModelConfig
 from transformer.traces import STACKS, Trace
-from ui.loading import checkpoint_names
+from ui.loading import checkpoint_names, choosable_checkpoints
 from ui.text import common, default_sentence
 
 MOST_PADS = 16
@@ -147,7 +147,7 @@ def begin() -> Focus:
     foreign = address != st.session_state.get(_WRITTEN) and (address or _went_back_or_forward())
     if focus is None or foreign:
         focus, corrections = Focus.from_address(address, default=default_focus())
-    focus, missing = fit_checkpoint(focus, checkpoint_names())
+    focus, missing = fit_checkpoint(focus, choosable_checkpoints(focus.checkpoint))
     return store(focus, corrections=(*corrections, *missing))
 
 

@@ -11,6 +11,8 @@ import streamlit as st
 
 import transformer
 from transformer.config import ModelConfig
+from transformer.received import is_received
+from ui.uploads import is_here, own_uploads, uploads_folder
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 FOLDER_VARIABLE = "GLASSFORMER_CHECKPOINTS"
@@ -33,12 +35,23 @@ def checkpoint_names() -> tuple[str, ...]:
     return tuple(sorted(found, key=lambda name: (name != FAVOURITE, not _translates(name))))
 
 
+def choosable_checkpoints(focused: str = "") -> tuple[str, ...]:
+    """``checkpoint_names``, what this session has uploaded, and the upload that its address names."""
+    named = (focused,) if is_here(focused) else ()
+    return tuple(dict.fromkeys((*checkpoint_names(), *own_uploads(), *named)))
+
+
+def checkpoint_path(name: str) -> Path:
+    """The directory of a checkpoint, be it one that lies in ``checkpoints_folder`` or an upload."""
+    return (uploads_folder() if is_received(name) else checkpoints_folder()) / name
+
+
 def load_checkpoint(name: str) -> transformer.Checkpoint:
     """The checkpoint of that name; read again when one of its files has changed.
 
     Raises ``transformer.CheckpointError`` when its files are missing or do not fit together.
     """
-    path = checkpoints_folder() / name
+    path = checkpoint_path(name)
     return _load(str(path), _stamp(path))
 
 
@@ -53,13 +66,13 @@ def load_trace(name: str, *, sentence: str, target: str = "", pads: int = 0) -> 
 
 def load_history(name: str) -> pd.DataFrame | None:
     """The training curves of a checkpoint (its ``history.csv``), or ``None`` where it came without."""
-    path = checkpoints_folder() / name / "history.csv"
+    path = checkpoint_path(name) / "history.csv"
     return pd.read_csv(path) if path.is_file() else None
 
 
 def config_of(name: str) -> ModelConfig:
     """The configuration alone, without the weights. Raises ``ValueError`` when it is missing or wrong."""
-    path = checkpoints_folder() / name / "config.json"
+    path = checkpoint_path(name) / "config.json"
     return _config(path, _stamp(path.parent))
 
 

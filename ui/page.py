@@ -18,6 +18,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 import transformer
+from transformer.received import is_received
 from transformer.traces import Trace
 from ui import focus as shared_focus
 from ui.focus import Focus
@@ -60,6 +61,13 @@ class Page:
         return load_trace(self.focus.checkpoint, sentence=self.focus.sentence, target=target, pads=pads)
 
     @property
+    def load_line(self) -> str:
+        """The Python that gives this page's ``checkpoint``, where ``transformer`` is imported."""
+        name = self.focus.checkpoint
+        place = "the/folder/that/was/uploaded" if is_received(name) else f"checkpoints/{name}"
+        return f'checkpoint = transformer.load("{place}")\n'
+
+    @property
     def preamble(self) -> str:
         """The Python that gives ``checkpoint`` and ``trace`` of this page, for ``show_snippet``."""
         arguments = [repr(self.focus.sentence)]
@@ -67,11 +75,8 @@ class Page:
             arguments.append(f"target={self.focus.target!r}")
         if self.focus.pads and self.checkpoint.config.has_encoder:
             arguments.append(f"source_pads={self.focus.pads}")
-        return (
-            "import transformer\n\n"
-            f'checkpoint = transformer.load("checkpoints/{self.focus.checkpoint}")\n'
-            f"trace = transformer.trace(checkpoint, {', '.join(arguments)})\n"
-        )
+        trace = f"trace = transformer.trace(checkpoint, {', '.join(arguments)})\n"
+        return f"import transformer\n\n{self.load_line}{trace}"
 
     def set_focus(self, **values: object) -> NoReturn:
         """Change the shared focus and the address, and run the page again. In a widget's callback, which runs before

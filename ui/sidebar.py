@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from ui import focus as shared_focus
 from ui.focus import MOST_PADS, Focus
-from ui.loading import checkpoint_names, config_of
+from ui.loading import choosable_checkpoints, config_of
 from ui.text import common, examples
 
 # Where this run's sidebar has room for the selectors of its page: below the sentence, above the examples.
@@ -53,7 +53,7 @@ def _examples(focus: Focus) -> None:
 
 
 def _more(focus: Focus) -> None:
-    names = checkpoint_names()
+    names = choosable_checkpoints(focus.checkpoint)
     try:
         config = config_of(focus.checkpoint)
     except (OSError, ValueError):  # the page says what is wrong with it

@@ -238,8 +238,7 @@ def snippet(p: Page, decoding: Decoding, settings: Settings, step: int, *, force
     """The step again, outside of the app."""
     chosen = decoding.steps[step].chosen
     show_snippet(
-        "import transformer\n\n"
-        f'checkpoint = transformer.load("checkpoints/{p.focus.checkpoint}")\n'
+        f"import transformer\n\n{p.load_line}"
         f"decoding = transformer.decode(checkpoint, {arguments_of(p, settings.strategy, forced=forced)})\n"
         f"print(repr(decoding.text))\n"
         f"step = decoding.steps[{step}]\n"

@@ -1,0 +1,132 @@
+"""A checkpoint that somebody sends is kept whole under its fingerprint, or refused with a sentence and not kept."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from safetensors.torch import load, save
+
+import transformer
+from transformer import CheckpointError
+from transformer.received import MOST_BYTES, MOST_KEPT, is_received, kept, receive
+
+FILES = ("config.json", "model.safetensors", "tokenizer.json", "README.md")
+
+
+@pytest.fixture
+def files(checkpoints_folder: Path) -> dict[str, bytes]:
+    return {name: (checkpoints_folder / "tiny-gpt" / name).read_bytes() for name in FILES}
+
+
+def refused(files: dict[str, bytes], folder: Path, message: str) -> None:
+    with pytest.raises(CheckpointError, match=message) as caught:
+        receive(files, folder)
+    assert str(folder) not in str(caught.value)  # where the server keeps its files is nobody's business
+    assert not folder.exists() or not list(folder.iterdir())
+
+
+def test_a_checkpoint_is_kept_under_its_fingerprint(
+    files: dict[str, bytes], tmp_path: Path, checkpoints_folder: Path
+) -> None:
+    original = transformer.load(checkpoints_folder / "tiny-gpt")
+    place = receive(files, tmp_path)
+    assert place.name == f"received-{original.fingerprint}" and is_received(place.name)
+    assert transformer.load(place).fingerprint == original.fingerprint
+    assert receive(files, tmp_path) == place  # the same once more
+    assert [path.name for path in tmp_path.iterdir()] == [place.name]
+
+
+def test_the_card_may_be_missing(files: dict[str, bytes], tmp_path: Path) -> None:
+    del files["README.md"]
+    assert transformer.load(receive(files, tmp_path)).card == ""
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../model.safetensors", "/etc/passwd", "..", "", "a/config.json", "config.json\0", "CON", ".bashrc", "model.zip"],
+)
+def test_any_other_name_is_refused(name: str, files: dict[str, bytes], tmp_path: Path) -> None:
+    refused({**files, name: b"x"}, tmp_path / "kept", "is no file of a checkpoint")
+
+
+@pytest.mark.parametrize("name", ["model.pt", "pytorch_model.bin", "MODEL.PKL", "../../last.ckpt"])
+def test_a_pickle_is_refused_with_how_to_convert_it(name: str, files: dict[str, bytes], tmp_path: Path) -> None:
+    refused({**files, name: b"\x80\x04."}, tmp_path / "kept", "is a pickle, which may run any code")
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.json"])
+def test_a_missing_file_is_named(name: str, files: dict[str, bytes], tmp_path: Path) -> None:
+    del files[name]
+    refused(files, tmp_path / "kept", f"^{name} is missing")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_that_is_too_large_is_refused(name: str, files: dict[str, bytes], tmp_path: Path) -> None:
+    class Huge(bytes):
+        def __len__(self) -> int:
+            return MOST_BYTES[name] + 1
+
+    refused({**files, name: Huge()}, tmp_path / "kept", rf"{name} has [\d,]+ bytes; at most [\d,]+ are taken")
+
+
+def test_a_config_without_bounds_is_refused(files: dict[str, bytes], tmp_path: Path) -> None:
+    for change, message in (
+        ({"max_length": 65_536}, "max_length is 65536; at most 4096 is taken"),
+        ({"d_model": 10**12}, "does not fit its config.json"),
+        ({"n_decoder_layers": 256}, "does not fit its config.json"),
+        ({"vocabulary_size": 10**9}, "the tokenizer has 400 entries"),
+    ):
+        config = json.dumps({**json.loads(files["config.json"]), **change}).encode()
+        refused({**files, "config.json": config}, tmp_path / "kept", message)
+    for config in (b"[" * 60_000, b"9" * 60_000, b"\xff", b"null", b""):
+        refused({**files, "config.json": config}, tmp_path / "kept", "^config.json")
+
+
+def test_weights_that_cannot_be_used_are_refused(files: dict[str, bytes], tmp_path: Path) -> None:
+    raw = files["model.safetensors"]
+    tensors = load(raw)
+    tensors["decoder.final_norm.bias"] = torch.full((24,), torch.nan)
+    huge_header = (2**62).to_bytes(8, "little") + raw[8:]
+    for content, message in (
+        (save(tensors), r"not finite \(NaN or infinite\) in decoder.final_norm.bias"),
+        (raw[: len(raw) // 2], "model.safetensors is not a whole safetensors file"),
+        (huge_header, "model.safetensors is not a whole safetensors file"),
+        (b"", "model.safetensors is not a whole safetensors file"),
+        (save({"a": torch.zeros(2)}), "does not fit its config.json"),
+    ):
+        refused({**files, "model.safetensors": content}, tmp_path / "kept", message)
+
+
+def test_only_the_youngest_are_kept(files: dict[str, bytes], tmp_path: Path) -> None:
+    places = []
+    for number in range(MOST_KEPT + 2):
+        config = json.dumps({**json.loads(files["config.json"]), "dropout": number / 100}).encode()
+        places.append(receive({**files, "config.json": config}, tmp_path))
+        os.utime(places[-1], ns=(0, number))  # clocks may be coarse
+    assert [path.name for path in kept(tmp_path)][:-1] == [path.name for path in reversed(places[3:])]
+    assert not places[0].exists()
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_bytes_changed_anywhere_are_a_checkpoint_or_a_sentence(
+    data: st.DataObject, files: dict[str, bytes], tmp_path: Path
+) -> None:
+    name = data.draw(st.sampled_from(FILES[:3]))
+    content = bytearray(files[name])
+    for _ in range(data.draw(st.integers(1, 4))):
+        # Headers and JSON lie at the beginning; what is changed in the weights themselves is a matter of NaN only.
+        place = data.draw(st.integers(0, min(len(content), 3000) - 1))
+        content[place] = data.draw(st.integers(0, 255))
+    try:
+        place = receive({**files, name: bytes(content)}, tmp_path)
+    except CheckpointError as error:
+        assert str(tmp_path) not in str(error)
+    else:
+        transformer.trace(transformer.load(place), "Hello.", target="you")

@@ -1,0 +1,94 @@
+"""An upload is one more checkpoint: its address opens it for everybody, its sender finds it in the list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.conftest import is_fine, open_app, said  # noqa: F401  (a fixture)
+from ui import loading, uploads
+
+FILES = ("config.json", "model.safetensors", "tokenizer.json", "README.md")
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(uploads, "uploads_folder", lambda: tmp_path / "uploads")
+    monkeypatch.setattr(loading, "uploads_folder", lambda: tmp_path / "uploads")
+    yield
+
+
+@pytest.fixture
+def sent(checkpoints_folder: Path) -> str:
+    """The tiny classifier as a stranger sends it, with a card that would fetch a picture."""
+    files = {name: (checkpoints_folder / "tiny-sentiment" / name).read_bytes() for name in FILES}
+    files["README.md"] = b"# Mine\n\n![](http://example.org/seen.png) <script>alert(1)</script>"
+    return uploads.receive(files, uploads.uploads_folder()).name
+
+
+@pytest.mark.parametrize("page", ["overview", "checkpoint", "attention", "compare"])
+def test_every_page_opens_it_by_its_address(open_app: Callable[..., AppTest], sent: str, page: str) -> None:  # noqa: F811
+    app = open_app(page, checkpoint=sent)
+    is_fine(app)
+    assert app.selectbox(key="sidebar checkpoint").value == sent
+    assert "showing" not in said(app)
+
+
+def test_its_card_is_text_and_fetches_nothing(open_app: Callable[..., AppTest], sent: str) -> None:  # noqa: F811
+    app = open_app("checkpoint", checkpoint=sent)
+    assert "example.org" not in said(app)
+    assert any("![](http://example.org/seen.png) <script>" in code.value for code in app.code)
+
+
+def test_who_has_not_sent_it_does_not_find_it_in_the_list(open_app: Callable[..., AppTest], sent: str) -> None:  # noqa: F811
+    app = open_app("checkpoint")
+    assert sent not in app.selectbox(key="sidebar checkpoint").options
+
+
+def test_an_upload_that_is_gone_is_named_and_the_nearest_thing_opened(open_app: Callable[..., AppTest]) -> None:  # noqa: F811
+    app = open_app("tokens", checkpoint="received-0123456789ab")
+    is_fine(app)
+    assert "There is no checkpoint 'received-0123456789ab' here" in said(app)
+
+
+def send(app: AppTest, files: dict[str, bytes]) -> AppTest:
+    app.file_uploader[0].set_value([(name, content, "application/octet-stream") for name, content in files.items()])
+    return next(button for button in app.button if button.label == "Look into it").click().run()
+
+
+def test_sending_the_files_opens_the_checkpoint(
+    open_app: Callable[..., AppTest],  # noqa: F811
+    checkpoints_folder: Path,
+    tiny_checkpoint: Callable,
+) -> None:
+    files = {name: (checkpoints_folder / "tiny-gpt" / name).read_bytes() for name in FILES}
+    app = send(open_app("checkpoint", sentence="Hello there."), files)
+    is_fine(app)
+    name = f"received-{tiny_checkpoint('gpt').fingerprint}"
+    assert app.query_params["checkpoint"] in (name, [name])
+    assert app.query_params["sentence"] in ("Hello there.", ["Hello there."])
+    app.selectbox(key="sidebar checkpoint").select("tiny-bert").run()
+    assert name in app.selectbox(key="sidebar checkpoint").options
+
+
+def test_what_is_refused_leaves_everything_as_it_was(
+    open_app: Callable[..., AppTest],  # noqa: F811
+    checkpoints_folder: Path,
+) -> None:
+    app = send(open_app("checkpoint", sentence="Hello there."), {"model.pt": b"\x80\x04."})
+    assert "is a pickle" in app.warning[0].value
+    assert not app.exception and not app.error
+    assert app.query_params["sentence"] in ("Hello there.", ["Hello there."])
+    assert app.selectbox(key="sidebar checkpoint").value == "tiny-translator"
+    app = send(app, {"config.json": b"{}"})
+    assert "is missing; choose all files" in app.warning[0].value
+
+
+@pytest.mark.parametrize("name", ["../tiny-gpt", "received-../../etc", "/etc", "received-0123456789ab/.."])
+def test_a_name_in_the_address_leads_nowhere_else(open_app: Callable[..., AppTest], name: str) -> None:  # noqa: F811
+    app = open_app("tokens", checkpoint=name)
+    is_fine(app)
+    assert app.query_params.get("checkpoint") is None
