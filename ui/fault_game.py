@@ -54,7 +54,11 @@ def guessed(p: Page, diagnosis: Diagnosis) -> str:
     st.markdown(f"#### {p.text['question_now']}")
     with st.container(horizontal=True, key="bug guesses"):
         for fault in GUESSES:
-            mark = {diagnosis.fault: ":material/check: ", made: ":material/close: "}.get(fault, "") if made else ""
+            marks = {
+                made: ":material/close: ",
+                diagnosis.fault: ":material/check: ",
+            }  # a right guess is one that is right
+            mark = marks.get(fault, "") if made else ""
             st.button(
                 mark + p.text[f"name_{fault}"],
                 key=f"guess {fault}",

@@ -35,7 +35,6 @@ def reveal(p: Page, diagnosis: Diagnosis, guess: str) -> None:
         pd.DataFrame(
             {
                 text["column_check"]: [text[f"check_{name}"] for name in CHECKS],
-                text["column_expected"]: [one.healthy if (one := healthy[name]) else "–" for name in CHECKS],
                 text["healthy"]: [three_digits(one.value) if (one := healthy[name]) else "–" for name in CHECKS],
                 text["the_patient"]: [three_digits(one.value) if (one := found[name]) else "–" for name in CHECKS],
                 text["column_fires"]: [_verdict(p, found[name]) for name in CHECKS],

@@ -1,0 +1,138 @@
+"""Which bug is this? Pictures without a name, a guess, and then what it was, with the check's numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+import transformer
+from charts.style import three_digits
+from tests.pages.conftest import is_fine, said
+from tests.pages.nasty import EMPTY, TOO_LONG
+from transformer.faults.catalogue import FAULTS, diagnoses, diagnosis_of, next_with
+from transformer.faults.checks import CHECKS
+from transformer.faults.patients import patient_of
+from transformer.faults.trained import trained_toy
+from ui.text import page_text
+
+TEXT = page_text("bugs")
+SENTENCE = "We went to the sea."
+CHECKPOINTS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
+
+
+def tables(app) -> list[list[str]]:
+    return [list(table.value.columns) for table in app.dataframe]
+
+
+def explained(app) -> bool:
+    return TEXT["checks"] in said(app)
+
+
+@pytest.mark.parametrize("checkpoint", CHECKPOINTS)
+def test_every_patient_can_be_guessed(open_app, tiny_checkpoint, checkpoint):
+    config = tiny_checkpoint(checkpoint).config
+    app = open_app("bugs", checkpoint=checkpoint, sentence=SENTENCE, patient="0")
+    for number in range(len(diagnoses(config))):
+        app.number_input(key="patient").set_value(number).run()
+        is_fine(app)
+        assert not explained(app), "the pictures come first"
+        assert not app.success and not app.info
+        fault = diagnosis_of(number, config).fault
+        app.button(key=f"guess {fault}").click().run()
+        is_fine(app)
+        assert len(app.success) == 1
+        assert explained(app)
+        assert f"**{number + 1}** of **{number + 1}**" in said(app)
+        assert app.button(key="guess scale").disabled
+
+
+def test_nothing_gives_the_patient_away_before_the_guess(open_app, tiny_checkpoint):
+    config = tiny_checkpoint("translator").config
+    app = open_app("bugs", checkpoint="tiny-translator", sentence=SENTENCE)
+    pages = []
+    for number in range(len(diagnoses(config))):
+        app.number_input(key="patient").set_value(number).run()
+        answers = {line for line in said(app).splitlines() if line.startswith("#####")}
+        pages.append((diagnosis_of(number, config).in_training, set(said(app).splitlines()) - answers))
+    for in_training in (True, False):  # apart from answers and their probabilities the words are the same
+        words = [{line for line in lines if TEXT["answer"] not in line} for kind, lines in pages if kind == in_training]
+        assert all(lines == words[0] for lines in words)
+
+
+def test_a_wrong_guess_says_both(open_app, tiny_checkpoint):
+    number = next_with("norm", after=-1, config=tiny_checkpoint("bert").config)
+    app = open_app("bugs", checkpoint="tiny-bert", sentence=SENTENCE, patient=str(number))
+    app.button(key="guess positions").click().run()
+    is_fine(app)
+    assert not app.success
+    message = app.info[0].value
+    assert TEXT["full_positions"] in message
+    assert "post-norm weights are run as pre-norm" in message  # tiny-bert was made as post-norm
+    assert "γ = 1 and β = 0" in said(app)
+    assert "**0** of **1**" in said(app)
+
+
+@pytest.mark.parametrize("fault", ["scale", "positions", "padding", "norm"])
+def test_the_numbers_are_the_library_s(open_app, tiny_checkpoint, fault):
+    checkpoint = tiny_checkpoint("translator")
+    number = next_with(fault, after=-1, config=checkpoint.config)
+    app = open_app("bugs", checkpoint="tiny-translator", sentence=SENTENCE, patient=str(number))
+    app.button(key=f"guess {fault}").click().run()
+    trace = transformer.trace(checkpoint, SENTENCE)
+    table = app.dataframe[-1].value
+    patient, healthy = patient_of(checkpoint, trace, fault), patient_of(checkpoint, trace)
+    assert list(table[TEXT["the_patient"]]) == [three_digits(check(patient).value) for check in CHECKS.values()]
+    assert list(table[TEXT["healthy"]]) == [three_digits(check(healthy).value) for check in CHECKS.values()]
+    assert list(table[TEXT["column_fires"]]) == [TEXT["fires" if name == fault else "passes"] for name in FAULTS]
+
+
+def test_a_training_shows_what_it_writes(open_app, tiny_checkpoint):
+    number = next_with("target", after=-1, config=tiny_checkpoint("gpt").config)
+    app = open_app("bugs", checkpoint="tiny-gpt", sentence=SENTENCE, patient=str(number))
+    table = app.dataframe[-1].value
+    assert table[TEXT["healthy"]][0] == trained_toy("healthy").learner.written("gradient") == "gradient"
+    assert table[TEXT["the_patient"]][0] == trained_toy("shifted_target").learner.written("gradient")
+
+
+def test_a_teacher_goes_to_a_mistake_and_another_patient_is_the_next(open_app, tiny_checkpoint):
+    config = tiny_checkpoint("translator").config
+    app = open_app("bugs", checkpoint="tiny-translator", sentence=SENTENCE)
+    app.button(key="teacher causal").click().run()
+    is_fine(app)
+    number = app.session_state["patient"]
+    assert diagnosis_of(number, config).fault == "causal"
+    app.button(key="another patient").click().run()
+    assert app.session_state["patient"] == number + 1
+
+
+def test_a_decoder_only_model_is_never_said_to_lack_a_padding_mask(open_app):
+    app = open_app("bugs", checkpoint="tiny-gpt", sentence=SENTENCE)
+    assert TEXT["cannot_causal_mask_hides"] in said(app)
+    assert not any(button.key == "teacher padding" for button in app.button)
+
+
+@pytest.mark.parametrize("checkpoint", CHECKPOINTS)
+def test_a_short_sentence_is_no_problem(open_app, tiny_checkpoint, checkpoint):
+    number = next_with("positions", after=-1, config=tiny_checkpoint(checkpoint).config)
+    app = open_app("bugs", checkpoint=checkpoint, sentence="a", patient=str(number))
+    is_fine(app)
+    app.button(key="guess positions").click().run()
+    is_fine(app)
+
+
+@pytest.mark.parametrize("sentence", [EMPTY, TOO_LONG])
+def test_a_bad_sentence_gets_a_sentence(open_app, sentence):
+    app = open_app("bugs", checkpoint="tiny-translator", sentence=sentence)
+    assert not app.exception and not app.error
+    assert len(app.warning) == 1
+
+
+def test_the_snippet_runs_the_checks(open_app, tiny_checkpoint, run_snippet):
+    config = tiny_checkpoint("sentiment").config
+    for fault in ("scale", "causal"):
+        number = next_with(fault, after=-1, config=config)
+        app = open_app("bugs", checkpoint="tiny-sentiment", sentence=SENTENCE, patient=str(number))
+        app.button(key="guess norm").click().run()
+        code = next(code.value for code in app.code if "CHECKS" in code.value and "import" in code.value)
+        printed = run_snippet(code)
+        line = next(line for line in printed.splitlines() if line.startswith(f"{fault} "))
+        assert "fires=True" in line
