@@ -51,6 +51,8 @@ def aligned_measures(
     style.finish(figure, height=stacked_height(heights, around=112, gap=40), top=40)
     figure.update_layout(margin={"r": 60})
     figure.update_xaxes(**style.label_axis([aligned.tokens.displays[place] for place in aligned.positions], title=""))
+    if len(panels) == 2:  # one name for the rows of both
+        figure.update_yaxes(title_text="", row=2)
     figure.update_xaxes(title_text="token that is read", row=len(panels), col=1)
     figure.add_annotation(
         text="<b>ρ</b>", x=1.0, y=1.0, xref="paper", yref="paper", xanchor="left", yanchor="bottom", xshift=12, yshift=3

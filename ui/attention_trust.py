@@ -49,7 +49,7 @@ def trust(p: Page, view: AttentionView) -> None:
             p.text, "trust_baseline", _BASELINES, key="trust baseline", help=p.text["trust_start_help"]
         )
         steps = st.segmented_control(
-            p.text["trust_steps"], _STEPS, default=32, required=True, key="trust steps", persist_state="session"
+            p.text["trust_steps"], _STEPS, default=64, required=True, key="trust steps", persist_state="session"
         )
     quantity = quantity_of(p.checkpoint, p.trace, row=row, of=of)
     found = _found(p, quantity, baseline, steps)
@@ -107,7 +107,7 @@ def _answer_row(p: Page, view: AttentionView) -> int | None:
         question.rows,
         index=first,
         format_func=lambda row: p.text["trust_answer_at"].format(word=name(row), position=row),
-        key=f"trust answer {p.focus.token} {p.focus.sentence}",
+        key=f"trust answer {hash((p.checkpoint.fingerprint, p.trace.prediction.ids, question.rows, p.focus.token))}",
         help=p.text["trust_answer_help"],
         width=320,
     )

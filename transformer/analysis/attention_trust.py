@@ -73,7 +73,7 @@ class Aligned:
 
 
 def input_attributions(
-    checkpoint: Checkpoint, quantity: Quantity, *, baseline: str = "mean", n_steps: int = 32
+    checkpoint: Checkpoint, quantity: Quantity, *, baseline: str = "mean", n_steps: int = 64
 ) -> InputAttributions:
     """Gradient × input, integrated gradients and leave-one-out of one number."""
     return InputAttributions(
