@@ -7,7 +7,7 @@ import streamlit as st
 from transformer.analysis.attention_path import attention_path
 from transformer.analysis.value_weighting import norm_weighted
 from transformer.attention import MultiHeadAttention, attention_scores, attention_weights
-from ui import page
+from ui import attention_guess, page
 from ui.attention_cell import explain_cell
 from ui.attention_controls import choose_cell, close_cell, controls, draw, row_labels
 from ui.attention_facts import FEW_KEYS, facts, map_and_facts, read_aloud, rewrite
@@ -22,6 +22,9 @@ with page("attention", needs=("stack", "kind", "layer", "head", "token")) as p:
     view, row = path.view, p.focus.token
     weighted = norm_weighted(p.checkpoint, p.trace, *place)[p.focus.head]
 
+    if attention_guess.is_on():
+        attention_guess.guess(p, view)
+        p.finish()
     shown = controls(p, view)
     rows = row_labels(p, view, shown)
     predicted = rows[row] if shown.predicted else None

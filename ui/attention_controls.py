@@ -10,6 +10,7 @@ from charts.attention_payload import KEY_TITLE, QUERY_TITLE, SHIFTED_TITLE, Cell
 from charts.style import three_digits
 from transformer.analysis.rollout import attention_rollout
 from transformer.attention_view import AttentionView
+from ui import attention_guess
 from ui.attention_canvas import attention_lines, attention_map, value_map
 from ui.page import Page
 
@@ -62,6 +63,8 @@ def controls(p: Page, view: AttentionView) -> Shown:
         stretch = drawings[drawing] in ("map", "rollout") and st.toggle(
             p.text["stretch"], key=STRETCH, help=p.text["stretch_help"], **_KEPT
         )
+        if attention_guess.switch(p):
+            st.rerun()  # before anything is drawn that would give the row away
     return Shown(drawings[drawing], predicted, stretch, None if label is None else labels.index(label))
 
 

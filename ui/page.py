@@ -87,6 +87,10 @@ class Page:
     def nothing_to_show(self, sentence: str) -> NoReturn:
         """Say in one line why there is nothing to show here, and end the page."""
         st.info(sentence, icon=":material/info:")
+        self.finish()
+
+    def finish(self) -> NoReturn:
+        """End the page here: it has said all it has to say."""
         raise _Finished
 
 
