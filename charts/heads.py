@@ -85,7 +85,7 @@ def entropy_strip(view: AttentionView) -> go.Figure:
         xgap=1,
         ygap=1,
     )
-    figure = Sheet(trace, *([parts.cell_texts(trace)] if len(view.query) <= 12 else []))
+    figure = Sheet(trace, *([parts.cell_texts(trace)] if len(view.query) <= 8 else []))
     if forced.any():
         hatched = parts.mask_bars(forced, low=-0.5, high=view.n_heads - 0.5)
         hatched.update(

@@ -1,77 +1,77 @@
-"""Heads: what do all heads do? Every layer × head on one screen, with the role that each has in this sentence."""
+"""Heads: what do all heads do? Every layer × head on one screen, with its role in this sentence or over many."""
 
 from __future__ import annotations
 
 import streamlit as st
 
+from transformer.analysis.corpus_roles import corpus_roles, summarise
 from transformer.analysis.head_roles import choose_role, head_roles, place_shares
-from ui import page
+from transformer.analysis.induction import induction_test
+from ui import corpus, page
 from ui.attention_canvas import attention_grid
-from ui.head_table import (
-    ORDERS,
-    captions,
-    concatenation,
-    definitions,
-    role_counts,
-    role_table,
-    role_text,
-    sorted_heads,
-)
+from ui.corpus_views import comparison_table, corpus_captions, corpus_counts, corpus_role_text, depth
+from ui.head_table import captions, concatenation, definitions, role_counts, role_text, sorted_heads
+from ui.heads_controls import chosen_order, snippet
 from ui.navigation import go_to
+from ui.selectors import chosen_option, chosen_section
 from ui.show import show_formula, show_snippet, show_source, show_table
 
 with page("heads", needs=("stack", "kind", "layer", "head")) as p:
     focus, text = p.focus, p.text
     views = [p.trace.attention(focus.stack, layer, focus.kind) for layer in range(p.trace.n_layers(focus.stack))]
-    roles = [role for view in views for role in head_roles(view)]
-    sinks = {(view.layer, head): float(view.sink_share[head].mean()) for view in views for head in range(view.n_heads)}
+    here = [role for view in views for role in head_roles(view)]
 
-    names = {text[f"order_{order}"]: order for order in ORDERS}
-    order = st.segmented_control(
-        text["order"],
-        list(names),
-        default=text["order_layer"],
-        required=True,
-        key="heads_order",
-        help=text["order_help"],
-        bind="query-params",
-        persist_state="session",
-    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        scope = chosen_option(
+            text, "scope", corpus.SCOPES, key="heads_scope", bind="query-params", help=text["scope_help"]
+        )
+        order_room = st.container(width="content")
+    found, reading = corpus.corpus_of(p, scope)
+    overall = found.roles.of(focus.stack, focus.kind) if found else ()
+    many = bool(overall) and scope != "sentence"  # what names, order and numbers speak of
+    roles = overall if many else here
+    with order_room:
+        order = chosen_order(text, p.checkpoint.config, many=many)
     chosen = attention_grid(
         views,
         key="heads grid",
         selected=(focus.layer, focus.head),
-        captions=captions(roles, text),
-        order=sorted_heads(roles, sinks, order=names[order]),
+        captions=corpus_captions(overall, text) if many else captions(here, text),
+        order=sorted_heads(roles, order=order),
     )
     if chosen is not None and chosen != (focus.layer, focus.head):
         p.set_focus(layer=chosen.layer, head=chosen.head)
+    if many:
+        st.markdown(corpus_counts(found, overall, text, limit=p.checkpoint.config.max_length))
+    else:
+        st.markdown(role_counts(here, text))
 
-    st.markdown(role_counts(roles, text))
-    here = next(role for role in roles if (role.layer, role.head) == (focus.layer, focus.head))
+    place = (focus.layer, focus.head)
+    this = next(role for role in here if (role.layer, role.head) == place)
+    same = next((role for role in overall if (role.layer, role.head) == place), None)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
-            text["chosen"].format(
+            text["chosen_both" if same else "chosen"].format(
                 layer=focus.layer,
                 head=focus.head,
                 kind=text[f"kind_{focus.stack}_{focus.kind}"],
-                role=role_text(here, text),
+                role=role_text(this, text),
+                corpus=corpus_role_text(same, text) if same else "",
             ),
             width="content",
         )
         if st.button(text["open"], icon=":material/visibility:"):
             go_to("attention")
+    if same:
+        show_table(comparison_table(this, found, same, text), name="head-here-and-over-all", placeholder="")
 
     latex, caption = concatenation(text, p.checkpoint.config, n_rows=len(views[0].query))
     show_formula(latex, caption=caption)
-
-    st.subheader(text["table"], anchor=False)
-    show_table(role_table(roles, text), name="heads", caption=text["table_caption"], placeholder="")
+    section = chosen_section(text, ("table", "map", "rows"), key="heads_section")
+    depth(p, section, roles, views[focus.layer])
     with st.expander(text["definitions"], icon=":material/menu_book:"):
         st.markdown(definitions(text))
-    show_snippet(
-        f"{p.preamble}\nfrom transformer.analysis.head_roles import head_roles\n\n"
-        f'view = trace.attention("{focus.stack}", layer={focus.layer}, kind="{focus.kind}")\n'
-        f"role = head_roles(view)[{focus.head}]\nprint(role.role, role.score)\nprint(role.scores)\n"
-    )
-    show_source(head_roles, choose_role, place_shares)
+    show_snippet(snippet(p, found if many else None))
+    show_source(head_roles, choose_role, place_shares, *((corpus_roles, summarise, induction_test) if many else ()))
+    if scope != "sentence":
+        corpus.compute(p, scope, reading)

@@ -36,13 +36,17 @@ def roles_of_file(checkpoint: Checkpoint, path: str | Path, *, limit: int | None
 
 def report(checkpoint: Checkpoint, roles: CorpusRoles, *, sentence_file: str) -> str:
     """A table with a line for every head, between what it was made from and how many heads have a role."""
+    limit = checkpoint.config.max_length
     measures = [name for name in _MEASURES if any(not math.isnan(_score(head, name)) for head in roles.heads)]
     head_line = f"{'layer and head':<22}{'role':<14}{'in':>6}   {'largest share':<20}" + "".join(
         f"{name:>12}" for name in measures
     )
     lines = [
         f"{checkpoint.name} {checkpoint.fingerprint}: {roles.n_sentences} sentences of {sentence_file} "
-        f"({roles.digest}), {roles.n_skipped} skipped: longer than the {checkpoint.config.max_length} tokens it reads",
+        f"({roles.digest})"
+        + (
+            f", {roles.n_skipped} skipped: empty, or longer than the {limit} tokens it reads" if roles.n_skipped else ""
+        ),
         f"role: what the head does in at least {LEAST_CONSISTENT:.0%} of the sentences; else what it does most often, "
         "in brackets",
         "",

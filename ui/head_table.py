@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from charts.style import three_digits
+from transformer.analysis.corpus_roles import LEAST_CONSISTENT, CorpusRole
 from transformer.analysis.head_roles import (
     LEAST_BROAD,
     LEAST_LIFT,
@@ -19,31 +20,33 @@ from transformer.analysis.head_roles import (
     ROLES,
     HeadRole,
 )
+from transformer.analysis.induction import LEAST_INDUCTION, LENGTH, N_SEQUENCES
 from transformer.config import ModelConfig
 from ui.text import PageText
 
 ORDERS = ("layer", "role", "entropy", "sinks")
-MEASURES = ("entropy", "distance")  # beside the roles
+CORPUS_ORDERS = (*ORDERS, "consistency")
+MEASURES = ("entropy", "confidence", "sinks", "distance", "induction", "previous_random")  # beside the roles
 
 
-def sorted_heads(
-    roles: Sequence[HeadRole], sinks: dict[tuple[int, int], float], *, order: str
-) -> list[tuple[int, int]] | None:
+def sorted_heads(roles: Sequence[HeadRole | CorpusRole], *, order: str) -> list[tuple[int, int]] | None:
     """(layer, head) in the order of the tiles; ``None`` for the table of layers × heads.
 
-    ``sinks``: mean share of each (layer, head) that goes to special tokens and punctuation.
+    "consistency" and "induction" are orders of ``CorpusRole`` only.
     """
     if order == "layer":
         return None
     keys = {
         "role": lambda head: (ROLES.index(head.role), -_or_zero(head.score)),
         "entropy": lambda head: _or_zero(head.scores["broad"]),
-        "sinks": lambda head: -sinks[head.layer, head.head],
+        "sinks": lambda head: -_or_zero(head.scores["sinks"]),
+        "consistency": lambda head: (head.role == "none", -_or_zero(head.consistency)),
+        "induction": lambda head: -_or_zero(head.scores["induction"]),
     }
     return [(head.layer, head.head) for head in sorted(roles, key=keys[order])]
 
 
-def captions(roles: Sequence[HeadRole], text: PageText) -> dict[tuple[int, int], str]:
+def captions(roles: Sequence[HeadRole | CorpusRole], text: PageText) -> dict[tuple[int, int], str]:
     """A short word for the role under every tile; heads without one get a dash."""
     return {(head.layer, head.head): text["role_short"][head.role] for head in roles}
 
@@ -80,7 +83,7 @@ def concatenation(text: PageText, config: ModelConfig, *, n_rows: int) -> tuple[
     return latex, text["formula"].format(heads=config.n_heads, d_head=config.d_head, d_model=d_model, rows=n_rows)
 
 
-def measures(roles: Sequence[HeadRole], text: PageText) -> dict[str, str]:
+def measures(roles: Sequence[HeadRole | CorpusRole], text: PageText) -> dict[str, str]:
     """The measures that exist for at least one of the heads: name → what it is called."""
     names = {**{role: text["role"][role] for role in ROLES}, **text["measure_name"]}
     return {
@@ -90,7 +93,7 @@ def measures(roles: Sequence[HeadRole], text: PageText) -> dict[str, str]:
     }
 
 
-def role_table(roles: Sequence[HeadRole], text: PageText) -> pd.DataFrame:
+def role_table(roles: Sequence[HeadRole | CorpusRole], text: PageText) -> pd.DataFrame:
     """One row a head: its place, its role, all measures."""
     return pd.DataFrame(
         [
@@ -108,7 +111,17 @@ def role_table(roles: Sequence[HeadRole], text: PageText) -> pd.DataFrame:
 
 def definitions(text: PageText) -> str:
     """All definitions as a Markdown list, with the thresholds that the library uses."""
-    numbers = {"share": LEAST_SHARE, "lift": LEAST_LIFT, "monotone": LEAST_MONOTONE, "broad": LEAST_BROAD}
+    numbers = {
+        "share": LEAST_SHARE,
+        "lift": LEAST_LIFT,
+        "monotone": LEAST_MONOTONE,
+        "broad": LEAST_BROAD,
+        "consistent": LEAST_CONSISTENT,
+        "induction": LEAST_INDUCTION,
+        "length": LENGTH,
+        "sequences": N_SEQUENCES,
+        "rows": LEAST_ROWS,
+    }
     lines = [text["definition_intro"], ""]
     for name, meaning in text["definition"].items():
         lines.append(f"- **{text['role'].get(name) or text['measure_name'][name]}:** {meaning}")

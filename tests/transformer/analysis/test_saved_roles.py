@@ -15,7 +15,9 @@ from transformer.analysis import saved_roles
 from transformer.analysis.corpus_roles import corpus_roles
 from transformer.analysis.saved_roles import FILE, as_json, load_corpus_roles, save_corpus_roles
 from transformer.errors import CheckpointError
+from transformer.sentence_file import read_sentences, sentence_digest
 
+SHIPPED = sorted((Path(__file__).resolve().parents[3] / "checkpoints").glob(f"*/{FILE}"))
 SENTENCES = ("The cat sat on the mat.", "She saw the sea, and the sea was cold.", "Go!")
 
 
@@ -96,3 +98,11 @@ def test_a_broken_file_is_a_sentence(checkpoint, damage):
     path.write_text(text, encoding="utf-8")
     with pytest.raises(CheckpointError, match="is no whole file of head roles"):
         load_corpus_roles(checkpoint)
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.parent.name)
+def test_the_roles_that_ship_belong_to_the_weights_that_ship(path):
+    """If this fails: python -m transformer heads --checkpoint checkpoints/NAME --save"""
+    saved = load_corpus_roles(transformer.load(path.parent))
+    assert saved.roles.n_sentences + saved.roles.n_skipped == len(read_sentences())
+    assert saved.roles.digest == sentence_digest(read_sentences())

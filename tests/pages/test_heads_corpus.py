@@ -1,0 +1,241 @@
+"""The Heads page over many sentences: saved, ready-made, one's own; what does not fit is not used and said so."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import transformer
+from charts.style import three_digits
+from tests.pages.conftest import is_fine, said
+from tests.pages.nasty import NASTY
+from transformer.analysis.corpus_roles import CorpusRole, CorpusRoles, corpus_roles
+from transformer.analysis.induction import InductionTest
+from transformer.analysis.saved_roles import FILE, save_corpus_roles
+from transformer.sentence_file import read_sentences
+from ui.corpus import MOST_SENTENCES, Corpus
+from ui.corpus_views import comparison_table, corpus_captions, corpus_counts, corpus_role_text, percent
+from ui.head_table import CORPUS_ORDERS, sorted_heads
+from ui.text import page_text
+
+TEXT = page_text("heads")
+SENTENCES = ("The cat sat on the mat.", "She saw the sea, and the sea was cold.", "He told us a story about a dog.")
+KINDS = ["tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment"]
+
+
+@pytest.fixture
+def with_saved(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., CorpusRoles]:
+    """Put copies of the tiny checkpoints in a folder of their own and save roles with one of them."""
+    folder = tmp_path / "saved"
+    shutil.copytree(checkpoints_folder, folder)
+
+    def save(name: str, sentences: tuple[str, ...] = SENTENCES) -> CorpusRoles:
+        checkpoint = transformer.load(folder / name)
+        roles = corpus_roles(checkpoint, sentences)
+        save_corpus_roles(checkpoint, roles, sentence_file="mine.txt")
+        return roles
+
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(folder))
+    save.folder = folder
+    return save
+
+
+def over(app: AppTest, scope: str) -> AppTest:
+    return app.segmented_control(key="heads_scope").set_value(scope).run()
+
+
+def numbers(app: AppTest) -> pd.DataFrame:
+    return next(table.value for table in app.dataframe if TEXT["column_layer"] in table.value.columns)
+
+
+def compared(app: AppTest) -> list[pd.DataFrame]:
+    return [table.value for table in app.dataframe if TEXT["column_where"] in table.value.columns]
+
+
+@pytest.mark.parametrize("checkpoint", KINDS)
+def test_saved_roles_are_shown_with_their_numbers(open_app, with_saved, checkpoint):
+    roles = with_saved(checkpoint)
+    app = open_app("heads", checkpoint=checkpoint, sentence=SENTENCES[0], layer="1", head="1")
+    is_fine(app)
+    where = compared(app)[0]
+    assert where[TEXT["column_where"]].tolist() == [TEXT["here"], TEXT["over"].format(count=3, name="mine.txt")]
+    over(app, "corpus")
+    is_fine(app)
+    stack = "encoder" if checkpoint != "tiny-gpt" else "decoder"
+    heads = roles.of(stack, "self")
+    table = numbers(app)
+    assert table[TEXT["column_role"]].tolist() == [TEXT["role"][head.role] for head in heads]
+    assert table[TEXT["column_share"]].tolist() == pytest.approx([head.consistency for head in heads], rel=1e-5)
+    for name in ("entropy", "confidence", "sinks"):
+        found = table[TEXT["measure_name"][name]].tolist()
+        assert found == pytest.approx([head.scores[name] for head in heads], rel=1e-5)
+    assert "Over 3 sentences (mine.txt)" in said(app)
+    assert ("No induction heads: the largest score is" in said(app)) == (checkpoint == "tiny-gpt")
+    if checkpoint == "tiny-gpt":
+        assert three_digits(roles.induction.induction[roles.induction.strongest]) in said(app)
+        assert TEXT["measure_name"]["induction"] in table.columns
+
+
+@pytest.mark.parametrize("checkpoint", ["tiny-translator", "tiny-gpt"])
+def test_every_order_and_every_section_is_drawn(open_app, with_saved, checkpoint):
+    with_saved(checkpoint)
+    app = over(open_app("heads", checkpoint=checkpoint, sentence=SENTENCES[0]), "corpus")
+    control = next(c for c in app.segmented_control if c.key.startswith("heads_corpus_order"))
+    assert (TEXT["order_induction"] in control.options) == (checkpoint == "tiny-gpt")
+    for order in control.options:
+        app = next(c for c in app.segmented_control if c.key == control.key).set_value(order).run()
+        is_fine(app)
+    for section in ("map", "rows"):
+        app.segmented_control(key="heads_section").set_value(TEXT[f"section_{section}"]).run()
+        is_fine(app)
+        assert not any(TEXT["column_layer"] in table.value.columns for table in app.dataframe)
+    app.segmented_control(key="heads_section").set_value(TEXT["section_map"]).run()
+    measure = next(c for c in app.segmented_control if c.key.startswith("heads_measure"))
+    for value in ("confidence", "sinks", "broad", *(["induction"] if checkpoint == "tiny-gpt" else [])):
+        app = next(c for c in app.segmented_control if c.key == measure.key).set_value(value).run()
+        is_fine(app)
+
+
+def test_roles_of_other_weights_are_not_used_and_are_read_again_at_a_click(open_app, with_saved):
+    with_saved("tiny-bert")
+    shutil.copy(with_saved.folder / "tiny-bert" / FILE, with_saved.folder / "tiny-sentiment" / FILE)
+    app = open_app("heads", checkpoint="tiny-sentiment", sentence=SENTENCES[0])
+    assert not compared(app)
+    over(app, "corpus")
+    is_fine(app)
+    stale = app.info[0].value.replace("\\", "")
+    assert "was made from other weights" in stale
+    assert "python -m transformer heads --checkpoint checkpoints/tiny-sentiment --save" in stale
+    assert TEXT["corpus_unread"] in said(app)
+    app.button(key="heads compute").click().run()
+    is_fine(app)
+    count = len(read_sentences())
+    assert f"Over {count} sentences (en.txt)" in said(app)
+    assert TEXT["corpus_unread"] not in said(app)
+    checkpoint = transformer.load(with_saved.folder / "tiny-sentiment")
+    expected = corpus_roles(checkpoint, read_sentences()).of("encoder", "self")
+    shares = numbers(app)[TEXT["column_share"]].tolist()
+    assert shares == pytest.approx([head.consistency for head in expected], abs=1e-9)
+
+
+def test_without_saved_roles_the_command_is_named(open_app):
+    app = over(open_app("heads", checkpoint="tiny-gpt", sentence=SENTENCES[0]), "corpus")
+    is_fine(app)
+    assert "No roles over many sentences came with this checkpoint" in app.info[0].value
+    assert "--checkpoint checkpoints/tiny-gpt --save" in app.info[0].value
+
+
+@pytest.mark.parametrize("checkpoint", KINDS)
+def test_ones_own_sentences_are_read(open_app, tiny_checkpoint, checkpoint):
+    app = over(open_app("heads", checkpoint=checkpoint, sentence=SENTENCES[0]), "own")
+    is_fine(app)
+    app.text_area(key="heads own text").set_value("\n".join([*SENTENCES, "", "word " * 300]))
+    submit(app)
+    is_fine(app)
+    assert "Over 3 sentences (your own)" in said(app)
+    assert TEXT["corpus_skipped"].format(count=1, limit=96) in said(app)
+    loaded = tiny_checkpoint(checkpoint)
+    stack = "encoder" if loaded.config.has_encoder else "decoder"
+    expected = corpus_roles(loaded, SENTENCES).of(stack, "self")
+    entropy = numbers(app)[TEXT["measure_name"]["entropy"]].tolist()
+    assert entropy == pytest.approx([head.scores["entropy"] for head in expected], abs=1e-5)
+    over(app, "sentence")
+    over(app, "own")
+    assert "Over 3 sentences (your own)" in said(app)
+
+
+def submit(app: AppTest) -> None:
+    next(button for button in app.button if button.label == TEXT["own_button"]).click().run()
+
+
+def test_odd_lists_of_sentences_get_a_sentence(open_app):
+    app = over(open_app("heads", checkpoint="tiny-bert", sentence=SENTENCES[0]), "own")
+    submit(app)
+    assert TEXT["own_empty"] in app.warning[0].value
+    app.text_area(key="heads own text").set_value("word " * 300)
+    submit(app)
+    assert not app.exception and not app.error
+    assert "tiny-bert can read no sentence of the 1 given" in app.warning[0].value.replace("\\", "")
+    app.text_area(key="heads own text").set_value("\n".join(f"Number {n}." for n in range(MOST_SENTENCES + 3)))
+    submit(app)
+    is_fine(app)
+    assert f"Over {MOST_SENTENCES} sentences (your own)" in said(app)
+    assert TEXT["own_cut"].format(most=MOST_SENTENCES, count=MOST_SENTENCES + 3) in said(app)
+    app.text_area(key="heads own text").set_value("\n".join(NASTY))
+    submit(app)
+    is_fine(app)
+    assert "sentences (your own)" in said(app)
+
+
+@pytest.mark.parametrize("scope", ["corpus", "own"])
+def test_the_snippet_prints_the_role_over_all_sentences(open_app, run_snippet, with_saved, scope, tmp_path):
+    roles = with_saved("tiny-translator", read_sentences()[:3] if scope == "corpus" else SENTENCES)
+    app = open_app("heads", checkpoint="tiny-translator", sentence="Go!", stack="decoder", kind="cross", layer="1")
+    over(app, scope)
+    if scope == "own":
+        app.text_area(key="heads own text").set_value("\n".join(SENTENCES))
+        submit(app)
+    snippet = next(code.value for code in app.code if "found = corpus_roles" in code.value)
+    if scope == "corpus":  # the file says that they came from mine.txt, but they are those that ship
+        snippet = snippet.replace("read_sentences('mine.txt')", "read_sentences()[:3]")
+    head = roles.head("decoder", "cross", 1, 0)
+    assert run_snippet(snippet).splitlines()[0] == f"{head.role} {head.consistency} 3"
+
+
+def one(
+    role: str, shares: dict[str, float], n_sentences: int = 40, place: tuple = (0, 0), **scores: float
+) -> CorpusRole:
+    scores = {"broad": 0.5, "entropy": 1.0, "confidence": 0.5, "sinks": 0.1, **scores}
+    return CorpusRole("decoder", "self", *place, role, shares, scores, dict.fromkeys(scores, n_sentences), n_sentences)
+
+
+STEADY = one("sink", {"sink": 0.825, "none": 0.175}, sink=0.7)
+OFTEN = one("none", {"first": 0.4, "sink": 0.35, "none": 0.25}, place=(0, 1), first=0.5)
+UNCLEAR = one("none", {"none": 1.0}, place=(1, 0), previous=0.3, same=math.nan, induction=0.9)
+SHORT = one("none", {}, n_sentences=0, place=(1, 1))
+
+
+def test_words_for_roles_over_many_sentences():
+    assert corpus_role_text(STEADY, TEXT) == "sink, in 82.5 % of 40 sentences (mean score 0.7)"
+    assert corpus_role_text(OFTEN, TEXT) == "no clear role; most often first token, in 40 % of 40 sentences"
+    assert (
+        corpus_role_text(UNCLEAR, TEXT)
+        == "no clear role, in 100 % of 40 sentences; the nearest is previous token (mean share 0.3)"
+    )
+    assert corpus_role_text(SHORT, TEXT) == "all sentences are too short to tell"
+    assert percent(1 / 3) == "33.3 %"
+    assert corpus_captions([STEADY, OFTEN, UNCLEAR], TEXT) == {(0, 0): "sink", (0, 1): "–", (1, 0): "induction"}
+
+
+def test_steady_heads_come_first_and_heads_without_a_role_last():
+    heads = [SHORT, UNCLEAR, OFTEN, STEADY]
+    assert "consistency" in CORPUS_ORDERS
+    assert sorted_heads(heads, order="consistency") == [(0, 0), (1, 0), (0, 1), (1, 1)]
+    measured = [one("none", {"none": 1.0}, place=(0, n), induction=score) for n, score in enumerate((0.1, 0.6, 0.2))]
+    assert sorted_heads(measured, order="induction") == [(0, 1), (0, 2), (0, 0)]
+
+
+def test_counts_say_what_was_read_and_whether_there_are_induction_heads():
+    def counted(strongest: float) -> str:
+        scores = {(0, 0): 0.02, (1, 0): strongest}
+        roles = CorpusRoles((STEADY, OFTEN, UNCLEAR), 40, 2, "d", InductionTest(16, 20, 0, 0.03, scores, scores))
+        return corpus_counts(Corpus(roles, "a_b.txt"), roles.heads, TEXT, limit=96)
+
+    assert counted(0.1).startswith("Over 40 sentences (a\\_b\\.txt): 1 × sink, 2 × no clear role. 2 more are empty or")
+    assert "No induction heads: the largest score is 0.1 (layer 1, head 0)" in counted(0.1)
+    assert "Induction heads: layer 1, head 0. The largest score is 0.9" in counted(0.9)
+
+
+def test_the_comparison_has_the_sentence_and_the_list(tiny_checkpoint):
+    roles = corpus_roles(tiny_checkpoint("gpt"), SENTENCES)
+    head = roles.head("decoder", "self", 1, 0)
+    table = comparison_table(head, Corpus(roles, "mine.txt"), head, TEXT)
+    assert table[TEXT["column_where"]].tolist() == ["this sentence", "3 sentences (mine.txt)"]
+    assert math.isnan(table[TEXT["column_share"]][0]) and table[TEXT["column_share"]][1] == head.consistency
+    assert TEXT["measure_name"]["induction"] in table.columns
