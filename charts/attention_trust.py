@@ -40,7 +40,7 @@ def aligned_measures(
     shares = [measure for measure in aligned.measures if not measure.signed]
     signed = [measure for measure in aligned.measures if measure.signed]
     titles = {
-        True: f"what {style.escape(answer)} depends on: {unit}, colour by the row’s largest",
+        True: f"what {style.escape(answer)} depends on: {unit}",
         False: "what attention says: shares, 0…1",
     }
     panels = [panel for panel in (shares, signed) if panel]

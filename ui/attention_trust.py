@@ -44,12 +44,12 @@ def trust(p: Page, view: AttentionView) -> None:
         st.info(p.text["trust_nothing"], icon=":material/info:")
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        of = chosen_option(p.text, "trust_of", QUANTITIES, key="trust of", help=p.text["trust_of_help"])
-        baseline = chosen_option(
-            p.text, "trust_baseline", _BASELINES, key="trust baseline", help=p.text["trust_start_help"]
-        )
+        kept = {"bind": "query-params"}  # an address shows the same numbers
+        of = chosen_option(p.text, "trust_of", QUANTITIES, key="trust_of", help=p.text["trust_of_help"], **kept)
+        starts_help = p.text["trust_start_help"]
+        baseline = chosen_option(p.text, "trust_baseline", _BASELINES, key="trust_baseline", help=starts_help, **kept)
         steps = st.segmented_control(
-            p.text["trust_steps"], _STEPS, default=64, required=True, key="trust steps", persist_state="session"
+            p.text["trust_steps"], _STEPS, default=64, required=True, key="trust_steps", persist_state="session", **kept
         )
     quantity = quantity_of(p.checkpoint, p.trace, row=row, of=of)
     found = _found(p, quantity, baseline, steps)
@@ -153,7 +153,7 @@ def _draw(p: Page, aligned: Aligned, quantity: Quantity, *, name: str) -> None:
     st.html(  # columns that would get too narrow for their numbers keep their width and are scrolled sideways
         f"<style>.st-key-chart-{name} {{ overflow-x: auto; }}"
         f".st-key-chart-{name} [data-testid='stFullScreenFrame'] "
-        f"{{ min-width: {ROOM * len(aligned.positions) + 220}px; }}</style>"
+        f"{{ min-width: {max(ROOM * len(aligned.positions), 250) + 220}px; }}</style>"
     )
     names = {**NAMES, "head": p.text["trust_head"].format(head=p.focus.head)}
     show_figure(

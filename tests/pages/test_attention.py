@@ -260,9 +260,9 @@ def test_the_check_holds_the_numbers_of_the_library(open_page: Callable, tiny_ch
     from transformer.analysis.quantity import quantity_of
 
     app = open_page(checkpoint="tiny-gpt", token="3", **TRUST)
-    app.segmented_control(key="trust of").set_value("logit").run()
-    app.segmented_control(key="trust baseline").set_value("pad").run()
-    app.segmented_control(key="trust steps").set_value(16).run()
+    app.segmented_control(key="trust_of").set_value("logit").run()
+    app.segmented_control(key="trust_baseline").set_value("pad").run()
+    app.segmented_control(key="trust_steps").set_value(16).run()
     is_fine(app)
     checkpoint = tiny_checkpoint("gpt")
     quantity = quantity_of(checkpoint, transformer.trace(checkpoint, SENTENCE), row=3, of="logit")
