@@ -49,11 +49,12 @@ def guess(p: Page, view: AttentionView) -> None:
     if padding or view.allowed[row].sum() < 2:
         st.markdown(p.text["guess_trivial"].format(row=name))
         _next_button(p, view)
+        _map_so_far(p, view, guesses)
     elif (key := _key(p, view, row)) in guesses:
         _revealed(p, view, score_guess(view.weights[head, row], guesses[key], allowed=view.allowed[row]), guesses)
     else:
         _ask(p, view, key, name)
-    _map_so_far(p, view, guesses)
+        _map_so_far(p, view, guesses)
 
 
 def _key(p: Page, view: AttentionView, row: int) -> tuple:
@@ -68,10 +69,12 @@ def _ask(p: Page, view: AttentionView, key: tuple, name: str) -> None:
     question = p.text["guess_question"].format(
         row=name, place=f"{view.stack} {view.kind}", layer=view.layer, head=p.focus.head
     )
+    st.markdown(f"##### {question}")
     painted = st.pills(
         question,
         allowed,
         selection_mode="multi",
+        label_visibility="collapsed",
         format_func=lambda place: as_plain(view.key.labels[place]),
         key=f"paint {key}",
     )
@@ -116,14 +119,17 @@ def _revealed(p: Page, view: AttentionView, score: GuessScore, guesses: dict) ->
             "after": weights[shown],
         }
     )
-    show_figure(
-        candidates_before_and_after(
-            table, names=(p.text["guess_yours"], p.text["guess_heads"]), axis=p.text["guess_axis"], row=KEY_TITLE
-        ),
-        name="guess-and-attention",
-        caption=p.text["guess_formula"],
-        alt=p.text["guess_formula"],
-    )
+    names = p.text["guess_yours"], p.text["guess_heads"]
+    with st.grid(2, min_column_width=400):
+        with st.container():
+            show_figure(
+                candidates_before_and_after(table, names=names, axis=p.text["guess_axis"], row=KEY_TITLE),
+                name="guess-and-attention",
+                caption=p.text["guess_formula"],
+                alt=p.text["guess_formula"],
+            )
+        with st.container():
+            _map_so_far(p, view, guesses)
 
 
 def _next_button(p: Page, view: AttentionView) -> None:
@@ -143,7 +149,7 @@ def _mean(p: Page, view: AttentionView, guesses: dict) -> None:
         for row in range(len(view.query))
         if (key := _key(p, view, row)) in guesses
     ]
-    if scores:
+    if len(scores) > 1:
         mean, evenly = (np.mean([getattr(score, name) for score in scores]) for name in ("overlap", "evenly"))
         st.markdown(
             p.text["guess_mean"].format(
