@@ -13,6 +13,7 @@ from transformer.config import KINDS
 from transformer.inputs import prompt_ids
 from transformer.traces import Trace
 from ui import focus as shared_focus
+from ui import kept
 from ui.attention_canvas import attention_map
 from ui.compare_views import MAP_HEIGHT, Head, Run, heads_map, in_which_layer, show_answers, show_maps, which_heads
 from ui.loading import (
@@ -28,6 +29,8 @@ from ui.selectors import chosen_option
 from ui.text import as_plain
 
 _SECOND, _OFFERED, _OTHER, _PICKED = (f"compare: {name}" for name in ("second", "offered", "other", "picked"))
+_PARAMETER = "second"  # in the address
+_OTHER_PARAMETER = "other"
 
 
 def sentences(p: Page) -> None:
@@ -60,9 +63,13 @@ def second_sentence(p: Page) -> str:
     state, focus = st.session_state, p.focus
     partners = {one: two for pair in p.text["pair"] for one, two in _both_ways(pair["first"], pair["second"])}
     # Untouched, it follows sentence A; a sentence without a partner begins as a copy to be changed.
+    if _SECOND not in state and (from_address := "".join(kept.asked(_PARAMETER)[:1])):
+        state[_OFFERED], state[_SECOND] = (focus.sentence, ""), from_address
     if _SECOND not in state or (state[_SECOND] == state[_OFFERED][1] and state[_OFFERED][0] != focus.sentence):
         state[_OFFERED] = (focus.sentence, partners.get(focus.sentence, focus.sentence))
         state[_SECOND] = state[_OFFERED][1]
+    by_itself = partners.get(focus.sentence, focus.sentence)
+    kept.write(_PARAMETER, () if state[_SECOND] in ("", by_itself) else (state[_SECOND],))
     pairs = {pair["label"]: pair for pair in p.text["pair"]}
     here = {focus.sentence, state[_SECOND]}
     shown = next((label for label, pair in pairs.items() if {pair["first"], pair["second"]} == here), None)
@@ -100,8 +107,9 @@ def checkpoints(p: Page) -> None:
         p.nothing_to_show(
             p.text["only_one"].format(name=as_plain(p.focus.checkpoint), folder=as_plain(str(checkpoints_folder())))
         )
-    if st.session_state.get(_OTHER) not in others:
-        st.session_state[_OTHER] = others[0]
+    asked = st.session_state.get(_OTHER) or next(iter(kept.asked(_OTHER_PARAMETER)), "")
+    st.session_state[_OTHER] = asked if asked in others else others[0]
+    kept.write(_OTHER_PARAMETER, () if st.session_state[_OTHER] == others[0] else (st.session_state[_OTHER],))
     st.session_state["compare_other"] = st.session_state[_OTHER]
     name = st.selectbox(
         p.text["other"], others, key="compare_other", help=p.text["other_help"], on_change=_other_chosen, width=300

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import streamlit as st
 
 from transformer.config import ModelConfig
 from transformer.edit_specs import EditSpec
+from ui import kept
 from ui.text import PageText, as_plain
 
-_KEY = "surgery edits"
+_KEY, _DROPPED = "surgery edits", "surgery edits: dropped"
+_PARAMETER = "edit"  # once for each edit
 _EXCLUSIVE = ("zero", "mean", "scale", "patch")  # of one head: only one of these makes sense at a time
 
 
@@ -18,23 +22,30 @@ def specs() -> tuple[str, ...]:
 
 
 def keep_fitting(config: ModelConfig) -> tuple[str, ...]:
-    """Drop the edits that this model has no place for (another checkpoint was opened); return them."""
+    """Drop the edits that this model has no place for (another checkpoint was opened); return those of the last time.
+
+    Once per run, before the edits are used: at the first run of a session they are those of the address, which is
+    then kept up to date.
+    """
     fitting, dropped = [], []
-    for text in specs():
+    for text in specs() if _KEY in st.session_state else kept.asked(_PARAMETER):
         try:
             EditSpec.parse(text).check(config)
             fitting.append(text)
         except ValueError:
             dropped.append(text)
-    st.session_state[_KEY] = fitting
-    return tuple(dropped)
+    if dropped:  # said until the list is changed: a page may run again at once
+        st.session_state[_DROPPED] = tuple(dropped)
+    _set(dict.fromkeys(fitting))
+    kept.write(_PARAMETER, specs())
+    return st.session_state.get(_DROPPED, ())
 
 
 def add(text: str) -> None:
     """Add an edit; it takes the place of another one of the same head, where both cannot hold."""
     new = EditSpec.parse(text)
-    kept = [old for old in specs() if old != text and not _excludes(EditSpec.parse(old), new)]
-    st.session_state[_KEY] = [*kept, text]
+    others = [old for old in specs() if old != text and not _excludes(EditSpec.parse(old), new)]
+    _change([*others, text])
 
 
 def toggle(text: str) -> None:
@@ -43,11 +54,20 @@ def toggle(text: str) -> None:
 
 
 def remove(text: str) -> None:
-    st.session_state[_KEY] = [old for old in specs() if old != text]
+    _change([old for old in specs() if old != text])
 
 
 def clear() -> None:
-    st.session_state[_KEY] = []
+    _change([])
+
+
+def _change(texts: Iterable[str]) -> None:
+    _set(texts)
+    st.session_state.pop(_DROPPED, None)
+
+
+def _set(texts: Iterable[str]) -> None:
+    st.session_state[_KEY] = list(texts)
 
 
 def show(text: PageText) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -9,10 +10,12 @@ import streamlit as st
 
 from transformer.analysis.leave_one_out import words_of
 from transformer.attention_view import AttentionView
+from ui import kept
 from ui.attention_canvas import MaskStroke
 from ui.page import Page
 
 _NOW, _PAST, _OF = "mask now", "mask past", "mask of"
+_PARAMETER = "mask"
 _MOST_STEPS = 50
 
 
@@ -37,11 +40,41 @@ class Recipe:
             values.append("keys " + ",".join(map(str, range(word.start, word.end))))
         elif self.preset != "own":
             values.append(self.preset)
+        return tuple(prefix + value for value in (*values, *self._drawn()))
+
+    def _drawn(self) -> list[str]:
+        """ "allow 2-3,2-4" and "block 0-1": the cells as they are in the end."""
         last = {(query, key): allowed for query, key, allowed in self.cells}
+        drawn = []
         for name, wanted in (("allow", True), ("block", False)):
             if pairs := [f"{query}-{key}" for (query, key), allowed in sorted(last.items()) if allowed == wanted]:
-                values.append(f"{name} {','.join(pairs)}")
-        return tuple(prefix + value for value in values)
+                drawn.append(f"{name} {','.join(pairs)}")
+        return drawn
+
+    def to_texts(self) -> tuple[str, ...]:
+        """For the address: "window 3", "layer", "allow 2-3"; only what differs from a recipe that changes nothing."""
+        number = {"window": f" {self.size}", "word": f" {self.word}"}.get(self.preset, "")
+        preset = [] if self.preset == "own" else [self.preset + number]
+        return (*preset, *([] if self.everywhere else ["layer"]), *self._drawn())
+
+    @classmethod
+    def from_texts(cls, texts: Sequence[str], view: AttentionView, words: Sequence) -> Recipe:
+        """What ``to_texts`` wrote, as far as it makes sense for this map; the rest is left out."""
+        recipe, cells = cls(), []
+        for text in texts:
+            name, _, rest = text.partition(" ")
+            number = int(rest) if rest.isascii() and rest.isdecimal() and len(rest) < 6 else None
+            if name == "layer":
+                recipe = replace(recipe, everywhere=False)
+            elif name in ("allow", "block"):
+                for part in rest.split(","):
+                    found = re.fullmatch(r"([0-9]{1,5})-([0-9]{1,5})", part)
+                    if found and int(found[1]) < len(view.query) and int(found[2]) < len(view.key):
+                        cells.append((int(found[1]), int(found[2]), name == "allow"))
+            elif name in presets(view, words):
+                size = {"window": {"size": max(1, number or 2)}, "word": {"word": number or 0}}.get(name, {})
+                recipe = replace(recipe, preset=name, **size)
+        return replace(recipe, cells=tuple(cells))
 
 
 def presets(view: AttentionView, words: Sequence) -> tuple[str, ...]:
@@ -57,13 +90,20 @@ def presets(view: AttentionView, words: Sequence) -> tuple[str, ...]:
 
 
 def current(p: Page, view: AttentionView, words: Sequence) -> Recipe:
-    """The recipe of this session. Drawn cells belong to one sentence and kind of attention; a preset stays."""
+    """The recipe of this session, at first that of the address; once per run, which keeps the address up to date.
+
+    Drawn cells belong to one sentence and kind of attention; a preset stays.
+    """
     of = (p.checkpoint.fingerprint, view.query.ids, view.key.ids, view.stack, view.kind)
     recipe = st.session_state.get(_NOW, Recipe())
     if st.session_state.get(_OF) != of:
-        kept = recipe.preset if recipe.preset in presets(view, words) else "own"
-        recipe = replace(recipe, preset=kept, cells=(), word=0)
+        if _OF in st.session_state:
+            preset = recipe.preset if recipe.preset in presets(view, words) else "own"
+            recipe = replace(recipe, preset=preset, cells=(), word=0)
+        else:
+            recipe = Recipe.from_texts(kept.asked(_PARAMETER), view, words)
         st.session_state[_OF], st.session_state[_NOW], st.session_state[_PAST] = of, recipe, []
+    kept.write(_PARAMETER, recipe.to_texts())
     return recipe
 
 

@@ -1,0 +1,100 @@
+"""A copied address brings along what was changed on a page, and leaves out what makes no sense there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import transformer
+from tests.pages.conftest import is_fine, said
+from ui.mask_editor import Recipe
+
+Open = Callable[..., AppTest]
+SENTENCE = "The old man ___ the sea."
+EDITS = ["zero:encoder.0.self.1", "patch:decoder.1.cross.0=It is <b>raining</b> & cold.", "drop:encoder.1.feed_forward"]
+
+
+def open_with(open_app: Open, page: str, *, parameters: dict[str, list[str]], **focus: str) -> AppTest:
+    """``open_app`` with parameters that may occur more than once."""
+    return open_app(page, sentence=SENTENCE, **focus, **parameters)
+
+
+def in_address(app: AppTest, parameter: str) -> list[str]:
+    value = app.query_params.get(parameter, [])
+    return value if isinstance(value, list) else [value]
+
+
+def test_edits_are_in_the_address_and_come_out_of_it(open_app: Open) -> None:
+    first = open_app("surgery", sentence=SENTENCE)
+    assert in_address(first, "edit") == []
+    first.session_state["surgery edits"] = EDITS
+    is_fine(first.run())
+    assert in_address(first, "edit") == EDITS
+
+    second = open_with(open_app, "surgery", parameters={"edit": EDITS})
+    is_fine(second)
+    assert second.session_state["surgery edits"] == EDITS
+    assert in_address(second, "edit") == EDITS
+    assert [metric.value for metric in second.metric] == [metric.value for metric in first.metric]
+
+
+def test_edits_that_make_no_sense_are_named_and_left_out(open_app: Open) -> None:
+    wrong = ["zero:encoder.9.self.1", "<script>", "zero:decoder.0.cross.1", ""]
+    app = open_with(open_app, "surgery", parameters={"edit": wrong}, checkpoint="tiny-gpt")
+    is_fine(app)
+    assert in_address(app, "edit") == []
+    assert "zero:encoder.9.self.1" in said(app) and "<script>" in said(app)
+
+
+def test_edits_come_back_to_the_address_with_the_page(open_app: Open) -> None:
+    app = open_with(open_app, "surgery", parameters={"edit": EDITS[:1]})
+    app.switch_page("pages/tokens.py").run()
+    is_fine(app)
+    app.switch_page("pages/surgery.py").run()
+    assert in_address(app, "edit") == EDITS[:1]
+
+
+MASKS = [
+    Recipe(),
+    Recipe(preset="no_causal"),
+    Recipe(preset="window", size=3, everywhere=False),
+    Recipe(preset="itself", cells=((2, 0, True), (1, 1, False))),
+    Recipe(cells=((1, 0, False), (2, 0, False), (2, 1, True)), everywhere=False),
+]
+
+
+@pytest.mark.parametrize("recipe", MASKS)
+def test_a_mask_is_in_the_address_and_comes_out_of_it(
+    open_app: Open, tiny_checkpoint: Callable, recipe: Recipe
+) -> None:
+    focus = {"stack": "decoder", "checkpoint": "tiny-gpt"}
+    app = open_with(open_app, "masks", parameters={"mask": list(recipe.to_texts())}, **focus)
+    is_fine(app)
+    view = transformer.trace(tiny_checkpoint("gpt"), SENTENCE).attention("decoder", 0)
+    assert app.session_state["mask now"].specs(view, ()) == recipe.specs(view, ())
+    assert in_address(app, "mask") == list(recipe.to_texts())
+
+
+def test_a_mask_that_makes_no_sense_is_left_out(open_app: Open) -> None:
+    wrong = ["no_such", "window 999999999999", "block 900-1", "allow x-y,1-", "keys", "allow ²-1"]
+    app = open_with(open_app, "masks", parameters={"mask": wrong}, checkpoint="tiny-gpt")
+    is_fine(app)
+    found = app.session_state["mask now"]
+    assert (found.preset, found.cells) == ("window", ()) and in_address(app, "mask") == ["window 2"]
+
+
+def test_the_second_sentence_and_the_other_checkpoint(open_app: Open) -> None:
+    app = open_app("compare", sentence=SENTENCE, second="A young <i>man</i> & a boat.")
+    is_fine(app)
+    assert app.text_input(key="compare_second").value == "A young <i>man</i> & a boat."
+    assert in_address(app, "second") == ["A young <i>man</i> & a boat."]
+    app.text_input(key="compare_second").set_value(SENTENCE).run()
+    assert in_address(app, "second") == []
+
+    app = open_app("compare", sentence=SENTENCE, other="tiny-sentiment")
+    app.session_state["compare_mode"] = "checkpoints"
+    is_fine(app.run())
+    assert app.selectbox(key="compare_other").value == "tiny-sentiment"
+    assert in_address(app, "other") == ["tiny-sentiment"]
