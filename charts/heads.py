@@ -48,7 +48,7 @@ def head_scores(
             ]
     trace = parts.heatmap(
         values,
-        hover=f"%{{y}}, %{{x}}<br>{style.escape(name)}",
+        hover=f"%{{y}}, head %{{x}}<br>{style.escape(name)}",
         bar=style.colour_bar(style.escape(name)),
         maximum=float(maximum),
         xgap=2,
@@ -57,7 +57,7 @@ def head_scores(
     figure = Sheet(trace, parts.cell_texts(trace, texts=texts))
     style.finish(figure, height=max(44, 30 + 16 * (roles is not None)) * n_layers + 130, top=64)
     figure.update_yaxes(**style.label_rows(names, title="layer"))
-    figure.update_xaxes(**style.label_axis([f"head {head}" for head in range(n_heads)], title="head"))
+    figure.update_xaxes(**style.label_axis([str(head) for head in range(n_heads)], title="head"))
     if chosen is not None:
         layer = require_index(chosen[0], name="chosen layer", size=n_layers)
         head = require_index(chosen[1], name="chosen head", size=n_heads)

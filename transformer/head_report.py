@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from transformer.analysis.corpus_roles import LEAST_CONSISTENT, CorpusRole, CorpusRoles, corpus_roles
+from transformer.analysis.corpus_roles import LEAST_CONSISTENT, LEAST_LEANING, CorpusRole, CorpusRoles, corpus_roles
 from transformer.analysis.induction import LEAST_INDUCTION, InductionTest
 from transformer.checkpoint import Checkpoint
 from transformer.sentence_file import read_sentences
@@ -47,8 +47,8 @@ def report(checkpoint: Checkpoint, roles: CorpusRoles, *, sentence_file: str) ->
         + (
             f", {roles.n_skipped} skipped: empty, or longer than the {limit} tokens it reads" if roles.n_skipped else ""
         ),
-        f"role: what the head does in at least {LEAST_CONSISTENT:.0%} of the sentences; else what it does most often, "
-        "in brackets",
+        f"role: what the head does in at least {LEAST_CONSISTENT:.0%} of the sentences; in brackets: what it does less "
+        f"often, but in {LEAST_LEANING:.0%} of them or more; –: no clear role",
         "",
         head_line,
         *(_line(head, measures) for head in roles.heads),
@@ -62,12 +62,12 @@ def report(checkpoint: Checkpoint, roles: CorpusRoles, *, sentence_file: str) ->
 
 def _line(head: CorpusRole, measures: list[str]) -> str:
     place = f"{head.stack} {head.kind} {head.layer}.{head.head}"
-    often = head.most_frequent
-    name = "–" if often == "none" else often if head.role == often else f"({often})"
+    does = head.leaning or head.role
+    name = "–" if does == "none" else f"({does})" if head.leaning else does
     numbers = "".join(f"{_number(_score(head, measure)):>12}" for measure in measures)
     nearest = head.nearest
     largest = f"{nearest} {_number(_score(head, nearest))}" if nearest else "–"
-    share = "–" if math.isnan(head.consistency) else f"{head.consistency:.0%}"
+    share = f"{head.shares.get(does, 0.0):.0%}" if head.n_sentences else "–"
     return f"{place:<22}{name:<14}{share:>6}   {largest:<20}{numbers}"
 
 

@@ -33,10 +33,11 @@ def corpus_role_text(head: CorpusRole, text: PageText) -> str:
     if not head.n_sentences:
         return text["corpus_too_short"]
     share = {"share": percent(head.consistency), "count": head.n_sentences}
-    if head.most_frequent == head.role != "none":
+    if head.role != "none":
         return text["corpus_role"].format(role=names[head.role], score=three_digits(head.score), **share)
-    if head.most_frequent != "none":
-        return text["corpus_often"].format(role=names["none"], often=names[head.most_frequent], **share)
+    if head.leaning:
+        share["share"] = percent(head.shares[head.leaning])
+        return text["corpus_often"].format(role=names["none"], often=names[head.leaning], **share)
     if not head.nearest:
         return text["corpus_none_at_all"].format(role=names["none"], **share)
     nearest = {"nearest": names[head.nearest], "score": three_digits(head.scores[head.nearest])}

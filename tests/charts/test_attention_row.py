@@ -72,7 +72,7 @@ def test_head_scores_write_value_and_role_and_frame_the_chosen_head():
     assert list(texts.text) == ["0.1", "0.25<br>&lt;sink&gt;", "0.5<br>previous", "1"]
     frame = figure.layout.shapes[0]
     assert (frame.x0, frame.x1, frame.y0, frame.y1) == (-0.5, 0.5, 0.5, 1.5)
-    assert list(figure.layout.xaxis.ticktext) == ["head 0", "head 1"]
+    assert list(figure.layout.xaxis.ticktext) == ["0", "1"]
     with pytest.raises(ValueError, match="scores holds 1, more than the maximum 0.5"):
         head_scores(scores, name="share", maximum=0.5)
     with pytest.raises(ValueError, match="chosen head is 2, but there are only 2"):

@@ -27,6 +27,7 @@ from transformer.tokens import TokenSequence
 from transformer.training.batches import pad
 
 LEAST_CONSISTENT = 0.5  # a head has the role that it has in at least half of the sentences
+LEAST_LEANING = 0.1  # less often than this, a role is not worth a word
 BATCH_SIZE = 16
 _MOST_CELLS = 200_000  # sentences × longest² in a batch: what its maps take in memory
 Progress = Callable[[int, int], None]
@@ -66,6 +67,13 @@ class CorpusRole:
     def most_frequent(self) -> str:
         """What it does most often, however rarely that is; "none" also where all sentences were too short."""
         return max(self.shares, key=self.shares.__getitem__, default="none")
+
+    @property
+    def leaning(self) -> str:
+        """Of a head without a clear role: the role that it has most often, from ``LEAST_LEANING`` of the sentences on;
+        else ""."""
+        clear = {role: share for role, share in self.shares.items() if role != "none" and share >= LEAST_LEANING}
+        return max(clear, key=clear.__getitem__, default="") if self.role == "none" else ""
 
     @property
     def nearest(self) -> str:

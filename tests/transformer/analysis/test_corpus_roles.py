@@ -104,7 +104,8 @@ def test_the_role_is_the_one_of_at_least_half_of_the_sentences():
     assert found.score == pytest.approx(0.55)
     assert found.scores["repeated"] == pytest.approx(0.3) and found.counts["repeated"] == 2
     rarer = summarise([role("sink", sink=0.9), role("previous", sink=0.1), role("broad", sink=0.1)])
-    assert (rarer.role, rarer.most_frequent) == ("none", "previous")
+    assert (rarer.role, rarer.most_frequent, rarer.leaning) == ("none", "previous", "previous")
+    assert found.leaning == "" and summarise([role("none")] * 10 + [role("sink")]).leaning == ""
     assert rarer.consistency == pytest.approx(1 / 3)
     assert math.isnan(rarer.score)
 
