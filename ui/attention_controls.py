@@ -13,6 +13,7 @@ from transformer.attention_view import AttentionView
 from ui import attention_guess
 from ui.attention_canvas import attention_lines, attention_map, value_map
 from ui.page import Page
+from ui.selectors import settle_labels
 
 SHOW, PREDICTED, STRETCH, KEY = "attention_show", "attention_predicted", "attention_stretch", "attention_key"
 _PENDING = "attention: cell that was clicked"
@@ -37,6 +38,7 @@ def controls(p: Page, view: AttentionView) -> Shown:
     if st.session_state.get(KEY) not in (None, *labels):
         st.session_state[KEY] = None  # another sentence: that token is not in it
     drawings = {p.text[f"show_{name}"]: name for name in ("map", "lines", "values", "rollout")}
+    settle_labels(SHOW, p.text, [f"show_{name}" for name in drawings.values()])
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         drawing = st.segmented_control(
             p.text["show"],

@@ -16,8 +16,9 @@ from transformer.analysis.attention_path import AttentionPath, output_sum
 from transformer.attention_view import AttentionView
 from ui.attention_canvas import Cell, value_map
 from ui.page import Page
+from ui.selectors import settle
 from ui.show import show_figure, show_formula
-from ui.text import as_plain
+from ui.text import as_plain, page_texts
 
 STEP = "attention_step"
 _CHOOSES = 0.9  # a largest weight from which a softmax chooses rather than mixes
@@ -27,6 +28,7 @@ _MOST_ROWS, _SCROLLED = 30, 640  # more tokens than that are scrolled, in a wind
 def stepper(p: Page) -> int:
     """The bar of steps, kept in the address; returns the step, 1 … 7."""
     steps = list(p.text["steps"])
+    settle(STEP, dict(zip(steps, zip(*(text["steps"] for text in page_texts("attention")), strict=True), strict=True)))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chosen = st.segmented_control(
             p.text["step"],

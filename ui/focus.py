@@ -16,7 +16,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from transformer.config import ModelConfig
 from transformer.traces import STACKS, Trace
 from ui.loading import checkpoint_names, choosable_checkpoints
-from ui.text import common, default_sentence
+from ui.text import ENGLISH, common, default_sentence, languages, take_language_from
 
 MOST_PADS = 16
 LONGEST_IN_ADDRESS = 4000  # characters; browsers and chat programs cut or refuse much longer addresses
@@ -30,7 +30,8 @@ class Focus:
 
     ``checkpoint``: name of its folder. ``target``: what the decoder reads; empty lets the model answer. ``kind``:
     "self" or "cross". ``layer`` and ``head`` count from 0, as in the names of activations. ``token`` is a position in
-    the sequence that ``stack`` reads. ``pads``: padding tokens added to the source.
+    the sequence that ``stack`` reads. ``pads``: padding tokens added to the source. ``language``: the name of a
+    folder of texts.
     """
 
     checkpoint: str = ""
@@ -42,6 +43,7 @@ class Focus:
     head: int = 0
     token: int = 0
     pads: int = 0
+    language: str = ENGLISH
 
     @classmethod
     def from_address(cls, address: Mapping[str, str], *, default: Focus) -> tuple[Focus, tuple[str, ...]]:
@@ -55,9 +57,7 @@ class Focus:
                 try:
                     values[field.name] = max(0, int(text))
                 except ValueError:
-                    notes.append(
-                        f"The address says {field.name}={text!r}, which is not a whole number; it is left out."
-                    )
+                    notes.append(common("note.number", name=field.name, text=repr(text)))
             else:
                 values[field.name] = text
         return replace(default, **values), tuple(notes)
@@ -75,8 +75,16 @@ def fit_checkpoint(focus: Focus, names: Sequence[str]) -> tuple[Focus, tuple[str
     """The focus on a checkpoint that exists, with a line if the one asked for does not."""
     if not names or focus.checkpoint in names:
         return focus, ()
-    note = f"There is no checkpoint {focus.checkpoint!r} here; showing {names[0]!r}."
+    note = common("note.checkpoint", name=repr(focus.checkpoint), shown=repr(names[0]))
     return replace(focus, checkpoint=names[0]), (note,) if focus.checkpoint else ()
+
+
+def fit_language(focus: Focus) -> tuple[Focus, tuple[str, ...]]:
+    """The focus in a language that there are texts in, with a line if there are none in the one asked for."""
+    if focus.language in languages():
+        return focus, ()
+    note = common("note.language", code=repr(focus.language), known=", ".join(languages()))
+    return replace(focus, language=ENGLISH), (note,)
 
 
 def fit_model(focus: Focus, config: ModelConfig) -> tuple[Focus, tuple[str, ...]]:
@@ -87,22 +95,17 @@ def fit_model(focus: Focus, config: ModelConfig) -> tuple[Focus, tuple[str, ...]
         near = next((pair for pair in kinds if pair[0] == focus.stack), kinds[0])
         # A model with one stack is not worth a line unless cross-attention was asked for: there is nothing to choose.
         if focus.stack not in STACKS or focus.kind != "self":
-            notes.append(
-                f"This model has no {focus.stack} {focus.kind}-attention; showing {near[0]} {near[1]}-attention."
-            )
+            missing = f"{focus.stack} {focus.kind}-attention"
+            notes.append(common("note.attention", missing=missing, shown=f"{near[0]} {near[1]}-attention"))
         focus = replace(focus, stack=near[0], kind=near[1])
     n_layers = config.n_encoder_layers if focus.stack == "encoder" else config.n_decoder_layers
     for name, count in (("layer", n_layers), ("head", config.n_heads)):
         value = getattr(focus, name)
         if value >= count:
-            notes.append(
-                f"There is no {name} {value} (this model has {name}s 0–{count - 1}); showing {name} {count - 1}."
-            )
+            notes.append(common(f"note.{name}", value=value, last=count - 1))
             focus = replace(focus, **{name: count - 1})
     if focus.pads > MOST_PADS:
-        notes.append(
-            f"{focus.pads} padding tokens are more than the {MOST_PADS} that fit on a screen; adding {MOST_PADS}."
-        )
+        notes.append(common("note.pads", value=focus.pads, most=MOST_PADS))
         focus = replace(focus, pads=MOST_PADS)
     return focus, tuple(notes)
 
@@ -112,7 +115,7 @@ def fit_trace(focus: Focus, trace: Trace) -> tuple[Focus, tuple[str, ...]]:
     count = len(trace.tokens(focus.stack))
     if focus.token < count:
         return focus, ()
-    note = f"There is no token {focus.token} (the {focus.stack} read tokens 0–{count - 1}); showing token {count - 1}."
+    note = common("note.token", value=focus.token, stack=focus.stack, last=count - 1)
     return replace(focus, token=max(0, count - 1)), (note,)
 
 
@@ -144,11 +147,14 @@ def begin() -> Focus:
     focus: Focus | None = st.session_state.get(_FOCUS)
     st.session_state[_NOTES] = ()
     corrections: tuple[str, ...] = ()
-    foreign = address != st.session_state.get(_WRITTEN) and (address or _went_back_or_forward())
+    foreign = address != st.session_state.get(_WRITTEN) and (address or went_back_or_forward())
     if focus is None or foreign:
+        # First the language, because what the rest of the address has wrong is said in it.
+        st.session_state[_FOCUS] = Focus(language=address.get("language", ENGLISH))
         focus, corrections = Focus.from_address(address, default=default_focus())
+    focus, untold = fit_language(focus)
     focus, missing = fit_checkpoint(focus, choosable_checkpoints(focus.checkpoint))
-    return store(focus, corrections=(*corrections, *missing))
+    return store(focus, corrections=(*corrections, *untold, *missing))
 
 
 def current() -> Focus:
@@ -187,10 +193,21 @@ def store(focus: Focus, *, corrections: Sequence[str] = ()) -> Focus:
     return focus
 
 
-def _went_back_or_forward() -> bool:
+def went_back_or_forward() -> bool:
     """Whether the browser's own buttons led here. An empty address then means the defaults, not a change of page."""
     return bool(getattr(get_script_run_ctx(), "is_history_navigation", False))
 
 
 def _address() -> dict[str, str]:
     return {field.name: st.query_params[field.name] for field in fields(Focus) if field.name in st.query_params}
+
+
+def _language() -> str:
+    """Of the session that the running script serves. Asked anew for every text, so that no session gets another's."""
+    if get_script_run_ctx(suppress_warning=True) is None:
+        return ENGLISH
+    focus: Focus | None = st.session_state.get(_FOCUS)
+    return focus.language if focus else ENGLISH
+
+
+take_language_from(_language)

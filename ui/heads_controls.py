@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
 from transformer.config import ModelConfig
 from transformer.sentence_file import SHIPPED
 from ui.corpus import Corpus
 from ui.head_table import CORPUS_ORDERS, ORDERS
 from ui.page import Page
+from ui.selectors import chosen_option
 from ui.text import PageText
 
 
@@ -19,19 +18,8 @@ def chosen_order(text: PageText, config: ModelConfig, *, many: bool) -> str:
         induction = config.kind == "decoder-only"
         orders = (*CORPUS_ORDERS, "induction") if induction else CORPUS_ORDERS
         key = "heads_corpus_order_induction" if induction else "heads_corpus_order"
-    names = {text[f"order_{order}"]: order for order in orders}
-    return names[
-        st.segmented_control(
-            text["order"],
-            list(names),
-            default=text["order_layer"],
-            required=True,
-            key=key,
-            help=text["order_help_corpus" if many else "order_help"],
-            bind="query-params",
-            persist_state="session",
-        )
-    ]
+    explained = text["order_help_corpus" if many else "order_help"]
+    return chosen_option(text, "order", orders, key=key, first="layer", help=explained, bind="query-params")
 
 
 def snippet(p: Page, corpus: Corpus | None) -> str:

@@ -12,6 +12,7 @@ from transformer.toy.tasks import LONGEST, SHORTEST, TASKS, letter_ids
 from transformer.toy.training import BATCH_SIZE, EXAMPLE, ToyState, train_toy
 from ui.live_training_views import Settings, draw, how_it_stands, try_own
 from ui.page import Page, guard
+from ui.selectors import settle_labels
 from ui.show import show_snippet, show_source
 from ui.text import PageText, as_plain
 from ui.training_runs import AT_ONCE, Run
@@ -52,10 +53,12 @@ def _controls(text: PageText, *, going: bool) -> Settings:
     keep = {"persist_state": "session", "disabled": going}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         names = {text[f"now_{task}"]: task for task in TASKS}
+        settle_labels("toy task", text, [f"now_{task}" for task in TASKS])
         task = st.segmented_control(
             text["now_task"], list(names), default=text["now_reverse"], required=True, key="toy task", **keep
         )
         kinds = {text[f"now_positions_{kind}"]: kind for kind in _POSITIONS}
+        settle_labels("toy positions", text, [f"now_positions_{kind}" for kind in _POSITIONS])
         positions = st.segmented_control(
             text["now_positions"], list(kinds), default=next(iter(kinds)), required=True, key="toy positions", **keep
         )

@@ -10,6 +10,7 @@ from streamlit.navigation.page import StreamlitPage
 
 from ui.focus import change, current, default_focus
 from ui.loading import REPOSITORY
+from ui.text import common, page_text
 
 
 @dataclass(frozen=True)
@@ -17,34 +18,39 @@ class Entry:
     """``name`` is the file ``pages/<name>.py``, the address of the page and the name of its text."""
 
     name: str
-    title: str
     icon: str
+
+    @property
+    def title(self) -> str:
+        """In the language of this run."""
+        return page_text(self.name).title
 
     @property
     def exists(self) -> bool:
         return (REPOSITORY / "pages" / f"{self.name}.py").is_file()
 
 
+# Keys: names in the section [navigation] of common.toml.
 GROUPS: dict[str, tuple[Entry, ...]] = {
-    "Follow a sentence": (
-        Entry("overview", "Overview", ":material/account_tree:"),
-        Entry("tokens", "Tokens", ":material/segment:"),
-        Entry("embeddings", "Embeddings", ":material/table_rows:"),
-        Entry("positions", "Positions", ":material/waves:"),
-        Entry("attention", "Attention", ":material/visibility:"),
-        Entry("heads", "Heads", ":material/grid_view:"),
-        Entry("add_norm", "Add & Norm", ":material/add_circle:"),
-        Entry("feed_forward", "Feed-forward", ":material/bolt:"),
-        Entry("decoding", "Decoding", ":material/edit_note:"),
+    "follow": (
+        Entry("overview", ":material/account_tree:"),
+        Entry("tokens", ":material/segment:"),
+        Entry("embeddings", ":material/table_rows:"),
+        Entry("positions", ":material/waves:"),
+        Entry("attention", ":material/visibility:"),
+        Entry("heads", ":material/grid_view:"),
+        Entry("add_norm", ":material/add_circle:"),
+        Entry("feed_forward", ":material/bolt:"),
+        Entry("decoding", ":material/edit_note:"),
     ),
-    "Laboratory": (
-        Entry("masks", "Masks", ":material/grid_off:"),
-        Entry("surgery", "Surgery", ":material/content_cut:"),
-        Entry("lens", "Lens", ":material/search:"),
-        Entry("compare", "Compare", ":material/compare:"),
-        Entry("bugs", "Which bug is this?", ":material/bug_report:"),
-        Entry("training", "Training", ":material/model_training:"),
-        Entry("checkpoint", "Checkpoint", ":material/inventory_2:"),
+    "laboratory": (
+        Entry("masks", ":material/grid_off:"),
+        Entry("surgery", ":material/content_cut:"),
+        Entry("lens", ":material/search:"),
+        Entry("compare", ":material/compare:"),
+        Entry("bugs", ":material/bug_report:"),
+        Entry("training", ":material/model_training:"),
+        Entry("checkpoint", ":material/inventory_2:"),
     ),
 }
 
@@ -71,7 +77,7 @@ def navigation() -> StreamlitPage:
     existing = pages()
     return st.navigation(
         {
-            title: [existing[entry.name] for entry in group if entry.name in existing]
+            common(f"navigation.{title}"): [existing[entry.name] for entry in group if entry.name in existing]
             for title, group in GROUPS.items()
             if any(entry.name in existing for entry in group)
         },

@@ -15,6 +15,7 @@ from ui.chips import Chip, ChipRow, chips
 from ui.computed import trace_with_positions
 from ui.loading import load_trace
 from ui.page import Page
+from ui.selectors import chosen_option
 from ui.text import as_plain
 
 
@@ -32,17 +33,7 @@ def another_order(p: Page) -> None:
         return
     st.markdown(text["order_text"].format(what=text[f"what_{config.positions}"]))
     changes = ["swap", "shuffle", "reverse", "remove", *(["remove_all"] if len(before.stacks) > 1 else [])]
-    change = st.segmented_control(
-        text["order"],
-        changes,
-        default="swap",
-        required=True,
-        format_func=lambda name: text[f"order_{name}"],
-        key="order change",
-        bind="query-params",
-        persist_state="session",
-        wrap=True,
-    )
+    change = chosen_option(text, "order", changes, key="order change", bind="query-params", wrap=True)
     order = None if change.startswith("remove") else _order(p, change, tokens, movable, n_read)
     stacks = before.stacks if change == "remove_all" else (stack,)
     after = trace_with_positions(p.checkpoint, p.focus.sentence, target=target, stacks=stacks, order=order)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from transformer.config import ModelConfig
 from ui import focus as shared_focus
 from ui.focus import Focus, attention_kinds
-from ui.text import PageText, common
+from ui.text import PageText, common, page_texts
 
 NEEDS = ("stack", "kind", "layer", "head", "token")
 _MOST_BUTTONS = 8
@@ -69,34 +69,48 @@ def chosen_section(text: PageText, sections: Sequence[str], *, key: str, **more:
 
     Unlike tabs, only what is chosen is computed.
     """
-    names = {text[f"section_{section}"]: section for section in sections}
-    first = next(iter(names))
-    chosen = st.segmented_control(
-        text["section"],
-        list(names),
-        default=first,
-        required=True,
-        key=key,
-        bind="query-params",
-        persist_state="session",
-        wrap=True,
-        **more,
-    )
-    return names.get(chosen, names[first])
+    return chosen_option(text, "section", sections, key=key, bind="query-params", wrap=True, **more)
 
 
-def chosen_option(text: PageText, name: str, options: Sequence[str], *, key: str, **more: object) -> str:
-    """One of a few as a row of buttons, shown by the names ``<name>_<option>`` of a page's text, the first at first.
+def chosen_option(
+    text: PageText, name: str, options: Sequence[str], *, key: str, first: str | None = None, **more: object
+) -> str:
+    """One of a few as a row of buttons, shown by the names ``<name>_<option>`` of a page's text; ``first`` at first.
 
-    The choice survives a change of page; with ``bind="query-params"`` it is in the address, too.
+    The choice survives a change of page and of language; with ``bind="query-params"`` it is in the address, too.
     """
+    texts = page_texts(text.name)
+    settle(key, {option: [one[f"{name}_{option}"] for one in texts] for option in options})
     return st.segmented_control(
         text[name],
         options,
-        default=options[0],
+        default=first or options[0],
         required=True,
-        format_func=lambda option: text[f"{name}_{option}"],
+        format_func=lambda option: text.get(f"{name}_{option}", option),
         key=key,
         persist_state="session",
         **more,
     )
+
+
+def settle(key: str, words: Mapping[str, Sequence[str]]) -> None:
+    """Before a widget is drawn that shows its options in words: what an address says in another language counts.
+
+    The address holds the words that were on the screen where it was copied. ``words``: for every option what it is
+    called in each language, the spoken one first; the option itself is understood, too.
+    """
+    kept = None if shared_focus.went_back_or_forward() else st.session_state.get(key)
+    asked = st.query_params.get(key) if kept is None else kept
+    if asked is None or (kept is not None and asked in words):
+        return
+    for option, names in words.items():
+        if asked == option or asked in names:
+            if kept is not None or asked != names[0]:  # what is in the spoken language, Streamlit itself reads
+                st.session_state[key] = option
+            return
+
+
+def settle_labels(key: str, text: PageText, names: Sequence[str]) -> None:
+    """``settle`` for a widget whose options are themselves words of the page's text, those called ``names``."""
+    texts = page_texts(text.name)
+    settle(key, {text[name]: [one[name] for one in texts] for name in names})

@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from ui import focus as shared_focus
 from ui.focus import MOST_PADS, Focus
 from ui.loading import choosable_checkpoints, config_of
-from ui.text import common, examples
+from ui.text import common, examples, languages
 
 # Where this run's sidebar has room for the selectors of its page: below the sentence, above the examples.
 _room: ContextVar[DeltaGenerator | None] = ContextVar("room", default=None)
@@ -40,6 +40,7 @@ def sidebar() -> None:
         _examples(focus)
         with st.expander(common("sidebar.more"), key="sidebar more"):
             _more(focus)
+        _language(focus)
     _room.set(room)
 
 
@@ -89,6 +90,23 @@ def _more(focus: Focus) -> None:
             help=common("sidebar.checkpoint_help"),
             on_change=_report,
             args=("checkpoint",),
+        )
+
+
+def _language(focus: Focus) -> None:
+    """Small, at the end: it is chosen once. Nothing where there is nothing to choose."""
+    names = languages()
+    if len(names) > 1:
+        _set("language", focus.language)
+        st.selectbox(
+            common("sidebar.language"),
+            list(names),
+            format_func=lambda code: names.get(code, code),
+            key="sidebar language",
+            label_visibility="collapsed",
+            width=150,
+            on_change=_report,
+            args=("language",),
         )
 
 

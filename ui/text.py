@@ -1,15 +1,22 @@
-"""Texts of the pages and of the frame, kept outside the code in ``ui/texts/<language>/*.toml``."""
+"""Texts of the pages and of the frame, kept outside the code in ``ui/texts/<language>/*.toml``.
+
+A language is a folder whose ``common.toml`` says its own name: ``[language] name = "Français"``. What it does not say,
+English says in its place (``ui/translations.py``). Which language is spoken belongs to the browser session that the
+running script serves; where there is none (tests, notebooks), it is English.
+"""
 
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
-TEXTS = Path(__file__).parent / "texts" / "en"
+from ui.translations import ENGLISH, names_of_languages, read
+
+TEXTS = Path(__file__).parent / "texts"
+
+_language_of_run: Callable[[], str] = lambda: ENGLISH  # noqa: E731  (replaced by ui/focus.py)
 
 # Everything that CommonMark, Streamlit's directives (:red[…], :material/…:, $TeX$) or HTML could read as markup.
 _MARKUP = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:^=&])")
@@ -27,6 +34,11 @@ class PageText(Mapping[str, str]):
         look_for = self._values.get("look_for")
         if not isinstance(look_for, list) or len(look_for) != 3 or not all(isinstance(s, str) for s in look_for):
             raise ValueError(f"ui/texts/en/{name}.toml needs look_for = three sentences; it has {look_for!r}")
+
+    @property
+    def name(self) -> str:
+        """Of the page, i.e. of its file."""
+        return self._name
 
     @property
     def title(self) -> str:
@@ -65,35 +77,48 @@ class Example:
     target: str = ""
 
 
+def language() -> str:
+    """The code of the language that is spoken in this run; English if there is no such language (any more)."""
+    code = _language_of_run()
+    return code if code in languages() else ENGLISH
+
+
+def languages() -> dict[str, str]:
+    """The names of the languages that there are, each in itself, by code; English first."""
+    return names_of_languages(TEXTS)
+
+
+def take_language_from(source: Callable[[], str]) -> None:
+    """``source()`` gives the code for whoever is being served at that moment; it must not remember anyone."""
+    global _language_of_run
+    _language_of_run = source
+
+
 def page_text(name: str) -> PageText:
     """The text of one page. Raises ``ValueError`` without title, question and three ``look_for`` sentences."""
-    return PageText(name, _read(TEXTS / f"{name}.toml"))
+    return PageText(name, read(TEXTS, name, language()))
+
+
+def page_texts(name: str) -> tuple[PageText, ...]:
+    """The text of one page in every language, the spoken one first: an address may have been made in any of them."""
+    return tuple(PageText(name, read(TEXTS, name, code)) for code in dict.fromkeys((language(), *languages())))
 
 
 def common(key: str, **values: object) -> str:
     """A text of the frame by its dotted name: ``common("sidebar.sentence")``; ``values`` fill its ``{…}``."""
     section, _, name = key.partition(".")
-    text = _read(TEXTS / "common.toml")[section][name]
+    text = read(TEXTS, "common", language())[section][name]
     return text.format(**values) if values else text
 
 
 def examples() -> tuple[Example, ...]:
-    return tuple(Example(**values) for values in _read(TEXTS / "examples.toml")["example"])
+    return tuple(Example(**values) for values in read(TEXTS, "examples", language())["example"])
 
 
 def default_sentence() -> str:
-    return _read(TEXTS / "examples.toml")["default"]
+    return read(TEXTS, "examples", language())["default"]
 
 
 def as_plain(text: str) -> str:
     """Text that shows as exactly these characters in ``st.markdown`` and its relatives: users type anything."""
     return _MARKUP.sub(r"\\\1", text)
-
-
-def _read(path: Path) -> dict:
-    return _parse(path, path.stat().st_mtime_ns)
-
-
-@lru_cache(maxsize=64)
-def _parse(path: Path, _changed: int) -> dict:
-    return tomllib.loads(path.read_text(encoding="utf-8"))

@@ -28,9 +28,9 @@ from ui.focus import attention_kinds
 from ui.head_table import role_text
 from ui.moments import moment, with_snapshots
 from ui.page import Page, guard
-from ui.selectors import selectors
+from ui.selectors import selectors, settle
 from ui.show import show_figure, show_formula, show_snippet, show_source, show_table
-from ui.text import as_plain, common, page_text
+from ui.text import as_plain, common, page_text, page_texts
 from ui.time_lapse_words import marked, probability, step_name, step_names, story, summary
 
 STEP = "training_step"
@@ -72,7 +72,7 @@ def _through_time(p: Page, moments: Sequence[Moment]) -> None:
         answers = st.container()
         place, heads = _place(p), page_text("heads")
         st.markdown(story(moments, place, p.text))
-        here = _choose(p, names)
+        here = _choose(p, moments, names)
         with answers:
             _answers(p, moments, here)
         views = [moment.view(place.stack, place.layer, place.kind) for moment in moments]
@@ -132,8 +132,10 @@ def _place(p: Page) -> Place:
     return Place(p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head)
 
 
-def _choose(p: Page, names: list[str]) -> int:
+def _choose(p: Page, moments: Sequence[Moment], names: list[str]) -> int:
     """The slider; returns an index into ``names``. A step of another checkpoint is forgotten."""
+    in_all = (step_names(moments, text) for text in page_texts(p.text.name))
+    settle(STEP, dict(zip(names, zip(*in_all, strict=True), strict=True)))
     if st.session_state.get(STEP) not in (None, *names):
         del st.session_state[STEP]
     chosen = st.select_slider(p.text["time_step"], names, key=STEP, bind="query-params", persist_state="session")

@@ -14,6 +14,7 @@ from charts.style import three_digits
 from transformer.analysis.training_step import TrainingStep, training_step
 from ui import computed
 from ui.page import Page
+from ui.selectors import settle_labels
 from ui.show import show_figure, show_formula, show_snippet, show_source
 from ui.text import page_text
 
@@ -29,6 +30,7 @@ def one_training_step(p: Page) -> None:
     moved, how = step.moved, text["how_measured"]
     if step.by_projection is not None and step.tied:
         ways = {text["way_both"]: moved, text["way_lookup"]: step.by_lookup, text["way_projection"]: step.by_projection}
+        settle_labels("training way", text, ("way_both", "way_lookup", "way_projection"))
         way = controls.segmented_control(
             text["way"],
             list(ways),
@@ -50,6 +52,7 @@ def step_in_detail(p: Page) -> None:
     text = p.text
     controls = st.container(horizontal=True, vertical_alignment="bottom")
     names = {text["step_adam"]: "adam", text["step_sgd"]: "sgd"}
+    settle_labels("training optimizer", text, ("step_adam", "step_sgd"))
     chosen = controls.segmented_control(
         text["step_optimizer"], list(names), default=text["step_adam"], required=True, key="training optimizer"
     )

@@ -13,7 +13,7 @@ from ui.navigation import GROUPS
 
 pytestmark = pytest.mark.browser
 PAGES = [entry for group in GROUPS.values() for entry in group if entry.exists]
-FOLLOW = GROUPS["Follow a sentence"]
+FOLLOW = GROUPS["follow"]
 # What a page can draw, or the one line that says why it has nothing to show.
 DRAWINGS = ", ".join(
     (".js-plotly-plot", "canvas", "svg.marks", "[data-testid=stMetric]", "[data-testid=stAlertContentInfo]")

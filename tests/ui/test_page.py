@@ -33,7 +33,7 @@ def _frame(body: str, needs: tuple[str, ...]) -> None:
 def run(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
     """``run(body, needs=(), layer="1")``: a page with that body, opened by an address with those parameters."""
     shutil.copytree(text.TEXTS, tmp_path / "texts")
-    (tmp_path / "texts" / "sample.toml").write_text(SAMPLE, encoding="utf-8")
+    (tmp_path / "texts" / "en" / "sample.toml").write_text(SAMPLE, encoding="utf-8")
     monkeypatch.setattr(text, "TEXTS", tmp_path / "texts")
 
     def open_page(body: str = "pass", *, needs: tuple[str, ...] = (), **address: str) -> AppTest:

@@ -9,7 +9,7 @@ import pytest
 from ui import text
 from ui.text import PageText, as_plain, common, default_sentence, examples, page_text
 
-PAGES = sorted(path.stem for path in text.TEXTS.glob("*.toml") if path.stem not in ("common", "examples"))
+PAGES = sorted(path.stem for path in (text.TEXTS / "en").glob("*.toml") if path.stem not in ("common", "examples"))
 GOOD = {"title": "T", "question": "Q?", "look_for": ["a", "b", "c"], "more": "m"}
 
 
@@ -31,8 +31,9 @@ def test_a_missing_paragraph_is_named_with_those_there_are() -> None:
 
 def test_a_changed_text_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text, "TEXTS", tmp_path)
+    (tmp_path / "en").mkdir()
     for length, title in enumerate(("One", "Two, longer")):
-        file = tmp_path / "sample.toml"
+        file = tmp_path / "en" / "sample.toml"
         file.write_text(f'title = "{title}"\nquestion = "Q"\nlook_for = ["a", "b", "c"]\n', encoding="utf-8")
         # Two writes may fall into one tick of the clock.
         import os

@@ -43,7 +43,7 @@ def model_diagram(config: ModelConfig, trace: Trace, *, layer: int = 0) -> Block
 
 def diagram_data(stacks: tuple[Stack, ...], trace: Trace, *, pages: tuple[str, ...]) -> dict[str, Any]:
     """What the component draws; ``pages`` are those that exist, and only blocks that lead to one can be clicked."""
-    titles = {entry.name: entry.title for group in GROUPS.values() for entry in group}
+    titles = {entry.name: entry.title for group in GROUPS.values() for entry in group if entry.name in pages}
     columns = [
         {
             "title": common(f"diagram.{stack.name}"),

@@ -1,0 +1,91 @@
+"""Text files of one language laid over those of English, so that a half-translated folder works.
+
+English has every text. Another language replaces what it says, key by key and table by table; a text that could break a
+page (another kind of value, another list length, other ``{placeholders}``) or a file that is no TOML is left out, with
+a line in the log, and English speaks in its place.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import tomllib
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+ENGLISH = "en"
+
+_LOG = logging.getLogger(__name__)
+_LATEX_ARGUMENT = re.compile(r"\\[A-Za-z]+\{[^{}]*\}|[_^]\{[^{}]*\}")
+_PLACEHOLDER = re.compile(r"\{\w+[^{}]*\}")
+
+
+def names_of_languages(folder: Path) -> dict[str, str]:
+    """By code, i.e. name of the folder: those whose ``common.toml`` says ``[language] name``; English first."""
+    found = {}
+    for code in sorted(path.parent.name for path in folder.glob("*/common.toml")):
+        language = _own(folder / code / "common.toml").get("language")
+        name = language.get("name") if isinstance(language, dict) else None
+        if isinstance(name, str) and name.strip():
+            found[code] = name.strip()
+    return {ENGLISH: found.pop(ENGLISH, "English"), **found}
+
+
+def read(folder: Path, name: str, language: str) -> dict[str, Any]:
+    """``<folder>/<language>/<name>.toml`` over the English file. Not to be changed: it is shared by all sessions."""
+    english, translated = folder / ENGLISH / f"{name}.toml", folder / language / f"{name}.toml"
+    if language == ENGLISH or not translated.is_file():
+        return _parsed(english, english.stat().st_mtime_ns)
+    return _merged(english, english.stat().st_mtime_ns, translated, translated.stat().st_mtime_ns)
+
+
+def placeholders(text: str) -> frozenset[str]:
+    """What ``str.format`` would fill in: ``{layer}`` and the like, but not the braces of LaTeX's arguments."""
+    return frozenset(_PLACEHOLDER.findall(_LATEX_ARGUMENT.sub("", text)))
+
+
+def over(english: Any, translated: Any, *, place: str = "") -> Any:
+    """``translated`` where it says something that can stand in the place of ``english``, else ``english``."""
+    if isinstance(english, dict) and isinstance(translated, dict):
+        known = {
+            key: over(value, translated[key], place=f"{place}.{key}") if key in translated else value
+            for key, value in english.items()
+        }
+        return {**{key: value for key, value in translated.items() if key not in english}, **known}
+    if isinstance(english, list) and isinstance(translated, list) and len(english) == len(translated):
+        return [
+            over(one, other, place=f"{place}[{index}]")
+            for index, (one, other) in enumerate(zip(english, translated, strict=True))
+        ]
+    if isinstance(english, str) and isinstance(translated, str) and placeholders(english) == placeholders(translated):
+        return translated
+    if type(english) is type(translated) and not isinstance(english, str | list):
+        return translated
+    _LOG.warning("%s does not fit the English text and is left out: %r", place.lstrip("."), translated)
+    return english
+
+
+def _own(path: Path) -> dict[str, Any]:
+    """What a language itself says in one file; nothing if that is not TOML."""
+    return _parsed_or_nothing(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=256)
+def _parsed(path: Path, _changed: int) -> dict[str, Any]:
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+@lru_cache(maxsize=256)
+def _parsed_or_nothing(path: Path, _changed: int) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        _LOG.warning("%s/%s is left out: %s", path.parent.name, path.name, error)
+        return {}
+
+
+@lru_cache(maxsize=256)
+def _merged(english: Path, english_changed: int, translated: Path, translated_changed: int) -> dict[str, Any]:
+    place = f"{translated.parent.name}/{translated.stem}"
+    return over(_parsed(english, english_changed), _parsed_or_nothing(translated, translated_changed), place=place)
