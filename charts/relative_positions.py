@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -100,4 +100,35 @@ def rotary_angles(angles: Any, *, pairs: Sequence[int], distances: Sequence[int]
     style.finish(figure, height=400, top=48)
     figure.update_xaxes(title_text="distance between two tokens")
     figure.update_yaxes(title_text="cosine of the turning angle", range=[-1.05, 1.05])
+    return figure.drawn()
+
+
+def agreement_by_distance(curves: Mapping[str, Any], *, chosen: str) -> go.Figure:
+    """How much two positions agree at a distance, beside themselves (1): one curve a scheme, ``chosen`` drawn thick.
+
+    ``curves``: name → [distance] for the distances 0, 1, 2 …; 0 = no more alike than by chance.
+    """
+    if chosen not in curves:
+        raise ValueError(f"there is no curve {chosen!r}; there are {', '.join(curves)}")
+    figure = Sheet()
+    for number, (name, values) in enumerate(curves.items()):
+        curve = as_array(values, name=name, axes=("distance",))
+        figure.add_trace(
+            scatter(
+                x=np.arange(len(curve)),
+                y=curve,
+                mode="lines",
+                name=style.escape(name),
+                showlegend=True,
+                line={
+                    "color": style.category_colour(number),
+                    "width": 4 if name == chosen else 2,
+                    "dash": "solid" if name == chosen else "dash",
+                },
+                hovertemplate=f"{style.escape(name)}, distance %{{x}}<br><b>%{{y:{style.EXACT}}}</b><extra></extra>",
+            )
+        )
+    style.finish(figure, height=360, top=48)
+    figure.update_xaxes(title_text="distance between two tokens")
+    figure.update_yaxes(title_text="agreement", rangemode="tozero")
     return figure.drawn()

@@ -6,6 +6,7 @@ import streamlit as st
 
 from transformer import positions as schemes
 from transformer.analysis.position_edits import reordered_positions, without_positions
+from transformer.analysis.position_scores import alibi_bias, measured_position_scores
 from ui import page
 from ui.order_views import another_order
 from ui.position_views import choose_scheme, say_whose, views_of
@@ -16,6 +17,7 @@ SOURCES = {
     "learned": (schemes.LearnedEncoding,),
     "rotary": (schemes.RotaryEncoding,),
     "relative": (schemes.RelativePositionBias,),
+    "alibi": (alibi_bias,),
 }
 
 with page("positions", needs=("token",)) as p:
@@ -39,7 +41,7 @@ with page("positions", needs=("token",)) as p:
     say_whose(p, shown)
     if view:
         views[view](p, shown)
-    show_source(*SOURCES[shown.scheme], without_positions, reordered_positions)
+    show_source(*SOURCES[shown.scheme], measured_position_scores, without_positions, reordered_positions)
     stack = "encoder" if p.checkpoint.config.has_encoder else "decoder"
     show_snippet(
         p.preamble

@@ -152,6 +152,23 @@ def analogies(p: Page) -> None:
         name="analogy",
         caption=text["analogy_caption"].format(count=f"{len(table):,}"),
     )
+    if offered:
+        _all_analogies(p, table, offered)
+
+
+def _all_analogies(p: Page, table: np.ndarray, offered: dict[str, tuple[str, ...]]) -> None:
+    """Every ready example with its nearest row and the place of what was expected, misses included."""
+    encode, names = p.checkpoint.tokenizer.encode, displays(p.checkpoint)
+    rows = []
+    for name, words in offered.items():
+        *asked, expected = (encode(word)[0] for word in words)
+        found = [neighbour.id for neighbour in analogy(table, *asked, count=len(table))]
+        rows.append((name, words[3], names[found[0]], 1 + found.index(expected)))
+    hits = sum(place == 1 for *_, place in rows)
+    st.markdown(p.text["all_analogies"].format(hits=hits, count=len(rows)))
+    columns = [p.text[f"column_{name}"] for name in ("question", "expected", "nearest", "place")]
+    caption = p.text["all_analogies_caption"].format(count=f"{len(table) - 3:,}")
+    show_table(pd.DataFrame(rows, columns=columns), name="all-analogies", caption=caption)
 
 
 def _single(p: Page, words: tuple[str, ...]) -> bool:

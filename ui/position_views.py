@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
@@ -11,26 +10,17 @@ import streamlit as st
 from charts.positions import embedding_sum, encoding_heatmap, encoding_waves, position_similarity
 from charts.relative_positions import distance_buckets, relative_bias, rotary_angles
 from charts.style import three_digits
-from transformer import Checkpoint
 from transformer.analysis import positional
 from ui.loading import checkpoint_names, config_of, load_checkpoint
 from ui.page import Page
+from ui.position_distance import by_distance
+from ui.position_table import Shown, even, table_of
 from ui.show import show_figure, show_formula
 from ui.text import as_plain
 
 LONGEST = 64  # positions shown at first; a longer sentence shows all of its own
 FAR = 32  # distances shown to each side
-SCHEMES = ("sinusoidal", "learned", "rotary", "relative")
-
-
-@dataclass(frozen=True)
-class Shown:
-    """The scheme that is looked at, and the checkpoint whose numbers these are: the focused one, another one that
-    has this scheme, or ``None`` where the numbers come from the formula alone."""
-
-    scheme: str
-    checkpoint: Checkpoint | None
-    own: bool
+SCHEMES = ("sinusoidal", "learned", "rotary", "relative", "alibi")
 
 
 def choose_scheme(p: Page) -> Shown:
@@ -77,25 +67,15 @@ def _other_checkpoint(scheme: str) -> str:
 def views_of(shown: Shown) -> dict[str, Callable[[Page, Shown], None]]:
     """The ways to look at a scheme, by the name of their texts."""
     if shown.scheme == "rotary":
-        return {"angles": angles}
+        return {"angles": angles, "distance": by_distance}
     if shown.scheme == "relative":
-        return {"bias": bias}
+        return {"bias": bias, **({"distance": by_distance} if shown.own else {})}
+    if shown.scheme == "alibi":
+        return {"distance": by_distance}
     if shown.scheme == "learned" and shown.checkpoint is None:
         return {}
     more = {"sum": token_plus_position} if shown.own else {}
-    return {"heatmap": heatmap, "waves": waves, "similarity": similarity, **more}
-
-
-def table_of(p: Page, shown: Shown, n_positions: int) -> np.ndarray:
-    """The rows that are added, [position, model]: of the model itself, of another checkpoint, or by the formula."""
-    if shown.checkpoint is None:
-        return positional.sinusoidal_table(n_positions, _even(p.checkpoint.config.d_model))
-    stack = p.focus.stack if shown.own else "encoder" if shown.checkpoint.config.has_encoder else "decoder"
-    return positional.added_encoding(shown.checkpoint.model, stack, n_positions)
-
-
-def _even(width: int) -> int:
-    return width + width % 2
+    return {"heatmap": heatmap, "waves": waves, "similarity": similarity, **more, "distance": by_distance}
 
 
 def _n_positions(p: Page, shown: Shown) -> int:
@@ -239,9 +219,9 @@ def _formula(p: Page, shown: Shown, *, dimension: int = 0) -> None:
         caption=p.text["sinusoidal_formula"].format(width=width, count=count),
     )
     position = p.focus.token or min(1, count - 1)  # at position 0 every sine is 0: nothing to see
-    value = positional.sinusoidal_table(position + 1, _even(width))[position, dimension]
-    wave, even = (r"\sin", dimension) if dimension % 2 == 0 else (r"\cos", dimension - 1)
-    angle = rf"\left({position} / 10000^{{{even}/{width}}}\right)"
+    value = positional.sinusoidal_table(position + 1, even(width))[position, dimension]
+    wave, pair = (r"\sin", dimension) if dimension % 2 == 0 else (r"\cos", dimension - 1)
+    angle = rf"\left({position} / 10000^{{{pair}/{width}}}\right)"
     show_formula(
         rf"PE_{{{position},\,{dimension}}} = {wave}{angle} = {three_digits(value)}",
         caption=p.text["sinusoidal_number"].format(

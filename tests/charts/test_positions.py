@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from charts.positions import embedding_sum, encoding_heatmap, encoding_waves, position_similarity
-from charts.relative_positions import distance_buckets, relative_bias, rotary_angles
+from charts.relative_positions import agreement_by_distance, distance_buckets, relative_bias, rotary_angles
 
 
 def test_encoding_heatmap_is_centred_on_0_and_marks_the_sentence(tokens, numbers):
@@ -84,3 +84,11 @@ def test_rotary_curves_are_cosines_and_the_hover_has_the_angle():
     np.testing.assert_array_equal(figure.data[0].customdata, angles[:, 0])
     assert list(figure.data[0].x) == [0, 5, 10]
     assert figure.data[0].name == "channels 0 and 2", "pair i turns the channels i and i + d_k/2"
+
+
+def test_agreement_draws_every_scheme_and_marks_the_chosen() -> None:
+    figure = agreement_by_distance({"one": [1.0, 0.5], "two": [1.0, -0.2]}, chosen="two")
+    assert [list(trace.y) for trace in figure.data] == [[1.0, 0.5], [1.0, pytest.approx(-0.2)]]
+    assert figure.data[1].line.width > figure.data[0].line.width
+    with pytest.raises(ValueError, match="no curve 'three'; there are one, two"):
+        agreement_by_distance({"one": [1.0], "two": [1.0]}, chosen="three")

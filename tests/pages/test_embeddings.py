@@ -7,6 +7,7 @@ import pytest
 
 from tests.pages.conftest import is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
+from transformer.analysis.neighbours import analogy
 from ui.text import page_text
 
 TEXT = page_text("embeddings")
@@ -120,3 +121,24 @@ def test_padding_is_no_trouble(open_app):
 def test_the_snippet_finds_no_difference(open_app, run_snippet, checkpoint):
     app = open_app("embeddings", checkpoint=checkpoint, sentence=SENTENCE)
     assert run_snippet(app.code[-1].value).startswith("tensor(0.")
+
+
+def test_all_ready_analogies_are_listed_with_their_misses(open_app, tiny_checkpoint, monkeypatch):
+    """With examples made of this tokenizer's own single tokens: the table says what the library says."""
+    checkpoint = tiny_checkpoint("translator")
+    single = [
+        word
+        for word in ("the", "a", "is", "on", "in", "we", "I", "The", "le", "la")
+        if len(checkpoint.tokenizer.encode(word)) == 1
+    ]
+    examples = (tuple(single[:4]), tuple(single[1:5]))
+    monkeypatch.setattr("ui.embedding_views.ANALOGIES", examples)
+    app = show(open_app("embeddings", checkpoint="tiny-translator", sentence=SENTENCE), "analogies")
+    is_fine(app)
+    listed = app.dataframe[-1].value
+    table = checkpoint.model.encoder.embedding.table.weight.detach().numpy()
+    for row, words in zip(listed.to_dict("records"), examples, strict=True):
+        a, b, c, expected = (checkpoint.tokenizer.encode(word)[0] for word in words)
+        found = [neighbour.id for neighbour in analogy(table, a, b, c, count=len(table))]
+        assert row[TEXT["column_place"]] == 1 + found.index(expected)
+        assert row[TEXT["column_nearest"]] == checkpoint.tokenizer.display(found[0])

@@ -8,15 +8,17 @@ import transformer
 from tests.pages.conftest import is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.analysis.position_edits import without_positions
+from transformer.analysis.position_scores import measured_position_scores
 from ui.text import page_text
 
 TEXT = page_text("positions")
 OWN = {"tiny-translator": "sinusoidal", "tiny-gpt": "learned", "tiny-bert": "rotary", "tiny-sentiment": "relative"}
 VIEWS = {
-    "sinusoidal": ("heatmap", "waves", "similarity", "sum", "order"),
-    "learned": ("heatmap", "waves", "similarity", "sum", "order"),
-    "rotary": ("angles", "order"),
-    "relative": ("bias", "order"),
+    "sinusoidal": ("heatmap", "waves", "similarity", "sum", "distance", "order"),
+    "learned": ("heatmap", "waves", "similarity", "sum", "distance", "order"),
+    "rotary": ("angles", "distance", "order"),
+    "relative": ("bias", "distance", "order"),
+    "alibi": ("distance",),
 }
 SENTENCE = "The old man told us a story."
 
@@ -44,12 +46,28 @@ def test_other_schemes_say_whose_they_are(open_app, checkpoint):
         app.session_state[f"scheme {checkpoint}"] = scheme
         app.run()
         for view in VIEWS[scheme]:
-            if view not in ("sum", "order"):
+            if view not in ("sum", "order") and (scheme, view) != ("relative", "distance"):
                 is_fine(show(app, scheme, view, own=False))
         if scheme in ("learned", "relative"):
             assert f"another checkpoint: **{lenders[scheme]}**" in said(app)
         else:
             assert "this model does not compute it" in said(app)
+
+
+@pytest.mark.parametrize("checkpoint", OWN)
+def test_scores_by_distance_are_the_measured_ones(open_app, tiny_checkpoint, checkpoint):
+    app = show(open_app("positions", checkpoint=checkpoint, sentence=SENTENCE), OWN[checkpoint], "distance", own=True)
+    is_fine(app)
+    loaded = tiny_checkpoint(checkpoint)
+    stack = "decoder" if checkpoint == "tiny-gpt" else "encoder"
+    ids = transformer.trace(loaded, SENTENCE).tokens(stack).ids
+    values, distances = measured_position_scores(loaded, ids, stack=stack, n_positions=64)
+    centred = abs(values - values.mean(axis=1, keepdims=True)).max(axis=1)
+    head = int(centred.argmax())
+    wanted = TEXT["distance_strongest"].format(
+        head=head, distance=str(int(distances[values[head].argmax()])).replace("-", "−")
+    )
+    assert wanted in [element.value for element in app.markdown]
 
 
 @pytest.mark.parametrize("checkpoint", OWN)

@@ -1,0 +1,98 @@
+"""What a position scheme does to the scores as two tokens stand farther apart: measured, and by its formula."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+import transformer
+from charts.relative_positions import agreement_by_distance, relative_bias
+from transformer.analysis import position_scores, positional
+from ui.page import Page
+from ui.position_table import Shown, table_of
+from ui.show import show_figure, show_formula
+
+MOST = 64  # positions; the measurement reaches half as far
+
+
+def by_distance(p: Page, shown: Shown) -> None:
+    """The model's own heads where it has this scheme; then the scheme's formula, where it has one."""
+    if shown.own:
+        _measured(p)
+    {
+        "sinusoidal": _agreement,
+        "rotary": _agreement,
+        "learned": _learned,
+        "alibi": _alibi,
+    }.get(shown.scheme, lambda p, shown: None)(p, shown)
+
+
+def _measured(p: Page) -> None:
+    config, tokens = p.checkpoint.config, p.trace.tokens(p.focus.stack)
+    n_positions = min(MOST, config.max_length)
+    values, distances = _scores(
+        p.checkpoint.fingerprint, tokens.ids, p.focus.stack, n_positions, _checkpoint=p.checkpoint
+    )
+    show_figure(
+        relative_bias(values, distances=distances),
+        name="scores-by-distance",
+        caption=p.text["distance_measured"].format(count=n_positions),
+        alt=p.text["distance_alt"],
+    )
+    strongest = int(np.abs(values - values.mean(axis=1, keepdims=True)).max(axis=1).argmax())
+    best = int(distances[values[strongest].argmax()])
+    st.markdown(p.text["distance_strongest"].format(head=strongest, distance=str(best).replace("-", "−")))
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _scores(
+    fingerprint: str, ids: tuple[int, ...], stack: str, n_positions: int, *, _checkpoint: transformer.Checkpoint
+) -> tuple[np.ndarray, np.ndarray]:
+    return position_scores.measured_position_scores(_checkpoint, ids, stack=stack, n_positions=n_positions)
+
+
+def _agreement(p: Page, shown: Shown) -> None:
+    config, text = p.checkpoint.config, p.text
+    curves = {text["sinusoidal"]: position_scores.sinusoidal_agreement(config.d_model + config.d_model % 2, MOST)}
+    if config.d_head % 2 == 0:
+        curves[text["rotary"]] = position_scores.rotary_agreement(config, MOST)
+    show_figure(
+        agreement_by_distance(curves, chosen=text[shown.scheme]),
+        name="agreement-by-distance",
+        caption=text["distance_agreement"].format(width=config.d_model, head=config.d_head),
+        alt=text["distance_alt"],
+    )
+    show_formula(
+        r"\frac{PE_m \cdot PE_n}{PE_0 \cdot PE_0} = \frac{2}{d_{\text{model}}} \sum_i \cos\big((m - n)\,"
+        r" 10000^{-2i/d_{\text{model}}}\big)"
+        if shown.scheme == "sinusoidal"
+        else r"\frac{\langle R_m q,\, R_n q \rangle}{\langle q, q \rangle} = \frac{2}{d_k} \sum_i \cos\big((m - n)\,"
+        r" 10000^{-2i/d_k}\big)"
+    )
+
+
+def _learned(p: Page, shown: Shown) -> None:
+    maximum = (shown.checkpoint or p.checkpoint).config.max_length
+    table = table_of(p, shown, min(MOST, maximum))
+    curve = position_scores.similarity_by_distance(positional.similarity(table))
+    show_figure(
+        agreement_by_distance({p.text["learned"]: curve}, chosen=p.text["learned"]),
+        name="agreement-by-distance",
+        caption=p.text["distance_learned"].format(count=len(table)),
+        alt=p.text["distance_alt"],
+    )
+
+
+def _alibi(p: Page, shown: Shown) -> None:
+    config = p.checkpoint.config
+    bias = position_scores.alibi_bias(config.n_heads, MOST // 2 + 1)
+    show_figure(
+        relative_bias(bias, distances=-np.arange(MOST // 2 + 1)),
+        name="alibi-by-distance",
+        caption=p.text["distance_alibi"],
+        alt=p.text["distance_alt"],
+    )
+    show_formula(
+        r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} - m_h \, (i - j), \qquad m_h = 2^{-8 (h + 1) / n}",
+        caption=p.text["alibi_formula"].format(heads=config.n_heads),
+    )
