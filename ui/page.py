@@ -25,6 +25,7 @@ from ui.focus import Focus
 from ui.loading import checkpoints_folder, load_checkpoint, load_trace
 from ui.navigation import navigation
 from ui.selectors import NEEDS, selectors
+from ui.share import share, show_what_a_link_says
 from ui.sidebar import sidebar, take_room
 from ui.strip import token_strip
 from ui.text import PageText, as_plain, common, page_text
@@ -107,19 +108,24 @@ def page(name: str, *, needs: Sequence[str] = (), strip: bool = True) -> Iterato
     p = Page(name, shared_focus.current())
     complete = False
     with guard():
-        _draw_frame(p, needs=needs, strip=strip, room=room)
+        corner = _draw_frame(p, needs=needs, strip=strip, room=room)
         complete = True
     if not complete:
         st.stop()
     with guard():
         yield p
+    with corner:  # last, when the page has written to the address what it keeps there
+        share(p.checkpoint)
 
 
-def _draw_frame(p: Page, *, needs: Sequence[str], strip: bool, room: DeltaGenerator) -> None:
+def _draw_frame(p: Page, *, needs: Sequence[str], strip: bool, room: DeltaGenerator) -> DeltaGenerator:
+    """Everything above the page's own part; the corner beside its title."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.title(p.text.title, anchor=False, width="content")
-        st.markdown(f"##### {p.text.question}", width="content")
+        st.markdown(f"##### {p.text.question}", width="stretch")
+        corner = st.container(width="content")
     _open_checkpoint(p)
+    show_what_a_link_says(p.checkpoint)
     p.focus, corrections = shared_focus.fit_model(p.focus, p.checkpoint.config)
     selectors(p.focus, p.checkpoint.config, needs=needs, room=room)
     _look_for(p.text)
@@ -130,6 +136,7 @@ def _draw_frame(p: Page, *, needs: Sequence[str], strip: bool, room: DeltaGenera
     shared_focus.store(p.focus, corrections=corrections)
     for line in (*shared_focus.notes(), *(p.trace.notes if strip else ())):
         st.caption(f":material/info: {as_plain(line)}")
+    return corner
 
 
 @contextmanager
