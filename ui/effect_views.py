@@ -73,7 +73,11 @@ def show_numbers(p: Page, effect: Effect) -> None:
     numbers = (
         ("factor", f"×{three_digits(effect.factor)}", common("effect.factor_below", change=signed(effect.change))),
         ("log_p", signed(after), common("effect.log_p_before", before=signed(before))),
-        ("kl", "< 0.001" if 0 < effect.mean_kl < 0.001 else three_digits(effect.mean_kl), common("effect.kl_below", count=len(effect.kl))),
+        (
+            "kl",
+            "< 0.001" if 0 < effect.mean_kl < 0.001 else three_digits(effect.mean_kl),
+            common("effect.kl_below", count=len(effect.kl)),
+        ),
     )
     with st.container(key="numbers"):
         for column, number in zip(st.columns([4, 3, 3], gap="small"), numbers, strict=True):
