@@ -52,6 +52,7 @@ GROUPS: dict[str, tuple[Entry, ...]] = {
         Entry("training", ":material/model_training:"),
         Entry("checkpoint", ":material/inventory_2:"),
     ),
+    "learn": (Entry("lessons", ":material/school:"),),
 }
 
 

@@ -22,6 +22,7 @@ from transformer.received import is_received
 from transformer.traces import Trace
 from ui import focus as shared_focus
 from ui.focus import Focus
+from ui.lesson_bar import lesson_bar, running
 from ui.loading import checkpoints_folder, load_checkpoint, load_trace
 from ui.navigation import navigation
 from ui.selectors import NEEDS, selectors
@@ -124,11 +125,15 @@ def _draw_frame(p: Page, *, needs: Sequence[str], strip: bool, room: DeltaGenera
         st.title(p.text.title, anchor=False, width="content")
         st.markdown(f"##### {p.text.question}", width="stretch")
         corner = st.container(width="content")
+    p.focus, lesson, corrections = running(p.focus)
+    if lesson:
+        lesson_bar(lesson, p.focus, page=p.name)
     _open_checkpoint(p)
     show_what_a_link_says(p.checkpoint)
-    p.focus, corrections = shared_focus.fit_model(p.focus, p.checkpoint.config)
+    p.focus, misfits = shared_focus.fit_model(p.focus, p.checkpoint.config)
+    corrections = (*corrections, *misfits)
     selectors(p.focus, p.checkpoint.config, needs=needs, room=room)
-    _look_for(p.text)
+    _look_for(p.text, shown=lesson is None)
     if strip:
         p.focus, missing = shared_focus.fit_trace(p.focus, p.trace)
         corrections = (*corrections, *missing)
@@ -186,9 +191,11 @@ def _open_checkpoint(p: Page) -> None:
         raise _Finished from error
 
 
-def _look_for(text: PageText) -> None:
+def _look_for(text: PageText, *, shown: bool) -> None:
     """Side by side where there is room, so that the picture they speak of is on the first screen."""
     st.html(FRAME_STYLE)
+    if not shown:  # a lesson says what to look for
+        return
     with st.container(key="look-for"):
         columns = st.columns(len(text.look_for), gap="small", border=True)
         for column, sentence in zip(columns, text.look_for, strict=True):
