@@ -8,6 +8,7 @@ import streamlit as st
 import transformer
 from charts.relative_positions import agreement_by_distance, relative_bias
 from transformer.analysis import position_scores, positional
+from transformer.tokens import TokenSequence
 from ui.page import Page
 from ui.position_table import Shown, table_of
 from ui.show import show_figure, show_formula
@@ -31,17 +32,24 @@ def _measured(p: Page) -> None:
     config, tokens = p.checkpoint.config, p.trace.tokens(p.focus.stack)
     n_positions = min(MOST, config.max_length)
     values, distances = _scores(
-        p.checkpoint.fingerprint, tokens.ids, p.focus.stack, n_positions, _checkpoint=p.checkpoint
+        p.checkpoint.fingerprint, _words(tokens), p.focus.stack, n_positions, _checkpoint=p.checkpoint
     )
     show_figure(
         relative_bias(values, distances=distances),
         name="scores-by-distance",
-        caption=p.text["distance_measured"].format(count=n_positions),
+        caption=p.text["distance_measured"].format(count=n_positions, texts=position_scores.N_TEXTS),
         alt=p.text["distance_alt"],
     )
-    strongest = int(np.abs(values - values.mean(axis=1, keepdims=True)).max(axis=1).argmax())
+    strongest = int((values.max(axis=1) - values.mean(axis=1)).argmax())
     best = int(distances[values[strongest].argmax()])
-    st.markdown(p.text["distance_strongest"].format(head=strongest, distance=str(best).replace("-", "−")))
+    st.markdown(
+        p.text["distance_strongest"].format(head=strongest, distance=f"{best:+d}".replace("-", "−") if best else "0")
+    )
+
+
+def _words(tokens: TokenSequence) -> tuple[int, ...]:
+    """The ids of the sentence without special tokens, of which a text holds one or none."""
+    return tuple(token.id for token in tokens if not token.special) or tokens.ids
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
@@ -62,12 +70,16 @@ def _agreement(p: Page, shown: Shown) -> None:
         caption=text["distance_agreement"].format(width=config.d_model, head=config.d_head),
         alt=text["distance_alt"],
     )
+    sinusoidal = shown.scheme == "sinusoidal"
+    product = (
+        r"\frac{PE_m \cdot PE_n}{PE_0 \cdot PE_0}"
+        if sinusoidal
+        else r"\frac{\langle R_m q, R_n q\rangle}{\langle q, q\rangle}"
+    )
+    width = r"d_{\text{model}}" if sinusoidal else "d_k"
     show_formula(
-        r"\frac{PE_m \cdot PE_n}{PE_0 \cdot PE_0} = \frac{2}{d_{\text{model}}} \sum_i \cos\big((m - n)\,"
-        r" 10000^{-2i/d_{\text{model}}}\big)"
-        if shown.scheme == "sinusoidal"
-        else r"\frac{\langle R_m q,\, R_n q \rangle}{\langle q, q \rangle} = \frac{2}{d_k} \sum_i \cos\big((m - n)\,"
-        r" 10000^{-2i/d_k}\big)"
+        rf"{product} = \frac{{2}}{{{width}}} \sum_i \cos\big((m - n)\, \theta_i\big)",
+        caption=text["distance_formula"].format(width=config.d_model if sinusoidal else config.d_head),
     )
 
 

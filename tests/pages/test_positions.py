@@ -60,13 +60,11 @@ def test_scores_by_distance_are_the_measured_ones(open_app, tiny_checkpoint, che
     is_fine(app)
     loaded = tiny_checkpoint(checkpoint)
     stack = "decoder" if checkpoint == "tiny-gpt" else "encoder"
-    ids = transformer.trace(loaded, SENTENCE).tokens(stack).ids
+    ids = [token.id for token in transformer.trace(loaded, SENTENCE).tokens(stack) if not token.special]
     values, distances = measured_position_scores(loaded, ids, stack=stack, n_positions=64)
-    centred = abs(values - values.mean(axis=1, keepdims=True)).max(axis=1)
-    head = int(centred.argmax())
-    wanted = TEXT["distance_strongest"].format(
-        head=head, distance=str(int(distances[values[head].argmax()])).replace("-", "−")
-    )
+    head = int((values.max(axis=1) - values.mean(axis=1)).argmax())
+    best = int(distances[values[head].argmax()])
+    wanted = TEXT["distance_strongest"].format(head=head, distance=f"{best:+d}".replace("-", "−") if best else "0")
     assert wanted in [element.value for element in app.markdown]
 
 

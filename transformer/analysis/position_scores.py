@@ -14,6 +14,8 @@ from transformer.config import ModelConfig
 from transformer.probes import record
 from transformer.tokenizer import END_ID, START_ID
 
+N_TEXTS = 16
+
 
 def sinusoidal_agreement(d_model: int, n_distances: int) -> np.ndarray:
     """PE_m · PE_n over its value at distance 0: [distance], for m − n = 0, 1, 2 …
@@ -53,9 +55,10 @@ def measured_position_scores(
 ) -> tuple[np.ndarray, np.ndarray]:
     """What a model's positions add to the scores of its first layer: [head, distance], and the distances key − query.
 
-    ``ids`` are repeated until ``n_positions`` are filled; the scores of layer 0 are taken with positions and without
-    (``without_positions``), and their difference is averaged over all pairs of tokens at each distance, up to half of
-    the positions. In layer 0 queries and keys come from the same tokens in both runs, so nothing but the positions
+    ``N_TEXTS`` texts of ``n_positions`` tokens are drawn from ``ids`` (always the same draw), so that at each distance
+    many different pairs of tokens meet. The scores of layer 0 are taken with positions and without
+    (``without_positions``), and their difference is averaged over all pairs at each distance, up to half of the
+    positions. In layer 0 queries and keys come from the same tokens in both runs, so nothing but the positions
     differs. A decoder may only look back: distances ≤ 0. Raises ``ValueError`` for a stack or a length the model does
     not have.
     """
@@ -65,16 +68,17 @@ def measured_position_scores(
     if not 2 <= n_positions <= config.max_length or not ids:
         raise ValueError(f"{n_positions} positions of {len(ids)} tokens; this model reads 2 to {config.max_length}")
     device = checkpoint.model.device
-    filled = torch.tensor([[ids[place % len(ids)] for place in range(n_positions)]], device=device)
+    drawn = np.random.default_rng(0).choice(np.array(ids), size=(N_TEXTS, n_positions))
+    filled = torch.tensor(drawn, device=device)
     inputs = [filled]
     if config.kind == "encoder-decoder":  # the other stack reads one token: it does not reach layer 0 of this one
-        other = torch.tensor([[START_ID if stack == "encoder" else END_ID]], device=device)
+        other = torch.full((N_TEXTS, 1), START_ID if stack == "encoder" else END_ID, device=device)
         inputs = [filled, other] if stack == "encoder" else [other, filled]
     name, scores = f"{stack}.layers.0.self_attention.scores", []
     for edits in ((), without_positions(checkpoint.model, stack)):
         with torch.inference_mode(), record(edits) as recording:
             checkpoint.model(*inputs)
-        scores.append(recording.tensors[name][0].double())
+        scores.append(recording.tensors[name].double().mean(dim=0))
     added = (scores[0] - scores[1]).numpy(force=True)  # [head, query, key]
     farthest = n_positions // 2
     distances = np.arange(-farthest, 1 if stack == "decoder" else farthest + 1)
