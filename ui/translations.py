@@ -12,6 +12,7 @@ import re
 import tomllib
 from functools import lru_cache
 from pathlib import Path
+from string import Formatter
 from typing import Any
 
 ENGLISH = "en"
@@ -42,6 +43,11 @@ def read(folder: Path, name: str, language: str) -> dict[str, Any]:
 
 def placeholders(text: str) -> frozenset[str]:
     """What ``str.format`` would fill in: ``{layer}`` and the like, but not the braces of LaTeX's arguments."""
+    if "{{" in text:  # made for str.format, with LaTeX in it
+        try:
+            return frozenset(f"{{{name}:{how}}}" for _, name, how, _ in Formatter().parse(text) if name is not None)
+        except ValueError:
+            return frozenset((text,))
     return frozenset(_PLACEHOLDER.findall(_LATEX_ARGUMENT.sub("", text)))
 
 
