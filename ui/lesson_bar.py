@@ -65,7 +65,7 @@ def lesson_bar(lesson: Lesson, focus: Focus, *, page: str) -> None:
             if page != step.page and st.button(text["to_page"], type="primary", key="lesson page"):
                 open_step(lesson, number)
             _moves(lesson, number, text)
-        left, right = st.columns(2, gap="medium")
+        left, right = (column.container(gap="xsmall") for column in st.columns(2, gap="medium"))
         left.markdown(f"**{text['do']}** {step.do}")
         (left if step.question else right).markdown(f"**{text['notice']}** {step.notice}")
         if step.question:
@@ -97,20 +97,22 @@ def _question(lesson: Lesson, number: int, step: Step, text: PageText) -> None:
     """A guess first; only then the answer. In a fragment: the page below need not run again."""
     guess = _guesses().get((lesson.name, number))
     if guess is None:
-        chosen = st.radio(
-            f"**{step.question}**",
-            range(len(step.choices)),
-            index=None,
-            format_func=step.choices.__getitem__,
-            key=f"lesson choice {lesson.name} {number}",
-        )
-        st.button(
-            text["check"],
-            key="lesson check",
-            disabled=chosen is None,
-            on_click=_check,
-            args=(lesson.name, number, chosen),
-        )
+        with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="lesson-question"):
+            chosen = st.radio(
+                f"**{step.question}**",
+                range(len(step.choices)),
+                index=None,
+                format_func=step.choices.__getitem__,
+                key=f"lesson choice {lesson.name} {number}",
+                width="stretch",
+            )
+            st.button(
+                text["check"],
+                key="lesson check",
+                disabled=chosen is None,
+                on_click=_check,
+                args=(lesson.name, number, chosen),
+            )
         return
     right = guess == step.answer
     said = text["right" if right else "wrong"].format(guess=step.choices[guess], answer=step.choices[step.answer])

@@ -1,0 +1,168 @@
+"""Lessons as files: what is read, what is said about a file that is wrong, and that every step can be opened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import transformer
+from tests.pages.conftest import ROOT
+from ui import text as texts
+from ui.focus import Focus, fit_model, fit_trace
+from ui.lesson_bar import in_words
+from ui.lessons import LESSONS, PLACE, Lesson, Step, find_lesson, lessons, read_lesson
+from ui.navigation import GROUPS
+from ui.text import page_text
+
+ENGLISH, FRENCH = lessons("en")[0], lessons("fr")[0]
+STEPS = [(lesson, number) for lesson in ENGLISH for number in range(1, len(lesson.steps) + 1)]
+GOOD = """
+title = "T"
+aim = "A"
+minutes = 5
+[focus]
+layer = 1
+[[step]]
+page = "attention"
+title = "One"
+do = "Do."
+notice = "See."
+question = "Which?"
+choices = ["a", "b"]
+answer = "b"
+explanation = "Because."
+focus = { head = 1 }
+[[step]]
+page = "tokens"
+title = "Two"
+do = "Do."
+notice = "See."
+"""
+
+
+def written(tmp_path: Path, text: str, *, language: str = "en", name: str = "01-mine") -> Path:
+    path = tmp_path / language / f"{name}.toml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_file_becomes_a_lesson(tmp_path: Path) -> None:
+    lesson = read_lesson(written(tmp_path, GOOD))
+    assert (lesson.name, lesson.title, lesson.minutes, lesson.n_questions) == ("01-mine", "T", 5, 1)
+    assert lesson.steps[0] == Step(
+        page="attention", title="One", do="Do.", notice="See.", question="Which?", choices=("a", "b"), answer=1,
+        explanation="Because.", focus={"layer": 1, "head": 1},
+    )  # fmt: skip
+    assert lesson.steps[1].focus == {"layer": 1} and not lesson.steps[1].question
+
+
+def test_the_answer_may_be_a_number_from_one(tmp_path: Path) -> None:
+    assert read_lesson(written(tmp_path, GOOD.replace('answer = "b"', "answer = 1"))).steps[0].answer == 0
+
+
+def test_a_step_sets_every_place_and_leaves_the_rest() -> None:
+    step = Step("attention", "t", "d", "n", focus={"layer": 2, "sentence": "Hello."})
+    before = Focus(checkpoint="mine", sentence="Old.", target="x", head=5, token=3, pads=2, language="fr")
+    after = step.focused(before, default=Focus(checkpoint="en-fr"))
+    assert after == Focus(checkpoint="en-fr", sentence="Hello.", layer=2, language="fr")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('title = "T"', 'title = "T', r"lessons/en/01-mine.toml is not valid TOML"),
+        ('title = "T"', "", r"01-mine.toml: title is missing"),
+        ("minutes = 5", "minutes = 0", r"01-mine.toml: minutes is 0"),
+        ("minutes = 5", "minuts = 5", r"01-mine.toml has 'minuts'; did you mean minutes"),
+        ('page = "tokens"', 'page = "token"', r"step 2: there is no page 'token'; did you mean tokens"),
+        ('do = "Do."\nnotice = "See."\nquestion', 'notice = "See."\nquestion', r"step 1: do is missing"),
+        ('choices = ["a", "b"]', 'choices = ["a"]', r"step 1: a question needs choices"),
+        ('choices = ["a", "b"]', 'choices = ["b", "b"]', r"step 1: choices holds the same text twice"),
+        ('answer = "b"', 'answer = "c"', r"step 1: answer is 'c'; write the text of one of the choices, or its number"),
+        ('answer = "b"', "answer = 3", r"step 1: answer is 3; .* from 1 to 2"),
+        ('question = "Which?"', "", r"step 1 has choices but no question"),
+        ('explanation = "Because."', "", r"step 1: explanation is missing"),
+        ("focus = { head = 1 }", "focus = { haed = 1 }", r"step 1, focus has 'haed'; did you mean head"),
+        ("focus = { head = 1 }", "focus = { head = -1 }", r"step 1, focus: head is -1; it must be a whole number"),
+        ("focus = { head = 1 }", 'focus = { stack = "coder" }', r"stack is 'coder'; choose encoder or decoder"),
+        ("focus = { head = 1 }", "focus = { sentence = 3 }", r"sentence is 3; it must be a text"),
+        ("focus = { head = 1 }", "options = 3", r"step 1: options is 3"),
+        ("layer = 1", 'layer = "1"', r"01-mine.toml, focus: layer is '1'"),
+        (GOOD[GOOD.index("[[step]]") :], "", r"01-mine.toml has no steps"),
+    ],
+)
+def test_a_broken_file_is_named_with_step_and_field(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert old in GOOD
+    with pytest.raises(ValueError, match=message):
+        read_lesson(written(tmp_path, GOOD.replace(old, new, 1)))
+
+
+def test_a_broken_file_leaves_the_others_alone_and_english_speaks_where_a_translation_is_missing(
+    tmp_path: Path,
+) -> None:
+    written(tmp_path, GOOD)
+    written(tmp_path, GOOD.replace('"T"', '"Second"'), name="02-other")
+    written(tmp_path, GOOD.replace('"T"', '"Deuxième"'), name="02-other", language="fr")
+    written(tmp_path, "title = ", name="01-mine", language="fr")
+    found, problems = lessons("fr", folder=tmp_path)
+    assert [lesson.title for lesson in found] == ["T", "Deuxième"]
+    assert len(problems) == 1 and "lessons/fr/01-mine.toml" in problems[0]
+    assert lessons("xx", folder=tmp_path)[0][1].title == "Second"
+    assert find_lesson("03", folder=tmp_path) is None
+
+
+def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
+    import os
+
+    path = written(tmp_path, GOOD)
+    assert read_lesson(path).title == "T"
+    written(tmp_path, GOOD.replace('"T"', '"New"'))
+    os.utime(path, ns=(1, 1))
+    assert read_lesson(path).title == "New"
+
+
+def test_there_are_six_lessons_of_five_to_eight_steps_in_both_languages() -> None:
+    for found in (ENGLISH, FRENCH):
+        assert len(found) == 6
+        assert all(5 <= len(lesson.steps) <= 8 for lesson in found)
+    assert not lessons("en")[1] and not lessons("fr")[1]
+    assert {path.name for path in (LESSONS / "en").glob("*.toml")} == {path.name for path in (LESSONS / "fr").glob("*")}
+
+
+@pytest.mark.parametrize(("english", "french"), list(zip(ENGLISH, FRENCH, strict=True)), ids=lambda lesson: lesson.name)
+def test_the_translation_asks_the_same_at_the_same_places(english: Lesson, french: Lesson) -> None:
+    assert english.title != french.title and english.minutes == french.minutes
+    for one, other in zip(english.steps, french.steps, strict=True):
+        assert (one.page, one.focus, one.options, one.answer) == (other.page, other.focus, other.options, other.answer)
+        assert len(one.choices) == len(other.choices)
+        assert one.do != other.do
+
+
+@pytest.fixture(scope="module")
+def checkpoint() -> transformer.Checkpoint:
+    return transformer.load(ROOT / "checkpoints" / "en-fr")
+
+
+@pytest.mark.parametrize(
+    ("lesson", "number"), STEPS, ids=lambda value: value.name if isinstance(value, Lesson) else str(value)
+)
+def test_every_step_has_its_page_and_its_place(lesson: Lesson, number: int, checkpoint) -> None:
+    step = lesson.steps[number - 1]
+    assert step.page in [entry.name for group in GROUPS.values() for entry in group if entry.exists]
+    focus = step.focused(Focus(), default=Focus(checkpoint="en-fr"))
+    assert focus.checkpoint == checkpoint.name
+    fitted, notes = fit_model(focus, checkpoint.config)
+    assert (fitted, notes) == (focus, ())
+    if "token" in step.focus:
+        fitted, notes = fit_trace(focus, transformer.trace(checkpoint, focus.sentence, source_pads=focus.pads))
+        assert (fitted, notes) == (focus, ())
+    assert set(step.focus) <= set(PLACE)
+
+
+def test_an_option_may_name_a_text_of_the_page_in_any_language() -> None:
+    text = page_text("attention")
+    assert in_words("steps.3", text) == text["steps"][2]
+    assert [in_words(value, text) for value in ("path", 0, True, 0.5, "title.1")] == ["path", 0, True, 0.5, "title.1"]
+    assert texts.language() == "en"
