@@ -1,0 +1,233 @@
+"""What the lessons say about en-fr is what en-fr does: every number, word and "stays the same", worked out again."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import transformer
+from tests.pages.conftest import ROOT
+from transformer.analysis.effects import answer_under
+from transformer.analysis.head_effect import head_effect
+from transformer.analysis.head_roles import head_roles
+from transformer.analysis.lens import logit_lens
+from transformer.analysis.neighbours import nearest_rows
+from transformer.analysis.position_edits import reordered_positions, without_positions
+from transformer.faults.catalogue import diagnosis_of
+from transformer.faults.checks import CHECKS
+from transformer.faults.patients import patient_of
+from ui.lessons import Step, find_lesson
+
+CAT, TOM, LOVE = "The cat sat on the mat.", "Tom loves Mary.", "I love you."
+TOKENS, ORDER, HEAD, HEADS = "01-tokens-and-vectors", "02-positions", "03-one-head", "04-many-heads"
+DECODING, MENDING = "05-decoding", "06-break-and-mend"
+ANSWER = "Le chat s'assit sur le tapis."
+
+
+@pytest.fixture(scope="module")
+def checkpoint() -> transformer.Checkpoint:
+    return transformer.load(ROOT / "checkpoints" / "en-fr")
+
+
+@pytest.fixture(scope="module")
+def trace(checkpoint) -> transformer.Trace:
+    return transformer.trace(checkpoint, CAT)
+
+
+def step(name: str, number: int, *, sentence: str) -> Step:
+    """A step, which must be about that sentence."""
+    found = find_lesson(name).steps[number - 1]
+    assert found.focus["sentence"] == sentence and found.focus["checkpoint"] == "en-fr"
+    return found
+
+
+def right(name: str, number: int, *, sentence: str) -> str:
+    """The right choice; where it is a number, French says the same one."""
+    english = step(name, number, sentence=sentence)
+    french = find_lesson(name, "fr").steps[number - 1]
+    assert english.answer == french.answer
+    said, translated = english.choices[english.answer], french.choices[french.answer]
+    if re.fullmatch(r"[\d.,]+", said):
+        assert re.sub(r"\D", "", said) == re.sub(r"\D", "", translated)
+    return said
+
+
+def answer_with(checkpoint, *edits: str, sentence: str = CAT) -> str:
+    return answer_under(checkpoint, sentence, transformer.edits_from(checkpoint, edits)).text
+
+
+def test_how_many_tokens(checkpoint, trace) -> None:
+    assert right(TOKENS, 2, sentence=CAT) == str(len(trace.source))
+    assert len(CAT.split()) == 6
+    capital, small = trace.source[0], trace.source[4]
+    assert (capital.display, small.display) == ("·The", "·the") and capital.id != small.id
+    assert right(TOKENS, 3, sentence=CAT).startswith("no, these are two")
+    tokenizer = checkpoint.tokenizer
+    words = [len(tokenizer.encode(word)) for word in ("unbelievable", "kindness", "cat")]
+    assert words == [6, 2, 1]
+    assert step(TOKENS, 4, sentence="unbelievable kindness").notice.startswith("*unbelievable* needs six")
+
+
+def test_an_emoji_is_four_bytes(checkpoint) -> None:
+    sequence = checkpoint.tokenizer.sequence(checkpoint.tokenizer.encode("I love you 😀!"))
+    assert right(TOKENS, 5, sentence="I love you 😀!") == str(sum("⟨" in token.display for token in sequence))
+    assert "⟨F0⟩" in sequence.displays
+
+
+def test_what_is_looked_up(checkpoint, trace) -> None:
+    repeated = transformer.trace(checkpoint, "I know that you know that I know.")
+    places = [token.index for token in repeated.source if token.display == "·know"]
+    rows = repeated.values("encoder.embedding.token")[places]
+    assert len(places) == 3 and places[0] == 1 and (rows == rows[0]).all()
+    assert right(TOKENS, 6, sentence="I know that you know that I know.") == "no, they are equal"
+    size = trace.values("encoder.embedding.token").size
+    assert right(TOKENS, 7, sentence=CAT) == f"{size:,}"
+    assert "6,000 rows of 256" in step(TOKENS, 7, sentence=CAT).notice
+    table = checkpoint.model.encoder.embedding.table.weight.detach().numpy()
+    assert table.shape == (6000, 256)
+
+
+def test_monday_is_near_sunday(checkpoint) -> None:
+    sentence = "See you on Monday."
+    token = transformer.trace(checkpoint, sentence).source[step(TOKENS, 8, sentence=sentence).focus["token"]]
+    table = checkpoint.model.encoder.embedding.table.weight.detach().numpy()
+    assert token.display == "·Monday"
+    nearest = checkpoint.tokenizer.display(nearest_rows(table, table[token.id], excluded={token.id})[0].id)
+    assert right(TOKENS, 8, sentence=sentence) == f"`{nearest}`"
+
+
+def test_positions(checkpoint) -> None:
+    trace = transformer.trace(checkpoint, TOM)
+    encoding = trace.values("encoder.embedding.position")
+    assert (encoding[0, 0::2] == 0).all() and (encoding[0, 1::2] == 1).all()
+    step_size = np.abs(np.diff(encoding, axis=0)).mean(axis=0)
+    assert step_size[:2].mean() > 100 * step_size[-2:].mean()
+    swapped = transformer.trace(
+        checkpoint, TOM, edits=reordered_positions(checkpoint.model, "encoder", [2, 1, 0, 3, 4])
+    )
+    assert trace.text == "Tom aime Mary."
+    assert right(ORDER, 4, sentence=TOM) == swapped.text
+
+
+def test_without_positions_the_cat_sits_on_a_cat_and_tom_still_loves_mary(checkpoint, trace) -> None:
+    edits = without_positions(checkpoint.model, "encoder")
+    assert trace.text == ANSWER
+    lost = transformer.trace(checkpoint, CAT, edits=edits).text
+    assert lost.split().count("chat") + lost.split().count("chat.") == 2
+    assert step(ORDER, 6, sentence=CAT).options["order change"] == "remove"
+    assert transformer.trace(checkpoint, TOM, edits=edits).text == "Tom aime Mary."
+    assert step(ORDER, 7, sentence=TOM).options["order change"] == "remove"
+
+
+def test_one_head(checkpoint, trace) -> None:
+    config, weights = checkpoint.config, trace.attention("encoder", 2).weights[2]
+    np.testing.assert_allclose(weights.sum(axis=1), 1, atol=1e-5)
+    assert right(HEAD, 1, sentence=CAT) == "1"
+    assert (trace.source[3].display, trace.source[2].display) == ("·on", "·sat")
+    assert weights[3].argmax() == 2 and weights[3, 2] > 0.97  # steps 1 and 8
+    assert right(HEAD, 2, sentence=CAT) == str(config.d_head)
+    assert (config.d_model, config.n_heads) == (256, 8)
+    assert right(HEAD, 3, sentence=CAT) == str(weights.size)
+    values = trace.values("encoder.layers.2.self_attention.value")[2]
+    context = trace.values("encoder.layers.2.self_attention.context")[2]
+    near = np.linalg.norm(context[3] - values, axis=1)
+    assert near.argmin() == 2
+    assert right(HEAD, 8, sentence=CAT) == "the value of `·sat`"
+
+
+def test_the_causal_mask(trace) -> None:
+    view = trace.attention("decoder", 0)
+    assert view.allowed.size == 169 and len(view.query) == 13
+    assert right(HEAD, 5, sentence=CAT) == str((~view.allowed).sum())
+    for layer in range(3):
+        assert (trace.attention("decoder", layer).weights[:, 0, 0] == 1).all()
+    assert right(HEAD, 6, sentence=CAT) == "1, in every head"
+
+
+def test_many_heads(checkpoint, trace) -> None:
+    config = checkpoint.config
+    assert right(HEADS, 1, sentence=CAT) == str(config.n_encoder_layers * config.n_heads)
+    assert config.n_decoder_layers * config.n_heads == 24
+    view = trace.attention("encoder", 2)
+    assert head_roles(view)[2].role == "previous"
+    assert view.key.displays[view.weights[2, 0].argmax()] == "</s>" and view.weights[2, 0].max() > 0.9
+    assert right(HEADS, 3, sentence=CAT) == "to `</s>`"
+    cross = trace.attention("decoder", 1, "cross")
+    assert right(HEADS, 4, sentence=CAT) == f"{np.log2(len(cross.key)):.0f} bits"
+    assert cross.query.displays[1] == "·Le" and cross.key.displays[cross.weights[7, 1].argmax()] == "·cat"
+    assert cross.entropy[7, 1] < 0.005
+    assert trace.prediction.displays[1] == "·chat"
+    assert right(HEADS, 5, sentence=CAT) == "this row has to predict `·chat`"
+
+
+def test_a_clear_map_may_not_matter(checkpoint, trace) -> None:
+    useless = head_effect(checkpoint, trace, CAT, "encoder", 2, "self", head=2)
+    assert float(right(HEADS, 6, sentence=CAT)) == pytest.approx(np.exp(useless.change), abs=0.01)
+    useful = head_effect(checkpoint, trace, CAT, "decoder", 1, "cross", head=7)
+    assert np.exp(useful.change) == pytest.approx(0.6, abs=0.02)
+    assert "about 0.6" in step(HEADS, 6, sentence=CAT).explanation
+    assert answer_with(checkpoint, "drop:encoder.2.self") == ANSWER
+    assert right(HEADS, 7, sentence=CAT) == "it stays the same, word for word"
+
+
+def test_decoding(checkpoint) -> None:
+    greedy = transformer.decode(checkpoint, LOVE)
+    assert greedy.text == "Je t'aime."
+    assert right(DECODING, 1, sentence=LOVE) == str(len(greedy.steps))
+    first, second = greedy.steps[:2]
+    assert first.candidates[0].probability > 0.85
+    one, two, three = second.candidates[:3]
+    assert (one.display, two.display) == ("·t", "·vous") and one.probability < 1.5 * two.probability
+    assert two.probability > 10 * three.probability
+    forced = (first.chosen.id, two.id)
+    assert right(DECODING, 3, sentence=LOVE) == transformer.decode(checkpoint, LOVE, forced=forced).text
+    for strategy in (transformer.Sample(top_k=1, seed=5), transformer.Beam(width=1)):  # steps 5 and 7
+        assert transformer.decode(checkpoint, LOVE, strategy).tokens.ids == greedy.tokens.ids
+
+
+def test_greedy_choice_gets_lost_in_a_long_sentence(checkpoint) -> None:
+    sentence = find_lesson(DECODING).steps[5].focus["sentence"]
+    greedy = transformer.decode(checkpoint, sentence)
+    beam = transformer.decode(checkpoint, sentence, transformer.Beam(width=4))
+    assert greedy.text.count("delà") > 5
+    assert beam.log_probability > greedy.log_probability + 10
+    assert right(DECODING, 6, sentence=sentence).startswith("no: likelier")
+
+
+def test_masks(checkpoint, trace) -> None:
+    padded = transformer.trace(checkpoint, CAT, source_pads=4)
+    assert padded.text == ANSWER and (padded.attention("encoder", 0).weights[:, :, 8:] == 0).all()
+    assert right(MENDING, 2, sentence=CAT) == "nothing"
+    hidden = answer_with(checkpoint, "mask:decoder.*.cross=keys 1")
+    assert trace.source[1].display == "·cat"
+    gone = right(MENDING, 3, sentence=CAT)
+    assert gone in ANSWER and gone not in hidden and "tapis" in hidden and "assis" in hidden
+    assert "chat" in answer_with(checkpoint, "mask:encoder.*.self=keys 1")
+    alone = answer_with(checkpoint, "mask:encoder.*.self=itself")
+    assert "tapis" not in alone
+    assert step(MENDING, 4, sentence=CAT).page == "masks"
+
+
+def test_the_residual_matters_more_than_its_sublayer(checkpoint) -> None:
+    assert answer_with(checkpoint, "drop:encoder.1.self") == ANSWER
+    broken = answer_with(checkpoint, "residual:encoder.1.self")
+    assert "chat" not in broken and "tapis" not in broken
+    assert right(MENDING, 5, sentence=CAT) == "removing the residual around it"
+
+
+def test_the_patients_have_what_the_lesson_says(checkpoint, trace) -> None:
+    for number, fault in ((6, "scale"), (7, "positions")):
+        patient = step(MENDING, number, sentence=CAT).options["patient"]
+        found = diagnosis_of(patient, checkpoint.config)
+        assert (found.fault, found.in_training) == (fault, False)
+        assert CHECKS[fault](patient_of(checkpoint, trace, fault)).fires
+    assert right(MENDING, 6, sentence=CAT) == "the division by √dₖ is missing"
+    assert checkpoint.config.d_head == 32
+
+
+def test_the_bare_embedding_says_the_word_that_was_read(checkpoint, trace) -> None:
+    lens = logit_lens(checkpoint, trace)
+    assert lens.words[0] == lens.read and checkpoint.config.tie_embeddings
+    assert right(MENDING, 8, sentence=CAT) == "the word that was just read"
