@@ -35,6 +35,8 @@ def _of_checkpoint(p: Page, diagnosis: Diagnosis) -> None:
     st.markdown(text["about_checkpoint"].format(name=as_plain(p.checkpoint.name)))
     views = [trace.attention(*place) for trace in (runs.healthy, runs.patient)]
     _two_maps(p, views, head=focus.head, answers=(runs.before, runs.after))
+    if not runs.before.parts:
+        st.caption(text["no_blank"])
     signs = [signs_of(trace) for trace in (runs.healthy, runs.patient)]
     healthy, patient = signs
     with st.grid(2, min_column_width=400):
