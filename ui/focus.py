@@ -152,7 +152,8 @@ def begin() -> Focus:
     foreign = address != st.session_state.get(_WRITTEN) and (address or went_back_or_forward())
     if focus is None or foreign:
         # First the language, because what the rest of the address has wrong is said in it.
-        st.session_state[_FOCUS] = Focus(language=address.get("language", ENGLISH))
+        asked = address.get("language", ENGLISH)
+        st.session_state[_FOCUS] = Focus(language=asked if asked in languages() else ENGLISH)
         focus, corrections = Focus.from_address(address, default=default_focus())
     focus, untold = fit_language(focus)
     focus, missing = fit_checkpoint(focus, choosable_checkpoints(focus.checkpoint))

@@ -97,7 +97,7 @@ def _language(focus: Focus) -> None:
     """Small, at the end: it is chosen once. Nothing where there is nothing to choose."""
     names = languages()
     if len(names) > 1:
-        _set("language", focus.language)
+        st.session_state["sidebar language"] = focus.language  # nothing is typed here that this could overwrite
         st.selectbox(
             common("sidebar.language"),
             list(names),

@@ -78,9 +78,8 @@ class Example:
 
 
 def language() -> str:
-    """The code of the language that is spoken in this run; English if there is no such language (any more)."""
-    code = _language_of_run()
-    return code if code in languages() else ENGLISH
+    """The code of the language that is spoken in this run."""
+    return _language_of_run()
 
 
 def languages() -> dict[str, str]:

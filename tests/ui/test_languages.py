@@ -1,0 +1,301 @@
+"""Languages: every folder of texts fits English, what it lacks English says, and no session gets another's."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from ui import text
+from ui.focus import Focus, fit_language
+from ui.navigation import GROUPS
+from ui.text import common, examples, language, languages, page_text, page_texts
+from ui.translations import over, placeholders, read
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "ui" / "texts"
+ENGLISH = {
+    path.stem: tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted((FOLDER / "en").glob("*.toml"))
+}
+OTHERS = sorted(path for path in FOLDER.glob("*/*.toml") if path.parent.name != "en")
+PAGES = [entry.name for group in GROUPS.values() for entry in group if entry.exists]
+NARROW_SPACES = re.compile(r"[\w)»*`] [;:!?»](?:\s|$)|« ")
+
+
+def leaves(value: object, place: str = "") -> Iterator[tuple[str, object]]:
+    """Every text with its place: ``section.key``, ``look_for[0]``, ``pair[2].label``."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from leaves(inner, f"{place}.{key}".lstrip("."))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from leaves(inner, f"{place}[{index}]")
+    else:
+        yield place, value
+
+
+def is_formula(value: object) -> bool:
+    """LaTeX and nothing else: the same in every language, unless there is a word in it."""
+    return isinstance(value, str) and "$" not in value and re.search(r"\\[a-zA-Z]", value) is not None
+
+
+def own(path: Path) -> dict[str, object]:
+    return dict(leaves(tomllib.loads(path.read_text(encoding="utf-8"))))
+
+
+@pytest.mark.parametrize("path", OTHERS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_a_translation_says_nothing_that_english_does_not_ask_for(path: Path) -> None:
+    assert path.stem in ENGLISH, f"there is no ui/texts/en/{path.name}"
+    english = dict(leaves(ENGLISH[path.stem]))
+    assert own(path).keys() <= english.keys()
+    for place, value in own(path).items():
+        assert isinstance(value, str) and value.strip(), place
+        assert placeholders(value) == placeholders(english[place]), place
+        assert value.count("**") % 2 == 0 and value.count("`") == english[place].count("`"), place
+
+
+def test_french_is_complete() -> None:
+    missing = []
+    for name, values in ENGLISH.items():
+        path = FOLDER / "fr" / f"{name}.toml"
+        french = own(path) if path.is_file() else {}
+        missing += [
+            f"{name}: {place}" for place, value in leaves(values) if place not in french and not is_formula(value)
+        ]
+    assert not missing, "ui/texts/fr lacks what ui/texts/en has: " + "; ".join(missing)
+
+
+def test_french_is_french() -> None:
+    """Not a copy: what is the same in both is a name, a symbol, a sentence for the models or a line of code."""
+    same = [
+        f"{path.stem}: {place}"
+        for path in OTHERS
+        if path.parent.name == "fr"
+        for place, value in own(path).items()
+        if value == dict(leaves(ENGLISH[path.stem]))[place]
+        and len(re.findall(r"[A-Za-z]{2,}", re.sub(r"\{[^{}]*\}", "", value))) > 3
+        and not re.search(r"^(default|patch_default|own_placeholder|code_)|\.(sentence|first|second)$", place)
+    ]
+    assert not same
+
+
+@pytest.mark.parametrize("path", [path for path in OTHERS if path.parent.name == "fr"], ids=lambda path: path.stem)
+def test_french_typography(path: Path) -> None:
+    """An ordinary space before ; : ! ? or inside « » lets a line end there."""
+    for place, value in own(path).items():
+        if not place.startswith("code_") and not is_formula(value):
+            assert not NARROW_SPACES.search(value), f"{place}: {value}"
+
+
+def test_the_languages_there_are() -> None:
+    found = languages()
+    assert next(iter(found.items())) == ("en", "English")
+    assert found["fr"] == "Français"
+    assert language() == "en", "outside of a session"
+
+
+@pytest.fixture
+def in_language(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Everything is asked in this language."""
+    return lambda code: monkeypatch.setattr(text, "_language_of_run", lambda: code)
+
+
+@pytest.fixture
+def texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of all texts that may be changed."""
+    shutil.copytree(FOLDER, tmp_path / "texts")
+    monkeypatch.setattr(text, "TEXTS", tmp_path / "texts")
+    return tmp_path / "texts"
+
+
+def add_language(texts: Path, code: str, **files: str) -> None:
+    (texts / code).mkdir()
+    for name, content in files.items():
+        (texts / code / f"{name}.toml").write_text(content, encoding="utf-8")
+
+
+def test_a_language_may_be_half_translated(texts: Path, in_language: Callable) -> None:
+    add_language(
+        texts,
+        "xx",
+        common='[language]\nname = "Xx"\n[sidebar]\nsentence = "Xentence"\n[note]\nlayer = "{value}, {wrong}"\n',
+        masks='title = "Maxx"\nlook_for = ["one", "two"]\nundo = 3\n',
+        heads='[role]\nsink = "xink"\n',
+        examples='[[example]]\nlabel = "Xx"\n',
+    )
+    in_language("xx")
+    english = page_text("masks")
+    assert languages()["xx"] == "Xx"
+    assert common("sidebar.sentence") == "Xentence"
+    assert common("sidebar.examples") == "Examples", "a key that is missing"
+    assert common("note.layer", value=9, last=1).startswith("There is no layer 9"), "other placeholders"
+    assert (english.title, english["reset"], english["undo"]) == ("Maxx", "Reset", "Undo")
+    assert len(english.look_for) == 3, "a list of another length"
+    assert page_text("heads")["role"] == {**ENGLISH["heads"]["role"], "sink": "xink"}
+    assert page_text("surgery").title == "Surgery", "a file that is missing"
+    assert len(examples()) == len(ENGLISH["examples"]["example"])
+
+
+def test_a_file_that_is_no_toml_is_as_good_as_missing(texts: Path, in_language: Callable) -> None:
+    add_language(texts, "xx", common='[language]\nname = "Xx"\n', masks='title = "unclosed\n')
+    in_language("xx")
+    assert page_text("masks").title == "Masks"
+    (texts / "xx" / "common.toml").write_bytes(b"\xff\xfe")
+    assert "xx" not in languages()
+
+
+def test_a_folder_without_a_name_is_no_language(texts: Path) -> None:
+    add_language(texts, "yy", common='[sidebar]\nsentence = "Y"\n')
+    add_language(texts, "zz", masks='title = "Z"\n')
+    assert list(languages()) == ["en", "fr"]
+
+
+@pytest.mark.parametrize(
+    ("english", "translated", "result"),
+    [
+        ("a {b}", "c {b}", "c {b}"),
+        ("a {b}", "c", "a {b}"),
+        ("a", "c {b}", "a"),
+        (r"\text{in}\frac{a}{b}", r"\text{dans}\frac{a}{b}", r"\text{dans}\frac{a}{b}"),
+        (r"\text{{in}} {x}", r"\text{{dans}} {x}", r"\text{{dans}} {x}"),
+        (r"\text{{in}} {x}", r"\text{{dans}} {y}", r"\text{{in}} {x}"),
+        ("a {b:,}", "c {b}", "a {b:,}"),
+        ({"a": "b"}, "c", {"a": "b"}),
+        ({"a": {"b": "c", "d": "e"}}, {"a": {"b": "f"}}, {"a": {"b": "f", "d": "e"}}),
+        (["a", "b"], ["c", "d"], ["c", "d"]),
+        (["a", "b"], ["c"], ["a", "b"]),
+        ([{"a": "b", "c": "d"}], [{"a": "e"}], [{"a": "e", "c": "d"}]),
+    ],
+)
+def test_a_translation_is_laid_over_english_only_where_it_fits(english: object, translated: object, result: object):
+    assert over(english, translated) == result
+
+
+def test_a_changed_translation_is_read_again(texts: Path) -> None:
+    import os
+
+    file = texts / "fr" / "masks.toml"
+    file.write_text('title = "Un"\n', encoding="utf-8")
+    os.utime(file, ns=(1, 1))
+    assert read(texts, "masks", "fr")["title"] == "Un"
+    file.write_text('title = "Deux"\n', encoding="utf-8")
+    os.utime(file, ns=(2, 2))
+    assert read(texts, "masks", "fr")["title"] == "Deux"
+
+
+def test_the_spoken_language_comes_first(in_language: Callable) -> None:
+    assert [one.title for one in page_texts("masks")] == ["Masks", "Masques"]
+    in_language("fr")
+    assert [one.title for one in page_texts("masks")] == ["Masques", "Masks"]
+
+
+def test_a_language_that_is_not_there_is_said_and_becomes_english() -> None:
+    focus, notes = fit_language(Focus(language="../en"))
+    assert focus.language == "en"
+    assert notes == ("There are no texts in the language '../en' (there are en, fr); showing English.",)
+    assert fit_language(Focus(language="fr")) == (Focus(language="fr"), ())
+    assert Focus(language="fr").to_address(default=Focus()) == {"language": "fr"}
+
+
+@pytest.fixture
+def open_app(checkpoints_folder: Path) -> Callable[..., AppTest]:
+    def run(page: str, **address: str) -> AppTest:
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120).run()
+        app.switch_page(f"pages/{page}.py")
+        for name, value in address.items():
+            app.query_params[name] = value
+        return app.run()
+
+    return run
+
+
+def is_in(app: AppTest, code: str, page: str) -> None:
+    assert not app.exception and not app.error, [error.value for error in app.error]
+    spoken = read(FOLDER, page, code)
+    assert app.title[0].value == spoken["title"]
+    assert any(spoken["question"] in element.value for element in app.markdown)
+    assert app.sidebar.text_area[0].label == read(FOLDER, "common", code)["sidebar"]["sentence"]
+    assert app.selectbox(key="sidebar language").value == code
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_speaks_french(open_app: Callable[..., AppTest], page: str) -> None:
+    app = open_app(page, checkpoint="tiny-translator", language="fr")
+    is_in(app, "fr", page)
+    assert app.query_params["language"] == ["fr"]
+    english = {value for place, value in leaves(ENGLISH[page]) if len(value) > 60}
+    shown = [element.value for element in (*app.markdown, *app.caption, *app.info, *app.warning)]
+    assert not english & set(shown)
+
+
+def test_choosing_a_language_keeps_everything_else(open_app: Callable[..., AppTest]) -> None:
+    app = open_app("masks", checkpoint="tiny-translator", layer="1", head="1")
+    app.session_state["masks view"] = "padding"
+    app.run()
+    app.selectbox(key="sidebar language").select("fr").run()
+    is_in(app, "fr", "masks")
+    assert (app.session_state["focus"].layer, app.session_state["focus"].head) == (1, 1)
+    assert app.session_state["masks view"] == "padding"
+    assert [example for example in app.sidebar.pills[0].options][:2] == ["Simple", "Répétition"]
+    app.selectbox(key="sidebar language").select("en").run()
+    is_in(app, "en", "masks")
+    assert "language" not in app.query_params
+
+
+def test_an_unknown_language_in_the_address(open_app: Callable[..., AppTest]) -> None:
+    app = open_app(PAGES[0], language="tlh")
+    is_in(app, "en", PAGES[0])
+    assert any("no texts in the language 'tlh'" in caption.value for caption in app.caption)
+    assert "language" not in app.query_params
+
+
+def test_what_the_address_has_wrong_is_said_in_its_language(open_app: Callable[..., AppTest]) -> None:
+    app = open_app(PAGES[0], language="fr", layer="two")
+    assert any("n’est pas un nombre entier" in caption.value for caption in app.caption)
+
+
+def test_a_choice_made_in_one_language_is_the_same_in_another(open_app: Callable[..., AppTest]) -> None:
+    """The address holds the words that were on the screen."""
+    for made, words in (("fr", read(FOLDER, "attention", "fr")), ("en", ENGLISH["attention"])):
+        for opened in ("fr", "en"):
+            step, drawing = words["steps"][4], words["show_lines"]
+            asked = {"attention_step": step, "attention_show": drawing}
+            app = open_app("attention", checkpoint="tiny-translator", language=opened, **asked)
+            spoken = read(FOLDER, "attention", opened)
+            assert app.segmented_control(key="attention_step").value == spoken["steps"][4], (made, opened)
+            assert app.segmented_control(key="attention_show").value == spoken["show_lines"], (made, opened)
+
+
+@pytest.mark.parametrize("asked", ["strategies", "Stratégies", "Strategies"])
+def test_a_section_is_found_by_its_name_in_any_language(open_app: Callable[..., AppTest], asked: str) -> None:
+    app = open_app("decoding", checkpoint="tiny-translator", decoding_section=asked)
+    assert app.segmented_control(key="decoding_section").value == "strategies"
+    app.selectbox(key="sidebar language").select("fr").run()
+    assert app.segmented_control(key="decoding_section").value == "strategies"
+
+
+def test_sessions_do_not_mix(open_app: Callable[..., AppTest]) -> None:
+    french = open_app("lens", checkpoint="tiny-translator", language="fr")
+    english = open_app("lens", checkpoint="tiny-translator")
+    for _ in range(2):
+        is_in(french.run(), "fr", "lens")
+        is_in(english.run(), "en", "lens")
+    english.selectbox(key="sidebar language").select("fr").run()
+    french.selectbox(key="sidebar language").select("en").run()
+    is_in(english.run(), "fr", "lens")
+    is_in(french.run(), "en", "lens")
+
+
+def test_a_third_language_needs_two_small_files(texts: Path, open_app: Callable[..., AppTest]) -> None:
+    add_language(texts, "de", common='[language]\nname = "Deutsch"\n', tokens='title = "Zeichen"\n')
+    app = open_app("tokens", checkpoint="tiny-translator")
+    assert app.selectbox(key="sidebar language").options == ["English", "Deutsch", "Français"]
+    app.selectbox(key="sidebar language").select("de").run()
+    assert not app.exception and not app.error
+    assert app.title[0].value == "Zeichen"
+    assert any(ENGLISH["tokens"]["question"] in element.value for element in app.markdown)
