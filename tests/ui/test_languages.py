@@ -227,7 +227,7 @@ def is_in(app: AppTest, code: str, page: str) -> None:
 def test_every_page_speaks_french(open_app: Callable[..., AppTest], page: str) -> None:
     app = open_app(page, checkpoint="tiny-translator", language="fr")
     is_in(app, "fr", page)
-    assert app.query_params["language"] == ["fr"]
+    assert "fr" in app.query_params["language"]
     english = {value for place, value in leaves(ENGLISH[page]) if len(value) > 60}
     shown = [element.value for element in (*app.markdown, *app.caption, *app.info, *app.warning)]
     assert not english & set(shown)
