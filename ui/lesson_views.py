@@ -14,7 +14,7 @@ from ui.focus import Focus, current, default_focus, fit_checkpoint, fit_model, f
 from ui.lesson_bar import forget_guesses, open_step, score, step_focus
 from ui.lessons import Lesson
 from ui.loading import choosable_checkpoints
-from ui.navigation import pages
+from ui.navigation import GROUPS
 from ui.page import Page
 from ui.text import as_plain
 from ui.worksheet import Sheet, as_html, lesson_sheet, link_to, read_link
@@ -109,13 +109,16 @@ def _step_link(lesson: Lesson, number: int) -> str:
 
 
 def _link(name: str, focus: Focus) -> str:
-    existing = pages()
-    return link_to(_base(), existing[name].url_path, focus, default=default_focus()) if name in existing else ""
+    return link_to(_base(), "" if name == _names()[0] else name, focus, default=default_focus())
 
 
 def _paths() -> dict[str, str]:
-    """The pages by the last part of their address; that of the first page may also be empty."""
-    return {name: name for name in pages()} | {page.url_path: name for name, page in pages().items()}
+    """The pages by the last part of their address; that of the first page is empty."""
+    return {"": _names()[0], **{name: name for name in _names()}}
+
+
+def _names() -> list[str]:
+    return [entry.name for group in GROUPS.values() for entry in group if entry.exists]
 
 
 def _base() -> str:

@@ -133,7 +133,7 @@ class _Facts:
         return {"width": self.config.d_model, "hidden": self.config.d_ff}
 
     def answer(self) -> dict[str, object]:
-        return {"answer": self.given.text}
+        return {"answer": self.given.text or "–"}
 
     def steps(self) -> dict[str, object]:
         return {"count": len(self.given.parts), "parts": " ".join(f"‘{part.display}’" for part in self.given.parts)}
@@ -147,7 +147,7 @@ class _Facts:
         return {"part": f"‘{part.display}’", "probability": three_digits(part.probability)}
 
     def whole(self) -> dict[str, object]:
-        return {"answer": self.given.text, "probability": three_digits(self.given.probability)}
+        return {"answer": self.given.text or "–", "probability": three_digits(self.given.probability)}
 
 
 def _quoted(tokens: TokenSequence, index: int) -> str:

@@ -1,0 +1,177 @@
+"""Lessons in the app: begin, guess, go on, leave; a copied address; a file that is wrong; worksheets."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.conftest import is_fine, said
+from ui import lessons as files
+from ui.lessons import find_lesson
+from ui.text import page_text
+
+TEXT = page_text("lessons")
+NAME = "03-one-head"
+LESSON = find_lesson(NAME)
+NASTY = "<script>alert(1)</script> **b** `c`"
+
+
+def lesson(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **texts: str) -> Path:
+    """A folder of lessons made of a tiny one and of ``texts``; the app reads it."""
+    folder = tmp_path / "lessons"
+    (folder / "en").mkdir(parents=True)
+    tiny = """
+        title = "Tiny"
+        aim = "To see."
+        minutes = 5
+        focus = { checkpoint = "tiny-translator", sentence = "The dog sleeps." }
+        step = [
+          { page = "tokens", title = "One", do = "Do.", notice = "See.", question = "Which?", choices = ["this", "that"], answer = "that", explanation = "Because." },
+          { page = "attention", title = "Two", do = "Go.", notice = "Look.", focus = { layer = 1, head = 1, token = 2 }, options = { attention_section = "trust" } },
+        ]
+    """  # noqa: E501
+    for name, text in {"01-tiny": tiny, **texts}.items():
+        (folder / "en" / f"{name.replace('_', '-')}.toml").write_text(text, encoding="utf-8")
+    monkeypatch.setattr(files, "LESSONS", folder)
+    return folder
+
+
+def bar(app: AppTest) -> str:
+    """The first line of the bar; "" without a lesson."""
+    return next((element.value for element in app.markdown if ":material/school:" in element.value), "")
+
+
+def test_the_page_lists_every_lesson_with_aim_and_duration(open_app) -> None:
+    app = open_app("lessons")
+    is_fine(app)
+    for found in files.lessons()[0]:
+        assert found.title in said(app) and found.aim in said(app)
+    assert said(app).count("about") >= 6
+    assert [button.label for button in app.button].count(TEXT["start"]) == 6
+    assert not bar(app)
+
+
+def test_a_lesson_from_start_to_finish(open_app, tmp_path, monkeypatch) -> None:
+    lesson(tmp_path, monkeypatch)
+    app = open_app("lessons")
+    app.button(key="start 01-tiny").click().run()
+    focus = app.session_state["focus"]
+    assert (focus.lesson, focus.step, focus.sentence) == ("01-tiny", 1, "The dog sleeps.")
+    app.switch_page("pages/tokens.py").run()  # AppTest does not follow a change of page by itself
+    is_fine(app)
+    assert bar(app) == ":material/school: **Tiny** · step 1 of 2 · **One**"
+    for hidden in page_text("tokens").look_for:
+        assert hidden not in said(app)
+    assert app.button(key="lesson back").disabled and app.button(key="lesson check").disabled
+    assert "Because." not in said(app)
+
+    app.radio(key="lesson choice 01-tiny 1").set_value(0).run()
+    assert "Because." not in said(app), "choosing is not yet guessing"
+    app.button(key="lesson check").click().run()
+    assert "you said “this”; it is “that”" in said(app) and "Because." in said(app)
+    assert not app.radio
+
+    app.button(key="lesson next").click().run()
+    focus = app.session_state["focus"]
+    assert (focus.step, focus.layer, focus.head, focus.token) == (2, 1, 1, 2)
+    app.switch_page("pages/attention.py").run()
+    is_fine(app)
+    assert "step 2 of 2" in bar(app) and app.session_state["attention_section"] == "trust"
+    assert app.button(key="lesson next").label == TEXT["finish"]
+    app.button(key="lesson next").click().run()
+    app.switch_page("pages/lessons.py").run()
+    assert not bar(app) and "0 of 1 right" in said(app)
+    assert app.button(key="start 01-tiny").label == TEXT["again"]
+
+
+def test_a_right_guess_is_said_to_be_right(open_app, tmp_path, monkeypatch) -> None:
+    lesson(tmp_path, monkeypatch)
+    app = open_app("tokens", lesson="01-tiny")
+    app.radio(key="lesson choice 01-tiny 1").set_value(1).run()
+    app.button(key="lesson check").click().run()
+    assert "Right: that." in said(app) and "Because." in said(app)
+
+
+def test_leaving_leaves_the_page_as_it_is(open_app, tmp_path, monkeypatch) -> None:
+    lesson(tmp_path, monkeypatch)
+    app = open_app("attention", lesson="01-tiny", step="2", sentence="We went.", layer="1")
+    assert "step 2 of 2" in bar(app)
+    app.button(key="lesson leave").click().run()
+    assert not bar(app)
+    focus = app.session_state["focus"]
+    assert (focus.lesson, focus.step, focus.sentence, focus.layer) == ("", 1, "We went.", 1)
+    assert "lesson" not in app.query_params and "step" not in app.query_params
+    assert page_text("attention").look_for[0] in said(app)
+
+
+def test_on_another_page_the_bar_leads_back(open_app, tmp_path, monkeypatch) -> None:
+    lesson(tmp_path, monkeypatch)
+    app = open_app("positions", lesson="01-tiny", step="2")
+    app.button(key="lesson page").click().run()
+    app.switch_page("pages/attention.py").run()
+    assert app.session_state["focus"].token == 2
+    assert not any(button.key == "lesson page" for button in app.button)
+
+
+def test_an_address_opens_its_step_and_what_is_not_there_is_said(open_app) -> None:
+    app = open_app("attention", lesson=NAME, step="4", sentence="We went to the sea.")
+    is_fine(app)
+    assert LESSON.steps[3].title in bar(app)
+    app = open_app("attention", lesson=NAME, step="99", sentence="We went to the sea.")
+    assert LESSON.steps[-1].title in bar(app)
+    assert f"There is no step 99 in this lesson (it has {len(LESSON.steps)})" in said(app)
+    app = open_app("attention", lesson="no-such **lesson**", sentence="We went to the sea.")
+    assert not bar(app) and "There is no lesson 'no-such **lesson**' here" in said(app)
+    assert "lesson" not in app.query_params
+
+
+def test_a_broken_file_is_named_and_the_others_work(open_app, tmp_path, monkeypatch) -> None:
+    lesson(tmp_path, monkeypatch, a_02_broken='title = "Broken"\naim = "A"\nminutes = 5\n[[step]]\npage = "tokens"\n')
+    app = open_app("lessons")
+    assert not app.exception and not app.error
+    message = app.warning[0].value.replace("\\", "")
+    assert "lessons/en/a-02-broken.toml, step 1: title is missing" in message and len(app.warning) == 1
+    assert app.button(key="start 01-tiny") and "Tiny" in said(app)
+
+
+def test_a_folder_without_lessons_says_so(open_app, tmp_path, monkeypatch) -> None:
+    shutil.rmtree(lesson(tmp_path, monkeypatch) / "en")
+    app = open_app("lessons")
+    is_fine(app)
+    assert app.info[0].value == TEXT["none"]
+
+
+def test_a_pasted_link_becomes_a_worksheet(open_app) -> None:
+    app = open_app("lessons")
+    link = "http://127.0.0.1:8501/attention?checkpoint=tiny-translator&sentence=The+dog+sleeps.&layer=1&token=1"
+    app.text_input(key="worksheet link").set_value(link).run()
+    is_fine(app)
+    assert "**Attention**, 5 questions." in said(app)
+    app.text_input(key="worksheet link").set_value("http://127.0.0.1:8501/attention?layer=99&sentence=We+went.").run()
+    assert "There is no layer 99" in said(app) and "5 questions" in said(app)
+
+
+@pytest.mark.parametrize("link", ["nonsense", "http://here/nothing", "http://here/tokens?sentence=++"])
+def test_a_wrong_link_gets_a_sentence(open_app, link: str) -> None:
+    app = open_app("lessons")
+    app.text_input(key="worksheet link").set_value(link).run()
+    assert not app.exception and not app.error
+    assert len(app.warning) == 1
+
+
+def test_a_worksheet_of_a_nasty_sentence_is_only_text(checkpoints_folder) -> None:
+    from ui.lesson_views import sheet_of
+    from ui.worksheet import as_html
+
+    for page in ("tokens", "attention", "decoding"):
+        sheet, notes = sheet_of(page, {"checkpoint": "tiny-translator", "sentence": NASTY}, text=TEXT)
+        assert not notes
+        for key in (False, True):
+            html = as_html(sheet, key=key, text=TEXT)
+            assert "<script" not in html and "<b>b</b>" not in html
+            assert "&lt;script&gt;" in html
+            assert re.search(r"<title>[^<]*</title>", html)

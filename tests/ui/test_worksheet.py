@@ -1,0 +1,156 @@
+"""Worksheets: what is printed, what only the key says, and that no typed text becomes markup."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
+import pytest
+
+import transformer
+from tests.pages.nasty import NASTY
+from ui.focus import Focus
+from ui.lessons import Lesson, Step
+from ui.text import as_plain, page_text
+from ui.worksheet import Exercise, Sheet, as_html, lesson_sheet, link_to, read_link
+from ui.worksheet_questions import questions, view_sheet
+
+TEXT = page_text("lessons")
+QUIZ = Step("tokens", "One", "Do `it`.", "See **this**.", "Which?", ("no way", "yes"), 1, "Because *so*.")
+LESSON = Lesson("01-mine", "Mine", "To see.", 10, (QUIZ, Step("attention", "Two", "Go.", "Look.")))
+PAGES = {"": "overview", "overview": "overview", "attention": "attention"}
+SENTENCE = "The dog sleeps under the table."
+
+
+class Outline(HTMLParser):
+    """Tags, words and links of a page."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.words: list[str] = []
+        self.links: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attributes: list) -> None:
+        self.tags.append(tag)
+        self.links += [value for name, value in attributes if name in ("href", "src")]
+
+    def handle_data(self, data: str) -> None:
+        if data.strip():
+            self.words.append(data.strip())
+
+
+def paper(lesson: Lesson = LESSON, *, key: bool = False) -> str:
+    sheet = lesson_sheet(lesson, text=TEXT, link=lambda number: f"http://here/tokens?step={number}")
+    return as_html(sheet, key=key, text=TEXT)
+
+
+def test_a_worksheet_asks_and_the_key_answers() -> None:
+    sheet, key = paper(), paper(key=True)
+    for text in ("Mine", "Which?", "no way", "<code>it</code>", "<b>this</b>", "☐ yes"):
+        assert text in sheet
+    assert "Because" not in sheet and "☒" not in sheet
+    assert "☒ <b>yes</b>" in key and "Because <i>so</i>." in key and "☐ no way" in key
+    assert sheet.count('class="line"') == 1 and 'class="line"' not in key
+    assert Outline(sheet).links == ["http://here/tokens?step=1", "http://here/tokens?step=2"]
+
+
+def test_a_file_needs_nothing_else() -> None:
+    for html in (paper(), paper(key=True)):
+        outline = Outline(html)
+        assert outline.tags[0] == "html" and not {"script", "link", "img", "iframe"} & set(outline.tags)
+        assert "url(" not in html and "@import" not in html and "@media print" in html
+        assert '<meta charset="utf-8">' in html
+
+
+@pytest.mark.parametrize("nasty", (*NASTY, '"><img src=x onerror=alert(1)>', "**b** `c` *i*", "a\\*b"))
+def test_typed_text_stays_text(nasty: str) -> None:
+    exercise = Exercise(question=as_plain(nasty), answer=as_plain(nasty), link="javascript:alert(1)")
+    sheet = Sheet("T", "A", (exercise,), facts=(("Sentence", nasty),))
+    for key in (False, True):
+        html = as_html(sheet, key=key, text=TEXT)
+        outline = Outline(html)
+        plain = as_html(
+            Sheet("T", "A", (Exercise(question="q", answer="a"),), facts=(("Sentence", "s"),)), key=key, text=TEXT
+        )
+        assert outline.tags == Outline(plain).tags and not outline.links
+        said = "".join("".join(outline.words).split())
+        assert said.count("".join(nasty.split())) == (3 if key else 2)
+
+
+def test_a_link_says_the_whole_place_and_is_read_back() -> None:
+    focus = Focus(checkpoint="mine", sentence="a & b=c?", layer=2, head=1)
+    link = link_to("http://here:8501/app/", "attention", focus, default=Focus(checkpoint="mine"))
+    assert link.startswith("http://here:8501/app/attention?checkpoint=mine&")
+    name, address = read_link(link, pages=PAGES)
+    assert name == "attention"
+    assert Focus.from_address(address, default=Focus())[0] == focus
+    assert link_to("", "attention", focus, default=Focus()) == ""
+    assert read_link("http://here/", pages=PAGES) == ("overview", {})
+    assert parse_qs(urlsplit(link).query)["sentence"] == ["a & b=c?"]
+
+
+@pytest.mark.parametrize(
+    ("link", "message"),
+    [
+        ("attention", "This is no link"),
+        ("javascript:alert(1)", "This is no link"),
+        ("http://[", "This is no link"),
+        ("http://here/nothing?layer=1", "There is no page 'nothing' in this app; it has attention, overview"),
+        ("http://here/" + "a" * 30_000, "has 30012 characters"),
+    ],
+)
+def test_what_is_no_link_is_refused(link: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        read_link(link, pages={"attention": "attention", "overview": "overview"})
+
+
+@pytest.mark.parametrize("page", ["tokens", "embeddings", "positions", "attention", "surgery", "add_norm", "lens"])
+@pytest.mark.parametrize("kind", ["translator", "gpt", "bert", "sentiment"])
+def test_every_page_and_model_has_three_to_five_questions(tiny_checkpoint, page: str, kind: str) -> None:
+    checkpoint = tiny_checkpoint(kind)
+    trace = transformer.trace(checkpoint, SENTENCE)
+    focus = Focus(checkpoint.name, SENTENCE, stack=trace.stacks[-1], token=2 if kind != "translator" else 0)
+    made = questions(page, focus, checkpoint, trace, text=TEXT)
+    assert 3 <= len(made) <= 5 and len({exercise.question for exercise in made}) == len(made)
+    assert all(exercise.question and exercise.answer and "{" not in exercise.answer for exercise in made)
+
+
+def test_the_key_is_worked_out_from_the_trace(tiny_checkpoint) -> None:
+    checkpoint = tiny_checkpoint("translator")
+    trace = transformer.trace(checkpoint, SENTENCE)
+    focus = Focus(checkpoint.name, SENTENCE, layer=1, head=1, token=1)
+    sheet = view_sheet(page_text("attention"), focus, checkpoint, trace, text=TEXT, link="http://here/attention")
+    view = trace.attention("encoder", 1)
+    row = view.weights[1, 1]
+    key = as_html(sheet, key=True, text=TEXT)
+    assert f"‘{view.key.labels[row.argmax()]}’, with weight {row.max():.3g}" in key
+    assert f"{view.entropy[1, 1]:.3g} bits" in key
+    assert f"0 of {view.allowed.size}" in key
+    plain = as_html(sheet, key=False, text=TEXT)
+    for said in (SENTENCE, "encoder self-attention, layer 1, head 1", page_text("attention").question):
+        assert said in plain
+    assert f"weight {row.max():.3g}" not in plain
+    decoder = Focus(checkpoint.name, SENTENCE, stack="decoder", token=0)
+    asked = {e.question: e.answer for e in questions("attention", decoder, checkpoint, trace, text=TEXT)}
+    n = len(trace.target)
+    assert f"{n * (n - 1) // 2} of {n * n}".replace(".", "") in " ".join(asked.values()).replace("\\", "")
+
+
+def test_tokens_and_answer_are_those_of_the_trace(tiny_checkpoint) -> None:
+    checkpoint = tiny_checkpoint("translator")
+    sentence = "the sea and the sea"
+    trace = transformer.trace(checkpoint, sentence)
+    focus = Focus(checkpoint.name, sentence, token=1)
+    told = " ".join(e.answer for e in questions("tokens", focus, checkpoint, trace, text=TEXT)).replace("\\", "")
+    special = sum(token.special for token in trace.source)
+    assert f"{len(trace.source)}, {special} of them special" in told and f"{trace.source[1].id}." in told
+    repeated = {display for display in trace.source.displays if trace.source.displays.count(display) > 1}
+    assert repeated and all(f"‘{display}’" in told for display in repeated)
+    logits = trace.values("decoder.logits")[0].astype(float)
+    chance = np.exp(logits - logits.max())
+    first = (chance / chance.sum())[trace.prediction.ids[0]]
+    answers = " ".join(e.answer for e in questions("decoding", focus, checkpoint, trace, text=TEXT)).replace("\\", "")
+    assert f"{first:.3g}" in answers and trace.text in answers
