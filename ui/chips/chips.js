@@ -7,6 +7,7 @@ export default function ({ parentElement, data, setTriggerValue }) {
     const line = root.appendChild(element("div", "row"));
     line.appendChild(element("span", "title", row.title));
     const cards = line.appendChild(element("div", "cards"));
+    cards.tabIndex = data.clickable ? -1 : 0; // a long row scrolls: the keyboard must reach it where no card can be
     row.chips.forEach((chip, index) => {
       const card = cards.appendChild(element(data.clickable ? "button" : "div", `chip ${chip.tone}`));
       card.title = chip.hint;
