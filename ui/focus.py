@@ -31,7 +31,8 @@ class Focus:
     ``checkpoint``: name of its folder. ``target``: what the decoder reads; empty lets the model answer. ``kind``:
     "self" or "cross". ``layer`` and ``head`` count from 0, as in the names of activations. ``token`` is a position in
     the sequence that ``stack`` reads. ``pads``: padding tokens added to the source. ``language``: the name of a
-    folder of texts. ``lesson``: the name of the one that is running, if any, and ``step`` where in it, from 1.
+    folder of texts. ``lesson``: the name of the one that is running, if any, and ``lesson_step`` where in
+    it, from 1.
     """
 
     checkpoint: str = ""
@@ -45,7 +46,7 @@ class Focus:
     pads: int = 0
     language: str = ENGLISH
     lesson: str = ""
-    step: int = 1
+    lesson_step: int = 1
 
     @classmethod
     def from_address(cls, address: Mapping[str, str], *, default: Focus) -> tuple[Focus, tuple[str, ...]]:

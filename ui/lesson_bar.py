@@ -25,12 +25,12 @@ def running(focus: Focus) -> tuple[Focus, Lesson | None, tuple[str, ...]]:
         return focus, None, ()
     text, lesson = page_text("lessons"), find_lesson(focus.lesson, texts.language())
     if lesson is None:
-        return replace(focus, lesson="", step=1), None, (text["unknown"].format(name=repr(focus.lesson)),)
-    step = min(max(1, focus.step), len(lesson.steps))
-    if step == focus.step:
+        return replace(focus, lesson="", lesson_step=1), None, (text["unknown"].format(name=repr(focus.lesson)),)
+    step = min(max(1, focus.lesson_step), len(lesson.steps))
+    if step == focus.lesson_step:
         return focus, lesson, ()
-    note = text["unknown_step"].format(step=focus.step, count=len(lesson.steps), shown=step)
-    return replace(focus, step=step), lesson, (note,)
+    note = text["unknown_step"].format(step=focus.lesson_step, count=len(lesson.steps), shown=step)
+    return replace(focus, lesson_step=step), lesson, (note,)
 
 
 def open_step(lesson: Lesson, number: int) -> None:
@@ -43,7 +43,7 @@ def open_step(lesson: Lesson, number: int) -> None:
 def step_focus(lesson: Lesson, number: int, focus: Focus) -> dict[str, object]:
     """What changes in ``focus`` at that step, lesson and step included."""
     aimed = asdict(lesson.steps[number - 1].focused(focus, default=shared_focus.default_focus()))
-    return {name: aimed[name] for name in PLACE} | {"lesson": lesson.name, "step": number}
+    return {name: aimed[name] for name in PLACE} | {"lesson": lesson.name, "lesson_step": number}
 
 
 def score(lesson: Lesson) -> tuple[int, int]:
@@ -54,7 +54,7 @@ def score(lesson: Lesson) -> tuple[int, int]:
 
 def lesson_bar(lesson: Lesson, focus: Focus, *, page: str) -> None:
     """Draw the step on the page of that name, above everything that the page draws."""
-    text, number = page_text("lessons"), focus.step
+    text, number = page_text("lessons"), focus.lesson_step
     step = lesson.steps[number - 1]
     _prepare(lesson, number, page=page)
     st.html(_STYLE)
@@ -80,7 +80,7 @@ def _moves(lesson: Lesson, number: int, text: PageText) -> None:
     forward = {"icon": ":material/flag:"} if last else {"icon": ":material/arrow_forward:", "icon_position": "right"}
     if st.button(text["finish" if last else "next"], type="primary", key="lesson next", **forward):
         if last:
-            go_to("lessons", lesson="", step=1)
+            go_to("lessons", lesson="", lesson_step=1)
         open_step(lesson, number + 1)
     st.button(
         text["leave"],
@@ -88,7 +88,7 @@ def _moves(lesson: Lesson, number: int, text: PageText) -> None:
         type="tertiary",
         key="lesson leave",
         on_click=shared_focus.change,
-        kwargs={"lesson": "", "step": 1},
+        kwargs={"lesson": "", "lesson_step": 1},
     )
 
 

@@ -60,7 +60,7 @@ def test_a_lesson_from_start_to_finish(open_app, tmp_path, monkeypatch) -> None:
     app = open_app("lessons")
     app.button(key="start 01-tiny").click().run()
     focus = app.session_state["focus"]
-    assert (focus.lesson, focus.step, focus.sentence) == ("01-tiny", 1, "The dog sleeps.")
+    assert (focus.lesson, focus.lesson_step, focus.sentence) == ("01-tiny", 1, "The dog sleeps.")
     app.switch_page("pages/tokens.py").run()  # AppTest does not follow a change of page by itself
     is_fine(app)
     assert bar(app) == ":material/school: **Tiny** · step 1 of 2 · **One**"
@@ -77,7 +77,7 @@ def test_a_lesson_from_start_to_finish(open_app, tmp_path, monkeypatch) -> None:
 
     app.button(key="lesson next").click().run()
     focus = app.session_state["focus"]
-    assert (focus.step, focus.layer, focus.head, focus.token) == (2, 1, 1, 2)
+    assert (focus.lesson_step, focus.layer, focus.head, focus.token) == (2, 1, 1, 2)
     app.switch_page("pages/attention.py").run()
     is_fine(app)
     assert "step 2 of 2" in bar(app) and app.session_state["attention_section"] == "trust"
@@ -98,19 +98,19 @@ def test_a_right_guess_is_said_to_be_right(open_app, tmp_path, monkeypatch) -> N
 
 def test_leaving_leaves_the_page_as_it_is(open_app, tmp_path, monkeypatch) -> None:
     lesson(tmp_path, monkeypatch)
-    app = open_app("attention", lesson="01-tiny", step="2", sentence="We went.", layer="1")
+    app = open_app("attention", lesson="01-tiny", lesson_step="2", sentence="We went.", layer="1")
     assert "step 2 of 2" in bar(app)
     app.button(key="lesson leave").click().run()
     assert not bar(app)
     focus = app.session_state["focus"]
-    assert (focus.lesson, focus.step, focus.sentence, focus.layer) == ("", 1, "We went.", 1)
-    assert "lesson" not in app.query_params and "step" not in app.query_params
+    assert (focus.lesson, focus.lesson_step, focus.sentence, focus.layer) == ("", 1, "We went.", 1)
+    assert "lesson" not in app.query_params and "lesson_step" not in app.query_params
     assert page_text("attention").look_for[0] in said(app)
 
 
 def test_on_another_page_the_bar_leads_back(open_app, tmp_path, monkeypatch) -> None:
     lesson(tmp_path, monkeypatch)
-    app = open_app("positions", lesson="01-tiny", step="2")
+    app = open_app("positions", lesson="01-tiny", lesson_step="2")
     app.button(key="lesson page").click().run()
     app.switch_page("pages/attention.py").run()
     assert app.session_state["focus"].token == 2
@@ -118,10 +118,10 @@ def test_on_another_page_the_bar_leads_back(open_app, tmp_path, monkeypatch) -> 
 
 
 def test_an_address_opens_its_step_and_what_is_not_there_is_said(open_app) -> None:
-    app = open_app("attention", lesson=NAME, step="4", sentence="We went to the sea.")
+    app = open_app("attention", lesson=NAME, lesson_step="4", sentence="We went to the sea.")
     is_fine(app)
     assert LESSON.steps[3].title in bar(app)
-    app = open_app("attention", lesson=NAME, step="99", sentence="We went to the sea.")
+    app = open_app("attention", lesson=NAME, lesson_step="99", sentence="We went to the sea.")
     assert LESSON.steps[-1].title in bar(app)
     assert f"There is no step 99 in this lesson (it has {len(LESSON.steps)})" in said(app)
     app = open_app("attention", lesson="no-such **lesson**", sentence="We went to the sea.")
