@@ -171,6 +171,7 @@ def figures(tokens, target, causal_view, candidates) -> dict:
         comparison,
         decoding,
         embeddings,
+        faults,
         feed_forward,
         gradients,
         heads,
@@ -212,6 +213,12 @@ def figures(tokens, target, causal_view, candidates) -> dict:
         "head_importance": changes.head_importance({"encoder": numbers.normal(size=(2, 3)), "cross": -np.eye(3)}),
         "candidates_before_and_after": changes.candidates_before_and_after(before_and_after),
         "divergence_per_token": changes.divergence_per_token(share, labels=tokens.displays),
+        "agreement_by_distance": relative_positions.agreement_by_distance(
+            {"learned": share, "<b>": share[::-1]}, chosen="<b>"
+        ),
+        "two_courses": faults.two_courses(
+            rows[0], patient=rows[1], at=range(16), title="loss", across="step", names=("healthy", "<b>")
+        ),
         "embedding_rows": embeddings.embedding_rows(rows, tokens=tokens, vocabulary_size=40),
         "embedding_window": embeddings.embedding_window(
             rows[:4], row_ids=[2, 3, 6, 7], displays=["a", "·<b>", "c", "d"], looked_up=[3]
