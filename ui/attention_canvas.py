@@ -25,8 +25,10 @@ from charts.attention_payload import (
     attention_map_payload,
 )
 from charts.mask_payload import MaskStroke, mask_editor_payload
+from charts.payload_bytes import with_metadata
 from charts.value_map_payload import value_map_payload
 from transformer.attention_view import AttentionView
+from ui.text import canvas_words
 
 __all__ = [
     "Cell",
@@ -40,7 +42,7 @@ __all__ = [
 ]
 
 _FOLDER = Path(__file__).parent / "canvas"
-_FRAME = ("payload", "colour", "text", "heatmap_layout", "heatmap", "legend", "describe", "frame", "stage")
+_FRAME = ("words", "payload", "colour", "text", "heatmap_layout", "heatmap", "legend", "describe", "frame", "stage")
 _DRAWINGS = {"map": ("map",), "mask": ("map", "mask"), "grid": ("grid",), "lines": ("head_chips", "lines")}
 
 
@@ -104,7 +106,7 @@ def attention_map(
         height=height,
         chosen_row=chosen_row,
     )
-    return _clicked_cell(_map(key=key, data=payload, on_click_change=_nothing), view.weights.shape[1:])
+    return _clicked_cell(_map(key=key, data=_spoken(payload), on_click_change=_nothing), view.weights.shape[1:])
 
 
 def value_map(
@@ -158,7 +160,7 @@ def value_map(
             "masked_text": masked_text or None,
         },
     )
-    return _clicked_cell(_map(key=key, data=payload, on_click_change=_nothing), np.shape(values))
+    return _clicked_cell(_map(key=key, data=_spoken(payload), on_click_change=_nothing), np.shape(values))
 
 
 def mask_editor(
@@ -170,7 +172,7 @@ def mask_editor(
     Returns the stroke in the run that its end causes, else ``None``; applying it to the mask is the caller's part.
     """
     payload = mask_editor_payload(view, head=head, own=own, height=height)
-    value = _mask(key=key, data=payload, on_edit_change=_nothing).get("edit")
+    value = _mask(key=key, data=_spoken(payload), on_edit_change=_nothing).get("edit")
     return read_stroke(value, view.weights.shape[1:])
 
 
@@ -188,7 +190,7 @@ def attention_grid(
     that replaces the table of layers × heads by tiles in that order. Returns the head that was clicked, else ``None``.
     """
     payload = attention_grid_payload(views, selected=selected, captions=captions, order=order)
-    value = _grid(key=key, data=payload, on_click_change=_nothing).get("click")
+    value = _grid(key=key, data=_spoken(payload), on_click_change=_nothing).get("click")
     choice = _whole_numbers(value, ("layer", "head"))
     heads = {view.layer: view.n_heads for view in views}
     return HeadChoice(*choice) if choice and choice[1] < heads.get(choice[0], 0) else None
@@ -204,9 +206,15 @@ def attention_lines(
     clicked, else ``None``; in cross-attention only query tokens can be clicked.
     """
     payload = attention_lines_payload(view, heads=heads, selected_token=selected_token)
-    value = _lines(key=key, data=payload, on_click_change=_nothing).get("click")
+    value = _lines(key=key, data=_spoken(payload), on_click_change=_nothing).get("click")
     token = _whole_numbers(value, ("token",))
     return token[0] if token and token[0] < len(view.query) else None
+
+
+def _spoken(payload: bytes) -> bytes:
+    """With the captions that the browser writes by itself, where the language is not English."""
+    words = canvas_words()
+    return with_metadata(payload, {"words": words}) if words else payload
 
 
 def _nothing() -> None:

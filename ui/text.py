@@ -110,6 +110,13 @@ def common(key: str, **values: object) -> str:
     return text.format(**values) if values else text
 
 
+def canvas_words() -> dict[str, str]:
+    """What the captions that a canvas writes are called in this language; nothing in English, which it knows."""
+    if language() == ENGLISH:
+        return {}
+    return {english: said for english, said in read(TEXTS, "common", language())["canvas"].items() if said != english}
+
+
 def examples() -> tuple[Example, ...]:
     return tuple(Example(**values) for values in read(TEXTS, "examples", language())["example"])
 

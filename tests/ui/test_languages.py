@@ -299,3 +299,39 @@ def test_a_third_language_needs_two_small_files(texts: Path, open_app: Callable[
     assert not app.exception and not app.error
     assert app.title[0].value == "Zeichen"
     assert any(ENGLISH["tokens"]["question"] in element.value for element in app.markdown)
+
+
+def test_every_caption_of_the_canvas_can_be_translated() -> None:
+    """What the scripts look up is in the table, with # where they put a number, and nothing else is."""
+    said = set()
+    for script in (ROOT / "ui" / "canvas").glob("*.js"):
+        code = script.read_text(encoding="utf-8")
+        said |= set(re.findall(r'say\("([^"]+)"\)', code))
+        said |= {part for found in re.findall(r"say\(`([^`]+)`\)", code) for part in found.split(" · ")}
+        said |= set(re.findall(r'this\.button\("([^"]+)", "', code)) | set(
+            re.findall(r'button\("[^"]+", "([^"]+)"', code)
+        )
+        said |= {one for pair in re.findall(r'say\(\w+ \? "([^"]+)" : "([^"]+)"\)', code) for one in pair}
+    asked = {re.sub(r"\d+", "#", re.sub(r"\$\{[^{}]*\}", "#", words)) for words in said} - {"−", "+", "#:#", "PNG"}
+    table = ENGLISH["common"]["canvas"]
+    assert asked <= table.keys()
+    unused = table.keys() - asked
+    drawn = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "charts").glob("*payload.py"))
+    assert {words for words in unused if re.sub(r"[#].*|all ", "", words).strip() not in drawn} <= {
+        f"{stack} {kind}-attention" for stack in ("encoder", "decoder") for kind in ("self", "cross")
+    }
+    assert all(english == said for english, said in table.items())
+    assert all(
+        english.count("#") == text.count("#") for english, text in read(FOLDER, "common", "fr")["canvas"].items()
+    )
+
+
+def test_the_canvas_gets_its_words_in_french_and_none_in_english(in_language: Callable) -> None:
+    from charts.payload_bytes import pack, unpack
+    from ui.attention_canvas import _spoken
+
+    payload = pack({"title": "t"}, {})
+    assert _spoken(payload) == payload
+    in_language("fr")
+    metadata, _ = unpack(_spoken(payload))
+    assert metadata["title"] == "t" and metadata["words"]["head #"] == "tête #"

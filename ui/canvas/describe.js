@@ -18,23 +18,23 @@ function describeCell(metadata, matrix, { row, column }, short, exact) {
   const named = name ? [`${name} `] : [];
   if (row !== undefined && column !== undefined) {
     const pair = [...named, before, ...quoted(rows[row]), between, ...quoted(columns[column])];
-    const place = `row ${row + 1}, column ${column + 1}`;
-    if (!matrix.allowed(row, column)) return [{ parts: [...pair, `: ${metadata.masked_text ?? "masked"}`] }, { parts: [metadata.masked_text ? place : `may not be looked at · ${place}`], muted: true }];
+    const place = say(`row ${row + 1}, column ${column + 1}`);
+    if (!matrix.allowed(row, column)) return [{ parts: [...pair, `: ${metadata.masked_text ?? say("masked")}`] }, { parts: [metadata.masked_text ? place : `${say("may not be looked at")} · ${place}`], muted: true }];
     const value = matrix.at(row, column);
-    return [{ parts: [...pair, `: ${short(value)}`] }, { parts: [exact ? `exactly ${exact(value)} · ${place}` : `rounded to 1/255 · ${place}`], muted: true }];
+    return [{ parts: [...pair, `: ${short(value)}`] }, { parts: [exact ? `${say("exactly")} ${exact(value)} · ${place}` : `${say("rounded to 1/255")} · ${place}`], muted: true }];
   }
   const along = row !== undefined;
   const count = along ? matrix.columns : matrix.rows;
   const cells = Array.from({ length: count }, (_, i) => (along ? [row, i] : [i, column])).filter((cell) => matrix.allowed(...cell));
   const first = along ? [...named, before, ...quoted(rows[row]), between] : [...named, ...quoted(columns[column])];
-  if (!cells.length) return [{ parts: [...first, ": everything is masked"] }];
+  if (!cells.length) return [{ parts: [...first, `: ${say("everything is masked")}`] }];
   const largest = cells.sort((a, b) => Math.abs(matrix.at(...b)) - Math.abs(matrix.at(...a))).slice(0, 3);
   const list = largest.map(([r, c]) => ({ parts: [...quoted(along ? columns[c] : rows[r]), `: ${short(matrix.at(r, c))}`] }));
-  const open = cells.length === count ? "" : ` · ${count - cells.length} masked`;
-  return [{ parts: along ? first : [...first, ": the largest values"] }, ...list, { parts: [`the ${list.length} largest of ${count}${open}`], muted: true }];
+  const open = cells.length === count ? "" : ` · ${say(`${count - cells.length} masked`)}`;
+  return [{ parts: along ? first : [...first, `: ${say("the largest values")}`] }, ...list, { parts: [`${say(`the ${list.length} largest of ${count}`)}${open}`], muted: true }];
 }
 
 function matrixTable(caption, { rows, columns }, matrix, short) {
-  const cells = (row) => columns.map((_, column) => (matrix.allowed(row, column) ? short(matrix.at(row, column)) : "masked"));
+  const cells = (row) => columns.map((_, column) => (matrix.allowed(row, column) ? short(matrix.at(row, column)) : say("masked")));
   return { caption, columns, rows: rows.map((label, row) => ({ label, cells: cells(row) })) };
 }

@@ -12,6 +12,7 @@ class Frame {
     this.cursor = null;
     this.showsTable = false;
     this.aborter = new AbortController();
+    this.spoken = [];
     this.canvas = make("canvas", { tabIndex: 0, role: "application" });
     this.tip = make("div", { className: "tip", hidden: true, "aria-hidden": "true" });
     this.live = make("div", { className: "live", "aria-live": "polite" });
@@ -24,7 +25,12 @@ class Frame {
     this.bar = make("div", { className: "bar" }, this.title, buttons, this.extras);
     this.picture = make("div", { className: "picture" }, this.canvas, this.tip);
     this.table = make("div", { className: "table", hidden: true, tabIndex: 0, role: "region", "aria-label": "The numbers as a table" });
+    this.spoken.push(() => this.table.setAttribute("aria-label", say("The numbers as a table")));
     this.root = make("div", { className: "stage" }, this.bar, this.picture, this.table, this.live);
+    for (const button of buttons.querySelectorAll("button")) {
+      const [text, explanation] = [button.textContent, button.title];
+      this.spoken.push(() => Object.assign(button, { textContent: say(text), title: say(explanation), ariaLabel: say(explanation) }));
+    }
     parent.append(this.root);
     this.context = this.canvas.getContext("2d");
     this.still = document.createElement("canvas");
@@ -32,7 +38,7 @@ class Frame {
   }
 
   button(text, explanation, action) {
-    const button = make("button", { type: "button", textContent: text, title: explanation, "aria-label": explanation });
+    const button = make("button", { type: "button", textContent: say(text), title: say(explanation), "aria-label": say(explanation) });
     button.addEventListener("click", action);
     return button;
   }
@@ -46,6 +52,8 @@ class Frame {
       // A newer update may have overtaken this one while it was being inflated.
       if (generation !== this.generation) return;
       this.data = data;
+      speak(payload.metadata);
+      for (const repeat of this.spoken) repeat(); // what was written before its language was known
       this.drawing = makeDrawing(payload, this.drawing, this);
       this.title.textContent = this.drawing.metadata.title;
       if (this.drawing.begin) this.canvas.style.touchAction = "none";

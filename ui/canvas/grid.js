@@ -17,18 +17,18 @@ class GridDrawing {
       rows: metadata.rows, columns: metadata.columns, scale: "sequential", limit: 1, titles: false, rounded: true,
       specialRows: metadata.special_rows, specialColumns: metadata.special_columns,
     });
-    this.legend = new Legend({ text: "attention weight, fixed scale 0…1", scale: "sequential", limit: 1, masked: this.matrices.some((matrix) => matrix.anyMasked()) });
+    this.legend = new Legend({ text: say("attention weight, fixed scale 0…1"), scale: "sequential", limit: 1, masked: this.matrices.some((matrix) => matrix.anyMasked()) });
     this.layers = [...new Set(this.tiles.map((tile) => tile.layer))];
     this.heads = Math.max(...this.tiles.map((tile) => tile.head)) + 1;
     this.selected = metadata.selected ? this.tiles.findIndex(({ layer, head }) => layer === metadata.selected[0] && head === metadata.selected[1]) : -1;
     const kept = previous && previous.tiles.length === this.tiles.length && !metadata.sorted && !previous.metadata.sorted;
     this.last = kept ? previous.last : Math.max(0, this.selected);
-    this.label = `${metadata.title}: ${this.layers.length} layers, up to ${this.heads} heads each. Move with the arrow keys, choose with Enter.`;
-    this.help = "small heat maps";
+    this.label = `${metadata.title}: ${say(`${this.layers.length} layers, up to ${this.heads} heads each.`)} ${say("Move with the arrow keys, choose with Enter.")}`;
+    this.help = say("small heat maps");
   }
 
   name(tile) {
-    return `layer ${this.tiles[tile].layer} · head ${this.tiles[tile].head}`;
+    return say(`layer ${this.tiles[tile].layer} · head ${this.tiles[tile].head}`);
   }
 
   // Where a tile stands in the table of tiles.
@@ -41,7 +41,7 @@ class GridDrawing {
     const small = theme.size * 0.8;
     context.font = fontOf(theme, 0.8);
     const sorted = this.metadata.sorted;
-    this.header = sorted ? 0 : context.measureText(`layer ${Math.max(...this.layers)}`).width + 12;
+    this.header = sorted ? 0 : context.measureText(say(`layer ${Math.max(...this.layers)}`)).width + 12;
     this.below = width < WIDE_FROM;
     const panelWidth = Math.min(34 * theme.size, this.below ? width : width * 0.42);
     const gridWidth = this.below ? width : width - panelWidth - 1.5 * theme.size;
@@ -84,11 +84,11 @@ class GridDrawing {
     if (!this.metadata.sorted) {
       for (const layer of this.layers) {
         const y = this.top + this.layers.indexOf(layer) * this.lineHeight + this.tileHeight / 2;
-        drawText(context, `layer ${layer}`, this.header - 10, y, { align: "right", colour: muted });
+        drawText(context, say(`layer ${layer}`), this.header - 10, y, { align: "right", colour: muted });
       }
       for (let head = 0; head < this.heads; head++) {
         const wide = this.tileWidth >= context.measureText("head 10").width;
-        drawText(context, wide || head === 0 ? `head ${head}` : String(head), this.header + head * (this.tileWidth + this.gap) + this.tileWidth / 2, small * 0.8, { align: "center", colour: muted });
+        drawText(context, wide || head === 0 ? say(`head ${head}`) : String(head), this.header + head * (this.tileWidth + this.gap) + this.tileWidth / 2, small * 0.8, { align: "center", colour: muted });
       }
     }
     this.tiles.forEach((tile, i) => {
@@ -234,7 +234,7 @@ class GridDrawing {
     const title = { parts: [`${this.name(tile)}${caption ? ` · ${caption}` : ""}`] };
     if (row !== undefined || column !== undefined) return [title, ...describeCell(this.metadata, this.matrices[tile], target, roughly, null)];
     const best = this.matrices[tile].strongest();
-    return [title, ...(best ? describeCell(this.metadata, this.matrices[tile], best, roughly, null) : [{ parts: ["everything is masked"] }])];
+    return [title, ...(best ? describeCell(this.metadata, this.matrices[tile], best, roughly, null) : [{ parts: [say("everything is masked")] }])];
   }
 
   click({ tile }) {
@@ -243,19 +243,19 @@ class GridDrawing {
   }
 
   tables() {
-    const heads = Array.from({ length: this.heads }, (_, head) => `head ${head}`);
+    const heads = Array.from({ length: this.heads }, (_, head) => say(`head ${head}`));
     const summary = (layer, head) => {
       const tile = this.tiles.findIndex((entry) => entry.layer === layer && entry.head === head);
       if (tile < 0) return "";
       const best = this.matrices[tile].strongest();
-      const edge = best ? `${this.metadata.rows[best.row]} → ${this.metadata.columns[best.column]} ${roughly(this.matrices[tile].at(best.row, best.column))}` : "all masked";
+      const edge = best ? `${this.metadata.rows[best.row]} → ${this.metadata.columns[best.column]} ${roughly(this.matrices[tile].at(best.row, best.column))}` : say("all masked");
       return [this.tiles[tile].caption, edge].filter(Boolean).join(": ");
     };
-    const rows = [...this.layers].sort((a, b) => a - b).map((layer) => ({ label: `layer ${layer}`, cells: heads.map((_, head) => summary(layer, head)) }));
+    const rows = [...this.layers].sort((a, b) => a - b).map((layer) => ({ label: say(`layer ${layer}`), cells: heads.map((_, head) => summary(layer, head)) }));
     const shown = this.shown();
     return [
-      { caption: `${this.metadata.title}: the strongest edge of every head`, columns: heads, rows },
-      matrixTable(`${this.name(shown)} (rounded to 1/255)`, this.metadata, this.matrices[shown], roughly),
+      { caption: `${this.metadata.title}: ${say("the strongest edge of every head")}`, columns: heads, rows },
+      matrixTable(`${this.name(shown)} (${say("rounded to 1/255")})`, this.metadata, this.matrices[shown], roughly),
     ];
   }
 }

@@ -9,14 +9,14 @@ class HeadChips {
   element(stage) {
     const heads = Array.from({ length: this.count }, (_, head) => head);
     this.buttons = heads.map((head) => {
-      const properties = { type: "button", className: "chip", title: `Show or hide head ${head}`, "aria-label": `head ${head}` };
+      const properties = { type: "button", className: "chip", title: say(`Show or hide head ${head}`), "aria-label": say(`head ${head}`) };
       const chip = make("button", properties, make("span", { className: "swatch" }), String(head));
       chip.addEventListener("click", () => this.show(heads.filter((other) => this.on.has(other) !== (other === head))));
       return chip;
     });
     const all = stage.button("all", "Show all heads", () => this.show(heads));
     const none = stage.button("none", "Hide all heads", () => this.show([]));
-    return make("span", { className: "chips", role: "group", "aria-label": "heads" }, make("span", { textContent: "heads" }), ...this.buttons, all, none);
+    return make("span", { className: "chips", role: "group", "aria-label": say("heads") }, make("span", { textContent: say("heads") }), ...this.buttons, all, none);
   }
 
   show(heads) {

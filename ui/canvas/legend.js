@@ -2,7 +2,7 @@
 
 class Legend {
   // text: what the colours mean; masked: whether hatched cells occur
-  constructor({ text, scale, limit, masked, maskedText = "masked: may not be looked at" }) {
+  constructor({ text, scale, limit, masked, maskedText = say("masked: may not be looked at") }) {
     Object.assign(this, { text, scale, limit, masked, maskedText });
   }
 

@@ -13,8 +13,8 @@ class LinesDrawing {
     // What the reader switched on stays on, unless the page now asks for other heads.
     const keep = previous && previous.matrices.length === heads && JSON.stringify(previous.metadata.heads) === asked;
     this.chips = new HeadChips(heads, keep ? previous.chips.on : new Set(metadata.heads), () => this.afterSwitch());
-    this.label = `${metadata.title}: lines from ${rows} tokens that look to ${columns} tokens that are looked at. Up and down change the token, left and right the side; choose with Enter.`;
-    this.help = "token graph";
+    this.label = `${metadata.title}: ${say(`lines from ${rows} tokens that look to ${columns} tokens that are looked at.`)} ${say("Up and down change the token, left and right the side; choose with Enter.")}`;
+    this.help = say("token graph");
   }
 
   controls() {
@@ -79,7 +79,7 @@ class LinesDrawing {
     };
     title(this.metadata.row_title, "right", this.leftX - 8, 0);
     title(this.metadata.column_title, "left", this.rightX + 8, end);
-    const legend = "the wider and stronger a line, the larger its weight; masked pairs have no line";
+    const legend = say("the wider and stronger a line, the larger its weight; masked pairs have no line");
     drawText(context, shorten(context, legend, end), 0, this.legendY - 0.9 * theme.size, { colour });
   }
 
@@ -88,7 +88,7 @@ class LinesDrawing {
     context.font = fontOf(theme, 0.8);
     let x = this.rightX + this.rightRoom + this.barRoom;
     for (const head of this.shownHeads().reverse()) {
-      const label = `head ${head}`;
+      const label = say(`head ${head}`);
       drawText(context, label, x, this.legendY, { align: "right", colour: cssOf(theme.ink) });
       x -= context.measureText(label).width + 14;
       context.fillStyle = this.headColour(theme, head);
@@ -233,7 +233,7 @@ class LinesDrawing {
   describe({ side, index }) {
     const { rows, columns } = this.metadata;
     const looks = side === "query";
-    const title = { parts: [...quoted((looks ? rows : columns)[index]), looks ? " looks most at" : " is looked at most by"] };
+    const title = { parts: [...quoted((looks ? rows : columns)[index]), say(looks ? " looks most at" : " is looked at most by")] };
     const lines = this.shownHeads().map((head) => {
       const matrix = this.matrices[head];
       let best = null;
@@ -242,10 +242,10 @@ class LinesDrawing {
         if (matrix.allowed(row, column) && !(best && best.weight >= matrix.at(row, column))) best = { other, weight: matrix.at(row, column) };
       }
       const swatch = this.headColour(this.stage.theme, head);
-      if (!best) return { parts: [`head ${head}: everything is masked`], swatch };
-      return { parts: [`head ${head}: `, ...quoted((looks ? columns : rows)[best.other]), ` ${threeDigits(best.weight)}`], swatch };
+      if (!best) return { parts: [`${say(`head ${head}`)}: ${say("everything is masked")}`], swatch };
+      return { parts: [`${say(`head ${head}`)}: `, ...quoted((looks ? columns : rows)[best.other]), ` ${threeDigits(best.weight)}`], swatch };
     });
-    return [title, ...(lines.length ? lines : [{ parts: ["no head is switched on"], muted: true }])];
+    return [title, ...(lines.length ? lines : [{ parts: [say("no head is switched on")], muted: true }])];
   }
 
   // In cross-attention the right-hand tokens belong to another sentence: only the left ones are a choice.
@@ -254,6 +254,6 @@ class LinesDrawing {
   }
 
   tables() {
-    return this.shownHeads().map((head) => matrixTable(`${this.metadata.title} · head ${head}`, this.metadata, this.matrices[head], threeDigits));
+    return this.shownHeads().map((head) => matrixTable(`${this.metadata.title} · ${say(`head ${head}`)}`, this.metadata, this.matrices[head], threeDigits));
   }
 }

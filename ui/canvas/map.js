@@ -16,8 +16,8 @@ class MapDrawing {
       Object.assign(this.map, { zoom, panX, panY });
     }
     this.legend = new Legend({ text: metadata.legend ?? metadata.value_name, scale, limit, masked: this.matrix.anyMasked(), maskedText: metadata.masked_text ?? undefined });
-    this.label = `${metadata.title}: ${rows.length} rows (${metadata.row_title}), ${columns.length} columns (${metadata.column_title}). Move with the arrow keys, choose with Enter.`;
-    this.help = "heat map";
+    this.label = `${metadata.title}: ${say(`${rows.length} rows`)} (${metadata.row_title}), ${say(`${columns.length} columns`)} (${metadata.column_title}). ${say("Move with the arrow keys, choose with Enter.")}`;
+    this.help = say("heat map");
   }
 
   layout(context, theme, width) {

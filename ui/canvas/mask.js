@@ -7,8 +7,8 @@ class MaskDrawing extends MapDrawing {
     // A copy: strokes change it before Python answers.
     this.matrix.bits = this.matrix.bits.slice();
     this.own = payload.arrays.own.values;
-    this.label = `${this.metadata.title}, mask editor: ${this.matrix.rows} rows (${this.metadata.row_title}), ${this.matrix.columns} columns (${this.metadata.column_title}). Move with the arrow keys, allow or block with Enter.`;
-    this.help = "mask editor";
+    this.label = `${this.metadata.title}, ${say("mask editor")}: ${say(`${this.matrix.rows} rows`)} (${this.metadata.row_title}), ${say(`${this.matrix.columns} columns`)} (${this.metadata.column_title}). ${say("Move with the arrow keys, allow or block with Enter.")}`;
+    this.help = say("mask editor");
   }
 
   index(row, column) {
