@@ -59,7 +59,7 @@ def lesson_bar(lesson: Lesson, focus: Focus, *, page: str) -> None:
     _prepare(lesson, number, page=page)
     st.html(_STYLE)
     with st.container(border=True, key="lesson-bar", gap="xsmall"):
-        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lesson-head"):
             place = text["place"].format(number=number, count=len(lesson.steps))
             st.markdown(f":material/school: **{lesson.title}** · {place} · **{step.title}**", width="stretch")
             if page != step.page and st.button(text["to_page"], type="primary", key="lesson page"):

@@ -103,7 +103,7 @@ def as_html(sheet: Sheet, *, key: bool, text: Mapping[str, str], language: str =
     head = (
         "" if key else f'<p class="who">{escape(text["sheet_name"])} <i></i> {escape(text["sheet_date"])} <i></i></p>'
     )
-    body = "".join(_exercise(exercise, key=key) for exercise in sheet.exercises)
+    body = "".join(_exercise(exercise, key=key, why=escape(text["sheet_why"])) for exercise in sheet.exercises)
     return (
         f'<!doctype html>\n<html lang="{escape(language)}">\n<head><meta charset="utf-8">\n'
         f"<title>{escape(sheet.title)} · {escape(kind)}</title>\n"
@@ -115,13 +115,13 @@ def as_html(sheet: Sheet, *, key: bool, text: Mapping[str, str], language: str =
     )
 
 
-def _exercise(exercise: Exercise, *, key: bool) -> str:
+def _exercise(exercise: Exercise, *, key: bool, why: str) -> str:
     title = f"<h2>{_marked(exercise.title)}</h2>" if exercise.title else ""
     above = title + ("" if key else _link(exercise.link) + _paragraphs(exercise.notes))
     if not exercise.question:
         return f"<li>{above}</li>\n"
     question = f'<p class="question">{_marked(exercise.question)}</p>'
-    return f"<li>{above}{question}{_choices(exercise, key=key)}{_answer(exercise, key=key)}</li>\n"
+    return f"<li>{above}{question}{_choices(exercise, key=key)}{_answer(exercise, key=key, why=why)}</li>\n"
 
 
 def _choices(exercise: Exercise, *, key: bool) -> str:
@@ -134,11 +134,12 @@ def _choices(exercise: Exercise, *, key: bool) -> str:
     return f"<ul>{''.join(rows)}</ul>" if rows else ""
 
 
-def _answer(exercise: Exercise, *, key: bool) -> str:
+def _answer(exercise: Exercise, *, key: bool, why: str) -> str:
     if key:
         return f'<p class="answer">{_marked(exercise.answer)}</p>'
-    lines = 1 if exercise.choices else _LINES
-    return '<div class="line"></div>' * lines
+    if exercise.choices:
+        return f'<div class="line">{why}</div>'
+    return '<div class="line"></div>' * _LINES
 
 
 def _link(link: str) -> str:
