@@ -14,9 +14,16 @@ from ui.navigation import GROUPS
 pytestmark = pytest.mark.browser
 PAGES = [entry for group in GROUPS.values() for entry in group if entry.exists]
 FOLLOW = GROUPS["follow"]
-# What a page can draw, or the one line that says why it has nothing to show.
+# What a page can draw, or the one line that says why it has nothing to show; a lesson to start.
 DRAWINGS = ", ".join(
-    (".js-plotly-plot", "canvas", "svg.marks", "[data-testid=stMetric]", "[data-testid=stAlertContentInfo]")
+    (
+        ".js-plotly-plot",
+        "canvas",
+        "svg.marks",
+        "[data-testid=stMetric]",
+        "[data-testid=stAlertContentInfo]",
+        "[class*=st-key-start-]",
+    )
 )
 SHIPPED = ROOT / "checkpoints"
 

@@ -223,6 +223,12 @@ def test_the_patients_have_what_the_lesson_says(checkpoint, trace) -> None:
         found = diagnosis_of(patient, checkpoint.config)
         assert (found.fault, found.in_training) == (fault, False)
         assert CHECKS[fault](patient_of(checkpoint, trace, fault)).fires
+    unscaled = transformer.trace(checkpoint, CAT, target=trace.text, edits=patient_of(checkpoint, trace, "scale").edits)
+    for stack, kind in trace.attention_kinds():  # "hands out its attention almost all or nothing"
+        for layer in range(3):
+            sharp, healthy = (one.attention(stack, layer, kind) for one in (unscaled, trace))
+            assert sharp.weights.max(axis=-1).mean() > 0.85
+            assert sharp.entropy.mean() < healthy.entropy.mean() / 3
     assert right(MENDING, 6, sentence=CAT) == "the division by √dₖ is missing"
     assert checkpoint.config.d_head == 32
 
