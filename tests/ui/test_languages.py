@@ -308,9 +308,7 @@ def test_every_caption_of_the_canvas_can_be_translated() -> None:
         code = script.read_text(encoding="utf-8")
         said |= set(re.findall(r'say\("([^"]+)"\)', code))
         said |= {part for found in re.findall(r"say\(`([^`]+)`\)", code) for part in found.split(" · ")}
-        said |= set(re.findall(r'this\.button\("([^"]+)", "', code)) | set(
-            re.findall(r'button\("[^"]+", "([^"]+)"', code)
-        )
+        said |= {one for pair in re.findall(r'\.button\("([^"]+)", "([^"]+)"', code) for one in pair}
         said |= {one for pair in re.findall(r'say\(\w+ \? "([^"]+)" : "([^"]+)"\)', code) for one in pair}
     asked = {re.sub(r"\d+", "#", re.sub(r"\$\{[^{}]*\}", "#", words)) for words in said} - {"−", "+", "#:#", "PNG"}
     table = ENGLISH["common"]["canvas"]
@@ -321,9 +319,8 @@ def test_every_caption_of_the_canvas_can_be_translated() -> None:
         f"{stack} {kind}-attention" for stack in ("encoder", "decoder") for kind in ("self", "cross")
     }
     assert all(english == said for english, said in table.items())
-    assert all(
-        english.count("#") == text.count("#") for english, text in read(FOLDER, "common", "fr")["canvas"].items()
-    )
+    french = read(FOLDER, "common", "fr")["canvas"]
+    assert all(english.count("#") == said.count("#") for english, said in french.items())
 
 
 def test_the_canvas_gets_its_words_in_french_and_none_in_english(in_language: Callable) -> None:
