@@ -12,8 +12,8 @@ from ui.chips import Chip, ChipRow, chips
 from ui.focus import fit_trace
 from ui.page import Page
 from ui.show import show_formula, show_snippet, show_source, show_table
-from ui.text import as_plain
-from ui.token_views import counted, kind_of, merges_of_a_word, token_cards, tokenizers_side_by_side
+from ui.text import as_plain, counted
+from ui.token_views import kind_of, merges_of_a_word, token_cards, tokenizers_side_by_side
 
 
 def show_counts(p: Page) -> None:

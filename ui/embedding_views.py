@@ -13,7 +13,7 @@ from transformer.analysis.neighbours import Neighbour, analogy, nearest_rows
 from ui.computed import displays, embedding_table, vocabulary_map
 from ui.page import Page
 from ui.show import show_figure, show_formula, show_table
-from ui.text import as_plain
+from ui.text import as_plain, counted
 
 N_NEIGHBOURS = 12
 SHOWN_DIMENSIONS = 8
@@ -137,7 +137,7 @@ def analogies(p: Page) -> None:
     for word in asked:
         if len(ids := tokenizer.encode(word)) != 1:
             pieces = as_plain(" ".join(tokenizer.display(id) for id in ids))
-            st.caption(text["not_one"].format(word=as_plain(word), count=f"{len(ids)} tokens", pieces=pieces))
+            st.caption(text["not_one"].format(word=as_plain(word), count=counted(len(ids), "token"), pieces=pieces))
             return
     table = embedding_table(p.checkpoint, p.focus.stack)
     found = analogy(table, *(tokenizer.encode(word)[0] for word in asked), count=len(table))

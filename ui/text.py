@@ -110,6 +110,11 @@ def common(key: str, **values: object) -> str:
     return text.format(**values) if values else text
 
 
+def counted(number: int, what: str) -> str:
+    """ "1 token", "3 tokens", in the language of this run: ``what`` is a name in the section [count] of common.toml."""
+    return common(f"count.{what}" if number == 1 else f"count.{what}s", count=f"{number:,}")
+
+
 def canvas_words() -> dict[str, str]:
     """What the captions that a canvas writes are called in this language; nothing in English, which it knows."""
     if language() == ENGLISH:

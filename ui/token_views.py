@@ -18,16 +18,11 @@ from ui.computed import cut_with_merges
 from ui.loading import checkpoint_names, config_of, load_checkpoint
 from ui.page import Page, guard
 from ui.show import show_figure, show_table
-from ui.text import PageText, as_plain
+from ui.text import PageText, as_plain, counted
 
 LONGEST_WORD = 32  # bytes; beyond that the boxes are too narrow to read
 FEWER_MERGES = (0, 20, 50, 100, 200, 500, 1000, 2000, 4000, 8000, 16000, 32000)
 COMPARED_MERGES = (100, 500, 2000)
-
-
-def counted(number: int, what: str) -> str:
-    """ "1 token", "3 tokens"."""
-    return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
 def kind_of(token: Token) -> str:
