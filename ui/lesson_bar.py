@@ -15,7 +15,7 @@ from ui.lessons import PLACE, Lesson, Step, find_lesson
 from ui.navigation import go_to
 from ui.text import PageText, page_text
 
-_STYLE = Path(__file__).with_suffix(".css")
+STYLE = Path(__file__).with_suffix(".css")
 _GUESSES, _PREPARED = "lesson: guesses", "lesson: prepared step"
 
 
@@ -57,7 +57,7 @@ def lesson_bar(lesson: Lesson, focus: Focus, *, page: str) -> None:
     text, number = page_text("lessons"), focus.lesson_step
     step = lesson.steps[number - 1]
     _prepare(lesson, number, page=page)
-    st.html(_STYLE)
+    st.html(STYLE)
     with st.container(border=True, key="lesson-bar", gap="xsmall"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lesson-head"):
             place = text["place"].format(number=number, count=len(lesson.steps))

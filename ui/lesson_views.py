@@ -11,7 +11,7 @@ import streamlit as st
 import transformer
 from ui import text as texts
 from ui.focus import Focus, current, default_focus, fit_checkpoint, fit_model, fit_trace
-from ui.lesson_bar import forget_guesses, open_step, score, step_focus
+from ui.lesson_bar import STYLE, forget_guesses, open_step, score, step_focus
 from ui.lessons import Lesson
 from ui.loading import choosable_checkpoints
 from ui.navigation import GROUPS
@@ -25,10 +25,12 @@ _COLUMNS = 2
 
 def lesson_cards(p: Page, found: Sequence[Lesson]) -> None:
     """Aim and duration of every lesson, with its start and its two papers."""
-    for first in range(0, len(found), _COLUMNS):
-        for column, lesson in zip(st.columns(_COLUMNS), found[first : first + _COLUMNS], strict=False):
-            with column.container(border=True, height="stretch", gap="xsmall", key=f"lesson {lesson.name}"):
-                _card(p, lesson)
+    st.html(STYLE)
+    with st.container(key="lesson-cards"):
+        for first in range(0, len(found), _COLUMNS):
+            for column, lesson in zip(st.columns(_COLUMNS), found[first : first + _COLUMNS], strict=False):
+                with column.container(border=True, height="stretch", gap="xsmall", key=f"lesson {lesson.name}"):
+                    _card(p, lesson)
 
 
 def _card(p: Page, lesson: Lesson) -> None:

@@ -9,12 +9,14 @@ import pytest
 
 import transformer
 from tests.pages.conftest import ROOT
+from transformer.analysis.attention_trust import beside_attention, input_attributions
 from transformer.analysis.effects import answer_under
 from transformer.analysis.head_effect import head_effect
 from transformer.analysis.head_roles import head_roles
 from transformer.analysis.lens import logit_lens
 from transformer.analysis.neighbours import nearest_rows
 from transformer.analysis.position_edits import reordered_positions, without_positions
+from transformer.analysis.quantity import quantity_of
 from transformer.faults.catalogue import diagnosis_of
 from transformer.faults.checks import CHECKS
 from transformer.faults.patients import patient_of
@@ -170,6 +172,18 @@ def test_a_clear_map_may_not_matter(checkpoint, trace) -> None:
     assert "about 0.6" in step(HEADS, 6, sentence=CAT).explanation
     assert answer_with(checkpoint, "drop:encoder.2.self") == ANSWER
     assert right(HEADS, 7, sentence=CAT) == "it stays the same, word for word"
+
+
+def test_attention_agrees_with_the_experiment_for_one_word_and_hardly_for_another(checkpoint, trace) -> None:
+    view = trace.attention("decoder", 1, "cross")
+    agreement = {}
+    for row in (1, 11):
+        depends = input_attributions(checkpoint, quantity_of(checkpoint, trace, row=row))
+        measures = beside_attention(checkpoint, trace, view, depends, head=7, query=row).measures
+        agreement[view.query.displays[row]] = next(found.agreement for found in measures if found.name == "head")
+    assert agreement["·Le"] > 0.9 and abs(agreement["is"]) < 0.2
+    assert step(HEADS, 8, sentence=CAT).focus["token"] == 1
+    assert right(HEADS, 8, sentence=CAT) == "where this head reads, no more"
 
 
 def test_decoding(checkpoint) -> None:
