@@ -31,8 +31,8 @@ class Focus:
     ``checkpoint``: name of its folder. ``target``: what the decoder reads; empty lets the model answer. ``kind``:
     "self" or "cross". ``layer`` and ``head`` count from 0, as in the names of activations. ``token`` is a position in
     the sequence that ``stack`` reads. ``pads``: padding tokens added to the source. ``language``: the name of a
-    folder of texts. ``lesson``: the name of the one that is running, if any, and ``lesson_step`` where in
-    it, from 1.
+    folder of texts. ``presenter``: 1 for large letters and fewer controls. ``lesson``: the name of the one that is
+    running, if any, and ``lesson_step`` where in it, from 1.
     """
 
     checkpoint: str = ""
@@ -45,6 +45,7 @@ class Focus:
     token: int = 0
     pads: int = 0
     language: str = ENGLISH
+    presenter: int = 0
     lesson: str = ""
     lesson_step: int = 1
 

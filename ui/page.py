@@ -25,6 +25,7 @@ from ui.focus import Focus
 from ui.lesson_bar import lesson_bar, running
 from ui.loading import checkpoints_folder, load_checkpoint, load_trace
 from ui.navigation import navigation
+from ui.presenter import presenting, style_for_a_room
 from ui.selectors import NEEDS, selectors
 from ui.share import share, show_what_a_link_says
 from ui.sidebar import sidebar, take_room
@@ -133,7 +134,7 @@ def _draw_frame(p: Page, *, needs: Sequence[str], strip: bool, room: DeltaGenera
     p.focus, misfits = shared_focus.fit_model(p.focus, p.checkpoint.config)
     corrections = (*corrections, *misfits)
     selectors(p.focus, p.checkpoint.config, needs=needs, room=room)
-    _look_for(p.text, shown=lesson is None)
+    _look_for(p.text, shown=lesson is None and not presenting())
     if strip:
         p.focus, missing = shared_focus.fit_trace(p.focus, p.trace)
         corrections = (*corrections, *missing)
@@ -194,7 +195,8 @@ def _open_checkpoint(p: Page) -> None:
 def _look_for(text: PageText, *, shown: bool) -> None:
     """Side by side where there is room, so that the picture they speak of is on the first screen."""
     st.html(FRAME_STYLE)
-    if not shown:  # a lesson says what to look for
+    style_for_a_room()
+    if not shown:  # a lesson or a teacher says what to look for
         return
     with st.container(key="look-for"):
         columns = st.columns(len(text.look_for), gap="small", border=True)

@@ -14,6 +14,7 @@ import streamlit as st
 
 from ui.figure_export import figure_kind, self_contained_html, svg_and_png_buttons
 from ui.loading import REPOSITORY
+from ui.presenter import for_a_room, presenting
 from ui.text import common
 
 
@@ -24,6 +25,7 @@ def show_figure(figure: Any, *, name: str, caption: str = "", alt: str = "", on_
     cannot see it. Returns what Streamlit returns: with ``on_select="rerun"`` the selection.
     """
     kind = figure_kind(figure)
+    figure = for_a_room(figure, kind=kind)
     with st.container(key=f"figure-{name}", gap="xsmall"):
         if kind == "plotly":
             result = st.plotly_chart(
@@ -109,7 +111,9 @@ def source_of(thing: Callable | type) -> Source:
 
 
 def show_source(*things: Callable | type, label: str = "") -> None:
-    """The code of the very objects that computed what is on the page, folded away."""
+    """The code of the very objects that computed what is on the page, folded away; not while somebody presents."""
+    if presenting():
+        return
     with st.expander(label or common("show.source"), icon=":material/code:"):
         for thing in things:
             source = source_of(thing)
@@ -118,6 +122,8 @@ def show_source(*things: Callable | type, label: str = "") -> None:
 
 
 def show_snippet(code: str, *, label: str = "") -> None:
-    """Python that reproduces a number outside the app; begin it with ``p.preamble``."""
+    """Python that reproduces a number outside the app; begin it with ``p.preamble``. Not while somebody presents."""
+    if presenting():
+        return
     with st.expander(label or common("show.snippet"), icon=":material/terminal:"):
         st.code(code, language="python")

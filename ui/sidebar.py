@@ -37,10 +37,12 @@ def sidebar() -> None:
             args=("sentence",),
         )
         room = st.container(gap="small")
-        _examples(focus)
-        with st.expander(common("sidebar.more"), key="sidebar more"):
-            _more(focus)
-        _language(focus)
+        if not focus.presenter:
+            _examples(focus)
+            with st.expander(common("sidebar.more"), key="sidebar more"):
+                _more(focus)
+            _language(focus)
+        _presenter(focus)
     _room.set(room)
 
 
@@ -108,6 +110,16 @@ def _language(focus: Focus) -> None:
             on_change=_report,
             args=("language",),
         )
+
+
+def _presenter(focus: Focus) -> None:
+    st.session_state["sidebar presenter"] = bool(focus.presenter)
+    st.toggle(
+        common("sidebar.presenter"),
+        key="sidebar presenter",
+        help=common("sidebar.presenter_help"),
+        on_change=lambda: shared_focus.change(presenter=int(st.session_state["sidebar presenter"])),
+    )
 
 
 def _set(name: str, value: object) -> None:

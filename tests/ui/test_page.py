@@ -61,7 +61,7 @@ def test_the_sidebar_offers_everything_that_a_translator_takes(run) -> None:
     test = run(needs=("stack", "kind", "layer", "head", "token"))
     assert [area.label for area in test.sidebar.text_area] == ["Sentence", "Target text"]
     assert [number.label for number in test.sidebar.number_input] == ["Padding tokens"]
-    assert [box.label for box in test.sidebar.selectbox] == ["Checkpoint"]
+    assert [box.label for box in test.sidebar.selectbox] == ["Checkpoint", "Language"]
     labels = [group.proto.label for group in test.sidebar.get("button_group")]
     assert labels == ["Attention", "Layer", "Head", "Examples"]
 

@@ -46,7 +46,8 @@ function readTheme(element) {
   const ink = rgbOf(read("--st-text-color"), "#31333f");
   const dark = brightness(ground) < 0.2;
   const listed = read("--st-chart-categorical-colors").split(",").filter((css) => css.startsWith("#"));
-  const size = parseFloat(read("--st-base-font-size")) || 16;
+  // The root's own size, not the theme's: the presenter switch enlarges it.
+  const size = parseFloat(getComputedStyle(document.documentElement).fontSize) || 16;
   const font = read("--st-font");
   return {
     dark, ground, ink, size,

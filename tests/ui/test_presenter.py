@@ -1,0 +1,38 @@
+"""The presenter switch enlarges what is drawn, leaves out what nobody reads from afar, and is part of the address."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.conftest import is_fine, open_app, said  # noqa: F401  (a fixture)
+from ui.presenter import _FACTOR
+from ui.text import page_text
+
+Open = Callable[..., AppTest]
+LOOK_FOR = page_text("embeddings").look_for[0]
+
+
+def height(app: AppTest) -> float:
+    return json.loads(app.get("plotly_chart")[0].proto.spec)["layout"]["height"]
+
+
+def test_it_enlarges_figures_and_leaves_out_code_and_examples(open_app: Open) -> None:  # noqa: F811
+    plain, large = (open_app("embeddings", presenter=value) for value in ("0", "1"))
+    is_fine(large)
+    assert height(large) == height(plain) * _FACTOR
+    assert LOOK_FOR in said(plain) and LOOK_FOR not in said(large)
+    assert plain.code and not [code for code in large.code if "import transformer" in code.value]
+    assert not [pills for pills in large.pills if pills.key == "sidebar example"]
+
+
+def test_the_switch_is_in_the_address_and_keeps_the_sentence(open_app: Open) -> None:  # noqa: F811
+    app = open_app("tokens", sentence="Hello there.")
+    app.toggle(key="sidebar presenter").set_value(True).run()
+    is_fine(app)
+    assert app.query_params["presenter"] in ("1", ["1"])
+    app.toggle(key="sidebar presenter").set_value(False).run()
+    assert "presenter" not in app.query_params
+    assert app.query_params["sentence"] in ("Hello there.", ["Hello there."])
