@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
+from streamlit.errors import StreamlitAPIException
 
 from transformer.config import ModelConfig
 from ui import focus as shared_focus
@@ -105,9 +106,21 @@ def settle(key: str, words: Mapping[str, Sequence[str]]) -> None:
         return
     for option, names in words.items():
         if asked == option or asked in names:
-            if kept is not None or asked != names[0]:  # what is in the spoken language, Streamlit itself reads
+            if kept is not None:
                 st.session_state[key] = option
+            elif asked != names[0]:  # what is in the spoken language, Streamlit itself reads
+                _say_in_address(key, names[0], option)
             return
+
+
+def _say_in_address(key: str, words: str, option: str) -> None:
+    """Put the spoken words there and run again: Streamlit removes words that it does not know."""
+    try:
+        st.query_params[key] = words
+    except StreamlitAPIException:  # the widget has been drawn before, so the address is Streamlit's own
+        st.session_state[key] = option
+    else:
+        st.rerun()
 
 
 def settle_labels(key: str, text: PageText, names: Sequence[str]) -> None:

@@ -15,8 +15,9 @@ from transformer.analysis.decoding_steps import confidence, prompt_of, rank, res
 from transformer.strategies import Strategy
 from ui import answers
 from ui.page import Page
+from ui.selectors import settle
 from ui.show import show_figure, show_formula, show_snippet
-from ui.text import as_plain
+from ui.text import as_plain, page_texts
 
 SHOWN = 10
 _END_OF_PREFIX = 60  # characters of the text so far that the sentence about a step repeats
@@ -58,12 +59,16 @@ def written(p: Page, strategy: Strategy, *, forced: str | tuple[int, ...] | None
 
 def choose_strategy(p: Page) -> tuple[str, int]:
     """("greedy" or "sampling", seed), kept in the address."""
+    kinds = ["greedy", "sampling"]
+    texts = page_texts(p.text.name)
+    settle("strategy", {kind: [text[f"strategy_{kind}"].lower() for text in texts] for kind in kinds})
     with st.container(horizontal=True, vertical_alignment="bottom"):
         kind = st.segmented_control(
             p.text["strategy"],
-            ["greedy", "sampling"],
+            kinds,
             default="greedy",
             required=True,
+            format_func=lambda kind: p.text[f"strategy_{kind}"].lower(),
             key="strategy",
             help=p.text["strategy_help"],
             **_KEPT,

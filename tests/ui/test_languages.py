@@ -269,6 +269,7 @@ def test_a_choice_made_in_one_language_is_the_same_in_another(open_app: Callable
             spoken = read(FOLDER, "attention", opened)
             assert app.segmented_control(key="attention_step").value == spoken["steps"][4], (made, opened)
             assert app.segmented_control(key="attention_show").value == spoken["show_lines"], (made, opened)
+            assert spoken["steps"][4] in app.query_params["attention_step"], "a copy of the address is as good"
 
 
 @pytest.mark.parametrize("asked", ["strategies", "Stratégies", "Strategies"])
