@@ -58,7 +58,13 @@ def test_every_page_opens_for_every_kind_of_model(app: str, visit: Callable[...,
 
 @pytest.mark.parametrize(
     ("name", "width", "dark"),
-    [("en-fr", 1440, False), ("gpt-en", 800, True), ("bert-en", 1440, True), ("sentiment", 800, False)],
+    [
+        ("en-fr", 1440, False),
+        ("gpt-en", 800, True),
+        ("bert-en", 1440, True),
+        ("sentiment", 800, False),
+        ("captions-en-de", 800, False),
+    ],
 )
 def test_the_shipped_checkpoints_go_through_all_pages(
     shipped: str, visit: Callable[..., Page], name: str, width: int, dark: bool
