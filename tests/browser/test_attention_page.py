@@ -118,7 +118,7 @@ def test_a_head_clicked_on_the_grid_is_the_head_of_the_attention_page(app: str, 
     page.get_by_text("Layer 1, head 0").first.wait_for(timeout=20_000)
     settle(page)
     page.get_by_text(HEADS["open"]).click()
-    page.get_by_text(TEXT["path"]).wait_for(timeout=60_000)
+    page.get_by_text(TEXT["section_path"]).wait_for(timeout=60_000)
     settle(page)
     asked = parameters(page)
     assert (asked["layer"], asked.get("head", "0"), asked["kind"]) == ("1", "0", "cross")
