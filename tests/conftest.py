@@ -18,7 +18,11 @@ import hypothesis
 import pytest
 
 if TYPE_CHECKING:
+    from streamlit.testing.v1 import AppTest
+
     from transformer import Checkpoint, Tokenizer
+
+ROOT = Path(__file__).resolve().parents[1]
 
 # The same examples every time, and no stopwatch: a busy machine must not turn a test red.
 hypothesis.settings.register_profile("glassformer", deadline=None, derandomize=True)
@@ -129,3 +133,18 @@ def tiny_checkpoint(checkpoints_folder: Path) -> Callable[[str], Checkpoint]:
         return loaded[name]
 
     return get
+
+
+@pytest.fixture
+def open_app(checkpoints_folder: Path) -> Callable[..., AppTest]:
+    """``open_app("decoding", checkpoint=…, sentence=…)``: the page as an address opens it."""
+    from streamlit.testing.v1 import AppTest
+
+    def run(page: str, **address: str | list[str]) -> AppTest:
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120).run()
+        app.switch_page(f"pages/{page}.py")
+        for name, value in address.items():
+            app.query_params[name] = value
+        return app.run()
+
+    return run

@@ -1,4 +1,4 @@
-"""What tests of pages share: a page opened by its address, and the Python that a page tells people to run."""
+"""What tests of pages share: what a page says, and the Python that it tells people to run."""
 
 from __future__ import annotations
 
@@ -9,22 +9,6 @@ from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture
-def open_app(checkpoints_folder: Path) -> Callable[..., AppTest]:
-    """``open_app("decoding", checkpoint=…, sentence=…)``: the page as an address opens it."""
-
-    def run(page: str, **address: str) -> AppTest:
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120).run()
-        app.switch_page(f"pages/{page}.py")
-        for name, value in address.items():
-            app.query_params[name] = value
-        return app.run()
-
-    return run
 
 
 @pytest.fixture

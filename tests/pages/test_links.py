@@ -16,11 +16,6 @@ SENTENCE = "The old man ___ the sea."
 EDITS = ["zero:encoder.0.self.1", "patch:decoder.1.cross.0=It is <b>raining</b> & cold.", "drop:encoder.1.feed_forward"]
 
 
-def open_with(open_app: Open, page: str, *, parameters: dict[str, list[str]], **focus: str) -> AppTest:
-    """``open_app`` with parameters that may occur more than once."""
-    return open_app(page, sentence=SENTENCE, **focus, **parameters)
-
-
 def in_address(app: AppTest, parameter: str) -> list[str]:
     value = app.query_params.get(parameter, [])
     return value if isinstance(value, list) else [value]
@@ -33,7 +28,7 @@ def test_edits_are_in_the_address_and_come_out_of_it(open_app: Open) -> None:
     is_fine(first.run())
     assert in_address(first, "edit") == EDITS
 
-    second = open_with(open_app, "surgery", parameters={"edit": EDITS})
+    second = open_app("surgery", sentence=SENTENCE, edit=EDITS)
     is_fine(second)
     assert second.session_state["surgery edits"] == EDITS
     assert in_address(second, "edit") == EDITS
@@ -42,14 +37,14 @@ def test_edits_are_in_the_address_and_come_out_of_it(open_app: Open) -> None:
 
 def test_edits_that_make_no_sense_are_named_and_left_out(open_app: Open) -> None:
     wrong = ["zero:encoder.9.self.1", "<script>", "zero:decoder.0.cross.1", ""]
-    app = open_with(open_app, "surgery", parameters={"edit": wrong}, checkpoint="tiny-gpt")
+    app = open_app("surgery", sentence=SENTENCE, edit=wrong, checkpoint="tiny-gpt")
     is_fine(app)
     assert in_address(app, "edit") == []
     assert "zero:encoder.9.self.1" in said(app) and "<script>" in said(app)
 
 
 def test_edits_come_back_to_the_address_with_the_page(open_app: Open) -> None:
-    app = open_with(open_app, "surgery", parameters={"edit": EDITS[:1]})
+    app = open_app("surgery", sentence=SENTENCE, edit=EDITS[:1])
     app.switch_page("pages/tokens.py").run()
     is_fine(app)
     app.switch_page("pages/surgery.py").run()
@@ -70,7 +65,7 @@ def test_a_mask_is_in_the_address_and_comes_out_of_it(
     open_app: Open, tiny_checkpoint: Callable, recipe: Recipe
 ) -> None:
     focus = {"stack": "decoder", "checkpoint": "tiny-gpt"}
-    app = open_with(open_app, "masks", parameters={"mask": list(recipe.to_texts())}, **focus)
+    app = open_app("masks", sentence=SENTENCE, mask=list(recipe.to_texts()), **focus)
     is_fine(app)
     view = transformer.trace(tiny_checkpoint("gpt"), SENTENCE).attention("decoder", 0)
     assert app.session_state["mask now"].specs(view, ()) == recipe.specs(view, ())
@@ -79,7 +74,7 @@ def test_a_mask_is_in_the_address_and_comes_out_of_it(
 
 def test_a_mask_that_makes_no_sense_is_left_out(open_app: Open) -> None:
     wrong = ["no_such", "window 999999999999", "block 900-1", "allow x-y,1-", "keys", "allow ²-1"]
-    app = open_with(open_app, "masks", parameters={"mask": wrong}, checkpoint="tiny-gpt")
+    app = open_app("masks", sentence=SENTENCE, mask=wrong, checkpoint="tiny-gpt")
     is_fine(app)
     found = app.session_state["mask now"]
     assert (found.preset, found.cells) == ("window", ()) and in_address(app, "mask") == ["window 2"]

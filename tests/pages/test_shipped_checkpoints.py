@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.conftest import ROOT, is_fine
+from tests.conftest import ROOT
+from tests.pages.conftest import is_fine
 from ui.navigation import GROUPS
 
 SHIPPED = sorted(path for path in (ROOT / "checkpoints").iterdir() if path.is_dir())

@@ -202,18 +202,6 @@ def test_a_language_that_is_not_there_is_said_and_becomes_english() -> None:
     assert Focus(language="fr").to_address(default=Focus()) == {"language": "fr"}
 
 
-@pytest.fixture
-def open_app(checkpoints_folder: Path) -> Callable[..., AppTest]:
-    def run(page: str, **address: str) -> AppTest:
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120).run()
-        app.switch_page(f"pages/{page}.py")
-        for name, value in address.items():
-            app.query_params[name] = value
-        return app.run()
-
-    return run
-
-
 def is_in(app: AppTest, code: str, page: str) -> None:
     assert not app.exception and not app.error, [error.value for error in app.error]
     spoken = read(FOLDER, page, code)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import transformer
-from tests.pages.conftest import ROOT
+from tests.conftest import ROOT
 from transformer.analysis.attention_trust import beside_attention, input_attributions
 from transformer.analysis.effects import answer_under
 from transformer.analysis.head_effect import head_effect

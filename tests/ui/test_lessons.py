@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import transformer
-from tests.pages.conftest import ROOT
+from tests.conftest import ROOT
 from ui import text as texts
 from ui.focus import Focus, fit_model, fit_trace
 from ui.lesson_bar import in_words

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.conftest import is_fine, open_app, said  # noqa: F401  (a fixture)
+from tests.pages.conftest import is_fine, said
 from ui.presenter import _FACTOR
 from ui.text import page_text
 
@@ -19,7 +19,7 @@ def height(app: AppTest) -> float:
     return json.loads(app.get("plotly_chart")[0].proto.spec)["layout"]["height"]
 
 
-def test_it_enlarges_figures_and_leaves_out_code_and_examples(open_app: Open) -> None:  # noqa: F811
+def test_it_enlarges_figures_and_leaves_out_code_and_examples(open_app: Open) -> None:
     plain, large = (open_app("embeddings", presenter=value) for value in ("0", "1"))
     is_fine(large)
     assert height(large) == height(plain) * _FACTOR
@@ -28,7 +28,7 @@ def test_it_enlarges_figures_and_leaves_out_code_and_examples(open_app: Open) ->
     assert not [pills for pills in large.pills if pills.key == "sidebar example"]
 
 
-def test_the_switch_is_in_the_address_and_keeps_the_sentence(open_app: Open) -> None:  # noqa: F811
+def test_the_switch_is_in_the_address_and_keeps_the_sentence(open_app: Open) -> None:
     app = open_app("tokens", sentence="Hello there.")
     app.toggle(key="sidebar presenter").set_value(True).run()
     is_fine(app)

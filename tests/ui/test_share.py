@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.conftest import is_fine, open_app, said  # noqa: F401  (a fixture)
+from tests.pages.conftest import is_fine, said
 from ui.share import LONGEST_NOTE, link
 
 Open = Callable[..., AppTest]
@@ -38,7 +38,7 @@ def shared(app: AppTest) -> str:
 
 
 @pytest.mark.parametrize("page", ["tokens", "surgery", "checkpoint"])
-def test_the_link_of_a_page_opens_the_same_view(open_app: Open, tiny_checkpoint: Callable, page: str) -> None:  # noqa: F811
+def test_the_link_of_a_page_opens_the_same_view(open_app: Open, tiny_checkpoint: Callable, page: str) -> None:
     first = open_app(page, checkpoint="tiny-gpt", sentence="Hello & <b>.", layer="1", edit=["zero:decoder.0.self.1"])
     is_fine(first)
     first.text_area(key="share note").set_value(NOTE).run()
@@ -54,7 +54,7 @@ def test_the_link_of_a_page_opens_the_same_view(open_app: Open, tiny_checkpoint:
     assert [metric.value for metric in second.metric] == [metric.value for metric in first.metric]
 
 
-def test_other_weights_are_said(open_app: Open, tiny_checkpoint: Callable) -> None:  # noqa: F811
+def test_other_weights_are_said(open_app: Open, tiny_checkpoint: Callable) -> None:
     app = open_app("tokens", checkpoint="tiny-gpt", fingerprint="0123456789ab")
     is_fine(app)
     assert "other weights (fingerprint 0123456789ab) than those of tiny-gpt that are shown" in said(app)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.conftest import is_fine, open_app, said  # noqa: F401  (a fixture)
+from tests.pages.conftest import is_fine, said
 from ui import loading, uploads
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "README.md")
@@ -30,25 +30,25 @@ def sent(checkpoints_folder: Path) -> str:
 
 
 @pytest.mark.parametrize("page", ["overview", "checkpoint", "attention", "compare"])
-def test_every_page_opens_it_by_its_address(open_app: Callable[..., AppTest], sent: str, page: str) -> None:  # noqa: F811
+def test_every_page_opens_it_by_its_address(open_app: Callable[..., AppTest], sent: str, page: str) -> None:
     app = open_app(page, checkpoint=sent)
     is_fine(app)
     assert app.selectbox(key="sidebar checkpoint").value == sent
     assert "showing" not in said(app)
 
 
-def test_its_card_is_text_and_fetches_nothing(open_app: Callable[..., AppTest], sent: str) -> None:  # noqa: F811
+def test_its_card_is_text_and_fetches_nothing(open_app: Callable[..., AppTest], sent: str) -> None:
     app = open_app("checkpoint", checkpoint=sent)
     assert "example.org" not in said(app)
     assert any("![](http://example.org/seen.png) <script>" in code.value for code in app.code)
 
 
-def test_who_has_not_sent_it_does_not_find_it_in_the_list(open_app: Callable[..., AppTest], sent: str) -> None:  # noqa: F811
+def test_who_has_not_sent_it_does_not_find_it_in_the_list(open_app: Callable[..., AppTest], sent: str) -> None:
     app = open_app("checkpoint")
     assert sent not in app.selectbox(key="sidebar checkpoint").options
 
 
-def test_an_upload_that_is_gone_is_named_and_the_nearest_thing_opened(open_app: Callable[..., AppTest]) -> None:  # noqa: F811
+def test_an_upload_that_is_gone_is_named_and_the_nearest_thing_opened(open_app: Callable[..., AppTest]) -> None:
     app = open_app("tokens", checkpoint="received-0123456789ab")
     is_fine(app)
     assert "There is no checkpoint 'received-0123456789ab' here" in said(app)
@@ -60,7 +60,7 @@ def send(app: AppTest, files: dict[str, bytes]) -> AppTest:
 
 
 def test_sending_the_files_opens_the_checkpoint(
-    open_app: Callable[..., AppTest],  # noqa: F811
+    open_app: Callable[..., AppTest],
     checkpoints_folder: Path,
     tiny_checkpoint: Callable,
 ) -> None:
@@ -75,7 +75,7 @@ def test_sending_the_files_opens_the_checkpoint(
 
 
 def test_what_is_refused_leaves_everything_as_it_was(
-    open_app: Callable[..., AppTest],  # noqa: F811
+    open_app: Callable[..., AppTest],
     checkpoints_folder: Path,
 ) -> None:
     app = send(open_app("checkpoint", sentence="Hello there."), {"model.pt": b"\x80\x04."})
@@ -88,7 +88,7 @@ def test_what_is_refused_leaves_everything_as_it_was(
 
 
 @pytest.mark.parametrize("name", ["../tiny-gpt", "received-../../etc", "/etc", "received-0123456789ab/.."])
-def test_a_name_in_the_address_leads_nowhere_else(open_app: Callable[..., AppTest], name: str) -> None:  # noqa: F811
+def test_a_name_in_the_address_leads_nowhere_else(open_app: Callable[..., AppTest], name: str) -> None:
     app = open_app("tokens", checkpoint=name)
     is_fine(app)
     assert app.query_params.get("checkpoint") is None
