@@ -75,8 +75,7 @@ def compute(p: Page, scope: str, room: DeltaGenerator) -> None:
 
 def _saved(p: Page) -> tuple[Corpus | None, str]:
     """The roles that came with the checkpoint; where there are none, why not."""
-    path = f"checkpoints/{p.focus.checkpoint}"
-    command = f"`python -m transformer heads --checkpoint {path} --save`"
+    command = f"`python -m transformer heads --checkpoint {p.checkpoint_place} --save`"
     try:
         found = load_corpus_roles(p.checkpoint)
     except CheckpointError as error:

@@ -34,7 +34,7 @@ def snippet(p: Page, corpus: Corpus | None) -> str:
     return (
         "import transformer\nfrom transformer.analysis.corpus_roles import corpus_roles\n"
         "from transformer.sentence_file import read_sentences\n\n"
-        f'checkpoint = transformer.load("checkpoints/{focus.checkpoint}")\n'
+        f"{p.load_line}"
         f"sentences = {_sentences(corpus)}\n"
         f"found = corpus_roles(checkpoint, sentences)\n"
         f'head = found.head("{focus.stack}", "{focus.kind}", layer={focus.layer}, head={focus.head})\n'

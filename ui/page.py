@@ -64,11 +64,15 @@ class Page:
         return load_trace(self.focus.checkpoint, sentence=self.focus.sentence, target=target, pads=pads)
 
     @property
+    def checkpoint_place(self) -> str:
+        """Where somebody else finds the checkpoint's directory: for commands and snippets."""
+        name = self.focus.checkpoint
+        return "the/folder/that/was/uploaded" if is_received(name) else f"checkpoints/{name}"
+
+    @property
     def load_line(self) -> str:
         """The Python that gives this page's ``checkpoint``, where ``transformer`` is imported."""
-        name = self.focus.checkpoint
-        place = "the/folder/that/was/uploaded" if is_received(name) else f"checkpoints/{name}"
-        return f'checkpoint = transformer.load("{place}")\n'
+        return f'checkpoint = transformer.load("{self.checkpoint_place}")\n'
 
     @property
     def preamble(self) -> str:

@@ -15,7 +15,7 @@ from threading import Lock
 
 import streamlit as st
 
-from transformer.received import is_received, kept, receive
+from transformer.received import is_received, receive
 
 _OWN = "uploads: own"
 _one_at_a_time = Lock()  # each is loaded once to be checked: many at once would add up
@@ -39,7 +39,7 @@ def keep(files: Mapping[str, bytes]) -> str:
 
 def is_here(name: str) -> bool:
     """Whether this is the name of an upload that is still kept."""
-    return is_received(name) and any(path.name == name for path in kept(uploads_folder()))
+    return is_received(name) and (uploads_folder() / name).is_dir()
 
 
 def own_uploads() -> tuple[str, ...]:
