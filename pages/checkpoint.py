@@ -17,11 +17,11 @@ from ui.upload_form import upload_form
 with page("checkpoint", strip=False) as p:
     config, model = p.checkpoint.config, p.checkpoint.model
     megabytes = (p.checkpoint.path / WEIGHTS).stat().st_size / 1e6
-    columns = st.columns([4, 3, 4, 6])  # the fingerprint is the longest
-    columns[0].metric(p.text["parameters"], f"{model.n_parameters:,}")
-    columns[1].metric(p.text["vocabulary"], f"{config.vocabulary_size:,}")
-    columns[2].metric(p.text["size"], f"{megabytes:.1f} MB")
-    columns[3].metric(p.text["fingerprint"], p.checkpoint.fingerprint, help=p.text["fingerprint_help"])
+    with st.container(horizontal=True, gap="large"):  # columns would cut the numbers in a narrow window
+        st.metric(p.text["parameters"], f"{model.n_parameters:,}", width="content")
+        st.metric(p.text["vocabulary"], f"{config.vocabulary_size:,}", width="content")
+        st.metric(p.text["size"], f"{megabytes:.1f} MB", width="content")
+        st.metric(p.text["fingerprint"], p.checkpoint.fingerprint, help=p.text["fingerprint_help"], width="content")
     upload_form(p)
 
     card, weights, settings = st.tabs([p.text["card"], p.text["weights"], p.text["settings"]])
