@@ -1,22 +1,17 @@
 """Attention drawn on a canvas in the browser: one head, all heads, or lines between tokens.
 
-Each drawing is a Streamlit component (``streamlit.components.v2``) fed with the bytes of
-``charts.attention_payload``. Hovering, zooming, switching heads, the table and the PNG all happen in the browser;
+Each drawing of ``charts.canvas_module`` is a Streamlit component (``streamlit.components.v2``) fed with the bytes of
+``charts.attention_payload``. Hovering, zooming, switching heads, the table and the exports all happen in the browser;
 only a click comes back to Python, for one run of the script, as the function's return value.
 """
 
 from __future__ import annotations
 
-import base64
-import json
-import zlib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 import streamlit as st
 
-from charts import style
 from charts.attention_payload import (
     Cell,
     HeadChoice,
@@ -24,6 +19,7 @@ from charts.attention_payload import (
     attention_lines_payload,
     attention_map_payload,
 )
+from charts.canvas_module import DRAWINGS, loader, with_module
 from charts.mask_payload import MaskStroke, mask_editor_payload
 from charts.payload_bytes import with_metadata
 from charts.value_map_payload import value_map_payload
@@ -41,40 +37,18 @@ __all__ = [
     "value_map",
 ]
 
-_FOLDER = Path(__file__).parent / "canvas"
-_FRAME = ("words", "payload", "colour", "text", "heatmap_layout", "heatmap", "legend", "describe", "frame", "stage")
-_DRAWINGS = {"map": ("map",), "mask": ("map", "mask"), "grid": ("grid",), "lines": ("head_chips", "lines")}
-
-
-def _module(drawing: str, class_name: str) -> str:
-    """One ES module from the hand-written parts: the frame, one drawing, the entry that Streamlit calls."""
-    colours = {
-        "sequential": style.SEQUENTIAL,
-        "diverging": style.DIVERGING,
-        "categorical": style.CATEGORICAL,
-        "chosen": style.CHOSEN,
-    }
-    parts = [(_FOLDER / f"{name}.js").read_text(encoding="utf-8") for name in (*_FRAME, *_DRAWINGS[drawing], "entry")]
-    before, after = f"const COLOURS = {json.dumps(colours)};", f"const Drawing = {class_name};"
-    return "\n".join([before, *parts, after, f"//# sourceURL=glassformer_{drawing}.js"])
-
-
-def _script(drawing: str, class_name: str) -> str:
-    """The module, deflated inside of a few lines that inflate and load it (``canvas/load.js``)."""
-    packed = base64.b64encode(zlib.compress(_module(drawing, class_name).encode(), level=9)).decode()
-    return f'const PACKED = "{packed}";\n{(_FOLDER / "load.js").read_text(encoding="utf-8")}'
-
-
-def _component(drawing: str, class_name: str):
-    css = (_FOLDER / "canvas.css").read_text(encoding="utf-8")
-    return st.components.v2.component(f"glassformer_{drawing}", js=_script(drawing, class_name), css=css)
-
-
 # Registered once, when this module is first imported; each function below mounts one of them.
-_map = _component("map", "MapDrawing")
-_mask = _component("mask", "MaskDrawing")
-_grid = _component("grid", "GridDrawing")
-_lines = _component("lines", "LinesDrawing")
+_COMPONENTS = {drawing: st.components.v2.component(f"glassformer_{drawing}", js=loader()) for drawing in DRAWINGS}
+
+
+def _mount(drawing: str, payload: bytes, *, key: str, event: str) -> object:
+    """What the browser says about ``event`` ("click", "edit"), in the run that the event causes."""
+    data = with_module(drawing, _spoken(payload))
+    return _COMPONENTS[drawing](key=key, data=data, **{f"on_{event}_change": _nothing}).get(event)
+
+
+def _nothing() -> None:
+    """Streamlit reports an event only if it has a callback; the returned value is all that is needed."""
 
 
 def attention_map(
@@ -106,7 +80,7 @@ def attention_map(
         height=height,
         chosen_row=chosen_row,
     )
-    return _clicked_cell(_map(key=key, data=_spoken(payload), on_click_change=_nothing), view.weights.shape[1:])
+    return _clicked_cell(_mount("map", payload, key=key, event="click"), view.weights.shape[1:])
 
 
 def value_map(
@@ -160,7 +134,7 @@ def value_map(
             "masked_text": masked_text or None,
         },
     )
-    return _clicked_cell(_map(key=key, data=_spoken(payload), on_click_change=_nothing), np.shape(values))
+    return _clicked_cell(_mount("map", payload, key=key, event="click"), np.shape(values))
 
 
 def mask_editor(
@@ -172,8 +146,7 @@ def mask_editor(
     Returns the stroke in the run that its end causes, else ``None``; applying it to the mask is the caller's part.
     """
     payload = mask_editor_payload(view, head=head, own=own, height=height)
-    value = _mask(key=key, data=_spoken(payload), on_edit_change=_nothing).get("edit")
-    return read_stroke(value, view.weights.shape[1:])
+    return read_stroke(_mount("mask", payload, key=key, event="edit"), view.weights.shape[1:])
 
 
 def attention_grid(
@@ -190,8 +163,7 @@ def attention_grid(
     that replaces the table of layers × heads by tiles in that order. Returns the head that was clicked, else ``None``.
     """
     payload = attention_grid_payload(views, selected=selected, captions=captions, order=order)
-    value = _grid(key=key, data=_spoken(payload), on_click_change=_nothing).get("click")
-    choice = _whole_numbers(value, ("layer", "head"))
+    choice = _whole_numbers(_mount("grid", payload, key=key, event="click"), ("layer", "head"))
     heads = {view.layer: view.n_heads for view in views}
     return HeadChoice(*choice) if choice and choice[1] < heads.get(choice[0], 0) else None
 
@@ -206,8 +178,7 @@ def attention_lines(
     clicked, else ``None``; in cross-attention only query tokens can be clicked.
     """
     payload = attention_lines_payload(view, heads=heads, selected_token=selected_token)
-    value = _lines(key=key, data=_spoken(payload), on_click_change=_nothing).get("click")
-    token = _whole_numbers(value, ("token",))
+    token = _whole_numbers(_mount("lines", payload, key=key, event="click"), ("token",))
     return token[0] if token and token[0] < len(view.query) else None
 
 
@@ -217,12 +188,8 @@ def _spoken(payload: bytes) -> bytes:
     return with_metadata(payload, {"words": words}) if words else payload
 
 
-def _nothing() -> None:
-    """Streamlit reports an event only if it has a callback; the return value is all that is needed."""
-
-
-def _clicked_cell(result: Mapping, shape: tuple[int, ...]) -> Cell | None:
-    cell = _whole_numbers(result.get("click"), ("query", "key"))
+def _clicked_cell(value: object, shape: tuple[int, ...]) -> Cell | None:
+    cell = _whole_numbers(value, ("query", "key"))
     return Cell(*cell) if cell and cell[0] < shape[0] and cell[1] < shape[1] else None
 
 

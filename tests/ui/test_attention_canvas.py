@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import base64
-import re
+import struct
 import zlib
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from charts import style
 from charts.attention_payload import Cell, HeadChoice
+from charts.canvas_module import FOLDER, canvas_module
 from charts.payload_bytes import unpack
 from transformer.attention_view import AttentionView
 from transformer.tokens import Token, TokenSequence
@@ -80,43 +79,41 @@ def test_styles_are_isolated_and_no_html_is_sent(app):
     for proto in components(app):
         assert proto.isolate_styles
         assert proto.html_content == ""
-        assert ".tip" in proto.css_content
+        assert proto.css_content == ""  # the script brings its own, packed
 
 
-@pytest.mark.parametrize("drawing", ["map", "grid", "lines"])
-def test_the_script_carries_the_colours_of_all_other_figures(drawing):
-    code = attention_canvas._script(drawing, f"{drawing.title()}Drawing")
-    packed = re.search(r'PACKED = "([^"]+)"', code).group(1)
-    module = zlib.decompress(base64.b64decode(packed)).decode()
-    assert all(colour in module for colour in (*style.SEQUENTIAL, *style.DIVERGING, style.CHOSEN))
-    assert f"const Drawing = {drawing.title()}Drawing;" in module
-    assert len(code) < 30_000  # it is sent along with every new picture
+def test_the_script_of_the_drawing_travels_packed_behind_the_payload(app):
+    for proto, drawing in zip(components(app), ("map", "map", "grid", "lines"), strict=True):
+        (length,) = struct.unpack("<I", proto.bytes[-4:])
+        module = zlib.decompress(proto.bytes[-4 - length : -4]).decode()
+        assert module == canvas_module(drawing)
+        assert len(proto.js_content) + length < 26_000  # it is sent along with every new picture
 
 
-@pytest.mark.parametrize("folder_text", sorted(attention_canvas._FOLDER.glob("*.js")), ids=lambda path: path.name)
+@pytest.mark.parametrize("folder_text", sorted(FOLDER.glob("*.js")), ids=lambda path: path.name)
 def test_tokens_never_become_markup(folder_text):
     code = folder_text.read_text(encoding="utf-8")
     for door in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
         assert door not in code
 
 
-def clicking(monkeypatch, component: str, value: object) -> None:
-    monkeypatch.setattr(attention_canvas, component, lambda **_: {"click": value})
+def clicking(monkeypatch, drawing: str, value: object) -> None:
+    monkeypatch.setitem(attention_canvas._COMPONENTS, drawing, lambda **_: {"click": value})
 
 
 def test_a_click_on_the_map_is_a_cell(monkeypatch):
-    clicking(monkeypatch, "_map", {"query": 2, "key": 3})
+    clicking(monkeypatch, "map", {"query": 2, "key": 3})
     cell = attention_canvas.attention_map(view(), head=0, key="k")
     assert cell == Cell(query=2, key=3)
 
 
 def test_a_click_on_the_grid_is_a_head(monkeypatch):
-    clicking(monkeypatch, "_grid", {"layer": 5, "head": 1})
+    clicking(monkeypatch, "grid", {"layer": 5, "head": 1})
     assert attention_canvas.attention_grid([view(layer=5)], key="k") == HeadChoice(layer=5, head=1)
 
 
 def test_a_click_on_the_lines_is_a_token(monkeypatch):
-    clicking(monkeypatch, "_lines", {"token": 2})
+    clicking(monkeypatch, "lines", {"token": 2})
     assert attention_canvas.attention_lines(view(), key="k") == 2
 
 
@@ -137,16 +134,16 @@ NO_CELLS = [
 
 @pytest.mark.parametrize("value", NO_CELLS, ids=repr)
 def test_a_click_that_does_not_fit_the_map_is_none(monkeypatch, value):
-    clicking(monkeypatch, "_map", value)
+    clicking(monkeypatch, "map", value)
     assert attention_canvas.attention_map(view(), head=0, key="k") is None
 
 
 @pytest.mark.parametrize("value", [{"layer": 0, "head": 2}, {"layer": 1, "head": 0}, {"layer": 0}])
 def test_a_click_on_a_head_that_is_gone_is_none(monkeypatch, value):
-    clicking(monkeypatch, "_grid", value)
+    clicking(monkeypatch, "grid", value)
     assert attention_canvas.attention_grid([view(layer=0)], key="k") is None
 
 
 def test_a_click_on_a_token_that_is_gone_is_none(monkeypatch):
-    clicking(monkeypatch, "_lines", {"token": 3})
+    clicking(monkeypatch, "lines", {"token": 3})
     assert attention_canvas.attention_lines(view(), key="k") is None

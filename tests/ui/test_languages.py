@@ -293,7 +293,7 @@ def test_a_third_language_needs_two_small_files(texts: Path, open_app: Callable[
 def test_every_caption_of_the_canvas_can_be_translated() -> None:
     """What the scripts look up is in the table, with # where they put a number, and nothing else is."""
     said = set()
-    for script in (ROOT / "ui" / "canvas").glob("*.js"):
+    for script in (ROOT / "charts" / "canvas").glob("*.js"):
         code = script.read_text(encoding="utf-8")
         said |= set(re.findall(r'say\("([^"]+)"\)', code))
         said |= {part for found in re.findall(r"say\(`([^`]+)`\)", code) for part in found.split(" · ")}

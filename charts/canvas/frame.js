@@ -31,7 +31,7 @@ class Frame {
       const [text, explanation] = [button.textContent, button.title];
       this.spoken.push(() => Object.assign(button, { textContent: say(text), title: say(explanation), ariaLabel: say(explanation) }));
     }
-    parent.append(this.root);
+    parent.append(make("style", { textContent: STYLE }), this.root);
     this.context = this.canvas.getContext("2d");
     this.still = document.createElement("canvas");
     this.listen();
@@ -78,6 +78,7 @@ class Frame {
     this.aborter.abort();
     this.sizes.disconnect();
     cancelAnimationFrame(this.frame);
+    this.root.previousSibling.remove(); // the style sheet
     this.root.remove();
   }
 
