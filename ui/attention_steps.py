@@ -10,7 +10,6 @@ import streamlit as st
 from charts.attention_output import head_contributions
 from charts.attention_payload import KEY_TITLE, QUERY_TITLE, SHIFTED_TITLE
 from charts.attention_row import score_pipeline, value_mix
-from charts.heatmaps import token_heatmap
 from charts.style import three_digits
 from transformer.analysis.attention_path import AttentionPath, output_sum
 from transformer.attention_view import AttentionView
@@ -93,8 +92,18 @@ def _projections(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int |
                     rf"\underset{{{len(values)} \times {config.d_model}}}{{{stream}}}\;\;"
                     rf"\underset{{{config.d_model} \times {path.d_head}}}{{W_{letter}}} + b_{letter}"
                 )
-                figure = token_heatmap(values, tokens=tokens, column=p.text["channel"], name=p.text[f"title_{name}"])
-                show_figure(figure, name=f"head-{name}")
+                value_map(  # on the canvas: this is the step that the page opens with, and Plotly is 5 MB
+                    values,
+                    row_labels=tokens.labels,
+                    column_labels=[str(channel) for channel in range(path.d_head)],
+                    key=f"attention {name}",
+                    row_title=p.text["token_axis"],
+                    column_title=p.text["channel"],
+                    scale="diverging",
+                    title=p.text[f"title_{name}"],
+                    value_name=p.text[f"title_{name}"],
+                    phrase=("", f" · {p.text['channel']} "),
+                )
 
 
 def _products(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None) -> Cell | None:
