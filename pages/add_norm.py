@@ -9,29 +9,36 @@ from transformer.analysis.layer_norm_steps import norm_names, norm_parameters, n
 from transformer.layer_norm import LayerNorm
 from transformer.residual import residual_connection
 from ui import page
+from ui.kept import IN_ADDRESS, belongs_to
 from ui.norm_arithmetic import norm_arithmetic
 from ui.page import Page
 from ui.residual_views import residual_stream, sublayer_updates
+from ui.selectors import chosen_option, settle, settle_labels
 from ui.show import show_figure, show_formula, show_source
+from ui.text import page_texts
 
 
 def choose_norm(p: Page, *, compare: bool = False) -> tuple[str, str]:
     """(name of the chosen LayerNorm, "normalized" or "output": what to compare its input with)."""
     names = {name.rsplit(".", 1)[1]: name for name in norm_names(p.trace, p.focus.stack, p.focus.layer)}
-    common = {"required": True, "persist_state": "page", "wrap": True}
+    first, after = next(iter(names)), "normalized"
+    belongs_to("norm", tuple(names), default=first)
+    settle("norm", {name: [text[name] for text in page_texts(p.text.name)] for name in names})
     with st.container(horizontal=True, vertical_alignment="bottom"):
         kind = st.segmented_control(
-            p.text["norm"], list(names), key="norm", default=next(iter(names)), format_func=p.text.get, **common
+            p.text["norm"],
+            list(names),
+            key="norm",
+            default=first,
+            required=True,
+            format_func=p.text.get,
+            wrap=True,
+            **IN_ADDRESS,
         )
-        after = compare and st.segmented_control(
-            p.text["after"],
-            ["normalized", "output"],
-            key="norm after",
-            default="normalized",
-            format_func=lambda option: p.text[f"after_{option}"],
-            **common,
-        )
-    return names.get(kind, next(iter(names.values()))), after or "normalized"
+        if compare:
+            options = ["normalized", "output"]
+            after = chosen_option(p.text, "after", options, key="norm after", bind="query-params", wrap=True)
+    return names[kind], after
 
 
 def statistics(p: Page) -> None:
@@ -99,7 +106,10 @@ with page("add_norm", needs=("stack", "layer", "token")) as p:
         "stream": residual_stream,
         "updates": sublayer_updates,
     }
-    tabs = st.tabs([p.text[f"tab_{view}"] for view in views], key="add norm view", on_change="rerun")
+    settle_labels("add norm view", p.text, [f"tab_{view}" for view in views])
+    tabs = st.tabs(
+        [p.text[f"tab_{view}"] for view in views], key="add norm view", on_change="rerun", bind="query-params"
+    )
     for tab, draw in zip(tabs, views.values(), strict=True):
         if tab.open:
             with tab:

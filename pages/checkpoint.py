@@ -11,6 +11,7 @@ from transformer.checkpoint import WEIGHTS, load
 from transformer.received import is_received
 from ui import page
 from ui.computed import parameter_statistics
+from ui.selectors import settle_labels
 from ui.show import show_source, show_table
 from ui.upload_form import upload_form
 
@@ -24,7 +25,10 @@ with page("checkpoint", strip=False) as p:
         st.metric(p.text["fingerprint"], p.checkpoint.fingerprint, help=p.text["fingerprint_help"], width="content")
     upload_form(p)
 
-    card, weights, settings = st.tabs([p.text["card"], p.text["weights"], p.text["settings"]])
+    settle_labels("checkpoint view", p.text, ("card", "weights", "settings"))
+    card, weights, settings = st.tabs(
+        [p.text["card"], p.text["weights"], p.text["settings"]], key="checkpoint view", bind="query-params"
+    )
     with card:
         if is_received(p.checkpoint.name):  # a stranger's Markdown could fetch pictures from anywhere
             st.caption(p.text["received"])

@@ -11,6 +11,7 @@ from transformer.analysis.training_step import training_step
 from transformer.embedding import Embedding
 from ui import embedding_views, page
 from ui.computed import embedding_table
+from ui.kept import IN_ADDRESS
 from ui.selectors import chosen_section
 from ui.show import show_figure, show_snippet, show_source
 from ui.training_step_views import one_training_step
@@ -32,7 +33,7 @@ with page("embeddings", needs=("token",)) as p:
         name="embedding-rows",
         caption=p.text["rows_caption"].format(vocabulary=f"{vocabulary:,}", width=width),
     )
-    if st.toggle(p.text["window"], key="embeddings window"):
+    if st.toggle(p.text["window"], key="embeddings window", **IN_ADDRESS):
         embedding_views.neighbouring_rows(p)
     SECTIONS[chosen_section(p.text, list(SECTIONS), key="embeddings section")](p)
     show_source(Embedding, nearest_rows, analogy, principal_components, training_step)

@@ -7,6 +7,7 @@ import streamlit as st
 from transformer.feed_forward import FeedForward
 from ui import page
 from ui.page import Page
+from ui.selectors import settle_labels
 from ui.show import show_formula, show_source
 from ui.unit_views import all_tokens, one_token, words_of_units
 
@@ -26,7 +27,10 @@ def formula(p: Page) -> None:
 
 with page("feed_forward", needs=("stack", "layer", "token")) as p:
     views = {"token": one_token, "words": words_of_units, "sentence": all_tokens}
-    tabs = st.tabs([p.text[f"tab_{view}"] for view in views], key="feed-forward view", on_change="rerun")
+    settle_labels("feed-forward view", p.text, [f"tab_{view}" for view in views])
+    tabs = st.tabs(
+        [p.text[f"tab_{view}"] for view in views], key="feed-forward view", on_change="rerun", bind="query-params"
+    )
     for tab, draw in zip(tabs, views.values(), strict=True):
         if tab.open:
             with tab:

@@ -8,8 +8,10 @@ from transformer import positions as schemes
 from transformer.analysis.position_edits import reordered_positions, without_positions
 from transformer.analysis.position_scores import alibi_bias, measured_position_scores
 from ui import page
+from ui.kept import belongs_to
 from ui.order_views import another_order
 from ui.position_views import choose_scheme, say_whose, views_of
+from ui.selectors import chosen_option
 from ui.show import show_snippet, show_source
 
 SOURCES = {
@@ -29,15 +31,8 @@ with page("positions", needs=("token",)) as p:
             views["order"] = lambda p, shown: another_order(p)
         view = None
         if views:
-            view = st.segmented_control(
-                p.text["view"],
-                list(views),
-                default=next(iter(views)),
-                required=True,
-                format_func=lambda name: p.text[f"view_{name}"],
-                key=f"positions view {shown.scheme} {shown.own}",
-                wrap=True,
-            )
+            belongs_to("positions view", tuple(views), default=next(iter(views)))
+            view = chosen_option(p.text, "view", list(views), key="positions view", bind="query-params", wrap=True)
     say_whose(p, shown)
     if view:
         views[view](p, shown)

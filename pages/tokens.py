@@ -10,6 +10,7 @@ from transformer.tokenizer import END_ID, SPECIAL_TOKENS, Tokenizer
 from ui import page
 from ui.chips import Chip, ChipRow, chips
 from ui.focus import fit_trace
+from ui.kept import IN_ADDRESS
 from ui.page import Page
 from ui.show import show_formula, show_snippet, show_source, show_table
 from ui.text import as_plain, counted
@@ -42,7 +43,9 @@ def show_counts(p: Page) -> None:
 def show_unknown(p: Page) -> None:
     """Any character as bytes, and what a special token is."""
     tokenizer, text = p.checkpoint.tokenizer, p.text
-    typed = st.text_input(text["character"], value="😀", key="character", help=text["character_help"], width=200)
+    typed = st.text_input(
+        text["character"], value="😀", key="character", help=text["character_help"], width=200, **IN_ADDRESS
+    )
     if character := typed.strip()[:1]:
         sequence = tokenizer.sequence(tokenizer.encode(character))
         raw = character.encode("utf-8", errors="replace")

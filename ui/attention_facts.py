@@ -10,6 +10,7 @@ import transformer
 from charts.style import three_digits
 from transformer.analysis.head_effect import HeadEffect, head_effect
 from transformer.attention_view import AttentionView
+from ui.kept import IN_ADDRESS
 from ui.page import Page
 from ui.text import PageText, as_plain
 
@@ -95,7 +96,7 @@ def rewrite(p: Page) -> None:
     """The answer written anew without the focused head, when asked for: up to a hundred passes of the model."""
     if not p.checkpoint.config.has_decoder:
         return
-    if not st.toggle(p.text["rewrite"], key="attention rewrite"):
+    if not st.toggle(p.text["rewrite"], key="attention rewrite", **IN_ADDRESS):
         return
     focus = p.focus
     place = (focus.stack, focus.layer, focus.kind, focus.head)

@@ -24,10 +24,11 @@ from transformer.analysis.token_removal import remove_each
 from transformer.attention_view import AttentionView
 from transformer.edit_specs import EditSpec
 from ui import edited
+from ui.kept import IN_ADDRESS, belongs_to
 from ui.page import Page
-from ui.selectors import chosen_option
+from ui.selectors import chosen_option, settle
 from ui.show import show_figure, show_formula, show_snippet, show_source, show_table
-from ui.text import as_plain
+from ui.text import as_plain, page_texts
 
 _BASELINES = ("mean", "pad", "zero")
 _STEPS = (16, 32, 64, 128)
@@ -102,14 +103,21 @@ def _answer_row(p: Page, view: AttentionView) -> int | None:
     name = p.trace.prediction.labels.__getitem__
     own = view.stack == question.logits.partition(".")[0] and p.focus.token in question.rows
     first = question.rows.index(p.focus.token) if own else 0
+    owner = (p.checkpoint.fingerprint, p.trace.prediction.ids, question.rows, p.focus.token)
+    belongs_to("trust_answer", owner, default=question.rows[first])
+    words = [text["trust_answer_at"] for text in page_texts(p.text.name)]
+    settle(
+        "trust_answer", {row: [said.format(word=name(row), position=row) for said in words] for row in question.rows}
+    )
     return st.selectbox(
         p.text["trust_answer"],
         question.rows,
         index=first,
-        format_func=lambda row: p.text["trust_answer_at"].format(word=name(row), position=row),
-        key=f"trust answer {hash((p.checkpoint.fingerprint, p.trace.prediction.ids, question.rows, p.focus.token))}",
+        format_func=lambda row: words[0].format(word=name(row), position=row),
+        key="trust_answer",
         help=p.text["trust_answer_help"],
         width=320,
+        **IN_ADDRESS,
     )
 
 
@@ -182,7 +190,7 @@ def _completeness(p: Page, found: InputAttributions, quantity: Quantity) -> None
     moved = sum(float(np.abs(part).sum()) for part in (whole.source, whole.target) if part is not None)
     if abs(whole.error) > _LARGE_ERROR * max(moved, 1e-12):
         st.warning(text["complete_large"], icon=":material/warning:")
-    if not st.toggle(text["compare_baselines"], key="trust baselines"):
+    if not st.toggle(text["compare_baselines"], key="trust baselines", **IN_ADDRESS):
         return
     rows = []
     for baseline in _BASELINES:

@@ -31,6 +31,7 @@ from ui.text import as_plain
 _SECOND, _OFFERED, _OTHER, _PICKED = (f"compare: {name}" for name in ("second", "offered", "other", "picked"))
 _PARAMETER = "second"  # in the address
 _OTHER_PARAMETER = "other"
+_PICKED_PARAMETER = "picked"  # "layer.head"
 
 
 def sentences(p: Page) -> None:
@@ -51,7 +52,7 @@ def sentences(p: Page) -> None:
     place = (p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head)
     heads = Head(first, *place), Head(second, *place)
     difference = show_maps(p, *heads)
-    more = chosen_option(p.text, "more", ["heads", "stream"], key="compare_more")
+    more = chosen_option(p.text, "more", ["heads", "stream"], key="compare_more", bind="query-params")
     if more == "heads":
         which_heads(p, *heads, difference)
     else:
@@ -135,8 +136,7 @@ def checkpoints(p: Page) -> None:
     far = alike_heads(one.view, trace, stack, kind, head=one.head)
     asked = (p.focus, name)
     best = tuple(int(number) for number in np.unravel_index(far.argmin(), far.shape))
-    picked = st.session_state.get(_PICKED, (None, None))
-    layer, head = picked[1] if picked[0] == asked else best
+    layer, head = _picked(asked, best, shape=far.shape)
     show_maps(p, one, Head(second, stack, kind, layer, head))
     if np.isnan(far).any():
         st.markdown(p.text["heads_none"])
@@ -166,6 +166,17 @@ def _read(p: Page, name: str, *, wrong: str) -> tuple[transformer.Checkpoint, Tr
 
 def _pads(p: Page, checkpoint: transformer.Checkpoint) -> int:
     return p.focus.pads if checkpoint.config.has_encoder else 0
+
+
+def _picked(asked: tuple, best: tuple[int, int], *, shape: tuple[int, int]) -> tuple[int, int]:
+    """The head of B to show: the one that was clicked for just this question, in this session or where the address was
+    copied; else the best one."""
+    if _PICKED not in st.session_state:
+        places = {f"{layer}.{head}": (layer, head) for layer, head in np.ndindex(shape)}
+        st.session_state[_PICKED] = (asked, places.get("".join(kept.asked(_PICKED_PARAMETER)[:1]), best))
+    of, place = st.session_state[_PICKED]
+    kept.write(_PICKED_PARAMETER, (f"{place[0]}.{place[1]}",) if of == asked and place != best else ())
+    return place if of == asked else best
 
 
 def kinds(p: Page) -> None:

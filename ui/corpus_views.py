@@ -18,6 +18,7 @@ from transformer.analysis.induction import LEAST_INDUCTION
 from transformer.attention_view import AttentionView
 from ui.corpus import Corpus
 from ui.head_table import captions, role_table
+from ui.kept import belongs_to
 from ui.page import Page
 from ui.selectors import chosen_option
 from ui.show import show_figure, show_table
@@ -131,7 +132,8 @@ def _measure_map(p: Page, roles: Roles) -> None:
     if not known:
         st.info(text["map_nothing"], icon=":material/info:")
         return
-    name = chosen_option(text, "measure", list(known), key=f"heads_measure {' '.join(known)}")
+    belongs_to("heads_measure", tuple(known), default=next(iter(known)))
+    name = chosen_option(text, "measure", list(known), key="heads_measure", bind="query-params")
     n_layers = 1 + max(head.layer for head in roles)
     short = text["role_short"]
     doing = [

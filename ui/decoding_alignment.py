@@ -9,6 +9,7 @@ import streamlit as st
 from charts.style import three_digits
 from charts.word_alignment import alignment_heatmap
 from transformer.analysis.word_alignment import WordAlignment, align
+from ui.kept import IN_ADDRESS
 from ui.page import Page
 from ui.show import show_figure, show_formula, show_snippet, show_table
 from ui.text import as_plain
@@ -21,11 +22,9 @@ def alignment(p: Page) -> None:
         st.info(p.text["no_cross"], icon=":material/info:")
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        heads = choose(
-            p, "attention_heads", ["mean", "one"], lambda o: p.text[f"attention_{o}"].format(head=p.focus.head)
-        )
-        when = choose(p, "when", ["written", "read"], lambda option: p.text[f"when_{option}"])
-        specials = st.toggle(p.text["specials"], key="align specials", help=p.text["specials_help"])
+        heads = choose(p, "attention_heads", ["mean", "one"], "attention")
+        when = choose(p, "when", ["written", "read"], "when")
+        specials = st.toggle(p.text["specials"], key="align specials", help=p.text["specials_help"], **IN_ADDRESS)
     head = p.focus.head if heads == "one" else None
     found = align(p.trace, layer=p.focus.layer, head=head, when=when)
     best = found.best(specials=specials)

@@ -10,13 +10,14 @@ import streamlit as st
 from charts.style import three_digits
 from transformer import Decoding
 from transformer.tokenizer import END_ID, PAD_ID, START_ID
-from ui import stepper, writing
+from ui import kept, stepper, writing
 from ui.decoding_text import marked
 from ui.page import Page
 from ui.text import as_plain
 
 MOST = 8
 _BRANCHES, _CHOSEN, _TEXT, _PARAMETER = "branches: all", "branches: chosen", "branches: of which text", "branches"
+_LOOKED_AT = "branch"  # in the address: its number, from 1
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,9 @@ def current(p: Page) -> tuple[tuple[Branch, ...], Branch]:
         state[_TEXT], state[_CHOSEN] = text, 0
         asked = st.query_params.get(_PARAMETER, "") if first else ""
         state[_BRANCHES] = _read(asked, size=p.checkpoint.config.vocabulary_size)
+        number = st.query_params.get(_LOOKED_AT, "") if first else ""
+        if number in map(str, range(1, len(state[_BRANCHES]) + 1)):
+            state[_CHOSEN] = int(number)
     branches = state[_BRANCHES]
     if st.query_params.get(_PARAMETER, "") != _write(branches):
         if branches:
@@ -55,6 +59,7 @@ def current(p: Page) -> tuple[tuple[Branch, ...], Branch]:
         else:
             del st.query_params[_PARAMETER]
     chosen = state[_CHOSEN]
+    kept.write(_LOOKED_AT, (str(chosen),) if chosen else ())
     return branches, branches[chosen - 1] if 0 < chosen <= len(branches) else ORIGINAL
 
 
@@ -78,14 +83,14 @@ def force_another(p: Page, decoding: Decoding, step: int, branches: tuple[Branch
             width=420,
         )
         word = _ids(p, asked, others)
-        kept = decoding.tokens.ids[:step]
+        before = decoding.tokens.ids[:step]
         st.button(
             p.text["force_go"],
             icon=":material/call_split:",
             key="force go",
             disabled=not word or len(branches) >= MOST,
             on_click=_add,
-            args=(p, Branch(kept, word)),
+            args=(p, Branch(before, word)),
         )
     if len(branches) >= MOST:
         st.caption(p.text["branches_full"].format(count=MOST))

@@ -13,6 +13,7 @@ from transformer.analysis.beam_tree import beam_tree as record_search
 from transformer.strategies import Beam, length_penalty
 from ui import guard, writing
 from ui.decoding_strategies import choose_beam
+from ui.kept import IN_ADDRESS, belongs_to
 from ui.page import Page
 from ui.show import show_figure, show_formula, show_snippet, show_table
 from ui.text import as_plain
@@ -42,7 +43,7 @@ def beam_tree(p: Page) -> None:
         with columns[0]:
             beam = choose_beam(p)
         with columns[1]:
-            pruned = st.slider(p.text["pruned"], 0, 5, 2, 1, key="pruned", help=p.text["pruned_help"])
+            pruned = st.slider(p.text["pruned"], 0, 5, 2, 1, key="pruned", help=p.text["pruned_help"], **IN_ADDRESS)
         tree = searched(p, beam)
         with columns[2]:
             first, window = _window(p, tree)
@@ -75,7 +76,8 @@ def _window(p: Page, tree: BeamTree) -> tuple[int, str]:
     if tree.n_steps <= STEPS:
         return 1, ""
     last = tree.n_steps - STEPS + 1
-    first = int(st.slider(p.text["window"], 1, last, 1, 1, key=f"first step of {tree.n_steps}"))
+    belongs_to("first step", tree.n_steps, default=1)
+    first = int(st.slider(p.text["window"], 1, last, 1, 1, key="first step", **IN_ADDRESS))
     return first, p.text["window_caption"].format(first=first, last=first + STEPS - 1, count=tree.n_steps) + " "
 
 

@@ -14,6 +14,7 @@ from transformer.analysis.answers import Answer
 from transformer.analysis.effects import Effect, candidates
 from transformer.analysis.word_diff import Piece, word_diff
 from ui import edited
+from ui.kept import IN_ADDRESS, belongs_to
 from ui.page import Page
 from ui.show import show_figure
 from ui.text import as_plain, common
@@ -112,12 +113,15 @@ def show_steps(p: Page, effect: Effect) -> None:
     with right:
         step = 0
         if len(displays) > 1:
+            strongest = int(effect.kl.argmax())
+            belongs_to("effect step", effect.asked.ids, default=strongest)
             step = st.selectbox(
                 common("effect.step"),
                 range(len(displays)),
-                index=int(effect.kl.argmax()),
+                index=strongest,
                 format_func=lambda index: f"{index + 1}: {displays[index]}",
-                key=f"effect step {effect.asked.ids}",
+                key="effect step",
+                **IN_ADDRESS,
             )
         rows = pd.DataFrame(candidates(p.checkpoint, effect, step)).rename(columns={"display": "piece"})
         show_figure(

@@ -11,6 +11,7 @@ from charts.style import three_digits
 from charts.vocabulary import nearest_neighbours, vocabulary_projection
 from transformer.analysis.neighbours import Neighbour, analogy, nearest_rows
 from ui.computed import displays, embedding_table, vocabulary_map
+from ui.kept import IN_ADDRESS, belongs_to
 from ui.page import Page
 from ui.show import show_figure, show_formula, show_table
 from ui.text import as_plain, counted
@@ -125,13 +126,22 @@ def analogies(p: Page) -> None:
     offered = {f"{a} − {b} + {c}": words for words in ANALOGIES if _single(p, words) for a, b, c, _ in [words]}
     words: tuple[str, ...] = ("", "", "")
     if offered:
-        chosen = st.pills(text["analogy_example"], list(offered), default=next(iter(offered)), key="analogy example")
+        belongs_to("analogy example", p.checkpoint.fingerprint, default=next(iter(offered)))
+        chosen = st.pills(
+            text["analogy_example"],
+            list(offered),
+            default=next(iter(offered)),
+            required=True,
+            key="analogy example",
+            **IN_ADDRESS,
+        )
         words = offered.get(chosen, words)
+    asked = []
     with st.container(horizontal=True):
-        asked = [
-            st.text_input(text[name], value=word, key=f"analogy {name} {'|'.join(words)}", width=180).strip()
-            for name, word in zip("abc", words, strict=False)
-        ]
+        for name, word in zip("abc", words, strict=False):
+            belongs_to(f"analogy {name}", words, default=word)
+            typed = st.text_input(text[name], value=word, key=f"analogy {name}", width=180, **IN_ADDRESS)
+            asked.append(typed.strip())
     if not all(asked):
         return
     for word in asked:

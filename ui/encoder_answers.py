@@ -14,9 +14,12 @@ from transformer.analysis.decoding_steps import StepAttention
 from transformer.analysis.masked_tokens import blanks, filled, fillings
 from transformer.attention_view import AttentionView
 from ui import answers
+from ui.kept import IN_ADDRESS, belongs_to
 from ui.page import Page
+from ui.selectors import settle
 from ui.show import show_figure, show_formula, show_snippet
-from ui.text import as_plain
+from ui.text import PageText, as_plain, page_texts
+from ui.writing import choose
 
 _EXAMPLE = "`The ___ sat on the mat`"
 
@@ -78,28 +81,28 @@ def _choose_blank(p: Page, positions: tuple[int, ...]) -> int:
         return positions[0]
     tokens = p.trace.source
 
-    def name(position: int) -> str:
+    def name(position: int, text: PageText = p.text) -> str:
         before = tokens[position - 1]
         key = "blank_first" if before.special else "blank_name"
-        return p.text[key].format(number=positions.index(position) + 1, text=as_plain(before.display))
+        return text[key].format(number=positions.index(position) + 1, text=as_plain(before.display))
 
-    chosen = st.segmented_control(
-        p.text["blank"], positions, default=positions[0], required=True, key="blank", format_func=name, wrap=True
+    belongs_to("blank", tokens.ids, default=positions[0])
+    settle("blank", {position: [name(position, text) for text in page_texts(p.text.name)] for position in positions})
+    return st.segmented_control(
+        p.text["blank"],
+        positions,
+        default=positions[0],
+        required=True,
+        key="blank",
+        format_func=name,
+        wrap=True,
+        **IN_ADDRESS,
     )
-    return chosen if chosen in positions else positions[0]
 
 
 def _attention(p: Page, view: AttentionView, position: int) -> None:
     figure = st.container()
-    heads = st.segmented_control(
-        p.text["attention_heads"],
-        ["mean", "one"],
-        default="mean",
-        required=True,
-        key="attention_heads",
-        persist_state="session",
-        format_func=lambda option: p.text[f"attention_{option}"].format(head=p.focus.head),
-    )
+    heads = choose(p, "attention_heads", ["mean", "one"], "attention")
     head = p.focus.head if heads == "one" else None
     found = StepAttention(view.weights[:, position], view.allowed[position], view.key)
     of = p.text["attention_of_one" if heads == "one" else "attention_of_mean"]
@@ -140,10 +143,11 @@ def classify(p: Page) -> None:
         alt=p.text["class_alt"],
     )
     st.subheader(p.text["contributions"], anchor=False)
+    belongs_to("class", (p.checkpoint.fingerprint, p.focus.sentence), default=names[verdict])
     chosen = st.segmented_control(
-        p.text["contributions_of"], names, default=names[verdict], required=True, key="class", wrap=True
+        p.text["contributions_of"], names, default=names[verdict], required=True, key="class", wrap=True, **IN_ADDRESS
     )
-    index = names.index(chosen) if chosen in names else verdict
+    index = names.index(chosen)
     words = [word.text for word in found.words]
     show_figure(
         charts.word_contributions.word_contributions(found.contributions[:, index], words=words, of=names[index]),

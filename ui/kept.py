@@ -7,10 +7,29 @@ page; whoever comes back to the page finds it there again.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import streamlit as st
 
 from ui.focus import LONGEST_IN_ADDRESS
+
+# For a widget: Streamlit keeps its value in the address, by its key, and over a change of page.
+IN_ADDRESS: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
+
+
+def belongs_to(key: str, owner: object, *, default: object) -> None:
+    """Before a widget is drawn whose value only makes sense for ``owner``, a sentence, say: another one begins at
+    ``default`` again. What the address says when it is opened is for the ``owner`` that it opens."""
+    of = f"{key}: of"
+    if st.session_state.get(of, owner) != owner:
+        st.session_state[key] = default
+    st.session_state[of] = owner
+
+
+def preset(key: str, value: object) -> None:
+    """Set a widget before it is drawn, whatever its value belonged to."""
+    st.session_state[key] = value
+    st.session_state.pop(f"{key}: of", None)
 
 
 def asked(parameter: str) -> tuple[str, ...]:

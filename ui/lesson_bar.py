@@ -9,6 +9,7 @@ from pathlib import Path
 import streamlit as st
 
 from ui import focus as shared_focus
+from ui import kept
 from ui import text as texts
 from ui.focus import Focus
 from ui.lessons import PLACE, Lesson, Step, find_lesson
@@ -143,7 +144,7 @@ def _prepare(lesson: Lesson, number: int, *, page: str) -> None:
     st.session_state[_PREPARED] = (lesson.name, number)
     for key, value in step.options.items():
         if key not in st.query_params:
-            st.session_state[key] = in_words(value, page_text(page))
+            kept.preset(key, in_words(value, page_text(page)))
 
 
 def in_words(value: str | int | float | bool, text: PageText) -> str | int | float | bool:

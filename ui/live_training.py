@@ -10,6 +10,7 @@ from transformer.errors import InputError
 from transformer.toy.learner import ToyLearner
 from transformer.toy.tasks import LONGEST, SHORTEST, TASKS, letter_ids
 from transformer.toy.training import BATCH_SIZE, EXAMPLE, ToyState, train_toy
+from ui.kept import IN_ADDRESS
 from ui.live_training_views import Settings, draw, how_it_stands, try_own
 from ui.page import Page, guard
 from ui.selectors import settle_labels
@@ -50,7 +51,7 @@ def now(p: Page) -> None:
 
 
 def _controls(text: PageText, *, going: bool) -> Settings:
-    keep = {"persist_state": "session", "disabled": going}
+    keep = {**IN_ADDRESS, "disabled": going}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         names = {text[f"now_{task}"]: task for task in TASKS}
         settle_labels("toy task", text, [f"now_{task}" for task in TASKS])

@@ -11,6 +11,7 @@ from transformer.attention_view import AttentionView
 from ui import edited
 from ui.attention_canvas import value_map
 from ui.effect_views import signed
+from ui.kept import IN_ADDRESS, belongs_to
 from ui.loading import load_trace
 from ui.mask_editor import Recipe
 from ui.page import Page
@@ -68,7 +69,10 @@ def padding_sandbox(p: Page) -> None:
         return
     lengths = [count for count in PADS if count in {row.pads for row in rows}]
     middle = lengths[len(lengths) // 2]
-    chosen = st.segmented_control(text["pads"], lengths, default=middle, required=True, key="sandbox pads") or middle
+    belongs_to("sandbox pads", tuple(lengths), default=middle)
+    chosen = st.segmented_control(
+        text["pads"], lengths, default=middle, required=True, key="sandbox pads", **IN_ADDRESS
+    )
     st.markdown(text["padding_text"].format(pads=chosen))
     plain = edited.answer_without_pads(p)
     for column, masked in zip(st.columns(2), (True, False), strict=True):

@@ -7,6 +7,7 @@ import streamlit as st
 
 import charts.norms
 from transformer.analysis.layer_norm_steps import NormSteps, norm_steps
+from ui import kept
 from ui.page import Page
 from ui.show import show_figure, show_formula, show_snippet, show_table
 from ui.text import as_plain
@@ -21,7 +22,10 @@ def norm_arithmetic(p: Page, name: str) -> None:
     steps = norm_steps(p.checkpoint, p.trace, name, p.focus.token)
     width = len(steps.x)
     last_first = max(0, width - _ROWS)
-    first = st.number_input(p.text["first_dimension"], 0, last_first, key="first dimension", step=_ROWS, width=220)
+    kept.belongs_to("first dimension", width, default=0)
+    first = st.number_input(
+        p.text["first_dimension"], 0, last_first, key="first dimension", step=_ROWS, width=220, **kept.IN_ADDRESS
+    )
     show_formula(
         p.text["arithmetic_numbers"].format(
             width=width, mean=_tex(steps.mean), std=_tex(steps.std), denominator=_tex(steps.denominator)

@@ -11,6 +11,7 @@ from charts.style import three_digits
 from transformer.analysis.answers import Answer, answer_of
 from transformer.inputs import prompt_ids
 from transformer.tokens import TokenSequence
+from ui import kept
 from ui.chips import Chip, ChipRow, chips
 from ui.computed import trace_with_positions
 from ui.loading import load_trace
@@ -56,23 +57,28 @@ def _order(p: Page, change: str, tokens: TokenSequence, movable: Sequence[int], 
         chosen = []
         with st.container(horizontal=True):
             for name, default in zip(("first", "second"), defaults, strict=True):
+                kept.belongs_to(f"swap {name}", tokens.ids, default=default)
                 chosen.append(
                     st.selectbox(
                         p.text[name],
                         movable,
                         index=movable.index(default),
                         format_func=lambda index: f"{index}: {tokens[index].display}",
-                        key=f"swap {name} {tokens.ids}",
+                        key=f"swap {name}",
                         width=220,
+                        **kept.IN_ADDRESS,
                     )
                 )
         order[chosen] = order[chosen[::-1]]
     elif change == "reverse":
         order[places] = places[::-1]
     else:
-        count = st.session_state.setdefault("shuffles", 0)
+        asked = "".join(kept.asked("shuffles")[:1])
+        first = int(asked) if asked.isascii() and asked.isdecimal() and len(asked) < 6 else 0
+        count = st.session_state.setdefault("shuffles", first)
         if st.button(p.text["again"], icon=":material/shuffle:"):
             count = st.session_state["shuffles"] = count + 1
+        kept.write("shuffles", (str(count),) if count else ())
         order[places] = np.random.default_rng(count).permutation(places)
     return order.tolist()
 

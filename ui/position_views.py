@@ -11,12 +11,14 @@ from charts.positions import embedding_sum, encoding_heatmap, encoding_waves, po
 from charts.relative_positions import distance_buckets, relative_bias, rotary_angles
 from charts.style import three_digits
 from transformer.analysis import positional
+from ui.kept import IN_ADDRESS, belongs_to
 from ui.loading import checkpoint_names, config_of, load_checkpoint
 from ui.page import Page
 from ui.position_distance import by_distance
 from ui.position_table import Shown, even, table_of
+from ui.selectors import settle
 from ui.show import show_figure, show_formula
-from ui.text import as_plain
+from ui.text import PageText, as_plain, page_texts
 
 LONGEST = 64  # positions shown at first; a longer sentence shows all of its own
 FAR = 32  # distances shown to each side
@@ -25,14 +27,22 @@ SCHEMES = ("sinusoidal", "learned", "rotary", "relative", "alibi")
 
 def choose_scheme(p: Page) -> Shown:
     """The checkpoint's own scheme unless another one is asked for."""
-    own, text = p.checkpoint.config.positions, p.text
+    own = p.checkpoint.config.positions
+    first = own if own in SCHEMES else SCHEMES[0]
+
+    def name(scheme: str, text: PageText = p.text) -> str:
+        return text["own_mark"].format(scheme=text[scheme]) if scheme == own else text[scheme]
+
+    belongs_to("scheme", p.focus.checkpoint, default=first)
+    settle("scheme", {scheme: [name(scheme, text) for text in page_texts(p.text.name)] for scheme in SCHEMES})
     scheme = st.selectbox(
-        text["scheme"],
+        p.text["scheme"],
         SCHEMES,
-        index=SCHEMES.index(own) if own in SCHEMES else 0,
-        format_func=lambda name: text["own_mark"].format(scheme=text[name]) if name == own else text[name],
-        key=f"scheme {p.focus.checkpoint}",
+        index=SCHEMES.index(first),
+        format_func=name,
+        key="scheme",
         width=190,
+        **IN_ADDRESS,
     )
     if scheme == own:
         return Shown(scheme, p.checkpoint, True)
@@ -86,7 +96,8 @@ def _n_positions(p: Page, shown: Shown) -> int:
     if smallest == limit:
         return limit
     start = min(limit, max(LONGEST, smallest))
-    return st.slider(p.text["shown"], smallest, limit, start, key=f"positions shown {limit} {smallest}", width=420)
+    belongs_to("positions shown", (limit, smallest), default=start)
+    return st.slider(p.text["shown"], smallest, limit, start, key="positions shown", width=420, **IN_ADDRESS)
 
 
 def heatmap(p: Page, shown: Shown) -> None:
@@ -112,13 +123,15 @@ def waves(p: Page, shown: Shown) -> None:
         table = table_of(p, shown, n_positions)
         width = table.shape[1]
         start = sorted({2 * (width * part // 32) for part in (0, 1, 2, 4, 8)})
+        belongs_to("dimensions", width, default=start)
         dimensions = st.multiselect(
             p.text["dimensions"],
             range(width),
             default=start,
             max_selections=8,
-            key=f"dimensions {width}",
+            key="dimensions",
             help=p.text["dimensions_help"],
+            **IN_ADDRESS,
         )
     tokens = p.trace.tokens(p.focus.stack)
     with above:

@@ -11,10 +11,11 @@ from transformer.edit_specs import EditSpec
 from ui import edit_list, edited
 from ui.attention_canvas import value_map
 from ui.focus import attention_kinds
+from ui.kept import IN_ADDRESS, belongs_to
 from ui.loading import load_trace
 from ui.page import Page
-from ui.selectors import chosen_option
-from ui.text import as_plain
+from ui.selectors import chosen_option, settle
+from ui.text import as_plain, page_texts
 
 CLICKS = ("zero", "mean", "focus")
 _STOPPED = "importance stopped"
@@ -79,7 +80,7 @@ def _cell(text: str, rows: list[tuple[str, str, int]]) -> tuple[int, int] | None
 
 
 def _choose(p: Page, name: str, options: tuple[str, ...], **more: str) -> str:
-    return chosen_option(p.text, name, options, key=f"surgery {name}", **more)
+    return chosen_option(p.text, name, options, key=f"surgery {name}", bind="query-params", **more)
 
 
 def measure(p: Page, found: Importance) -> None:
@@ -153,14 +154,17 @@ def _edge(p: Page) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         for name, tokens in (("query", view.query), ("key", view.key)):
             displays = tokens.displays
+            first = min(p.focus.token, len(tokens) - 1) if name == "query" else 0
+            belongs_to(f"edge {name}", tokens.ids, default=first)
             chosen.append(
                 st.selectbox(
                     p.text[name],
                     range(len(tokens)),
-                    index=min(p.focus.token, len(tokens) - 1) if name == "query" else 0,
+                    index=first,
                     format_func=lambda index, displays=displays: f"{index}: {displays[index]}",
-                    key=f"edge {name} {tokens.ids}",
+                    key=f"edge {name}",
                     width=220,
+                    **IN_ADDRESS,
                 )
             )
         edge = f"edge:{_place(p)}={chosen[0]}-{chosen[1]}"
@@ -173,6 +177,8 @@ def _sublayer(p: Page) -> None:
     parts = ["self", "feed_forward"]
     if focus.stack == "decoder" and p.checkpoint.config.has_encoder:
         parts.insert(1, "cross")
+    belongs_to("sublayer", focus.stack, default=parts[0])
+    settle("sublayer", {part: [one["sublayer_name"][part] for one in page_texts(text.name)] for part in parts})
     with st.container(horizontal=True, vertical_alignment="bottom"):
         part = st.segmented_control(
             text["sublayer"].format(stack=focus.stack, layer=focus.layer),
@@ -180,7 +186,8 @@ def _sublayer(p: Page) -> None:
             default=parts[0],
             required=True,
             format_func=lambda name: text["sublayer_name"][name],
-            key=f"sublayer {focus.stack}",
+            key="sublayer",
+            **IN_ADDRESS,
         )
         for action in ("drop", "residual"):
             spec = f"{action}:{focus.stack}.{focus.layer}.{part}"
@@ -190,7 +197,7 @@ def _sublayer(p: Page) -> None:
 
 def _patch(p: Page) -> None:
     with st.form("patch", border=False):
-        sentence = st.text_input(p.text["patch"], value=p.text["patch_default"], key="patch sentence")
+        sentence = st.text_input(p.text["patch"], value=p.text["patch_default"], key="patch sentence", **IN_ADDRESS)
         wanted = st.form_submit_button(p.text["patch_button"], icon=":material/swap_horiz:")
     st.caption(p.text["patch_note"])
     if wanted:

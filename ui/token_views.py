@@ -15,10 +15,12 @@ from transformer.tokenizer import Tokenizer
 from transformer.tokens import Token, TokenSequence
 from ui.chips import Chip, ChipRow, chips
 from ui.computed import cut_with_merges
+from ui.kept import IN_ADDRESS, belongs_to
 from ui.loading import checkpoint_names, config_of, load_checkpoint
 from ui.page import Page, guard
+from ui.selectors import settle
 from ui.show import show_figure, show_table
-from ui.text import PageText, as_plain, counted
+from ui.text import PageText, as_plain, counted, page_texts
 
 LONGEST_WORD = 32  # bytes; beyond that the boxes are too narrow to read
 FEWER_MERGES = (0, 20, 50, 100, 200, 500, 1000, 2000, 4000, 8000, 16000, 32000)
@@ -65,14 +67,16 @@ def merges_of_a_word(p: Page) -> None:
         sequence = p.trace.tokens(p.focus.stack)
         followed = tokenizations.word_of(tokenizer, sequence, p.focus.token)
         followed = followed or next(iter(tokenizer.words(sequence.text)), "")
+        belongs_to("word", (p.focus.checkpoint, followed), default=_as_typed(followed))
         with st.container(horizontal=True, vertical_alignment="bottom"):
             typed = st.text_input(
                 text["word"],
                 value=_as_typed(followed),
-                key=f"word {p.focus.checkpoint} {followed}",
+                key="word",
                 help=text["word_help"],
                 width=260,
                 max_chars=80,
+                **IN_ADDRESS,
             )
             n_merges = _choose_merges(p)
         word = followed if typed == _as_typed(followed) else next(iter(tokenizer.words(typed.strip())), "")
@@ -93,14 +97,16 @@ def _as_typed(word: str) -> str:
 def _choose_merges(p: Page) -> int:
     total = len(p.checkpoint.tokenizer.merges)
     options = [*(number for number in FEWER_MERGES if number < total), total]
+    belongs_to("learned", p.focus.checkpoint, default=total)
     return st.select_slider(
         p.text["learned"],
         options,
         value=total,
-        key=f"learned {p.focus.checkpoint}",
+        key="learned",
         format_func=lambda number: f"{number:,}",
         help=p.text["learned_help"],
         width="stretch",
+        **IN_ADDRESS,
     )
 
 
@@ -108,7 +114,8 @@ def _draw_merges(p: Page, word: str, steps: list[MergeStep], n_merges: int) -> N
     text, last = p.text, len(steps) - 1
     shown = last
     if last:
-        shown = st.slider(text["step"], 0, last, last, key=f"step {p.focus.checkpoint} {word} {n_merges}")
+        belongs_to("merge step", (p.focus.checkpoint, word, n_merges), default=last)
+        shown = st.slider(text["step"], 0, last, last, key="merge step", **IN_ADDRESS)
     following = steps[shown + 1] if shown < last else None
     if following is None:
         pieces = " ".join(f"`{_code(readable(piece))}`" for piece in steps[-1].pieces)
@@ -137,16 +144,20 @@ def _code(piece: str) -> str:
 
 def tokenizers_side_by_side(p: Page) -> None:
     """The same sentence, cut by two tokenizers of one's choice."""
-    ways = _ways_to_cut(p)
+    ways = _ways_to_cut(p, p.text)
     names = list(ways)
-    left, right = st.columns(2)
-    first = left.selectbox(p.text["first"], names, index=0, key=f"first {p.focus.checkpoint}")
-    second = right.selectbox(p.text["second"], names, index=min(2, len(names) - 1), key=f"second {p.focus.checkpoint}")
+    in_all_languages = zip(*(_ways_to_cut(p, text) for text in page_texts(p.text.name)), strict=True)
+    words = dict(zip(names, in_all_languages, strict=True))
+    chosen = []
+    for column, key, index in zip(st.columns(2), ("first", "second"), (0, min(2, len(names) - 1)), strict=True):
+        belongs_to(f"{key} tokenizer", p.focus.checkpoint, default=names[index])
+        settle(f"{key} tokenizer", words)
+        chosen.append(column.selectbox(p.text[key], names, index=index, key=f"{key} tokenizer", **IN_ADDRESS))
     sentence = p.trace.tokens(p.focus.stack).text
     if not sentence:
         st.caption(p.text["nothing_to_cut"])
         return
-    cuts = {name: ways[name](sentence) for name in dict.fromkeys((first, second))}
+    cuts = {name: ways[name](sentence) for name in dict.fromkeys(chosen)}
     show_figure(token_lengths(cuts), name="two-tokenizers", caption=p.text["compare_caption"])
     show_table(
         pd.DataFrame(
@@ -161,9 +172,9 @@ def tokenizers_side_by_side(p: Page) -> None:
     )
 
 
-def _ways_to_cut(p: Page) -> dict[str, Callable[[str], TokenSequence]]:
+def _ways_to_cut(p: Page, text: PageText) -> dict[str, Callable[[str], TokenSequence]]:
     """Name → function from a text to its tokens."""
-    here, text = p.checkpoint, p.text
+    here = p.checkpoint
     tokenizer, total = here.tokenizer, len(here.tokenizer.merges)
 
     def fewer(number: int) -> Callable[[str], TokenSequence]:

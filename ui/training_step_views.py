@@ -13,6 +13,7 @@ from charts.gradients import gradient_by_block
 from charts.style import three_digits
 from transformer.analysis.training_step import TrainingStep, training_step
 from ui import computed
+from ui.kept import IN_ADDRESS, belongs_to
 from ui.page import Page
 from ui.selectors import settle_labels
 from ui.show import show_figure, show_formula, show_snippet, show_source
@@ -38,6 +39,7 @@ def one_training_step(p: Page) -> None:
             required=True,
             key="training way",
             help=text["way_help"],
+            **IN_ADDRESS,
         )
         moved, how = ways[way], how if way == text["way_both"] else text["how_part"]
     st.markdown(f"{text['training']} {_loss(p, step)}")
@@ -54,7 +56,12 @@ def step_in_detail(p: Page) -> None:
     names = {text["step_adam"]: "adam", text["step_sgd"]: "sgd"}
     settle_labels("training optimizer", text, ("step_adam", "step_sgd"))
     chosen = controls.segmented_control(
-        text["step_optimizer"], list(names), default=text["step_adam"], required=True, key="training optimizer"
+        text["step_optimizer"],
+        list(names),
+        default=text["step_adam"],
+        required=True,
+        key="training optimizer",
+        **IN_ADDRESS,
     )
     step, arguments = _step(p, controls, optimizer=names[chosen])
     adam = step.optimizer == "adam"
@@ -96,10 +103,17 @@ def _step(p: Page, controls: DeltaGenerator, *, optimizer: str) -> tuple[Trainin
             key=f"training rate {optimizer}",
             help=text["rate_help"] if optimizer == "sgd" else None,
             width=260,
+            **IN_ADDRESS,
         )
         if config.n_classes:
+            belongs_to("training class", (p.checkpoint.fingerprint, p.focus.sentence), default=p.trace.text)
             name = st.segmented_control(
-                text["class"], config.class_names, default=p.trace.text, required=True, key="training class"
+                text["class"],
+                config.class_names,
+                default=p.trace.text,
+                required=True,
+                key="training class",
+                **IN_ADDRESS,
             )
             arguments["label"] = config.class_names.index(name)
     arguments["rate"] = rate

@@ -15,7 +15,9 @@ from transformer.analysis.feed_forward_units import (
     strongest_units,
     unit_words,
 )
+from ui import kept
 from ui.page import Page
+from ui.selectors import chosen_option
 from ui.show import show_figure, show_snippet, show_table
 from ui.text import as_plain, common
 
@@ -71,8 +73,9 @@ def words_of_units(p: Page) -> None:
     token = as_plain(p.trace.tokens(p.focus.stack)[p.focus.token].display)
     strongest = strongest_units(p.trace, *place, count=STRONGEST)
     found = unit_words(p.checkpoint, p.trace, *place, units=strongest, words=_WORDS)
+    kept.belongs_to("unit", tuple(strongest), default=strongest[0])
     chosen = st.segmented_control(
-        p.text["unit"], strongest, default=strongest[0], required=True, key="unit", wrap=True, persist_state="page"
+        p.text["unit"], strongest, default=strongest[0], required=True, key="unit", wrap=True, **kept.IN_ADDRESS
     )
     words = found[strongest.index(chosen)] if chosen in strongest else found[0]
     axis = p.text["axis_logits" if words.logits else "axis_similarity"].format(unit=words.unit)
@@ -109,15 +112,7 @@ def all_tokens(p: Page) -> None:
         ),
         alt=p.text["silent_alt"],
     )
-    what = st.segmented_control(
-        p.text["heatmap"],
-        ["hidden", "pre"],
-        default="hidden",
-        required=True,
-        key="unit values",
-        persist_state="page",
-        format_func=lambda option: p.text[f"heatmap_{option}"],
-    )
+    what = chosen_option(p.text, "heatmap", ["hidden", "pre"], key="unit values", bind="query-params")
     units = most_active_units(p.trace, stack, layer, count=_HEATMAP_UNITS)
     values = p.trace.values(f"{stack}.layers.{layer}.feed_forward.{'hidden' if what == 'hidden' else 'pre_activation'}")
     show_figure(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 import pandas as pd
@@ -148,13 +147,8 @@ def attention(p: Page, decoding: Decoding, step: int) -> None:
     kind, figure = kinds[0], st.container()
     with st.container(horizontal=True):
         if len(kinds) > 1:
-            kind = choose(p, "attention_kind", kinds, lambda option: p.text[f"attention_{option}"]) or kind
-        heads = choose(
-            p,
-            "attention_heads",
-            ["mean", "one"],
-            lambda option: p.text[f"attention_{option}"].format(head=p.focus.head),
-        )
+            kind = choose(p, "attention_kind", kinds, "attention")
+        heads = choose(p, "attention_heads", ["mean", "one"], "attention")
     head = p.focus.head if heads == "one" else None
     layer = min(p.focus.layer, config.n_decoder_layers - 1)
     found = step_attention(p.checkpoint, decoding, p.focus.sentence, step=step, layer=layer, kind=kind)
@@ -173,10 +167,22 @@ def attention(p: Page, decoding: Decoding, step: int) -> None:
         )
 
 
-def choose(p: Page, key: str, options: list[str], name: Callable[[str], str]) -> str:
-    """One of a few, as buttons in a row; kept while the session lasts."""
+def choose(p: Page, key: str, options: list[str], name: str) -> str:
+    """One of a few, as buttons in a row, called ``<name>_<option>`` in the page's text; kept in the address."""
+    texts, heads = page_texts(p.text.name), (p.focus.head, *range(p.checkpoint.config.n_heads))
+
+    def called(option: str) -> list[str]:  # an address may have been made when another head was looked at
+        return [text[f"{name}_{option}"].format(head=head) for head in heads for text in texts]
+
+    settle(key, {option: called(option) for option in options})
     return st.segmented_control(
-        p.text[key], options, default=options[0], required=True, key=key, format_func=name, persist_state="session"
+        p.text[key],
+        options,
+        default=options[0],
+        required=True,
+        key=key,
+        format_func=lambda option: p.text[f"{name}_{option}"].format(head=p.focus.head),
+        **_KEPT,
     )
 
 

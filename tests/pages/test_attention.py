@@ -243,7 +243,7 @@ def test_how_far_to_trust_the_map_of_every_kind_of_model(open_page: Callable, ch
     is_fine(app)
     assert "**Completeness.**" in plain(app)
     assert "attention_step" not in [control.key for control in app.segmented_control], "the path is not computed"
-    asks = "trust answer" in " ".join(box.key or "" for box in app.selectbox)
+    asks = "trust_answer" in " ".join(box.key or "" for box in app.selectbox)
     assert asks == (address.get("stack") == "encoder" or checkpoint == "tiny-bert")
     two_sentences = checkpoint == "tiny-translator"
     assert ("also depends on" in plain(app)) == two_sentences

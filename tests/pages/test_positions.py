@@ -23,8 +23,8 @@ VIEWS = {
 SENTENCE = "The old man told us a story."
 
 
-def show(app, scheme, view, *, own):
-    app.session_state[f"positions view {scheme} {own}"] = view
+def show(app, view):
+    app.session_state["positions view"] = view
     return app.run()
 
 
@@ -32,7 +32,7 @@ def show(app, scheme, view, *, own):
 def test_every_view_of_the_own_scheme(open_app, checkpoint):
     app = open_app("positions", checkpoint=checkpoint, sentence=SENTENCE, token="2")
     for view in VIEWS[OWN[checkpoint]]:
-        is_fine(show(app, OWN[checkpoint], view, own=True))
+        is_fine(show(app, view))
     assert TEXT["own"].format(scheme=TEXT[OWN[checkpoint]]) in said(app)
 
 
@@ -43,11 +43,11 @@ def test_other_schemes_say_whose_they_are(open_app, checkpoint):
     for scheme in VIEWS:
         if scheme == OWN[checkpoint]:
             continue
-        app.session_state[f"scheme {checkpoint}"] = scheme
+        app.session_state["scheme"] = scheme
         app.run()
         for view in VIEWS[scheme]:
             if view not in ("sum", "order") and (scheme, view) != ("relative", "distance"):
-                is_fine(show(app, scheme, view, own=False))
+                is_fine(show(app, view))
         if scheme in ("learned", "relative"):
             assert f"another checkpoint: **{lenders[scheme]}**" in said(app)
         else:
@@ -56,7 +56,7 @@ def test_other_schemes_say_whose_they_are(open_app, checkpoint):
 
 @pytest.mark.parametrize("checkpoint", OWN)
 def test_scores_by_distance_are_the_measured_ones(open_app, tiny_checkpoint, checkpoint):
-    app = show(open_app("positions", checkpoint=checkpoint, sentence=SENTENCE), OWN[checkpoint], "distance", own=True)
+    app = show(open_app("positions", checkpoint=checkpoint, sentence=SENTENCE), "distance")
     is_fine(app)
     loaded = tiny_checkpoint(checkpoint)
     stack = "decoder" if checkpoint == "tiny-gpt" else "encoder"
@@ -74,7 +74,7 @@ def test_the_model_is_asked_again_with_other_positions(open_app, tiny_checkpoint
     changes = ["swap", "shuffle", "reverse", "remove"] + (["remove_all"] if checkpoint == "tiny-translator" else [])
     for change in changes:
         app.session_state["order change"] = change
-        is_fine(show(app, OWN[checkpoint], "order", own=True))
+        is_fine(show(app, "order"))
     loaded = tiny_checkpoint(checkpoint)
     stacks = ("encoder", "decoder") if checkpoint == "tiny-translator" else transformer.trace(loaded, SENTENCE).stacks
     edits = [edit for stack in stacks for edit in without_positions(loaded.model, stack)]
@@ -85,7 +85,7 @@ def test_the_model_is_asked_again_with_other_positions(open_app, tiny_checkpoint
 
 def test_two_tokens_change_places(open_app):
     app = open_app("positions", checkpoint="tiny-translator", sentence="The old man told us a story.")
-    show(app, "sinusoidal", "order", own=True)
+    show(app, "order")
     first, second = (box for box in app.selectbox if box.label in (TEXT["first"], TEXT["second"]))
     first.set_value(0)
     second.set_value(0)
@@ -96,7 +96,7 @@ def test_two_tokens_change_places(open_app):
 def test_one_token_has_nothing_to_change_places_with(open_app, tiny_tokenizer):
     assert len(tiny_tokenizer.encode("a")) == 1
     app = open_app("positions", checkpoint="tiny-translator", sentence="a")
-    is_fine(show(app, "sinusoidal", "order", own=True))
+    is_fine(show(app, "order"))
     assert TEXT["too_short"] in said(app)
 
 
@@ -104,7 +104,7 @@ def test_one_token_has_nothing_to_change_places_with(open_app, tiny_tokenizer):
 def test_odd_sentences(open_app, sentence):
     app = open_app("positions", checkpoint="tiny-translator", sentence=sentence)
     for view in VIEWS["sinusoidal"]:
-        is_fine(show(app, "sinusoidal", view, own=True))
+        is_fine(show(app, view))
 
 
 @pytest.mark.parametrize("sentence", [*EMPTY, TOO_LONG])
