@@ -18,7 +18,7 @@ from charts import style
 FOLDER = Path(__file__).parent / "canvas"
 _FRAME = (
     *("words", "payload", "colour", "text", "heatmap_layout", "heatmap", "legend", "describe"),
-    *("frame", "stage"),
+    *("svg_pen", "files", "export_menu", "frame", "stage"),
 )
 # What is drawn -> the class that draws it, and the files that it needs on top of the frame.
 _DRAWINGS = {
@@ -41,9 +41,9 @@ def canvas_module(drawing: str) -> str:
         "categorical": style.CATEGORICAL,
         "chosen": style.CHOSEN,
     }
-    constants = {"COLOURS": colours, "STYLE": _read("canvas.css")}
+    constants = {"COLOURS": colours, "STYLE": _read("canvas.css"), "PAGE": _read("page.html")}
     before = [f"const {name} = {_as_script(value)};" for name, value in constants.items()]
-    parts = [_read(f"{name}.js") for name in (*_FRAME, *files, "entry")]
+    parts = [_read(f"{name}.js") for name in (*_FRAME, *files, "page", "entry")]
     # Comments and indentation are for those who read the files.
     code = _COMMENT.sub("", "\n".join(parts))
     lines = (line for line in code.splitlines() if line)

@@ -24,7 +24,7 @@ from charts.mask_payload import MaskStroke, mask_editor_payload
 from charts.payload_bytes import with_metadata
 from charts.value_map_payload import value_map_payload
 from transformer.attention_view import AttentionView
-from ui.text import canvas_words
+from ui.text import canvas_words, language
 
 __all__ = [
     "Cell",
@@ -185,7 +185,7 @@ def attention_lines(
 def _spoken(payload: bytes) -> bytes:
     """With the captions that the browser writes by itself, where the language is not English."""
     words = canvas_words()
-    return with_metadata(payload, {"words": words}) if words else payload
+    return with_metadata(payload, {"words": words, "language": language()}) if words else payload
 
 
 def _clicked_cell(value: object, shape: tuple[int, ...]) -> Cell | None:

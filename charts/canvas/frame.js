@@ -1,9 +1,11 @@
-// The frame around every drawing: sizes, theme, title, buttons, table and PNG.
+// The frame around every drawing: sizes, theme, title, buttons and table.
 //
 // A drawing has: metadata, label, help; layout(context, theme, width) -> height; paintBase(context, theme, ratio) and
 // paintFocus(context, theme, target, ratio, still); geometry(); hit(x, y) -> target or null; first(), holds(target),
 // step(target, key) -> target; anchor(target) -> [x, y]; describe(target) -> lines; click(target) -> { event, value } or null;
-// tables(); perhaps controls(), tipEdge(target), paintKey(context, theme) and, if it can zoom, zoomBy, panBy, resetZoom, zoomed, worthZooming, reveal.
+// tables(), records() -> rows of the CSV; perhaps controls(), tipEdge(target), choose(value): what Python would do about a click,
+// state() -> metadata of what was switched, key(key): an own key; layoutKey(context, theme, width) -> height and paintKey(context,
+// theme, top): what buttons say, on an exported picture; and, if it can zoom, zoomBy, panBy, resetZoom, zoomed, worthZooming, reveal.
 
 class Frame {
   constructor(parent) {
@@ -21,12 +23,13 @@ class Frame {
     this.zoomButtons = make("span", { className: "buttons" }, this.button("−", "Zoom out", () => this.zoom(1 / 1.5)), this.button("+", "Zoom in", () => this.zoom(1.5)), this.button("1:1", "Show the whole map", () => this.resetZoom()));
     this.tableButton = this.button("Table", "Show the numbers as a table", () => this.toggleTable());
     this.tableButton.setAttribute("aria-pressed", "false");
-    const buttons = make("span", { className: "buttons" }, this.zoomButtons, this.tableButton, this.button("PNG", "Download this picture as PNG", () => this.download()));
+    this.menu = new ExportMenu(this);
+    const buttons = make("span", { className: "buttons" }, this.zoomButtons, this.tableButton, this.menu.button);
     this.bar = make("div", { className: "bar" }, this.title, buttons, this.extras);
     this.picture = make("div", { className: "picture" }, this.canvas, this.tip);
     this.table = make("div", { className: "table", hidden: true, tabIndex: 0, role: "region", "aria-label": "The numbers as a table" });
     this.spoken.push(() => this.table.setAttribute("aria-label", say("The numbers as a table")));
-    this.root = make("div", { className: "stage" }, this.bar, this.picture, this.table, this.live);
+    this.root = make("div", { className: "stage" }, this.bar, this.picture, this.table, this.live, this.menu.element);
     for (const button of buttons.querySelectorAll("button")) {
       const [text, explanation] = [button.textContent, button.title];
       this.spoken.push(() => Object.assign(button, { textContent: say(text), title: say(explanation), ariaLabel: say(explanation) }));
@@ -44,8 +47,9 @@ class Frame {
   }
 
   // Called at every rerun and at every change of theme.
-  async update({ data, setTriggerValue }, makeDrawing) {
+  async update({ data, script, setTriggerValue }, makeDrawing) {
     const generation = ++this.generation;
+    this.script = script;
     this.trigger = setTriggerValue;
     if (data !== this.data) {
       const payload = await decodePayload(data);
@@ -176,31 +180,5 @@ class Frame {
 
   fillTable() {
     this.table.replaceChildren(...tableContent(this.drawing.tables()));
-  }
-
-  // The picture at twice the size, with its title and the page's background, so that it can stand alone.
-  download() {
-    if (!this.drawing) return;
-    if (!this.ready) this.layOut(this.width ?? 800);
-    const [scale, margin] = [2, 16];
-    const top = margin + this.theme.size * 1.8;
-    const paper = document.createElement("canvas");
-    paper.width = (this.width + 2 * margin) * scale;
-    paper.height = (this.height + top + margin) * scale;
-    const pen = paper.getContext("2d");
-    pen.scale(scale, scale);
-    pen.fillStyle = cssOf(this.theme.ground);
-    pen.fillRect(0, 0, paper.width, paper.height);
-    pen.font = fontOf(this.theme, 0.95, 600);
-    drawText(pen, this.drawing.metadata.title, margin, margin + this.theme.size * 0.6, { colour: cssOf(this.theme.ink) });
-    pen.translate(margin, top);
-    this.drawing.paintBase(pen, this.theme, scale);
-    this.drawing.paintFocus(pen, this.theme, null, scale, null);
-    this.drawing.paintKey?.(pen, this.theme);
-    paper.toBlob((blob) => {
-      const link = make("a", { href: URL.createObjectURL(blob), download: `${this.drawing.metadata.title.replace(/[^\p{L}\p{N}]+/gu, "-")}.png` });
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-    });
   }
 }

@@ -23,7 +23,7 @@ class GridDrawing {
     this.selected = metadata.selected ? this.tiles.findIndex(({ layer, head }) => layer === metadata.selected[0] && head === metadata.selected[1]) : -1;
     const kept = previous && previous.tiles.length === this.tiles.length && !metadata.sorted && !previous.metadata.sorted;
     this.last = kept ? previous.last : Math.max(0, this.selected);
-    this.label = `${metadata.title}: ${say(`${this.layers.length} layers, up to ${this.heads} heads each.`)} ${say("Move with the arrow keys, choose with Enter.")}`;
+    this.label = `${metadata.title}: ${say(`${this.layers.length} layers, up to ${this.heads} heads each.`)} ${say("Move with the arrow keys, choose with Enter.")} ${say("Shift and an arrow key move within a head.")}`;
     this.help = say("small heat maps");
   }
 
@@ -158,6 +158,7 @@ class GridDrawing {
   // The large map is kept until another head is shown: moving within a tile only moves the crosshair.
   paintPanel(context, theme, tile, focus, ratio) {
     const { panel } = this;
+    if (context.vector) return this.paintLarge(context, theme, tile, ratio);
     if (this.kept?.tile !== tile || this.kept.theme !== theme || this.kept.ratio !== ratio) {
       const picture = new OffscreenCanvas(Math.ceil((panel.width + 8) * ratio), Math.ceil((panel.height + 8) * ratio));
       const pen = picture.getContext("2d");
@@ -215,7 +216,14 @@ class GridDrawing {
     return tile < this.tiles.length;
   }
 
-  step({ tile }, key) {
+  // With the shift key within the head that is shown large.
+  step({ tile, row, column }, key, within) {
+    if (within && row === undefined) return { tile, row: 0, column: 0 };
+    if (within) return { tile, ...stepCell({ row, column }, key, this.metadata.rows.length, this.metadata.columns.length) };
+    return this.stepTile(tile, key);
+  }
+
+  stepTile(tile, key) {
     const { line, column } = this.slot(tile);
     const at = (wantedLine, wantedColumn) => this.tiles.findIndex((_, i) => this.slot(i).line === wantedLine && this.slot(i).column === wantedColumn);
     const moves = { ArrowUp: [line - 1, column], ArrowDown: [line + 1, column], ArrowLeft: [line, column - 1], ArrowRight: [line, column + 1], Home: [line, 0], End: [line, this.heads - 1], PageUp: [0, column] };
@@ -223,7 +231,11 @@ class GridDrawing {
     return { tile: found < 0 ? tile : found };
   }
 
-  anchor({ tile }) {
+  anchor({ tile, row, column }) {
+    if (row !== undefined) {
+      this.placePanel(tile);
+      return [this.map.columnX(column) + this.map.stepX / 2, this.map.rowY(row) + this.map.stepY / 2];
+    }
     const [x, y, width, height] = this.tileBox(tile);
     return [x + width / 2, y + height / 2];
   }
@@ -240,6 +252,16 @@ class GridDrawing {
   click({ tile }) {
     const { layer, head } = this.tiles[tile];
     return { event: "click", value: { layer, head } };
+  }
+
+  choose({ layer, head }) {
+    const tile = this.tiles.findIndex((entry) => entry.layer === layer && entry.head === head);
+    this.selected = tile === this.selected ? -1 : tile;
+  }
+
+  records() {
+    const rows = this.tiles.flatMap(({ layer, head }, tile) => [...matrixRecords(this.metadata, this.matrices[tile], (value) => value.toFixed(4), layer, head)]);
+    return [["layer", "head", ...MATRIX_COLUMNS], ...rows];
   }
 
   tables() {

@@ -11,12 +11,18 @@ class HeadChips {
     this.buttons = heads.map((head) => {
       const properties = { type: "button", className: "chip", title: say(`Show or hide head ${head}`), "aria-label": say(`head ${head}`) };
       const chip = make("button", properties, make("span", { className: "swatch" }), String(head));
-      chip.addEventListener("click", () => this.show(heads.filter((other) => this.on.has(other) !== (other === head))));
+      chip.addEventListener("click", () => this.toggle(head));
       return chip;
     });
     const all = stage.button("all", "Show all heads", () => this.show(heads));
     const none = stage.button("none", "Hide all heads", () => this.show([]));
     return make("span", { className: "chips", role: "group", "aria-label": say("heads") }, make("span", { textContent: say("heads") }), ...this.buttons, all, none);
+  }
+
+  toggle(head) {
+    const on = new Set(this.on);
+    if (!on.delete(head)) on.add(head);
+    this.show(on);
   }
 
   show(heads) {

@@ -126,7 +126,9 @@ class Heatmap extends HeatmapLayout {
     const room = this.slanted ? 130 * (theme.size / 16) : Math.max(this.stepX * this.every("column", theme) - 4, 8);
     const width = Math.min(room, context.measureText(label).width);
     context.save();
-    context.translate(x, this.plot.y - (this.slanted ? theme.size * 0.45 : theme.size * 0.78));
+    // The last of the labels that stand alone may be wider than its cell.
+    const inside = this.slanted ? x : Math.min(x, this.box.x + this.box.width - width / 2);
+    context.translate(inside, this.plot.y - (this.slanted ? theme.size * 0.45 : theme.size * 0.78));
     if (this.slanted) context.rotate(-SLANT);
     if (tint) this.pill(context, theme, tint, this.slanted ? -5 : -width / 2 - 5, -half, width + 10, 2 * half);
     drawToken(context, label, 0, 0, { align: this.slanted ? "left" : "center", room, ...style });

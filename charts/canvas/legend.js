@@ -22,11 +22,13 @@ class Legend {
   layout(context, theme, { x, y, width }) {
     const line = theme.size * 1.5;
     let [atX, atY] = [x, y];
-    this.placed = this.items(context, theme, width).map((item) => {
+    this.placed = this.items(context, theme, width).flatMap((item) => {
       if (atX > x && atX + item.width > x + width) [atX, atY] = [x, atY + line];
-      const text = item.kind === "text" ? shorten(context, item.text, x + width - atX) : item.text;
-      const placed = { ...item, text, x: atX, y: atY + line / 2 };
+      // What is wider than everything takes two lines.
+      const texts = item.kind === "text" ? wrap(context, item.text, x + width - atX) : [item.text];
+      const placed = texts.map((text, i) => ({ ...item, text, x: atX, y: atY + line / 2 + i * theme.size }));
       atX += item.width + (item.kind === "bar" ? 14 : 24);
+      atY += (texts.length - 1) * theme.size;
       return placed;
     });
     return atY + line - y;

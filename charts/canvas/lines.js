@@ -13,7 +13,7 @@ class LinesDrawing {
     // What the reader switched on stays on, unless the page now asks for other heads.
     const keep = previous && previous.matrices.length === heads && JSON.stringify(previous.metadata.heads) === asked;
     this.chips = new HeadChips(heads, keep ? previous.chips.on : new Set(metadata.heads), () => this.afterSwitch());
-    this.label = `${metadata.title}: ${say(`lines from ${rows} tokens that look to ${columns} tokens that are looked at.`)} ${say("Up and down change the token, left and right the side; choose with Enter.")}`;
+    this.label = `${metadata.title}: ${say(`lines from ${rows} tokens that look to ${columns} tokens that are looked at.`)} ${say("Up and down change the token, left and right the side; choose with Enter.")} ${say("The number keys switch the first ten heads on and off.")}`;
     this.help = say("token graph");
   }
 
@@ -40,7 +40,8 @@ class LinesDrawing {
     context.font = fontOf(theme, 0.95);
     const wish = (labels) => Math.min(widest(context, labels) + 18, 180 * unit, width * 0.24);
     [this.leftRoom, this.rightRoom] = [wish(rows), wish(columns)];
-    this.barRoom = Math.min(76 * unit, width * 0.1);
+    // Where nothing is under the pointer and never will be, there are no bars.
+    this.barRoom = context.vector && this.metadata.selected === null ? 0 : Math.min(76 * unit, width * 0.1);
     const most = Math.max(rows.length, columns.length);
     this.line = Math.max(17 * unit, Math.min(32 * unit, (56 * theme.size) / most));
     this.between = Math.max(60, Math.min(560 * unit, width - this.leftRoom - this.rightRoom - 2 * this.barRoom - 4));
@@ -48,8 +49,10 @@ class LinesDrawing {
     this.rightX = this.leftX + this.between;
     this.top = 30 * unit;
     context.font = fontOf(theme, 0.8);
-    this.legendY = this.top + most * this.line + 30 * unit;
-    return this.legendY;
+    const legend = say("the wider and stronger a line, the larger its weight; masked pairs have no line");
+    this.legend = wrap(context, legend, this.rightX + this.rightRoom + this.barRoom);
+    this.legendY = this.top + most * this.line + theme.size;
+    return this.legendY + this.legend.length * theme.size * 1.15;
   }
 
   tokenY(index) { return this.top + (index + 0.5) * this.line; }
@@ -79,23 +82,33 @@ class LinesDrawing {
     };
     title(this.metadata.row_title, "right", this.leftX - 8, 0);
     title(this.metadata.column_title, "left", this.rightX + 8, end);
-    const legend = say("the wider and stronger a line, the larger its weight; masked pairs have no line");
-    drawText(context, shorten(context, legend, end), 0, this.legendY - 0.9 * theme.size, { colour });
+    this.legend.forEach((line, i) => drawText(context, line, 0, this.legendY + (0.2 + 1.15 * i) * theme.size, { colour }));
   }
 
-  // On the downloaded picture, where the chips above are missing: which colour is which head.
-  paintKey(context, theme) {
+  // On an exported picture, where the chips above are missing: which colour is which head.
+  layoutKey(context, theme, width) {
     context.font = fontOf(theme, 0.8);
-    let x = this.rightX + this.rightRoom + this.barRoom;
-    for (const head of this.shownHeads().reverse()) {
+    const line = theme.size * 1.4;
+    let [x, y] = [0, 0];
+    this.keyPlaces = this.shownHeads().map((head) => {
       const label = say(`head ${head}`);
-      drawText(context, label, x, this.legendY, { align: "right", colour: cssOf(theme.ink) });
-      x -= context.measureText(label).width + 14;
+      const long = context.measureText(label).width + theme.size * 1.6;
+      if (x > 0 && x + long > width) [x, y] = [0, y + line];
+      x += long;
+      return { head, label, x: x - long, y: y + line / 2 };
+    });
+    return this.keyPlaces.length ? y + line : 0;
+  }
+
+  paintKey(context, theme, top) {
+    context.font = fontOf(theme, 0.8);
+    const radius = theme.size * 0.27;
+    for (const { head, label, x, y } of this.keyPlaces) {
       context.fillStyle = this.headColour(theme, head);
       context.beginPath();
-      context.arc(x + 6, this.legendY, 4, 0, 2 * Math.PI);
+      context.arc(x + radius, top + y, radius, 0, 2 * Math.PI);
       context.fill();
-      x -= 10;
+      drawText(context, label, x + 3 * radius, top + y, { colour: cssOf(theme.ink) });
     }
   }
 
@@ -226,6 +239,14 @@ class LinesDrawing {
     return { side, index: Math.min(last, Math.max(0, moves[key])) };
   }
 
+  // The number keys switch heads.
+  key(key) {
+    const head = /^[0-9]$/.test(key) ? Number(key) : this.matrices.length;
+    if (head >= this.matrices.length) return false;
+    this.chips.toggle(head);
+    return true;
+  }
+
   anchor({ side, index }) {
     return [side === "query" ? this.leftX : this.rightX - 16, this.tokenY(index)];
   }
@@ -251,6 +272,20 @@ class LinesDrawing {
   // In cross-attention the right-hand tokens belong to another sentence: only the left ones are a choice.
   click({ side, index }) {
     return side === "query" || this.metadata.same_tokens ? { event: "click", value: { token: index } } : null;
+  }
+
+  choose({ token }) {
+    this.metadata.selected = token === this.metadata.selected ? null : token;
+  }
+
+  state() {
+    return { heads: this.shownHeads() };
+  }
+
+  records() {
+    const number = (weight) => weight.toFixed(6); // sent in 1/65535
+    const rows = this.matrices.flatMap((matrix, head) => [...matrixRecords(this.metadata, matrix, number, head)]);
+    return [["head", ...MATRIX_COLUMNS], ...rows];
   }
 
   tables() {

@@ -16,12 +16,13 @@ class MapDrawing {
       Object.assign(this.map, { zoom, panX, panY });
     }
     this.legend = new Legend({ text: metadata.legend ?? metadata.value_name, scale, limit, masked: this.matrix.anyMasked(), maskedText: metadata.masked_text ?? undefined });
-    this.label = `${metadata.title}: ${say(`${rows.length} rows`)} (${metadata.row_title}), ${say(`${columns.length} columns`)} (${metadata.column_title}). ${say("Move with the arrow keys, choose with Enter.")}`;
+    this.label = `${metadata.title}: ${say(`${rows.length} rows`)} (${metadata.row_title}), ${say(`${columns.length} columns`)} (${metadata.column_title}). ${say("Move with the arrow keys, choose with Enter.")} ${say("Plus, minus and 0 zoom.")}`;
     this.help = say("heat map");
   }
 
   layout(context, theme, width) {
-    const room = this.metadata.height ?? 45 * theme.size;
+    const tallest = this.metadata.height ?? 45 * theme.size;
+    const room = context.vector ? Math.min(tallest, 1.2 * width) : tallest; // on paper, wide or not, no taller than a column
     const legendRoom = this.legend.layout(context, theme, { x: 0, y: 0, width }) + 16;
     const tall = this.map.layout(context, theme, { width, room: Math.max(120, room - legendRoom) });
     const { x } = this.map.plot;
@@ -101,6 +102,16 @@ class MapDrawing {
 
   click({ row, column }) {
     return row === undefined || column === undefined ? null : { event: "click", value: { query: row, key: column } };
+  }
+
+  // A second click on the chosen cell lets go of it.
+  choose({ query, key }) {
+    const { selected } = this.metadata;
+    this.metadata.selected = selected?.[0] === query && selected[1] === key ? null : [query, key];
+  }
+
+  records() {
+    return [MATRIX_COLUMNS, ...matrixRecords(this.metadata, this.matrix, exactly)];
   }
 
   tables() {

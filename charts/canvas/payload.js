@@ -27,6 +27,20 @@ async function decodePayload(bytes) {
   return { metadata: header.metadata, arrays };
 }
 
+// The same bytes with `more` in their metadata.
+function withMetadata(bytes, more) {
+  const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(4, true);
+  const header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + length)));
+  Object.assign(header.metadata, more);
+  const written = new TextEncoder().encode(JSON.stringify(header));
+  const changed = new Uint8Array(bytes.length - length + written.length);
+  changed.set(bytes.subarray(0, 4));
+  new DataView(changed.buffer).setUint32(4, written.length, true);
+  changed.set(written, 8);
+  changed.set(bytes.subarray(8 + length), 8 + written.length);
+  return changed;
+}
+
 // One labelled matrix: numbers, divided by `divisor` if they were sent as whole numbers, and its mask as bits.
 class Matrix {
   constructor({ values, rows, columns, bits, divisor = 1 }) {

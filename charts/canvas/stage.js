@@ -94,13 +94,30 @@ class Stage extends Frame {
   onKey(event) {
     if (!this.ready || event.altKey || event.metaKey || event.ctrlKey) return;
     const { key } = event;
-    if (ARROWS.includes(key)) this.moveCursor(this.cursor ? this.drawing.step(this.cursor, key) : this.drawing.first());
-    else if (key === "Enter" || key === " ") this.choose(this.cursor);
+    if (ARROWS.includes(key)) this.moveCursor(this.cursor ? this.drawing.step(this.cursor, key, event.shiftKey) : this.drawing.first());
+    else if (key === "Enter" || key === " ") this.drawing.begin ? this.paintAt(this.cursor) : this.choose(this.cursor);
     else if (key === "Escape") this.moveCursor(null);
-    else if (this.drawing.zoomBy && "+-0".includes(key)) key === "0" ? this.resetZoom() : this.zoom(key === "+" ? 1.5 : 1 / 1.5);
+    else if (this.drawing.key?.(key)) this.moveCursor(this.cursor); // says what the cursor is on now
+    else if (this.drawing.zoomBy && "+=-0".includes(key)) this.zoomAt(this.cursor, { "-": 1 / 1.5, 0: 0 }[key] ?? 1.5);
     else return;
     event.preventDefault();
     event.stopPropagation();
+  }
+
+  // One cell of a mask, without a mouse.
+  paintAt(target) {
+    const stroke = target && this.drawing.begin(target);
+    if (!stroke) return;
+    this.trigger("edit", this.drawing.strokeValue(stroke));
+    this.schedule(true);
+    this.moveCursor(target);
+  }
+
+  // Around the cursor, which stays in sight; a factor of 0 shows everything again.
+  zoomAt(target, factor) {
+    if (factor) this.zoom(factor, ...(target ? this.drawing.anchor(target) : []));
+    else this.resetZoom();
+    if (target) this.moveCursor(target);
   }
 
   moveCursor(target) {

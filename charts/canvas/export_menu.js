@@ -1,0 +1,58 @@
+// The menu behind “Export”: files of the picture as it is, and one that fits a printed column.
+
+const WIDTHS = [[84, "84 mm, one column"], [174, "174 mm, two columns"]];
+const POINTS = [8, 9, 10];
+
+class ExportMenu {
+  constructor(frame) {
+    this.frame = frame;
+    this.files = new Files(frame);
+    this.element = make("div", { className: "menu", popover: "auto", role: "dialog", "aria-label": say("Export") });
+    this.button = frame.button("Export", "Export this picture or its numbers", () => {});
+    this.button.popoverTargetElement = this.element;
+    this.element.addEventListener("beforetoggle", (event) => event.newState === "open" && this.fill());
+    this.element.addEventListener("toggle", (event) => event.newState === "open" && this.place());
+    // Letters typed here are not for the app's own keys.
+    this.element.addEventListener("keydown", (event) => event.stopPropagation());
+    window.addEventListener("scroll", () => this.close(), { capture: true, passive: true, signal: frame.aborter.signal });
+  }
+
+  close() {
+    if (this.element.matches(":popover-open")) this.element.hidePopover();
+  }
+
+  // Anew at every opening: the language and the title may have changed.
+  fill() {
+    const { files, frame } = this;
+    const save = (text, explanation, action) =>
+      frame.button(text, explanation, () => {
+        this.close();
+        action();
+      });
+    this.element.setAttribute("aria-label", say("Export"));
+    const pictures = make("div", { className: "buttons" },
+      save("PNG", "Download this picture as PNG", () => files.png()),
+      save("SVG", "Download this picture as SVG", () => files.svg()),
+      save("HTML", "Download a page that works offline (HTML)", () => files.html()),
+      save("CSV", "Download the numbers as CSV", () => files.csv()));
+    const title = make("input", { type: "text", value: files.title });
+    const choice = (options, chosen) => make("select", {}, ...options.map(([value, text]) => make("option", { value, textContent: text, selected: value === chosen })));
+    const width = choice(WIDTHS.map(([value, text]) => [value, say(text)]), 84);
+    const points = choice(POINTS.map((value) => [value, `${value} pt`]), 8);
+    const field = (text, control) => make("label", {}, make("span", { textContent: say(text) }), control);
+    const print = save("Save for a paper", "Save for a paper: shapes and black letters on white, as wide as a printed column", () =>
+      files.paper({ title: title.value.trim(), millimetres: Number(width.value), points: Number(points.value) }));
+    const paper = make("fieldset", {}, make("legend", { textContent: say("For a paper") }), field("Title", title), field("Width", width), field("Letters", points), print);
+    this.element.replaceChildren(pictures, paper);
+  }
+
+  // Under its button, inside the window.
+  place() {
+    const at = this.button.getBoundingClientRect();
+    const { offsetWidth: width, offsetHeight: height } = this.element;
+    const left = Math.max(8, Math.min(at.right, document.documentElement.clientWidth - 8) - width);
+    const top = Math.max(8, Math.min(at.bottom + 4, window.innerHeight - height - 8));
+    Object.assign(this.element.style, { left: `${left}px`, top: `${top}px` });
+    this.element.querySelector("button").focus();
+  }
+}

@@ -1,0 +1,127 @@
+// What a drawing gives away: a picture in pixels or shapes, the same for a printed column, a page that works offline, numbers.
+
+const PAPER_FONT = "Helvetica, Arial"; // what every program that opens an SVG has, or has something as wide for
+const PER_MILLIMETRE = 96 / 25.4; // CSS pixels
+const PER_POINT = 96 / 72;
+
+const fileName = (title, extension) => `${title.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-+|-+$/g, "") || "figure"}.${extension}`;
+
+function saveAs(content, type, name) {
+  const link = make("a", { href: URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type })), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+const toBase64 = (bytes) => {
+  let letters = "";
+  for (let from = 0; from < bytes.length; from += 0x8000) letters += String.fromCharCode(...bytes.subarray(from, from + 0x8000));
+  return btoa(letters);
+};
+const fromBase64 = (text) => Uint8Array.from(atob(text.trim()), (letter) => letter.charCodeAt(0));
+
+class Files {
+  constructor(frame) {
+    this.frame = frame;
+  }
+
+  get title() {
+    return this.frame.drawing.metadata.title;
+  }
+
+  name(extension) {
+    return fileName(this.title, extension);
+  }
+
+  // The drawing as it is laid out now, with a title above it and, where buttons showed it, a key below.
+  sheet(pen, theme, { width, height, title, margin, ratio }) {
+    const { drawing } = this.frame;
+    pen.font = fontOf(theme, 0.95, 600);
+    const lines = wrap(pen, title, width);
+    const top = margin + lines.length * theme.size * 1.35 + (lines.length ? theme.size * 0.45 : 0);
+    const keyHeight = drawing.layoutKey?.(pen, theme, width) ?? 0;
+    const size = { width: width + 2 * margin, height: top + height + keyHeight + margin };
+    const paint = () => {
+      pen.fillStyle = cssOf(theme.ground);
+      pen.fillRect(0, 0, size.width, size.height);
+      pen.font = fontOf(theme, 0.95, 600);
+      lines.forEach((line, i) => drawText(pen, line, margin, margin + theme.size * (0.6 + 1.35 * i), { colour: cssOf(theme.ink) }));
+      pen.translate(margin, top);
+      drawing.paintBase(pen, theme, ratio);
+      drawing.paintFocus(pen, theme, null, ratio, null);
+      drawing.paintKey?.(pen, theme, height);
+    };
+    return { size, paint };
+  }
+
+  // The picture at twice the size, with its title and the page's background, so that it can stand alone.
+  png() {
+    const { frame } = this;
+    if (!frame.ready) frame.layOut(frame.width ?? 800);
+    const scale = 2;
+    const paper = document.createElement("canvas");
+    const pen = paper.getContext("2d");
+    const { size, paint } = this.sheet(pen, frame.theme, { width: frame.width, height: frame.height, title: this.title, margin: 16, ratio: scale });
+    [paper.width, paper.height] = [Math.ceil(size.width * scale), Math.ceil(size.height * scale)];
+    pen.scale(scale, scale);
+    paint();
+    paper.toBlob((blob) => saveAs(blob, "image/png", this.name("png")));
+  }
+
+  // Laid out anew for another width and letters, painted as SVG; then the screen gets its own layout back.
+  vector(theme, { width, title, margin, unit }) {
+    const { frame } = this;
+    const pen = new SvgPen(document.createElement("canvas").getContext("2d"));
+    const height = Math.ceil(frame.drawing.layout(pen, theme, width));
+    const { size, paint } = this.sheet(pen, theme, { width, height, title, margin, ratio: 4 });
+    paint();
+    frame.refresh();
+    return pen.document(title || this.title, size, unit?.(size));
+  }
+
+  svg() {
+    const { frame } = this;
+    const theme = { ...readTheme(frame.root), font: PAPER_FONT };
+    saveAs(this.vector(theme, { width: frame.width || 800, title: this.title, margin: 16 }), "image/svg+xml", this.name("svg"));
+  }
+
+  // For a printed column: white, black letters, a width in millimetres, labels in points.
+  paper({ title, millimetres, points }) {
+    const theme = paperTheme(points);
+    const margin = 2;
+    const unit = ({ width, height }) => [`${millimetres}mm`, `${short((millimetres * height) / width)}mm`];
+    const width = millimetres * PER_MILLIMETRE - 2 * margin;
+    saveAs(this.vector(theme, { width, title, margin, unit }), "image/svg+xml", fileName(`${this.title} ${millimetres} mm`, "svg"));
+  }
+
+  // The same script and the same bytes in one page that asks nobody for anything.
+  html() {
+    const { data, script, drawing } = this.frame;
+    const values = { title: escapeXml(this.title), language: drawing.metadata.language ?? "en", payload: toBase64(withMetadata(data, drawing.state?.() ?? {})), script: toBase64(script) };
+    saveAs(PAGE.replace(/\{\{(\w+)\}\}/g, (_, name) => values[name]), "text/html", this.name("html"));
+  }
+
+  csv() {
+    const cell = (value) => (/[",\n\r]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : value);
+    saveAs(this.frame.drawing.records().map((row) => `${row.map(cell).join(",")}\n`).join(""), "text/csv", this.name("csv"));
+  }
+}
+
+// Labels have 0.875 of the theme's size.
+function paperTheme(points) {
+  const [ground, ink] = [[255, 255, 255], [0, 0, 0]];
+  return {
+    dark: false, ground, ink, size: (points * PER_POINT) / 0.875, font: PAPER_FONT,
+    primary: ink, chosen: rgbOf(COLOURS.chosen, "#d55e00"),
+    muted: ink, faint: mix(ink, ground, 0.75), hatchGround: [240, 240, 240], hatchLine: [170, 170, 170],
+    heads: COLOURS.categorical.map((css) => cssOf(visible(rgbOf(css, "#888888"), ground, ink))),
+    ...SCALES,
+  };
+}
+
+// A matrix as rows of numbers, with every digit: [row, its label, column, its label, value], for the file of numbers.
+function* matrixRecords({ rows, columns }, matrix, number, ...before) {
+  for (let row = 0; row < matrix.rows; row++)
+    for (let column = 0; column < matrix.columns; column++)
+      yield [...before, row, rows[row], column, columns[column], matrix.allowed(row, column) ? number(matrix.at(row, column)) : ""];
+}
+const MATRIX_COLUMNS = ["row", "row_label", "column", "column_label", "value"];
