@@ -23,8 +23,12 @@ def heatmap(
     """A heatmap trace: diverging from −limit to limit if ``limit`` is given, else sequential from 0 to ``maximum``.
 
     ``hover`` is what stands above the exact value, with ``%{x}`` and ``%{y}``. ``bar`` is ``style.colour_bar(…)``
-    or ``None``. NaN leaves a cell empty.
+    or ``None``. NaN leaves a cell empty. Cells that get too narrow for gaps (``xgap``, ``ygap``) have none.
     """
+    n_rows, n_columns = np.shape(values)
+    for gap, count in (("ygap", n_rows), ("xgap", n_columns)):
+        if count > style.MOST_ROWS:
+            more.pop(gap, None)
     return dict(
         type="heatmap",
         z=values,

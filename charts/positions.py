@@ -145,7 +145,7 @@ def embedding_sum(token: Any, *, position: Any, total: Any, tokens: TokenSequenc
     third = as_array(total, name="total", axes=("token", "dimension"), sizes=sizes)
     limit = style.symmetric_limit(first, second, third)
     row = min(24.0, max(14.0, 150 / len(tokens)))
-    heights = [row * len(tokens)] * 3
+    heights = [min(row * len(tokens), row * style.MOST_ROWS / 2)] * 3  # all three on a screen or two
     figure = stacked(names, heights=heights)
     for number, values in enumerate((first, second, third), start=1):
         figure.add_trace(
