@@ -16,6 +16,7 @@ from ui.computed import measured_costs
 from ui.diagram import model_diagram
 from ui.navigation import GROUPS, go_to, pages
 from ui.page import Page
+from ui.phrases import said
 from ui.show import show_figure, show_formula, show_snippet, show_source
 from ui.text import as_plain, page_text
 
@@ -108,7 +109,7 @@ def show_next_steps(p: Page) -> None:
 
 with page("overview", strip=False) as p:
     for note in p.trace.notes:
-        st.caption(f":material/info: {as_plain(note)}")
+        st.caption(f":material/info: {as_plain(said(note))}")
     answer = answer_of(p.checkpoint, p.trace, p.focus.sentence)
     show_answer(p, answer)
     with st.container(horizontal=True, gap="large"):  # columns would stay side by side on a narrow window

@@ -12,6 +12,7 @@ from ui.chips import Chip, ChipRow, chips
 from ui.focus import fit_trace
 from ui.kept import IN_ADDRESS
 from ui.page import Page
+from ui.phrases import said
 from ui.show import show_formula, show_snippet, show_source, show_table
 from ui.text import as_plain, counted
 from ui.token_views import kind_of, merges_of_a_word, token_cards, tokenizers_side_by_side
@@ -76,7 +77,7 @@ def show_unknown(p: Page) -> None:
 with page("tokens", strip=False) as p:
     p.focus, _ = fit_trace(p.focus, p.trace)
     for note in p.trace.notes:
-        st.caption(f":material/info: {as_plain(note)}")
+        st.caption(f":material/info: {as_plain(said(note))}")
     token_cards(p)
     show_counts(p)
     st.subheader(p.text["merges"], anchor=False)

@@ -8,6 +8,7 @@ import transformer
 from transformer.analysis.decoding_steps import without_most_activations
 from transformer.analysis.leave_one_out import LeaveOneOut, leave_one_out
 from transformer.strategies import Strategy
+from ui.text import Spoken
 
 
 def decoding(
@@ -20,7 +21,7 @@ def decoding(
     return _decoding(checkpoint.fingerprint, sentence, strategy, forced, pads, _checkpoint=checkpoint)
 
 
-@st.cache_resource(max_entries=48, show_spinner="Writing …")
+@st.cache_resource(max_entries=48, show_spinner=Spoken("wait.write"))
 def _decoding(
     fingerprint: str, sentence: str, strategy: Strategy, forced: str, pads: int, *, _checkpoint: transformer.Checkpoint
 ) -> transformer.Decoding:
@@ -33,6 +34,6 @@ def left_out(checkpoint: transformer.Checkpoint, sentence: str, *, pads: int = 0
     return _left_out(checkpoint.fingerprint, sentence, pads, _checkpoint=checkpoint)
 
 
-@st.cache_resource(max_entries=64, show_spinner="Leaving out one word after the other …")
+@st.cache_resource(max_entries=64, show_spinner=Spoken("wait.leave_out"))
 def _left_out(fingerprint: str, sentence: str, pads: int, *, _checkpoint: transformer.Checkpoint) -> LeaveOneOut:
     return leave_one_out(_checkpoint, sentence, pads=pads)

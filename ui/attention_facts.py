@@ -12,7 +12,7 @@ from transformer.analysis.head_effect import HeadEffect, head_effect
 from transformer.attention_view import AttentionView
 from ui.kept import IN_ADDRESS
 from ui.page import Page
-from ui.text import PageText, as_plain
+from ui.text import PageText, Spoken, as_plain
 
 FEW_KEYS = 20  # up to here a map leaves room beside it
 _MOSTLY = 0.5  # from here on a row looks "mostly" at one token
@@ -119,7 +119,7 @@ def _effects(fingerprint: str, sentence: str, target: str, pads: int, place: tup
     return head_effect(_page.checkpoint, _page.trace, sentence, stack, layer, kind, head=head)
 
 
-@st.cache_data(max_entries=256, show_spinner="The model writes without this head …")
+@st.cache_data(max_entries=256, show_spinner=Spoken("wait.rewrite"))
 def _rewritten(fingerprint: str, sentence: str, pads: int, place: tuple, *, _page: Page) -> str:
     stack, layer, kind, head = place
     edit = transformer.ablate_head(stack, layer=layer, kind=kind, head=head)

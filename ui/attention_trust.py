@@ -28,7 +28,7 @@ from ui.kept import IN_ADDRESS, belongs_to
 from ui.page import Page
 from ui.selectors import chosen_option, settle
 from ui.show import show_figure, show_formula, show_snippet, show_source, show_table
-from ui.text import as_plain, page_texts
+from ui.text import Spoken, as_plain, page_texts
 
 _BASELINES = ("mean", "pad", "zero")
 _STEPS = (16, 32, 64, 128)
@@ -127,7 +127,7 @@ def _found(p: Page, quantity: Quantity, baseline: str, steps: int) -> InputAttri
     return _attributions(p.checkpoint.fingerprint, asked_for, _checkpoint=p.checkpoint, _quantity=quantity)
 
 
-@st.cache_resource(max_entries=128, show_spinner="Asking the model what its answer depends on …")
+@st.cache_resource(max_entries=128, show_spinner=Spoken("wait.trust"))
 def _attributions(
     fingerprint: str, asked_for: tuple, *, _checkpoint: transformer.Checkpoint, _quantity: Quantity
 ) -> InputAttributions:

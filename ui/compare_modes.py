@@ -25,6 +25,7 @@ from ui.loading import (
     load_trace,
 )
 from ui.page import Page
+from ui.phrases import said
 from ui.selectors import chosen_option
 from ui.text import as_plain
 
@@ -43,7 +44,7 @@ def sentences(p: Page) -> None:
     try:
         trace = load_trace(p.focus.checkpoint, sentence=sentence, pads=_pads(p, p.checkpoint))
     except transformer.InputError as error:
-        st.warning(p.text["second_wrong"].format(message=as_plain(str(error))), icon=":material/edit:")
+        st.warning(p.text["second_wrong"].format(message=as_plain(said(error))), icon=":material/edit:")
         return
     first, second = Run("A", p.checkpoint, p.trace, p.focus.sentence), Run("B", p.checkpoint, trace, sentence)
     if sentence == p.focus.sentence and not p.focus.target:
@@ -160,7 +161,7 @@ def _read(p: Page, name: str, *, wrong: str) -> tuple[transformer.Checkpoint, Tr
         checkpoint = load_checkpoint(name)
         return checkpoint, load_trace(name, sentence=p.focus.sentence, pads=_pads(p, checkpoint))
     except (transformer.CheckpointError, transformer.InputError, OSError) as error:
-        st.warning(p.text[wrong].format(name=as_plain(name), message=as_plain(str(error))), icon=":material/edit:")
+        st.warning(p.text[wrong].format(name=as_plain(name), message=as_plain(said(error))), icon=":material/edit:")
         return None
 
 

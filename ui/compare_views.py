@@ -23,6 +23,7 @@ from transformer.attention_view import AttentionView
 from transformer.traces import Trace
 from ui.attention_canvas import Cell, attention_map, value_map
 from ui.page import Page
+from ui.phrases import said
 from ui.show import show_figure, show_formula
 from ui.text import as_plain, common
 
@@ -62,17 +63,17 @@ def show_answers(p: Page, first: Run, second: Run) -> None:
     pieces = word_diff(*(answer.text for answer in answers))
     marks = {"A": ("removed", "blue"), "B": ("added", "orange")}
     for column, run, answer in zip(st.columns(2, border=True, gap="small"), (first, second), answers, strict=True):
-        said = [run.letter]
+        heading = [run.letter]
         if first.checkpoint is not second.checkpoint:
-            said.append(run.checkpoint.name)
-        said.append(f"“{' '.join(run.sentence.split())}”")
+            heading.append(run.checkpoint.name)
+        heading.append(f"“{' '.join(run.sentence.split())}”")
         if answer.parts:
-            said.append(p.text["answer_sure"].format(probability=three_digits(answer.probability)))
+            heading.append(p.text["answer_sure"].format(probability=three_digits(answer.probability)))
         with column:
-            st.caption(as_plain(" · ".join(said)))
+            st.caption(as_plain(" · ".join(heading)))
             st.markdown(f"#### {marked(pieces, *marks[run.letter]) or '–'}")
             for note in run.trace.notes:
-                st.caption(f":material/info: {as_plain(note)}")
+                st.caption(f":material/info: {as_plain(said(note))}")
     if all(piece.fate == "same" for piece in pieces):
         st.caption(p.text["answer_same"])
 

@@ -12,6 +12,7 @@ from transformer.analysis import costs, parameters, position_edits, projection, 
 from transformer.analysis import training_step as training
 from transformer.tokens import TokenSequence
 from transformer.traces import Trace
+from ui.text import Spoken
 
 
 def embedding_table(checkpoint: transformer.Checkpoint, stack: str) -> np.ndarray:
@@ -80,7 +81,7 @@ def training_step(
     return _training_step(checkpoint.fingerprint, ids, *settings, _checkpoint=checkpoint, _trace=trace)
 
 
-@st.cache_resource(max_entries=32, show_spinner="Taking one step of training on a copy …")
+@st.cache_resource(max_entries=32, show_spinner=Spoken("wait.step"))
 def _training_step(
     fingerprint: str,
     ids: tuple[tuple[int, ...], ...],
@@ -125,7 +126,7 @@ def trace_with_positions(
     )
 
 
-@st.cache_resource(max_entries=32, show_spinner="Asking the model again …")
+@st.cache_resource(max_entries=32, show_spinner=Spoken("wait.again"))
 def _trace_with_positions(
     fingerprint: str,
     sentence: str,

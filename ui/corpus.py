@@ -16,6 +16,7 @@ from transformer.analysis.saved_roles import load_corpus_roles
 from transformer.errors import CheckpointError, InputError
 from transformer.sentence_file import SHIPPED, read_sentences, sentence_digest, split_sentences
 from ui.page import Page
+from ui.phrases import said
 from ui.text import as_plain
 
 SCOPES = ("sentence", "corpus", "own")
@@ -68,7 +69,7 @@ def compute(p: Page, scope: str, room: DeltaGenerator) -> None:
         known["roles"] = corpus_roles(p.checkpoint, sentences, batch_size=_BATCH, progress=progress)
     except InputError as error:
         _forget()
-        room.warning(as_plain(str(error)), icon=":material/edit:")
+        room.warning(as_plain(said(error)), icon=":material/edit:")
         return
     st.rerun()
 

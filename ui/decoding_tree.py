@@ -16,7 +16,7 @@ from ui.decoding_strategies import choose_beam
 from ui.kept import IN_ADDRESS, belongs_to
 from ui.page import Page
 from ui.show import show_figure, show_formula, show_snippet, show_table
-from ui.text import as_plain
+from ui.text import Spoken, as_plain
 
 STEPS = 12  # that fit on a screen
 _FIGURE = "beam-tree"
@@ -28,7 +28,7 @@ def searched(p: Page, beam: Beam) -> BeamTree:
     )
 
 
-@st.cache_resource(max_entries=32, show_spinner="Searching …")
+@st.cache_resource(max_entries=32, show_spinner=Spoken("wait.search"))
 def _searched(
     fingerprint: str, sentence: str, beam: Beam, forced: str, pads: int, *, _checkpoint: transformer.Checkpoint
 ) -> BeamTree:

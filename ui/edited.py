@@ -10,6 +10,7 @@ from transformer.analysis.answers import Answer
 from transformer.edit_specs import edits_from
 from transformer.traces import Trace
 from ui.page import Page
+from ui.text import Spoken
 
 
 def effect(p: Page, specs: tuple[str, ...]) -> effects.Effect:
@@ -67,7 +68,7 @@ def padding_drift(p: Page, trace: Trace) -> tuple[padding.PaddingDrift, ...]:
     return _padding_drift(fingerprint, sentence, target, _checkpoint=p.checkpoint, _trace=trace)
 
 
-@st.cache_resource(max_entries=64, show_spinner="Adding padding, with the mask and without …")
+@st.cache_resource(max_entries=64, show_spinner=Spoken("wait.padding"))
 def _padding_drift(
     fingerprint: str, sentence: str, target: str, *, _checkpoint: transformer.Checkpoint, _trace: Trace
 ) -> tuple[padding.PaddingDrift, ...]:

@@ -19,6 +19,7 @@ from transformer.strategies import Greedy
 from transformer.traces import Trace
 from ui.loading import load_trace
 from ui.page import Page
+from ui.text import Spoken
 
 WORD = "gradient"
 
@@ -49,7 +50,7 @@ def pads_of(p: Page) -> int:
     return max(0, min(max(PADS, p.focus.pads), p.checkpoint.config.max_length - plain))
 
 
-@st.cache_resource(max_entries=64, show_spinner="Running the patient …")
+@st.cache_resource(max_entries=64, show_spinner=Spoken("wait.patient"))
 def _runs(fingerprint: str, sentence: str, target: str, pads: int, fault: str, *, _page: Page) -> Runs:
     checkpoint = _page.checkpoint
     healthy = load_trace(_page.focus.checkpoint, sentence=sentence, target=target, pads=pads)
@@ -83,7 +84,7 @@ def findings(p: Page, diagnosis: Diagnosis) -> tuple[dict[str, Finding | None], 
     )
 
 
-@st.cache_resource(max_entries=64, show_spinner="Examining the patient …")
+@st.cache_resource(max_entries=64, show_spinner=Spoken("wait.examine"))
 def _live(
     fingerprint: str, sentence: str, target: str, fault: str, *, _checkpoint: transformer.Checkpoint, _trace: Trace
 ) -> dict[str, Finding | None]:

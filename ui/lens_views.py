@@ -15,7 +15,7 @@ from transformer.tokenizer import MASK_ID, PAD_ID
 from transformer.traces import Trace
 from ui.page import Page
 from ui.selectors import chosen_option
-from ui.text import as_plain
+from ui.text import Spoken, as_plain
 
 GRID = "logit-lens"
 
@@ -51,7 +51,7 @@ def lens_of(p: Page, *, sublayers: bool, follow: tuple[int, ...] = ()) -> Lens:
     return _lens(checkpoint.fingerprint, asked, _checkpoint=checkpoint, _trace=p.trace)
 
 
-@st.cache_resource(max_entries=32, show_spinner="Reading out every layer …")
+@st.cache_resource(max_entries=32, show_spinner=Spoken("wait.lens"))
 def _lens(fingerprint: str, asked: tuple, *, _checkpoint: transformer.Checkpoint, _trace: Trace) -> Lens:
     *_, sublayers, follow = asked
     return logit_lens(_checkpoint, _trace, sublayers=sublayers, follow=follow or None)

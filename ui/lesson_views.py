@@ -16,6 +16,7 @@ from ui.lessons import Lesson
 from ui.loading import choosable_checkpoints
 from ui.navigation import GROUPS
 from ui.page import Page
+from ui.phrases import said
 from ui.text import as_plain
 from ui.worksheet import Sheet, as_html, lesson_sheet, link_to, read_link
 from ui.worksheet_questions import view_sheet
@@ -78,7 +79,7 @@ def worksheet_from_link(p: Page) -> None:
     try:
         name, address = read_link(link, pages=_paths())
     except ValueError as error:
-        st.warning(as_plain(str(error)), icon=":material/link_off:")
+        st.warning(as_plain(said(error)), icon=":material/link_off:")
         return
     sheet, notes = sheet_of(name, address, text=p.text)
     for note in notes:

@@ -13,6 +13,7 @@ from transformer.toy.training import BATCH_SIZE, EXAMPLE, ToyState, train_toy
 from ui.kept import IN_ADDRESS
 from ui.live_training_views import Settings, draw, how_it_stands, try_own
 from ui.page import Page, guard
+from ui.phrases import said
 from ui.selectors import settle_labels
 from ui.show import show_snippet, show_source
 from ui.text import PageText, as_plain
@@ -90,7 +91,7 @@ def _problem(word: str) -> str:
     try:
         letter_ids(word)
     except InputError as error:
-        return str(error)
+        return said(error)
     return ""
 
 

@@ -12,6 +12,7 @@ import streamlit as st
 import transformer
 from transformer.config import ModelConfig
 from transformer.received import is_received
+from ui.text import Spoken
 from ui.uploads import is_here, own_uploads, uploads_folder
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -96,13 +97,13 @@ def _config(path: Path, _changed: tuple) -> ModelConfig:
     return ModelConfig.from_json(path)
 
 
-@st.cache_resource(max_entries=8, show_spinner="Opening the checkpoint …")
+@st.cache_resource(max_entries=8, show_spinner=Spoken("wait.open"))
 def _load(path: str, changed: tuple) -> transformer.Checkpoint:
     set_threads()
     return transformer.load(path)
 
 
-@st.cache_resource(max_entries=64, show_spinner="Following the sentence through the model …")
+@st.cache_resource(max_entries=64, show_spinner=Spoken("wait.trace"))
 def _trace(
     fingerprint: str, sentence: str, target: str, pads: int, *, _checkpoint: transformer.Checkpoint
 ) -> transformer.Trace:

@@ -16,6 +16,7 @@ from ui.chips import Chip, ChipRow, chips
 from ui.computed import trace_with_positions
 from ui.loading import load_trace
 from ui.page import Page
+from ui.phrases import said
 from ui.selectors import chosen_option
 from ui.text import as_plain
 
@@ -43,7 +44,7 @@ def another_order(p: Page) -> None:
         p, answer_of(p.checkpoint, before, p.focus.sentence), answer_of(p.checkpoint, after, p.focus.sentence)
     )
     for note in after.notes:
-        st.caption(f":material/info: {as_plain(note)}")
+        st.caption(f":material/info: {as_plain(said(note))}")
 
 
 def _order(p: Page, change: str, tokens: TokenSequence, movable: Sequence[int], n_read: int) -> list[int]:

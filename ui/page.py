@@ -25,6 +25,7 @@ from ui.focus import Focus
 from ui.lesson_bar import lesson_bar, running
 from ui.loading import checkpoints_folder, load_checkpoint, load_trace
 from ui.navigation import navigation
+from ui.phrases import said
 from ui.presenter import presenting, style_for_a_room
 from ui.selectors import NEEDS, selectors
 from ui.share import share, show_what_a_link_says
@@ -144,7 +145,7 @@ def _draw_frame(p: Page, *, needs: Sequence[str], strip: bool, room: DeltaGenera
         corrections = (*corrections, *missing)
         token_strip(p.trace, p.focus, choose="token" in needs, all_stacks="stack" not in needs)
     shared_focus.store(p.focus, corrections=corrections)
-    for line in (*shared_focus.notes(), *(p.trace.notes if strip else ())):
+    for line in (*shared_focus.notes(), *(map(said, p.trace.notes) if strip else ())):
         st.caption(f":material/info: {as_plain(line)}")
     return corner
 
@@ -157,7 +158,7 @@ def guard() -> Iterator[None]:
     except _Finished:
         pass
     except transformer.InputError as error:
-        st.warning(as_plain(str(error)), icon=":material/edit:")
+        st.warning(as_plain(said(error)), icon=":material/edit:")
     except Exception as error:  # whatever it is, the reader gets a sentence
         _LOG.exception("a page failed")
         st.error(common("problem.unexpected", message=as_plain(_sentence(error))), icon=":material/error:")

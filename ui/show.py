@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from ui import figure_words
 from ui.figure_export import figure_kind, self_contained_html, svg_and_png_buttons
 from ui.loading import REPOSITORY
 from ui.presenter import for_a_room, presenting
@@ -25,7 +26,7 @@ def show_figure(figure: Any, *, name: str, caption: str = "", alt: str = "", on_
     cannot see it. Returns what Streamlit returns: with ``on_select="rerun"`` the selection.
     """
     kind = figure_kind(figure)
-    figure = for_a_room(figure, kind=kind)
+    figure = for_a_room(figure_words.for_session(figure, kind=kind), kind=kind)
     with st.container(key=f"figure-{name}", gap="xsmall"):
         if kind == "plotly":
             result = st.plotly_chart(
@@ -63,6 +64,7 @@ def show_table(table: pd.DataFrame, *, name: str, caption: str = "", height: int
 
     ``options`` go to ``st.dataframe`` (``column_config``, ``on_select``, …), whose result is returned.
     """
+    table, options = figure_words.table_for_session(table, options)
     numbers = {
         column: st.column_config.NumberColumn(format="%.3g") for column in table.select_dtypes("floating").columns
     }

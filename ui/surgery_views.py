@@ -14,6 +14,7 @@ from ui.focus import attention_kinds
 from ui.kept import IN_ADDRESS, belongs_to
 from ui.loading import load_trace
 from ui.page import Page
+from ui.phrases import said
 from ui.selectors import chosen_option, settle
 from ui.text import as_plain, page_texts
 
@@ -204,7 +205,7 @@ def _patch(p: Page) -> None:
         try:
             load_trace(p.focus.checkpoint, sentence=sentence)
         except InputError as error:
-            st.warning(as_plain(str(error)), icon=":material/edit:")
+            st.warning(as_plain(said(error)), icon=":material/edit:")
             return
         edit_list.add(f"patch:{_place(p)}={sentence}")
         st.rerun()

@@ -110,6 +110,25 @@ def common(key: str, **values: object) -> str:
     return text.format(**values) if values else text
 
 
+class Spoken(str):
+    """A text of the frame for where it has to be given before anybody is served: ``show_spinner=Spoken("wait.trace")``.
+
+    Streamlit asks for ``str(…)`` when it shows the text, in the run that waits, and so gets that run's language. Its
+    characters are those of English.
+    """
+
+    key: str
+
+    def __new__(cls, key: str) -> Spoken:
+        section, _, name = key.partition(".")
+        spoken = super().__new__(cls, read(TEXTS, "common", ENGLISH)[section][name])
+        spoken.key = key
+        return spoken
+
+    def __str__(self) -> str:
+        return common(self.key)
+
+
 def counted(number: int, what: str) -> str:
     """ "1 token", "3 tokens", in the language of this run: ``what`` is a name in the section [count] of common.toml."""
     return common(f"count.{what}" if number == 1 else f"count.{what}s", count=f"{number:,}")

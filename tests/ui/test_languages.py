@@ -322,3 +322,14 @@ def test_the_canvas_gets_its_words_in_french_and_none_in_english(in_language: Ca
     in_language("fr")
     metadata, _ = unpack(_spoken(payload))
     assert metadata["title"] == "t" and metadata["words"]["head #"] == "tête #"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_tables_have_headings_in_french(open_app: Callable[..., AppTest], page: str) -> None:
+    """Each heading is another one than in English, or one that the table of French says is the same."""
+    shown = {code: open_app(page, checkpoint="tiny-translator", language=code) for code in ("en", "fr")}
+    headings = {code: [list(table.value.columns) for table in app.dataframe] for code, app in shown.items()}
+    same = {said for name in ("charts", page) for said in own(FOLDER / "fr" / f"{name}.toml").values()}
+    english = {heading for table in headings["en"] for heading in table if re.search(r"[A-Za-z]{2}", str(heading))}
+    left = {heading for table in headings["fr"] for heading in table} & english
+    assert left <= same, f"not in ui/texts/fr/charts.toml: {left - same}"
