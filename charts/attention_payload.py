@@ -94,12 +94,13 @@ def attention_grid_payload(
     selected: tuple[int, int] | None = None,
     captions: Mapping[tuple[int, int], str] | None = None,
     order: Sequence[tuple[int, int]] | None = None,
+    per_line: int | None = None,
 ) -> bytes:
     """All heads of several layers, weights as uint8 [tile, query, key].
 
     ``views`` has one view per layer, all of the same tokens. ``selected`` is (layer, head). ``captions`` are short role
     labels under the tiles. ``order`` lists (layer, head) in the order in which the tiles are drawn; without
-    it a row is a layer and a column is a head.
+    it a row is a layer and a column is a head, unless ``per_line`` says how many tiles stand side by side.
 
     Raises ``ValueError`` when the views do not share their tokens, or a head is named that does not exist.
     """
@@ -126,7 +127,7 @@ def attention_grid_payload(
     weights = np.stack([_quantised(by_layer[layer].weights[head], np.uint8) for layer, head in tiles])
     metadata = {
         "kind": "grid",
-        "title": f"{_stack_and_kind(first)} · all {len(tiles)} heads",
+        "title": f"{_place(first) if len(views) == 1 else _stack_and_kind(first)} · all {len(tiles)} heads",
         "rows": list(first.query.labels),
         "columns": list(first.key.labels),
         "row_title": QUERY_TITLE,
@@ -140,6 +141,7 @@ def attention_grid_payload(
             for layer, head in tiles
         ],
         "selected": whole_numbers(selected),
+        **({"per_line": int(per_line)} if per_line else {}),
     }
     return pack(metadata, {"weights": weights, "masks": np.stack([mask_bits(mask) for mask in masks])})
 

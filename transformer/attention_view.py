@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,6 +55,22 @@ class AttentionView:
                 f"{self.name}: allowed has shape {self.allowed.shape} but there are {expected[0]} query tokens "
                 f"and {expected[1]} key tokens; it must be [query, key]"
             )
+
+    def __repr__(self) -> str:
+        rows, columns = len(self.query), len(self.key)
+        return f"AttentionView({self.name}: {self.n_heads} heads, {rows} query × {columns} key tokens)"
+
+    def _repr_html_(self) -> str | None:
+        """What a notebook shows: all heads of the layer as small maps, the one under the pointer large.
+
+        Drawn by ``charts.notebook``, which is looked up by its name and only when a notebook asks: this library draws
+        nothing, needs nothing that draws, and shows its text where ``charts`` is not there.
+        """
+        try:
+            notebook = importlib.import_module("charts.notebook")
+        except ImportError:
+            return None
+        return notebook.attention_heads(self)._repr_html_()
 
     @property
     def n_heads(self) -> int:

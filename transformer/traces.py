@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from html import escape
 
 import numpy as np
 
@@ -35,6 +36,26 @@ class Trace:
     text: str
     forced: bool = False
     notes: tuple[str, ...] = field(default=())
+
+    def __repr__(self) -> str:
+        read = ", ".join(f"{len(self.tokens(stack))} {stack} tokens" for stack in self.stacks)
+        return f"Trace({read}, {len(self.activations)} activations, answer {self.text!r})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the tokens, the answer, and how to ask for more."""
+        rows = [(f"{stack} read", " ".join(self.tokens(stack).displays)) for stack in self.stacks]
+        rows.append(("given" if self.forced else "answer", self.text))
+        rows += [("note", note) for note in self.notes]
+        asked = ", ".join(
+            f"attention({stack!r}, layer=0…{self.n_layers(stack) - 1}, kind={kind!r})"
+            for stack, kind in self.attention_kinds()
+        )
+        rows += [("attention", asked), ("activations", f"{len(self.activations)}, see names()")]
+        cells = "".join(
+            f"<tr><th>{escape(name)}</th><td style='text-align:left'><bdi>{escape(said)}</bdi></td></tr>"
+            for name, said in rows
+        )
+        return f"<table>{cells}</table>"
 
     def names(self) -> tuple[str, ...]:
         """The names of all recorded activations, in the order of the forward pass."""

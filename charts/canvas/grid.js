@@ -20,6 +20,9 @@ class GridDrawing {
     this.legend = new Legend({ text: say("attention weight, fixed scale 0…1"), scale: "sequential", limit: 1, masked: this.matrices.some((matrix) => matrix.anyMasked()) });
     this.layers = [...new Set(this.tiles.map((tile) => tile.layer))];
     this.heads = Math.max(...this.tiles.map((tile) => tile.head)) + 1;
+    // A table of layers × heads, or tiles one after the other, each of which then says which head it is.
+    this.listed = metadata.sorted || Boolean(metadata.per_line);
+    this.across = metadata.per_line ?? this.heads;
     this.selected = metadata.selected ? this.tiles.findIndex(({ layer, head }) => layer === metadata.selected[0] && head === metadata.selected[1]) : -1;
     const kept = previous && previous.tiles.length === this.tiles.length && !metadata.sorted && !previous.metadata.sorted;
     this.last = kept ? previous.last : Math.max(0, this.selected);
@@ -33,30 +36,28 @@ class GridDrawing {
 
   // Where a tile stands in the table of tiles.
   slot(tile) {
-    if (this.metadata.sorted) return { line: Math.floor(tile / this.heads), column: tile % this.heads };
+    if (this.listed) return { line: Math.floor(tile / this.across), column: tile % this.across };
     return { line: this.layers.indexOf(this.tiles[tile].layer), column: this.tiles[tile].head };
   }
 
   layout(context, theme, width) {
     const small = theme.size * 0.8;
     context.font = fontOf(theme, 0.8);
-    const sorted = this.metadata.sorted;
-    this.header = sorted ? 0 : context.measureText(say(`layer ${Math.max(...this.layers)}`)).width + 12;
+    this.header = this.listed ? 0 : context.measureText(say(`layer ${Math.max(...this.layers)}`)).width + 12;
     this.below = width < WIDE_FROM;
     const panelWidth = Math.min(34 * theme.size, this.below ? width : width * 0.42);
     const gridWidth = this.below ? width : width - panelWidth - 1.5 * theme.size;
-    this.gap = gridWidth / this.heads > 90 ? 10 : 6;
-    this.tileWidth = Math.max(18, Math.min(8 * theme.size, (gridWidth - this.header) / this.heads - this.gap));
+    this.gap = gridWidth / this.across > 90 ? 10 : 6;
+    this.tileWidth = Math.max(18, Math.min(8 * theme.size, (gridWidth - this.header) / this.across - this.gap));
     this.tileHeight = this.tileWidth * Math.min(1.5, Math.max(0.6, this.metadata.rows.length / this.metadata.columns.length));
-    // Sorted tiles have lost their row and column: each says which head it is.
     context.font = fontOf(theme, 0.75, 500);
-    this.words = this.tiles.map(({ layer, head, caption }) => [...(sorted ? [`L${layer} H${head}`] : []), ...wrap(context, caption, this.tileWidth + this.gap - 2)]);
+    this.words = this.tiles.map(({ layer, head, caption }) => [...(this.listed ? [this.layers.length > 1 ? `L${layer} H${head}` : say(`head ${head}`)] : []), ...wrap(context, caption, this.tileWidth + this.gap - 2)]);
     const mostWords = Math.max(...this.words.map((words) => words.length));
     this.lineHeight = this.tileHeight + mostWords * small * 1.2 + this.gap + (mostWords ? 4 : 0);
-    this.top = sorted ? 2 : small * 1.9;
+    this.top = this.listed ? 2 : small * 1.9;
     const lines = Math.max(...this.tiles.map((_, i) => this.slot(i).line)) + 1;
     const gridHeight = this.top + lines * this.lineHeight;
-    const taken = this.header + this.heads * (this.tileWidth + this.gap);
+    const taken = this.header + this.across * (this.tileWidth + this.gap);
     this.panelHead = theme.size * 2.1;
     const room = Math.min(panelWidth * 1.15, 38 * theme.size) - this.panelHead;
     const mapTall = this.map.layout(context, theme, { width: panelWidth, room: Math.max(14 * theme.size, room), widestCell: 64 });
@@ -81,7 +82,7 @@ class GridDrawing {
     const muted = cssOf(theme.muted);
     const small = theme.size * 0.8;
     context.font = fontOf(theme, 0.8);
-    if (!this.metadata.sorted) {
+    if (!this.listed) {
       for (const layer of this.layers) {
         const y = this.top + this.layers.indexOf(layer) * this.lineHeight + this.tileHeight / 2;
         drawText(context, say(`layer ${layer}`), this.header - 10, y, { align: "right", colour: muted });
@@ -96,7 +97,7 @@ class GridDrawing {
       this.paintTile(context, theme, this.matrices[i], colour, [x, y, width, height], ratio);
       context.font = fontOf(theme, 0.75, 500);
       this.words[i].forEach((word, k) => {
-        const shade = k === 0 && this.metadata.sorted ? cssOf(theme.ink) : muted;
+        const shade = k === 0 && this.listed ? cssOf(theme.ink) : muted;
         drawText(context, shorten(context, word, width + this.gap - 2), x + width / 2, y + height + 5 + small * (0.6 + 1.2 * k), { align: "center", colour: shade });
       });
     });
@@ -226,7 +227,7 @@ class GridDrawing {
   stepTile(tile, key) {
     const { line, column } = this.slot(tile);
     const at = (wantedLine, wantedColumn) => this.tiles.findIndex((_, i) => this.slot(i).line === wantedLine && this.slot(i).column === wantedColumn);
-    const moves = { ArrowUp: [line - 1, column], ArrowDown: [line + 1, column], ArrowLeft: [line, column - 1], ArrowRight: [line, column + 1], Home: [line, 0], End: [line, this.heads - 1], PageUp: [0, column] };
+    const moves = { ArrowUp: [line - 1, column], ArrowDown: [line + 1, column], ArrowLeft: [line, column - 1], ArrowRight: [line, column + 1], Home: [line, 0], End: [line, this.across - 1], PageUp: [0, column] };
     const found = moves[key] ? at(...moves[key]) : -1;
     return { tile: found < 0 ? tile : found };
   }
