@@ -1,0 +1,79 @@
+"""Glassformer for a class: what ``streamlit run app.py`` shows, but warm before the first visitor, and less to send.
+
+    python -m deploy.serve                       # http://127.0.0.1:8501, this machine only
+    python -m deploy.serve --address 0.0.0.0     # for everybody in the network
+
+Everything else is set in ``.streamlit/config.toml``, as always.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+# Before torch is loaded: threads that spin while they wait take from thirty sessions most of their speed.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+import streamlit as st
+import uvicorn
+from streamlit import config
+
+from deploy.static_files import CompressedStaticFiles, compress_all
+from deploy.warm_up import warm_up
+from deploy.websocket import RememberingWebSocket
+
+SCRIPT = Path(__file__).resolve().parent.parent / "app.py"
+STATIC = Path(st.__file__).parent / "static" / "static"
+PING = 30  # seconds between two signs of life on a quiet WebSocket, as with ``streamlit run``
+LAST_WORDS = 5  # seconds that open connections get when the server is told to stop
+
+
+@asynccontextmanager
+async def ready(_: st.App) -> AsyncIterator[None]:
+    """uvicorn begins to listen, so the health check answers, when this has come to its ``yield``."""
+    await asyncio.gather(warm_up(), asyncio.to_thread(compress_all, STATIC))
+    yield
+
+
+def application(*, address: str | None = None, port: int | None = None) -> CompressedStaticFiles:
+    """The ASGI application, with ``.streamlit/config.toml`` beside ``app.py``, wherever it is started from.
+
+    ``address`` and ``port`` become settings of Streamlit's own: by them it checks where requests come from.
+    """
+    app = st.App(SCRIPT, lifespan=ready)  # first, because it tells Streamlit where the configuration lies
+    config.set_option("server.fileWatcherType", "none")  # nobody edits the code that a class looks at
+    for name, value in (("address", address), ("port", port)):
+        if value is not None:
+            config.set_option(f"server.{name}", value)
+    prefix = (config.get_option("server.baseUrlPath") or "").strip("/")
+    return CompressedStaticFiles(app, folder=STATIC, prefix=f"/{prefix}" if prefix else "")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m deploy.serve", description=__doc__.split("\n")[0])
+    parser.add_argument("--address", help="where to listen; 0.0.0.0 lets the network in (default: 127.0.0.1)")
+    parser.add_argument("--port", type=int, help="(default: 8501)")
+    options = parser.parse_args(arguments)
+    app = application(address=options.address, port=options.port)
+    uvicorn.run(
+        app,
+        host=config.get_option("server.address"),
+        port=config.get_option("server.port"),
+        ws=RememberingWebSocket,
+        ws_ping_interval=PING,
+        ws_ping_timeout=PING,
+        ws_max_size=int(config.get_option("server.maxMessageSize")) * 1_000_000,
+        ssl_certfile=config.get_option("server.sslCertFile"),
+        ssl_keyfile=config.get_option("server.sslKeyFile"),
+        access_log=False,
+        log_config=None,  # Streamlit has set up uvicorn's loggers already
+        timeout_graceful_shutdown=LAST_WORDS,
+    )
+
+
+if __name__ == "__main__":
+    main()
