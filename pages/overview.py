@@ -80,6 +80,19 @@ def show_size(p: Page) -> None:
     )
 
 
+def show_costs(p: Page) -> None:
+    """Parameters and time of every block; measured, and Plotly loaded, only when somebody opens it."""
+    with st.expander(
+        p.text["costs"], icon=":material/bar_chart:", key="costs", on_change="rerun", bind="query-params"
+    ) as costs:
+        if not costs.open:
+            return
+        table = pd.DataFrame([vars(cost) for cost in measured_costs(p.checkpoint, p.trace)])
+        show_figure(time_and_parameters(table), name="parameters-and-time", caption=p.text["costs_caption"])
+        if p.checkpoint.config.tie_embeddings and not p.checkpoint.config.n_classes:
+            st.caption(p.text["tied"])
+
+
 def probability_formula(answer: Answer) -> str:
     """The product of all tokens' probabilities with this answer's numbers, the middle of a long one left out."""
     factors = [latex(part.probability) for part in answer.parts]
@@ -120,12 +133,9 @@ with page("overview", strip=False) as p:
         with st.container(width="stretch"):
             show_certainty(p, answer)
             show_next_steps(p)
-    st.markdown(f"#### {p.text['costs']}")
+    st.markdown(f"#### {p.text['size']}")
     show_size(p)
-    costs = pd.DataFrame([vars(cost) for cost in measured_costs(p.checkpoint, p.trace)])
-    show_figure(time_and_parameters(costs), name="parameters-and-time", caption=p.text["costs_caption"])
-    if p.checkpoint.config.tie_embeddings and not p.checkpoint.config.n_classes:
-        st.caption(p.text["tied"])
+    show_costs(p)
     if p.checkpoint.config.has_decoder and answer.parts:
         show_formula(probability_formula(answer), caption=p.text["formula_caption"])
     show_source(type(p.checkpoint.model), answer_of, measure)
