@@ -17,8 +17,8 @@ from charts import style
 
 FOLDER = Path(__file__).parent / "canvas"
 _FRAME = (
-    *("words", "payload", "colour", "text", "heatmap_layout", "heatmap", "legend", "describe"),
-    *("svg_pen", "files", "export_menu", "frame", "stage"),
+    *("words", "payload", "colour", "elements", "text", "heatmap_layout", "heatmap", "legend", "describe"),
+    *("svg_pen", "paper_form", "files", "export_menu", "frame", "stage"),
 )
 # What is drawn -> the class that draws it, and the files that it needs on top of the frame.
 _DRAWINGS = {
@@ -29,6 +29,12 @@ _DRAWINGS = {
 }
 DRAWINGS = tuple(_DRAWINGS)
 _COMMENT = re.compile(r"^\s*//.*$|^\s+", re.MULTILINE)
+
+
+def scripts(*names: str) -> str:
+    """Files of this folder, one after the other, without what is only for their readers: comments, indentation."""
+    code = _COMMENT.sub("", "\n".join(_read(f"{name}.js") for name in names))
+    return "\n".join(line for line in code.splitlines() if line)
 
 
 @cache
@@ -43,11 +49,8 @@ def canvas_module(drawing: str) -> str:
     }
     constants = {"COLOURS": colours, "STYLE": _read("canvas.css"), "PAGE": _read("page.html")}
     before = [f"const {name} = {_as_script(value)};" for name, value in constants.items()]
-    parts = [_read(f"{name}.js") for name in (*_FRAME, *files, "page", "entry")]
-    # Comments and indentation are for those who read the files.
-    code = _COMMENT.sub("", "\n".join(parts))
-    lines = (line for line in code.splitlines() if line)
-    return "\n".join([*before, *lines, f"const Drawing = {class_name};", f"//# sourceURL=glassformer_{drawing}.js"])
+    parts = scripts(*_FRAME, *files, "page", "entry")
+    return "\n".join([*before, parts, f"const Drawing = {class_name};", f"//# sourceURL=glassformer_{drawing}.js"])
 
 
 @cache
@@ -68,7 +71,7 @@ def with_module(drawing: str, payload: bytes) -> bytes:
 
 def loader() -> str:
     """The few lines that Streamlit gets as the component's script; they find the rest in the bytes (``load.js``)."""
-    return _COMMENT.sub("", _read("load.js"))
+    return scripts("load")
 
 
 def _read(name: str) -> str:

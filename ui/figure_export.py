@@ -1,18 +1,35 @@
-"""Files from figures: SVG and PNG made in the browser (Plotly) or on the server (Altair), HTML that works offline."""
+"""Files from figures: pictures made in the browser (Plotly) or on the server (Altair), a page that works offline, CSV.
+
+What is offered is sent only while the menu is open: neither its script nor the files cost a run of the page anything.
+"""
 
 from __future__ import annotations
 
+import base64
+import time
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
+from charts.canvas_module import scripts
+from charts.figure_table import figure_table
+from ui.text import canvas_words, common
+
 _HERE = Path(__file__).parent
-_plotly_buttons = st.components.v2.component(
-    "glassformer_plotly_export",
+
+
+def _with_canvas_files(name: str, *names: str) -> str:
+    return f"{scripts(*names)}\n{(_HERE / name).read_text(encoding='utf-8')}"
+
+
+_pictures = st.components.v2.component(
+    "glassformer_figure_export",
     css=(_HERE / "figure_export.css").read_text(encoding="utf-8"),
-    js=(_HERE / "figure_export.js").read_text(encoding="utf-8"),
+    js=_with_canvas_files("figure_export.js", "words", "elements", "paper_form"),
 )
+_saver = st.components.v2.component("glassformer_save_file", js=_with_canvas_files("save_file.js", "elements"))
+_TYPES = {"svg": "image/svg+xml", "paper": "image/svg+xml", "png": "image/png"}
 
 
 def figure_kind(figure: Any) -> str:
@@ -34,27 +51,52 @@ def self_contained_html(figure: Any) -> bytes:
     return html.encode("utf-8")
 
 
-def svg_and_png_buttons(figure: Any, *, kind: str, name: str) -> None:
-    """Buttons that save the figure as it is on the screen."""
-    if kind == "plotly":
-        _plotly_buttons(key=f"pictures-{name}", data={"container": f"st-key-figure-{name}"})
-        return
-    for extension, mime in (("svg", "image/svg+xml"), ("png", "image/png")):
-        st.download_button(
-            extension.upper(),
-            data=lambda extension=extension: _altair_picture(figure, extension),
-            file_name=f"{name}.{extension}",
-            mime=mime,
-            type="tertiary",
-            key=f"{extension}-{name}",
-            on_click="ignore",
-        )
+def exports(figure: Any, *, kind: str, name: str, title: str) -> None:
+    """Everything that can be saved of a figure; ``title`` is proposed for the one that goes into a paper."""
+    _picture_buttons(figure, kind, name, title)
+    offered = {
+        "html": (common("show.html"), "text/html", lambda: self_contained_html(figure)),
+        "csv": (common("show.csv"), "text/csv", lambda: figure_table(figure).to_csv(index=False).encode("utf-8")),
+    }
+    with st.container(horizontal=True):
+        for what, (label, mime, make) in offered.items():
+            st.download_button(
+                label,
+                data=make,  # only when somebody asks for it: a page with Plotly inside has 4 MB
+                file_name=f"{name}.{what}",
+                mime=mime,
+                key=f"export-{what}-{name}",
+                on_click="ignore",
+            )
 
 
-def _altair_picture(figure: Any, extension: str) -> bytes:
+def _picture_buttons(figure: Any, kind: str, name: str, title: str) -> None:
+    data = {"kind": kind, "name": name, "title": title, "container": f"st-key-figure-{name}", "words": canvas_words()}
+    wish = _pictures(key=f"pictures-{name}", data=data, on_wish_change=_nothing).get("wish")
+    if kind == "altair" and isinstance(wish, dict) and wish.get("format") in _TYPES:
+        content = base64.b64encode(_altair_picture(figure, wish)).decode("ascii")
+        paper = wish["format"] == "paper"
+        file = f"{name}-{wish.get('millimetres')}-mm.svg" if paper else f"{name}.{wish['format']}"
+        saved = {"id": time.time_ns(), "name": file, "type": _TYPES[wish["format"]], "bytes": content}
+        _saver(key=f"saver-{name}", data=saved)
+
+
+def _nothing() -> None:
+    """Streamlit reports an event only if it has a callback; the returned value is all that is needed."""
+
+
+def _altair_picture(figure: Any, wish: dict) -> bytes:
     import vl_convert
 
+    if wish["format"] == "paper":
+        from charts.paper import paper_svg
+
+        # The browser may send anything: a number stays within what a printed page can hold.
+        millimetres = min(400.0, max(20.0, float(wish.get("millimetres") or 84)))
+        points = min(40.0, max(4.0, float(wish.get("points") or 8)))
+        title = str(wish.get("title") or "")[:500]
+        return paper_svg(figure, title=title, millimetres=millimetres, points=points).encode("utf-8")
     specification = figure.to_json()
-    if extension == "svg":
+    if wish["format"] == "svg":
         return vl_convert.vegalite_to_svg(specification).encode("utf-8")
     return vl_convert.vegalite_to_png(specification, scale=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,15 +13,16 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from charts.figure_table import figure_table
 from ui import figure_words
-from ui.figure_export import figure_kind, self_contained_html, svg_and_png_buttons
+from ui.figure_export import exports, figure_kind
 from ui.loading import REPOSITORY
 from ui.presenter import for_a_room, presenting
 from ui.text import common
 
 
 def show_figure(figure: Any, *, name: str, caption: str = "", alt: str = "", on_select: Any = "ignore") -> Any:
-    """A Plotly or Altair figure over the full width, in the colours of the theme, with PNG, SVG and HTML export.
+    """A Plotly or Altair figure over the full width, in the colours of the theme, with its numbers and exports.
 
     ``name`` (unique on its page, words with hyphens) names the exported files. ``alt`` describes the figure to who
     cannot see it. Returns what Streamlit returns: with ``on_select="rerun"`` the selection.
@@ -38,25 +40,28 @@ def show_figure(figure: Any, *, name: str, caption: str = "", alt: str = "", on_
             )
         else:
             result = st.altair_chart(figure, key=f"chart-{name}", on_select=on_select, alt=alt or None)
-        with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
-            if caption:
-                st.caption(caption)
-            _export(figure, kind, name)
+        _below(figure, kind=kind, name=name, caption=caption, alt=alt)
     return result
 
 
-def _export(figure: Any, kind: str, name: str) -> None:
-    with st.popover(common("show.export"), type="tertiary", icon=":material/download:", key=f"export-{name}"):
-        svg_and_png_buttons(figure, kind=kind, name=name)
-        st.download_button(
-            common("show.html"),
-            data=lambda: self_contained_html(figure),  # 4 MB, made only when somebody asks for it
-            file_name=f"{name}.html",
-            mime="text/html",
-            type="tertiary",
-            key=f"html-{name}",
-            on_click="ignore",
-        )
+@st.fragment
+def _below(figure: Any, *, kind: str, name: str, caption: str, alt: str) -> None:
+    """Caption, the figure's numbers as a table, its exports: on a run of their own, and made only when asked for."""
+    with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
+        if caption:
+            st.caption(caption)
+        as_table = st.toggle(common("show.table"), key=f"as-table-{name}")
+        label, icon = common("show.export"), ":material/download:"
+        with st.popover(label, type="tertiary", icon=icon, key=f"export-{name}", on_change="rerun") as menu:
+            if menu.open:
+                exports(figure, kind=kind, name=name, title=_first_sentence(alt or caption))
+    if as_table:
+        show_table(figure_table(figure), name=f"of-{name}", height=320)
+
+
+def _first_sentence(text: str) -> str:
+    """Of a caption: its words without the marks of Markdown."""
+    return re.split(r"(?<=[.!?])\s", re.sub(r"[*_`$\\]", "", text), maxsplit=1)[0].strip().rstrip(".")
 
 
 def show_table(table: pd.DataFrame, *, name: str, caption: str = "", height: int | str = "auto", **options: Any) -> Any:

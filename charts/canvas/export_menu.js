@@ -1,8 +1,5 @@
 // The menu behind “Export”: files of the picture as it is, and one that fits a printed column.
 
-const WIDTHS = [[84, "84 mm, one column"], [174, "174 mm, two columns"]];
-const POINTS = [8, 9, 10];
-
 class ExportMenu {
   constructor(frame) {
     this.frame = frame;
@@ -35,14 +32,7 @@ class ExportMenu {
       save("SVG", "Download this picture as SVG", () => files.svg()),
       save("HTML", "Download a page that works offline (HTML)", () => files.html()),
       save("CSV", "Download the numbers as CSV", () => files.csv()));
-    const title = make("input", { type: "text", value: files.title });
-    const choice = (options, chosen) => make("select", {}, ...options.map(([value, text]) => make("option", { value, textContent: text, selected: value === chosen })));
-    const width = choice(WIDTHS.map(([value, text]) => [value, say(text)]), 84);
-    const points = choice(POINTS.map((value) => [value, `${value} pt`]), 8);
-    const field = (text, control) => make("label", {}, make("span", { textContent: say(text) }), control);
-    const print = save("Save for a paper", "Save for a paper: shapes and black letters on white, as wide as a printed column", () =>
-      files.paper({ title: title.value.trim(), millimetres: Number(width.value), points: Number(points.value) }));
-    const paper = make("fieldset", {}, make("legend", { textContent: say("For a paper") }), field("Title", title), field("Width", width), field("Letters", points), print);
+    const paper = paperForm(files.title, save, (wanted) => files.paper(wanted));
     this.element.replaceChildren(pictures, paper);
   }
 

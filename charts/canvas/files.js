@@ -1,17 +1,5 @@
 // What a drawing gives away: a picture in pixels or shapes, the same for a printed column, a page that works offline, numbers.
 
-const PAPER_FONT = "Helvetica, Arial"; // what every program that opens an SVG has, or has something as wide for
-const PER_MILLIMETRE = 96 / 25.4; // CSS pixels
-const PER_POINT = 96 / 72;
-
-const fileName = (title, extension) => `${title.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-+|-+$/g, "") || "figure"}.${extension}`;
-
-function saveAs(content, type, name) {
-  const link = make("a", { href: URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type })), download: name });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-}
-
 const toBase64 = (bytes) => {
   let letters = "";
   for (let from = 0; from < bytes.length; from += 0x8000) letters += String.fromCharCode(...bytes.subarray(from, from + 0x8000));

@@ -63,16 +63,6 @@ function drawText(context, text, x, y, { align = "left", colour }) {
 const quoted = (label) => ["‘", { token: label }, "’"];
 const plainText = (lines) => lines.map(({ parts }) => parts.map((part) => part.token ?? part).join("")).join(". ");
 
-function make(tag, properties = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(properties)) {
-    if (name.startsWith("aria-") || name === "role" || name === "scope") element.setAttribute(name, value);
-    else element[name] = value;
-  }
-  element.append(...children);
-  return element;
-}
-
 function tooltipContent(lines) {
   return lines.map(({ parts, muted, swatch }) => {
     const line = make("div", { className: muted ? "muted" : "" });

@@ -297,7 +297,7 @@ def test_every_caption_of_the_canvas_can_be_translated() -> None:
         code = script.read_text(encoding="utf-8")
         said |= set(re.findall(r'say\("([^"]+)"\)', code))
         said |= {part for found in re.findall(r"say\(`([^`]+)`\)", code) for part in found.split(" · ")}
-        said |= {one for pair in re.findall(r'(?:\.button|save)\("([^"]+)", "([^"]+)"', code) for one in pair}
+        said |= {one for pair in re.findall(r'(?:[bB]utton|save)\("([^"]+)", "([^"]+)"', code) for one in pair}
         said |= set(re.findall(r'field\("([^"]+)"', code)) | set(re.findall(r'"(\d+ mm, [^"]+)"', code))
         said |= {one for pair in re.findall(r'say\(\w+ \? "([^"]+)" : "([^"]+)"\)', code) for one in pair}
     asked = {re.sub(r"\d+", "#", re.sub(r"\$\{[^{}]*\}", "#", words)) for words in said} - {"−", "+", "#:#", "PNG", "SVG", "HTML", "CSV"}
