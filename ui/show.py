@@ -7,7 +7,9 @@ import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import pandas as pd
@@ -108,8 +110,18 @@ class Source:
     line: int
 
 
+# Python 3.11's parser, which finds the source of a class, raises SystemError where two threads use it at once.
+_one_at_a_time = Lock()
+
+
 def source_of(thing: Callable | type) -> Source:
     """The source of a function, class or method as it is installed; ``file`` is relative to the repository."""
+    with _one_at_a_time:
+        return _source_of(thing)
+
+
+@lru_cache(maxsize=256)
+def _source_of(thing: Callable | type) -> Source:
     thing = inspect.unwrap(thing)
     lines, line = inspect.getsourcelines(thing)
     path = Path(inspect.getsourcefile(thing)).resolve()

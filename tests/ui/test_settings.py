@@ -16,6 +16,10 @@ def test_no_garbage_collection_after_every_run() -> None:
     assert config._config_options_template["runner.postScriptGC"].default_val is True
 
 
+def test_no_page_is_taken_apart_to_look_for_values_that_stand_alone() -> None:
+    assert SETTINGS["runner"]["magicEnabled"] is False
+
+
 def test_only_this_machine_and_nobody_else_hears_of_it() -> None:
     assert SETTINGS["server"]["address"] == "127.0.0.1"
     assert SETTINGS["browser"]["gatherUsageStats"] is False

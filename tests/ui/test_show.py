@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import re
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import altair
 import pandas as pd
@@ -12,6 +14,7 @@ import pytest
 
 import transformer.attention
 from transformer.layer_norm import LayerNorm
+from ui import show
 from ui.figure_export import figure_kind, self_contained_html
 from ui.show import source_of
 
@@ -51,3 +54,24 @@ def test_source_is_what_runs_with_file_and_line(thing: object) -> None:
     first_line = inspect.getsource(module).splitlines()[source.line - 1]
     assert first_line.strip() == source.code.splitlines()[0]
     compile(source.code, source.file, "exec")
+
+
+def test_the_source_is_looked_for_once_and_by_one_thread_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python 3.11 may raise SystemError where two threads parse at once, which finding the source of a class does."""
+    running, seen = [], []
+
+    def slowly(thing: object) -> tuple[list[str], int]:
+        running.append(thing)
+        time.sleep(0.002)
+        seen.append(len(running))
+        running.remove(thing)
+        return found(thing)
+
+    found = inspect.getsourcelines
+    monkeypatch.setattr(show.inspect, "getsourcelines", slowly)
+    show._source_of.cache_clear()
+    things = [LayerNorm, transformer.attention.MultiHeadAttention, transformer.attention.attention_weights]
+    with ThreadPoolExecutor(8) as pool:
+        sources = list(pool.map(source_of, things * 8))
+    assert seen == [1] * len(things)
+    assert sources[:3] * 8 == sources
