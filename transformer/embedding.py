@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from transformer.config import ModelConfig
 from transformer.dropout import Dropout
+from transformer.interruption import before_pass
 from transformer.positions import additive_encoding
 from transformer.probes import Probe
 
@@ -35,6 +36,7 @@ class Embedding(nn.Module):
         if self.position_encoding is not None:
             self.position = Probe("position", "model")
         self.sum = Probe("position", "model")
+        self.register_forward_pre_hook(before_pass)  # here a pass begins, and may be told not to
 
     def forward(self, ids: Tensor, start: int = 0) -> Tensor:
         """ids [batch, position] → [batch, position, model]; ``start`` is the position of the first id."""

@@ -8,7 +8,10 @@ import transformer
 from transformer.analysis.decoding_steps import without_most_activations
 from transformer.analysis.leave_one_out import LeaveOneOut, leave_one_out
 from transformer.strategies import Strategy
-from ui.text import Spoken
+from ui.long_jobs import LongJobs
+from ui.text import Spoken, common
+
+LEFT_OUT: LongJobs[LeaveOneOut] = LongJobs("leave one out", keep=64)
 
 
 def decoding(
@@ -29,11 +32,13 @@ def _decoding(
     return without_most_activations(written)
 
 
-def left_out(checkpoint: transformer.Checkpoint, sentence: str, *, pads: int = 0) -> LeaveOneOut:
-    """The classifier's verdict with each word left out in turn. Raises ``transformer.InputError``."""
-    return _left_out(checkpoint.fingerprint, sentence, pads, _checkpoint=checkpoint)
+def left_out(checkpoint: transformer.Checkpoint, sentence: str, *, pads: int = 0) -> LeaveOneOut | None:
+    """The classifier's verdict with each word left out in turn, ``None`` where the person has stopped it.
 
-
-@st.cache_resource(max_entries=64, show_spinner=Spoken("wait.leave_out"))
-def _left_out(fingerprint: str, sentence: str, pads: int, *, _checkpoint: transformer.Checkpoint) -> LeaveOneOut:
-    return leave_one_out(_checkpoint, sentence, pads=pads)
+    Raises ``transformer.InputError``.
+    """
+    return LEFT_OUT.result(
+        (checkpoint.fingerprint, sentence, pads),
+        lambda _: leave_one_out(checkpoint, sentence, pads=pads),
+        doing=common("wait.leave_out"),
+    )

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-import transformer
 from charts.attention_trust import NAMES, ROOM, aligned_measures
 from charts.style import three_digits
 from transformer.analysis.asked import asked
@@ -16,6 +15,7 @@ from transformer.analysis.attention_trust import (
     beside_attention,
     beside_nothing,
     input_attributions,
+    n_passes,
 )
 from transformer.analysis.input_attribution import gradient_times_input, integrated_gradients
 from transformer.analysis.quantity import QUANTITIES, Quantity, quantity_of
@@ -25,16 +25,18 @@ from transformer.attention_view import AttentionView
 from transformer.edit_specs import EditSpec
 from ui import edited
 from ui.kept import IN_ADDRESS, belongs_to
+from ui.long_jobs import LongJobs
 from ui.page import Page
 from ui.selectors import chosen_option, settle
 from ui.show import show_figure, show_formula, show_snippet, show_source, show_table
-from ui.text import Spoken, as_plain, page_texts
+from ui.text import as_plain, common, page_texts
 
 _BASELINES = ("mean", "pad", "zero")
 _STEPS = (16, 32, 64, 128)
 _SMALL = 0.0005  # of log p: a factor of 1.00
 _LARGE_ERROR = 0.05  # of what was moved in total
 _FIGURE = "attention-and-answer"
+ATTRIBUTIONS: LongJobs[InputAttributions] = LongJobs("attributions", keep=128)
 
 
 def trust(p: Page, view: AttentionView) -> None:
@@ -54,6 +56,8 @@ def trust(p: Page, view: AttentionView) -> None:
         )
     quantity = quantity_of(p.checkpoint, p.trace, row=row, of=of)
     found = _found(p, quantity, baseline, steps)
+    if found is None:
+        return
     aligned = beside_attention(p.checkpoint, p.trace, view, found, head=p.focus.head, query=p.focus.token)
     st.markdown(_in_words(p, view, aligned, quantity))
     _draw(p, aligned, quantity, name=_FIGURE)
@@ -121,18 +125,15 @@ def _answer_row(p: Page, view: AttentionView) -> int | None:
     )
 
 
-def _found(p: Page, quantity: Quantity, baseline: str, steps: int) -> InputAttributions:
-    ids = tuple(tokens.ids for tokens in quantity.read.values())
-    asked_for = (ids, quantity.row, quantity.id, quantity.of, baseline, steps)
-    return _attributions(p.checkpoint.fingerprint, asked_for, _checkpoint=p.checkpoint, _quantity=quantity)
-
-
-@st.cache_resource(max_entries=128, show_spinner=Spoken("wait.trust"))
-def _attributions(
-    fingerprint: str, asked_for: tuple, *, _checkpoint: transformer.Checkpoint, _quantity: Quantity
-) -> InputAttributions:
-    *_, baseline, steps = asked_for
-    return input_attributions(_checkpoint, _quantity, baseline=baseline, n_steps=steps)
+def _found(p: Page, quantity: Quantity, baseline: str, steps: int) -> InputAttributions | None:
+    """``None`` where the person has stopped it: with 256 tokens it takes half a minute."""
+    checkpoint, ids = p.checkpoint, tuple(tokens.ids for tokens in quantity.read.values())
+    return ATTRIBUTIONS.result(
+        (checkpoint.fingerprint, ids, quantity.row, quantity.id, quantity.of, baseline, steps),
+        lambda _: input_attributions(checkpoint, quantity, baseline=baseline, n_steps=steps),
+        doing=common("wait.trust"),
+        passes=n_passes(quantity, n_steps=steps),
+    )
 
 
 def _in_words(p: Page, view: AttentionView, aligned: Aligned, quantity: Quantity) -> str:
@@ -195,6 +196,8 @@ def _completeness(p: Page, found: InputAttributions, quantity: Quantity) -> None
     rows = []
     for baseline in _BASELINES:
         every = _found(p, quantity, baseline, whole.n_steps)
+        if every is None:
+            return
         tokens = [
             (value, stack, place) for stack in quantity.read for place, value in enumerate(_integrated(every, stack))
         ]

@@ -12,7 +12,10 @@ from transformer.analysis import costs, parameters, position_edits, projection, 
 from transformer.analysis import training_step as training
 from transformer.tokens import TokenSequence
 from transformer.traces import Trace
-from ui.text import Spoken
+from ui.long_jobs import LongJobs
+from ui.text import Spoken, common
+
+TRAINING_STEPS: LongJobs[training.TrainingStep] = LongJobs("training step", keep=32)
 
 
 def embedding_table(checkpoint: transformer.Checkpoint, stack: str) -> np.ndarray:
@@ -74,28 +77,15 @@ def training_step(
     optimizer: str = "sgd",
     masked: int = 0,
     label: int | None = None,
-) -> training.TrainingStep:
-    """One step of training on the tokens of ``trace`` (see ``transformer.analysis.training_step``)."""
+) -> training.TrainingStep | None:
+    """One step of training on the tokens of ``trace`` (see ``transformer.analysis.training_step``), ``None`` where the
+    person has stopped it."""
     ids = tuple(sequence.ids if sequence else () for sequence in (trace.source, trace.target, trace.prediction))
-    settings = (stack, rate, optimizer, masked, label)
-    return _training_step(checkpoint.fingerprint, ids, *settings, _checkpoint=checkpoint, _trace=trace)
-
-
-@st.cache_resource(max_entries=32, show_spinner=Spoken("wait.step"))
-def _training_step(
-    fingerprint: str,
-    ids: tuple[tuple[int, ...], ...],
-    stack: str,
-    rate: float,
-    optimizer: str,
-    masked: int,
-    label: int | None,
-    *,
-    _checkpoint: transformer.Checkpoint,
-    _trace: Trace,
-) -> training.TrainingStep:
-    return training.training_step(
-        _checkpoint, _trace, stack=stack, rate=rate, optimizer=optimizer, masked=masked, label=label
+    settings = {"stack": stack, "rate": rate, "optimizer": optimizer, "masked": masked, "label": label}
+    return TRAINING_STEPS.result(
+        (checkpoint.fingerprint, ids, *settings.values()),
+        lambda _: training.training_step(checkpoint, trace, **settings),
+        doing=common("wait.step"),
     )
 
 

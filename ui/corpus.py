@@ -5,7 +5,7 @@ What one session has computed, all have: it is kept by the checkpoint's fingerpr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -15,6 +15,7 @@ from transformer.analysis.corpus_roles import CorpusRoles, corpus_roles
 from transformer.analysis.saved_roles import load_corpus_roles
 from transformer.errors import CheckpointError, InputError
 from transformer.sentence_file import SHIPPED, read_sentences, sentence_digest, split_sentences
+from ui.long_jobs import LongJobs
 from ui.page import Page
 from ui.phrases import said
 from ui.text import as_plain
@@ -23,6 +24,7 @@ SCOPES = ("sentence", "corpus", "own")
 MOST_SENTENCES = 200
 MOST_CHARACTERS = 40_000
 _BATCH = 8  # small, so that a click on "stop" is soon heard
+READINGS: LongJobs[bool] = LongJobs("corpus", keep=0)  # what was found lies in ``_kept``
 _OWN, _WANTED, _SHOWN = (f"heads: {name}" for name in ("own sentences", "sentences to read", "list shown"))
 
 
@@ -57,16 +59,20 @@ def compute(p: Page, scope: str, room: DeltaGenerator) -> None:
     ready = read_sentences(SHIPPED) if scope == "corpus" else st.session_state.get(_OWN)
     if (fingerprint, sentences) != (p.checkpoint.fingerprint, ready) or (known := _computed(p, sentences)).get("roles"):
         return
-    text = p.text
-    with room:
-        bar = st.progress(0.0, text["reading"].format(done=0, total=len(sentences)))
-        st.button(text["stop"], icon=":material/close:", on_click=_forget, key="heads stop")
+    text, checkpoint = p.text, p.checkpoint
 
-    def progress(done: int, total: int) -> None:
-        bar.progress(done / total, text["reading"].format(done=done, total=total))
+    def work(report: Callable[[int, int], None]) -> bool:
+        known["roles"] = corpus_roles(checkpoint, sentences, batch_size=_BATCH, progress=report)
+        return True
 
     try:
-        known["roles"] = corpus_roles(p.checkpoint, sentences, batch_size=_BATCH, progress=progress)
+        with room:
+            READINGS.result(
+                (fingerprint, sentences),
+                work,
+                saying=lambda done, total: text["reading"].format(done=done, total=total),
+                on_cancel=_forget,
+            )
     except InputError as error:
         _forget()
         room.warning(as_plain(said(error)), icon=":material/edit:")

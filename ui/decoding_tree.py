@@ -5,7 +5,6 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-import transformer
 from charts.beam_tree import COLUMN, search_tree
 from charts.style import three_digits
 from transformer.analysis.beam_tree import FINISHED, PRUNED, BeamTree
@@ -14,25 +13,26 @@ from transformer.strategies import Beam, length_penalty
 from ui import guard, writing
 from ui.decoding_strategies import choose_beam
 from ui.kept import IN_ADDRESS, belongs_to
+from ui.long_jobs import LongJobs
 from ui.page import Page
 from ui.show import show_figure, show_formula, show_snippet, show_table
-from ui.text import Spoken, as_plain
+from ui.text import as_plain, common
 
 STEPS = 12  # that fit on a screen
 _FIGURE = "beam-tree"
 
 
-def searched(p: Page, beam: Beam) -> BeamTree:
-    return _searched(
-        p.checkpoint.fingerprint, p.focus.sentence, beam, writing.given(p), writing.pads(p), _checkpoint=p.checkpoint
+SEARCHES: LongJobs[BeamTree] = LongJobs("beam search", keep=32)
+
+
+def searched(p: Page, beam: Beam) -> BeamTree | None:
+    """``None`` where the person has stopped it."""
+    checkpoint, sentence, forced, pads = p.checkpoint, p.focus.sentence, writing.given(p), writing.pads(p)
+    return SEARCHES.result(
+        (checkpoint.fingerprint, sentence, beam, forced, pads),
+        lambda _: record_search(checkpoint, sentence, beam, forced=forced, source_pads=pads),
+        doing=common("wait.search"),
     )
-
-
-@st.cache_resource(max_entries=32, show_spinner=Spoken("wait.search"))
-def _searched(
-    fingerprint: str, sentence: str, beam: Beam, forced: str, pads: int, *, _checkpoint: transformer.Checkpoint
-) -> BeamTree:
-    return record_search(_checkpoint, sentence, beam, forced=forced, source_pads=pads)
 
 
 @st.fragment
@@ -45,6 +45,8 @@ def beam_tree(p: Page) -> None:
         with columns[1]:
             pruned = st.slider(p.text["pruned"], 0, 5, 2, 1, key="pruned", help=p.text["pruned_help"], **IN_ADDRESS)
         tree = searched(p, beam)
+        if tree is None:
+            return
         with columns[2]:
             first, window = _window(p, tree)
         _make_room(min(STEPS, tree.n_steps))

@@ -124,6 +124,8 @@ def classify(p: Page) -> None:
     """Class probabilities, and what each word contributes to the class that is looked at."""
     config = p.checkpoint.config
     found = answers.left_out(p.checkpoint, p.focus.sentence, pads=p.focus.pads)
+    if found is None:
+        return
     names, verdict = list(found.class_names), int(found.probabilities.argmax())
     st.markdown(
         p.text["class_line"].format(

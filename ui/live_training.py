@@ -12,12 +12,13 @@ from transformer.toy.tasks import LONGEST, SHORTEST, TASKS, letter_ids
 from transformer.toy.training import BATCH_SIZE, EXAMPLE, ToyState, train_toy
 from ui.kept import IN_ADDRESS
 from ui.live_training_views import Settings, draw, how_it_stands, try_own
+from ui.long_jobs import AT_ONCE, take_turn
 from ui.page import Page, guard
 from ui.phrases import said
 from ui.selectors import settle_labels
 from ui.show import show_snippet, show_source
 from ui.text import PageText, as_plain
-from ui.training_runs import AT_ONCE, Run
+from ui.training_runs import Run
 
 RUN = "live training"  # in the session's state: stays there when the page is left
 REDRAW = 0.7  # seconds
@@ -98,7 +99,9 @@ def _problem(word: str) -> str:
 def _start(settings: Settings) -> None:
     _stop()
     before: Live | None = st.session_state.get(RUN)
-    st.session_state[RUN] = Live(settings, Run(settings.train), number=before.number + 1 if before else 1)
+    run = Run(settings.train)
+    take_turn(run)
+    st.session_state[RUN] = Live(settings, run, number=before.number + 1 if before else 1)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import streamlit as st
 
@@ -13,13 +15,14 @@ from ui.attention_canvas import value_map
 from ui.focus import attention_kinds
 from ui.kept import IN_ADDRESS, belongs_to
 from ui.loading import load_trace
+from ui.long_jobs import LongJobs
 from ui.page import Page
 from ui.phrases import said
 from ui.selectors import chosen_option, settle
 from ui.text import as_plain, page_texts
 
 CLICKS = ("zero", "mean", "focus")
-_STOPPED = "importance stopped"
+IMPORTANCE: LongJobs[bool] = LongJobs("importance", keep=0)  # what was found lies in ``edited.measured_heads``
 
 
 def importance(p: Page) -> Importance:
@@ -92,24 +95,23 @@ def measure(p: Page, found: Importance) -> None:
     if found.complete:
         return
     text, total = p.text, len(found.heads)
-    this = (p.checkpoint.fingerprint, p.focus.sentence, p.focus.target, p.focus.pads)
-    if st.session_state.get(_STOPPED) == this:
-        st.caption(text["stopped"].format(done=len(found.measured), total=total))
-        st.button(text["go_on"], icon=":material/play_arrow:", on_click=_stop, args=(None,), key="importance on")
-        return
-    known = edited.measured_heads(p)
-    missing = [head for head in found.heads if head not in known]
-    bar = st.progress(0.0, text["measuring"].format(done=len(found.measured), total=total))
-    st.button(text["cancel"], icon=":material/close:", on_click=_stop, args=(this,), key="importance cancel")
-    for part in importance_by_chunks(p.checkpoint, p.trace, p.focus.sentence, heads=missing):
-        known.update({row.place: row for row in part})
-        done = total - len(missing) + sum(head in known for head in missing)
-        bar.progress(done / total, text["measuring"].format(done=done, total=total))
-    st.rerun()
+    checkpoint, trace, sentence, known = p.checkpoint, p.trace, p.focus.sentence, edited.measured_heads(p)
 
+    def work(report: Callable[[int, int], None]) -> bool:
+        report(len(known), total)
+        missing = [head for head in found.heads if head not in known]
+        for part in importance_by_chunks(checkpoint, trace, sentence, heads=missing):
+            known.update({row.place: row for row in part})
+            report(len(known), total)
+        return True
 
-def _stop(what: tuple | None) -> None:
-    st.session_state[_STOPPED] = what
+    if IMPORTANCE.result(
+        (checkpoint.fingerprint, sentence, p.focus.target, p.focus.pads),
+        work,
+        saying=lambda done, total: text["measuring"].format(done=done, total=total),
+        stopped=text["stopped"].format(done=len(found.measured), total=total),
+    ):
+        st.rerun()
 
 
 def more_edits(p: Page) -> None:

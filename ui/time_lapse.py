@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pandas as pd
 import streamlit as st
@@ -26,6 +25,7 @@ from ui import focus as shared_focus
 from ui.attention_canvas import attention_map
 from ui.focus import attention_kinds
 from ui.head_table import role_text
+from ui.long_jobs import LongJobs
 from ui.moments import moment, with_snapshots
 from ui.page import Page, guard
 from ui.selectors import selectors, settle
@@ -37,7 +37,7 @@ STEP = "training_step"
 _CHART = "roles-through-training"
 _MAP_HEIGHT = 440  # pixels, so that all heads are not far below
 _FEW_KEYS = 10  # a map of more columns takes the whole width
-_PATIENCE = 0.3  # seconds before it is worth saying that something is being computed
+MOMENTS: LongJobs[list[Moment]] = LongJobs("time-lapse", keep=16)  # they share their arrays with ``ui.moments``
 
 
 def time_lapse(p: Page) -> None:
@@ -104,21 +104,30 @@ def _places(*, wide: bool) -> tuple[DeltaGenerator, DeltaGenerator]:
 
 
 def _moments(p: Page, steps: Sequence[int | None]) -> list[Moment]:
-    """Every step's, from the cache where possible; what takes longer says how far it is."""
-    config, focus = p.checkpoint.config, p.focus
+    """Every step's, from the cache where possible; what takes longer says how far it is and can be cancelled."""
+    checkpoint, config, focus = p.checkpoint, p.checkpoint.config, p.focus
     given = {
         "sentence": focus.sentence,
         "target": focus.target if config.has_decoder else "",
         "pads": focus.pads if config.has_encoder else 0,
     }
-    trace, progress, begun, moments = p.trace, st.empty(), time.monotonic(), []
-    for index, step in enumerate(steps):
-        if time.monotonic() - begun > _PATIENCE:
-            name = p.text["time_final"] if step is None else f"{step:,}"
-            progress.progress(index / len(steps), p.text["time_progress"].format(step=name))
-        moments.append(moment(p.checkpoint, step, trace, final=index == len(steps) - 1, **given))
-    progress.empty()
-    return moments
+    trace, names = p.trace, [p.text["time_final"] if step is None else f"{step:,}" for step in steps]
+
+    def work(report: Callable[[int, int], None]) -> list[Moment]:
+        found = []
+        for index, step in enumerate(steps):
+            report(index, len(steps))
+            found.append(moment(checkpoint, step, trace, final=index == len(steps) - 1, **given))
+        return found
+
+    found = MOMENTS.result(
+        (checkpoint.fingerprint, *given.values(), *steps),
+        work,
+        saying=lambda done, _: p.text["time_progress"].format(step=names[done]),
+    )
+    if found is None:
+        p.finish()
+    return found
 
 
 def _read(p: Page) -> str:

@@ -1,8 +1,9 @@
 """Trainings that go on in the background while a page looks at them: few at a time, never longer than somebody looks.
 
-A run has a thread of its own and shares nothing with other runs but the places to run in. It ends when its training
-ends, when it is told to stop, when the training fails, or when nobody has looked for ``patience`` seconds (the page was
-left, the browser closed). What it has found so far stays readable.
+A run has a thread of its own and shares nothing with other runs but the places to run in, which are those of all long
+computations (``ui.long_jobs``). It ends when its training ends, when it is told to stop, when the training fails, or
+when nobody has looked for ``patience`` seconds (the page was left, the browser closed). What it has found so far stays
+readable.
 """
 
 from __future__ import annotations
@@ -10,54 +11,16 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
+from ui.long_jobs import PLACES, Places
+
 State = TypeVar("State")
 Status = Literal["waiting", "running", "finished", "stopped", "left", "failed"]
-AT_ONCE = 2
 PATIENCE = 20.0  # seconds
-_LOOK_AGAIN = 0.25  # seconds after which one who waits asks whether anybody still looks
 _LOG = logging.getLogger(__name__)
-
-
-class Places:
-    """Room for so many runs at once; the others wait in the order in which they came."""
-
-    def __init__(self, count: int) -> None:
-        self._free = count
-        self._queue: deque[object] = deque()
-        self._changed = threading.Condition()
-
-    def enter(self, who: object, *, waits: Callable[[], bool]) -> bool:
-        """Wait for a place. ``False`` where ``waits()`` has become false before there was one."""
-        with self._changed:
-            self._queue.append(who)
-            try:
-                while not (self._free and self._queue[0] is who):
-                    if not waits():
-                        return False
-                    self._changed.wait(_LOOK_AGAIN)
-                self._free -= 1
-                return True
-            finally:
-                self._queue.remove(who)
-                self._changed.notify_all()
-
-    def leave(self) -> None:
-        with self._changed:
-            self._free += 1
-            self._changed.notify_all()
-
-    def number(self, who: object) -> int:
-        """1 for the one who is next; 0 for one who does not wait."""
-        with self._changed:
-            return self._queue.index(who) + 1 if who in self._queue else 0
-
-
-PLACES = Places(AT_ONCE)
 
 
 @dataclass(frozen=True)
@@ -109,6 +72,10 @@ class Run(Generic[State]):
     def stop(self) -> None:
         """End it soon, after the steps up to its next state."""
         self._stop.set()
+
+    def leave(self, _who: object = None, *, at_once: bool = False) -> None:
+        """Its session does something else that is long: see ``ui.long_jobs.take_turn``."""
+        self.stop()
 
     def join(self, timeout: float | None = None) -> bool:
         """Wait until its thread has ended; ``False`` where it has not within ``timeout`` seconds."""

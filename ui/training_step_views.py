@@ -119,7 +119,10 @@ def _step(p: Page, controls: DeltaGenerator, *, optimizer: str) -> tuple[Trainin
     arguments["rate"] = rate
     if not config.has_decoder and not config.n_classes:  # it has to guess the followed token
         arguments["masked"] = min(p.focus.token, len(_real(p)) - 1)
-    return computed.training_step(p.checkpoint, p.trace, **arguments), arguments
+    step = computed.training_step(p.checkpoint, p.trace, **arguments)
+    if step is None:  # stopped
+        p.finish()
+    return step, arguments
 
 
 def _loss(p: Page, step: TrainingStep) -> str:

@@ -131,7 +131,7 @@ def test_a_stopped_measurement_can_go_on(open_app, monkeypatch, tiny_checkpoint)
     app = open_app("surgery", checkpoint="tiny-gpt", sentence=SENTENCE)
     loaded = tiny_checkpoint("gpt")
     sentence = "A sentence that nobody has measured."
-    app.session_state["importance stopped"] = (loaded.fingerprint, sentence, "", 0)
+    app.session_state["long jobs: stopped"] = ("importance", (loaded.fingerprint, sentence, "", 0))
     app.query_params["sentence"] = sentence
     is_fine(app.run())
     assert TEXT["stopped"].format(done=0, total=4) in said(app)

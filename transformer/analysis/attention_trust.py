@@ -11,14 +11,17 @@ and weights that are one possible account can still be useful (Wiegreffe & Pinte
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from transformer.analysis.input_attribution import ROWS as PATH_ROWS
 from transformer.analysis.input_attribution import Attribution, gradient_times_input, integrated_gradients
 from transformer.analysis.quantity import Quantity
 from transformer.analysis.rank_agreement import spearman
 from transformer.analysis.rollout import attention_rollout
+from transformer.analysis.token_removal import ROWS as REMOVAL_ROWS
 from transformer.analysis.token_removal import Removal, remove_each
 from transformer.analysis.value_weighting import norm_weighted
 from transformer.attention_view import AttentionView
@@ -81,6 +84,13 @@ def input_attributions(
         integrated_gradients(checkpoint, quantity, baseline=baseline, n_steps=n_steps),
         remove_each(checkpoint, quantity),
     )
+
+
+def n_passes(quantity: Quantity, *, n_steps: int) -> int:
+    """How many batches go through the model's stacks in ``input_attributions``, about: to say how far it is."""
+    lengths = [len(tokens) for tokens in quantity.read.values()]
+    of_path, of_removal = math.ceil(n_steps / PATH_ROWS) + 2, sum(math.ceil(n / REMOVAL_ROWS) + 1 for n in lengths)
+    return len(lengths) * (2 + of_path + of_removal)
 
 
 def beside_attention(

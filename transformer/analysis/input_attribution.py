@@ -32,7 +32,7 @@ from transformer.probes import Edit, record
 from transformer.tokenizer import PAD_ID
 
 BASELINES = ("zero", "pad", "mean")
-_ROWS = 16  # of a batch: so many points of the path go through the model at once
+ROWS = 16  # of a batch: so many points of the path go through the model at once
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def integrated_gradients(
         baselines = tuple(_baseline(checkpoint, stack, baseline).expand_as(x) for stack, x in inputs.items())
         forward = _forward(checkpoint, quantity)
         found = IntegratedGradients(forward).attribute(
-            points, baselines=baselines, n_steps=n_steps, internal_batch_size=_ROWS
+            points, baselines=baselines, n_steps=n_steps, internal_batch_size=ROWS
         )
         with torch.no_grad():
             value, start = float(forward(*points)), float(forward(*baselines))

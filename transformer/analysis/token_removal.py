@@ -19,7 +19,7 @@ from transformer.analysis.quantity import Quantity, numbers
 from transformer.checkpoint import Checkpoint
 from transformer.probes import fast_path
 
-_ROWS = 32  # of a batch
+ROWS = 32  # of a batch
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ def _without_each(checkpoint: Checkpoint, quantity: Quantity, whole: dict[str, l
 def _ask(checkpoint: Checkpoint, quantity: Quantity, texts: list[dict[str, list[int]]], *, row: int) -> np.ndarray:
     """F of texts that are equally long, in batches: [text]."""
     found = []
-    for start in range(0, len(texts), _ROWS):
-        part = texts[start : start + _ROWS]
+    for start in range(0, len(texts), ROWS):
+        part = texts[start : start + ROWS]
         ids = {stack: torch.tensor([text[stack] for text in part], device=checkpoint.model.device) for stack in part[0]}
         found.append(numbers(checkpoint, quantity, ids, row=row).double().cpu().numpy())
     return np.concatenate(found)
