@@ -23,10 +23,12 @@ from transformer.traces import Trace
 from ui import focus as shared_focus
 from ui.focus import Focus
 from ui.lesson_bar import lesson_bar, running
+from ui.lessons import Lesson
 from ui.loading import checkpoints_folder, load_checkpoint, load_trace
 from ui.navigation import navigation
 from ui.phrases import said
 from ui.presenter import presenting, style_for_a_room
+from ui.presenter_keys import presenter_keys
 from ui.selectors import NEEDS, selectors
 from ui.share import share, show_what_a_link_says
 from ui.sidebar import sidebar, take_room
@@ -143,6 +145,8 @@ def _draw_frame(p: Page, *, needs: Sequence[str], strip: bool, room: DeltaGenera
     if strip:
         p.focus, missing = shared_focus.fit_trace(p.focus, p.trace)
         corrections = (*corrections, *missing)
+    _keys(p, lesson, needs=needs)
+    if strip:
         token_strip(p.trace, p.focus, choose="token" in needs, all_stacks="stack" not in needs)
     shared_focus.store(p.focus, corrections=corrections)
     for line in (*shared_focus.notes(), *(map(said, p.trace.notes) if strip else ())):
@@ -195,6 +199,16 @@ def _open_checkpoint(p: Page) -> None:
         name, message = as_plain(p.focus.checkpoint), as_plain(_sentence(error))
         st.error(common("problem.checkpoint", name=name, message=message), icon=":material/error:")
         raise _Finished from error
+
+
+def _keys(p: Page, lesson: Lesson | None, *, needs: Sequence[str]) -> None:
+    config = p.checkpoint.config
+    n_layers = config.n_encoder_layers if p.focus.stack == "encoder" else config.n_decoder_layers
+    counts = {"head": config.n_heads, "layer": n_layers}
+    if "token" in needs and presenting():
+        counts["token"] = len(p.trace.tokens(p.focus.stack))
+    steps = p.name == "decoding" and config.has_decoder
+    presenter_keys(p.name, p.focus, lesson, needs=needs, counts=counts, steps=steps)
 
 
 def _look_for(text: PageText, *, shown: bool) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from charts.altair_size import enlarge as enlarge_altair
 from charts.style import enlarge
 from ui import focus as shared_focus
 
@@ -25,5 +26,7 @@ def style_for_a_room() -> None:
 
 
 def for_a_room(figure: Any, *, kind: str) -> Any:
-    """A Plotly figure as large as the letters around it, while somebody presents; Altair's stay as they are."""
-    return enlarge(figure, factor=_FACTOR) if presenting() and kind == "plotly" else figure
+    """A figure as large as the letters around it, while somebody presents."""
+    if not presenting():
+        return figure
+    return (enlarge if kind == "plotly" else enlarge_altair)(figure, factor=_FACTOR)

@@ -1,0 +1,96 @@
+"""Presenting with the keyboard: what is looked at moves, pages turn, the screen fills, Escape leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import settle
+from tests.browser.test_shell import address, chosen, eventually
+
+pytestmark = pytest.mark.browser
+FULL = "() => !!document.fullscreenElement"
+
+
+def press(page: Page, *keys: str) -> None:
+    for key in keys:
+        page.keyboard.press(key)
+    page.wait_for_timeout(250)  # the keys have to rest before Python hears of them
+    settle(page)
+
+
+def test_the_keys_move_what_is_looked_at(app: str, visit: Callable[..., Page]) -> None:
+    page = visit(f"{app}/attention?presenter=1&stack=decoder&kind=cross&target=Le+chat.")
+    expect(page.locator(".presenter-keys")).to_contain_text("token")
+    press(page, "ArrowRight", "ArrowRight", "ArrowLeft", "ArrowRight")
+    assert address(page)["token"] == "2"
+    press(page, "Shift+ArrowRight")
+    press(page, "ArrowDown")
+    assert [chosen(page, what) for what in ("Layer", "Head")] == ["1", "1"]
+    press(page, "ArrowUp")
+    assert chosen(page, "Layer") == "0" and address(page)["head"] == "1"
+
+
+def test_what_has_no_further_to_go_sends_nothing(app: str, visit: Callable[..., Page]) -> None:
+    page = visit(f"{app}/heads?presenter=1&layer=1&head=1")
+    sent: list[str] = []
+    page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append("frame")))
+    page.reload()
+    settle(page)
+    before = len(sent)
+    assert before
+    press(page, "ArrowDown", "ArrowRight", "x", "Home")
+    assert len(sent) == before
+    press(page, "ArrowLeft")
+    assert len(sent) > before and "head" not in address(page)
+
+
+def test_who_types_moves_nothing(app: str, visit: Callable[..., Page]) -> None:
+    page = visit(f"{app}/attention?presenter=1")
+    page.get_by_role("textbox", name="Sentence").focus()
+    press(page, "ArrowRight", "ArrowDown", "f", "PageDown")
+    assert address(page) == {"presenter": "1"} and urlsplit(page.url).path == "/attention"
+    assert not page.evaluate(FULL)
+
+
+def test_pages_turn_and_so_do_the_steps_of_a_lesson(app: str, visit: Callable[..., Page]) -> None:
+    page = visit(f"{app}/attention?presenter=1")
+    press(page, "PageDown")
+    assert urlsplit(page.url).path == "/heads" and address(page)["presenter"] == "1"
+    press(page, "PageUp")
+    press(page, "PageUp")
+    assert urlsplit(page.url).path == "/positions"
+
+    page = visit(f"{app}/attention?presenter=1&lesson=03-one-head&lesson_step=1")
+    press(page, "PageDown")
+    assert address(page)["lesson_step"] == "2"
+
+
+def test_the_decoding_page_keeps_its_stepper(app: str, visit: Callable[..., Page]) -> None:
+    page = visit(f"{app}/decoding?presenter=1&target=Le+chat+est+assis.")
+    expect(page.locator(".presenter-keys")).to_contain_text("step")
+    press(page, "ArrowRight", "ArrowRight")
+    assert address(page)["step"] == "2" and "head" not in address(page)
+    press(page, "Shift+ArrowRight")
+    assert address(page)["head"] == "1"
+
+
+def test_full_screen_and_out_again(app: str, visit: Callable[..., Page]) -> None:
+    page = visit(f"{app}/tokens?presenter=1")
+    press(page, "f")
+    assert eventually(page, lambda: page.evaluate(FULL), True)
+    press(page, "Escape")
+    assert eventually(page, lambda: page.evaluate(FULL), False)
+    if "presenter" in address(page):  # a browser's own Escape only ends the full screen
+        press(page, "Escape")
+    assert address(page) == {}
+    expect(page.locator(".presenter-keys")).to_have_count(0)
+
+
+def test_without_presenting_there_are_no_keys(app: str, visit: Callable[..., Page]) -> None:
+    page = visit(f"{app}/attention")
+    press(page, "ArrowDown", "ArrowRight", "PageDown")
+    assert address(page) == {} and urlsplit(page.url).path == "/attention"

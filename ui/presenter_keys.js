@@ -1,0 +1,96 @@
+// Keys of the presenter. A place moves here at once and is told to Python when the keys rest; what has no further to go
+// sends nothing. The listener is on the window, so that what has the focus, or a stepper, comes first.
+const REST = 160; // milliseconds
+const OWN_KEYS = "input, textarea, select, [contenteditable], [role=slider], [role=radiogroup], [role=tablist], " +
+  "[role=listbox], [role=menu], [role=grid], [role=spinbutton], canvas";
+const OPEN = "[role=dialog], [role=menu], [role=listbox], [data-baseweb=popover]"; // Escape closes these first
+const kept = new WeakMap(); // what has to survive a redraw
+
+export default function ({ parentElement, data, setTriggerValue }) {
+  const mine = kept.get(parentElement) ?? { timer: null, wanted: null };
+  kept.set(parentElement, mine);
+  const at = Object.fromEntries(Object.entries(data.places).map(([name, [place]]) => [name, place]));
+  if (mine.wanted) at[mine.wanted.what] = mine.wanted.to;
+
+  const bound = {
+    ArrowLeft: [data.keys.plain, -1], ArrowRight: [data.keys.plain, 1],
+    ArrowUp: [data.keys.down, -1], ArrowDown: [data.keys.down, 1],
+  };
+  const shifted = { ArrowLeft: [data.keys.shift, -1], ArrowRight: [data.keys.shift, 1] };
+
+  parentElement.querySelector(".presenter-keys")?.remove();
+  const line = element(parentElement, "div", "presenter-keys");
+  hint(["←", "→"], data.keys.plain);
+  hint(["⇧", "←", "→"], data.keys.shift);
+  hint(["↑", "↓"], data.keys.down);
+  hint(["PgUp", "PgDn"], "turn");
+  hint(["F"], "full", fullScreen);
+  hint(["Esc"], "leave", leave);
+
+  if (mine.onKey) window.removeEventListener("keydown", mine.onKey);
+  mine.onKey = (event) => {
+    if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey) return;
+    const focused = event.composedPath()[0];
+    if (focused.closest?.(OWN_KEYS)) return;
+    if (event.key === "Escape") return void (document.querySelector(OPEN) || leave());
+    const [what, by] = (event.shiftKey ? shifted : bound)[event.key] ?? ["", 0];
+    if (event.key.toLowerCase() === "f") fullScreen();
+    else if (event.key === "PageUp" || event.key === "PageDown") turn(event.key === "PageDown" ? 1 : -1);
+    else if (what && what !== "steps") move(what, by);
+    else return;
+    event.preventDefault(); // or the page would scroll
+  };
+  window.addEventListener("keydown", mine.onKey);
+  return () => {
+    window.removeEventListener("keydown", mine.onKey);
+    clearTimeout(mine.timer);
+  };
+
+  function move(what, by) {
+    const to = Math.max(0, Math.min(data.places[what][1] - 1, at[what] + by));
+    if (to === at[what]) return;
+    if (mine.wanted && mine.wanted.what !== what) tell(); // first what was moved before
+    at[what] = to;
+    mine.wanted = { what, to };
+    clearTimeout(mine.timer);
+    mine.timer = setTimeout(tell, REST);
+  }
+
+  function tell() {
+    clearTimeout(mine.timer);
+    if (mine.wanted) setTriggerValue("move", mine.wanted);
+    mine.wanted = null;
+  }
+
+  function turn(by) {
+    if (data.turn[by > 0 ? 1 : 0]) setTriggerValue("move", { what: "turn", to: by });
+  }
+
+  function fullScreen() {
+    if (document.fullscreenElement) document.exitFullscreen();
+    else document.documentElement.requestFullscreen?.().catch(() => {}); // a browser may forbid it
+  }
+
+  function leave() {
+    if (document.fullscreenElement) document.exitFullscreen();
+    setTriggerValue("move", { what: "leave", to: 0 });
+  }
+
+  function hint(keys, name, onclick) {
+    if (!name) return;
+    const place = element(line, onclick ? "button" : "span", "");
+    if (onclick) {
+      place.type = "button";
+      place.onclick = onclick;
+    }
+    for (const key of keys) element(place, "kbd", "", key);
+    place.append(` ${data.words[name]}`);
+  }
+
+  function element(parent, tag, name, text) {
+    const made = document.createElement(tag);
+    if (name) made.className = name;
+    if (text !== undefined) made.textContent = text;
+    return parent.appendChild(made);
+  }
+}
