@@ -35,6 +35,11 @@ class RecordedActivations(Mapping[str, Activation]):
     def __len__(self) -> int:
         return len(self._tensors)
 
+    @property
+    def n_bytes(self) -> int:
+        """Memory that the recorded tensors take, to the byte where none shares it with another."""
+        return sum(tensor.nbytes for tensor in self._tensors.values())
+
 
 def activations_of(model: Model, recording: Recording) -> Mapping[str, Activation]:
     """What ``recording`` holds of a pass of ``model``, by probe name, in the order of the pass."""

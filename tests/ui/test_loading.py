@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import shutil
 from pathlib import Path
@@ -17,7 +18,7 @@ from ui import loading
 @pytest.fixture(autouse=True)
 def empty_caches(checkpoints_folder: Path) -> None:
     loading._load.clear()
-    loading._trace.clear()
+    loading.TRACES.clear()
 
 
 @pytest.fixture
@@ -109,3 +110,24 @@ def test_the_number_of_threads_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> 
             assert torch.get_num_threads() == found
     finally:
         torch.set_num_threads(before)
+
+
+def test_what_was_loaded_is_not_looked_through_by_the_collector_again(checkpoints_folder: Path) -> None:
+    loading.spare_the_collector.cache_clear()
+    gc.unfreeze()
+    loading.load_checkpoint("tiny-translator")
+    frozen = gc.get_freeze_count()
+    assert frozen > 10_000
+    loading.load_checkpoint("tiny-gpt")
+    assert gc.get_freeze_count() <= frozen  # later objects belong to somebody's session: they must be collected
+
+
+def test_long_traces_make_room_for_each_other(checkpoints_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = loading.load_trace("tiny-translator", sentence="The cat sat on the mat.")
+    size = sum(one.values(name).nbytes for name in one.names())
+    assert loading.TRACES.n_bytes == size
+    monkeypatch.setattr(loading.TRACES, "limit", 2 * size)
+    for sentence in ("The cat sat on the hat.", "The cat sat on the bat.", "The cat sat on the rat."):
+        loading.load_trace("tiny-translator", sentence=sentence)
+        assert loading.TRACES.n_bytes <= 2 * size
+    assert loading.load_trace("tiny-translator", sentence="The cat sat on the mat.") is not one
