@@ -12,8 +12,9 @@ from transformer.analysis import costs, parameters, position_edits, projection, 
 from transformer.analysis import training_step as training
 from transformer.tokens import TokenSequence
 from transformer.traces import Trace
+from ui.loading import keep_trace
 from ui.long_jobs import LongJobs
-from ui.text import Spoken, common
+from ui.text import common
 
 TRAINING_STEPS: LongJobs[training.TrainingStep] = LongJobs("training step", keep=32)
 
@@ -111,25 +112,15 @@ def trace_with_positions(
 ) -> Trace:
     """The sentence again, with the positions of ``stacks`` put in another order, or (``order=None``) taken away."""
     wanted = None if order is None else tuple(order)
-    return _trace_with_positions(
-        checkpoint.fingerprint, sentence, target, tuple(stacks), wanted, _checkpoint=checkpoint
-    )
 
+    def make() -> Trace:
+        edits = []
+        for stack in stacks:
+            if wanted is None:
+                edits += position_edits.without_positions(checkpoint.model, stack)
+            else:
+                edits += position_edits.reordered_positions(checkpoint.model, stack, wanted)
+        return transformer.trace(checkpoint, sentence, target=target or None, edits=edits)
 
-@st.cache_resource(max_entries=32, show_spinner=Spoken("wait.again"))
-def _trace_with_positions(
-    fingerprint: str,
-    sentence: str,
-    target: str,
-    stacks: tuple[str, ...],
-    order: tuple[int, ...] | None,
-    *,
-    _checkpoint: transformer.Checkpoint,
-) -> Trace:
-    edits = []
-    for stack in stacks:
-        if order is None:
-            edits += position_edits.without_positions(_checkpoint.model, stack)
-        else:
-            edits += position_edits.reordered_positions(_checkpoint.model, stack, order)
-    return transformer.trace(_checkpoint, sentence, target=target or None, edits=edits)
+    key = ("positions", checkpoint.fingerprint, sentence, target, tuple(stacks), wanted)
+    return keep_trace(key, make, doing=common("wait.again"))
