@@ -65,6 +65,8 @@ def second_sentence(p: Page) -> str:
     state, focus = st.session_state, p.focus
     partners = {one: two for pair in p.text["pair"] for one, two in _both_ways(pair["first"], pair["second"])}
     # Untouched, it follows sentence A; a sentence without a partner begins as a copy to be changed.
+    if kept.begins_anew(_PARAMETER):
+        state.pop(_SECOND, None)
     if _SECOND not in state and (from_address := "".join(kept.asked(_PARAMETER)[:1])):
         state[_OFFERED], state[_SECOND] = (focus.sentence, ""), from_address
     if _SECOND not in state or (state[_SECOND] == state[_OFFERED][1] and state[_OFFERED][0] != focus.sentence):

@@ -28,7 +28,8 @@ def keep_fitting(config: ModelConfig) -> tuple[str, ...]:
     then kept up to date.
     """
     fitting, dropped = [], []
-    for text in specs() if _KEY in st.session_state else kept.asked(_PARAMETER):
+    begins = kept.begins_anew(_PARAMETER) or _KEY not in st.session_state
+    for text in kept.asked(_PARAMETER) if begins else specs():
         try:
             EditSpec.parse(text).check(config)
             fitting.append(text)

@@ -32,9 +32,21 @@ def preset(key: str, value: object) -> None:
     st.session_state.pop(f"{key}: of", None)
 
 
+def offer(parameter: str, values: Sequence[str]) -> None:
+    """As if an address with these values were opened: the page that keeps them begins anew when it is next drawn."""
+    st.session_state[f"{parameter}: offered"] = tuple(values)
+
+
+def begins_anew(parameter: str) -> bool:
+    """Whether somebody has offered values since they were last ``asked`` for."""
+    return f"{parameter}: offered" in st.session_state
+
+
 def asked(parameter: str) -> tuple[str, ...]:
-    """What the address holds under this name: at the first run of a session, what somebody copied."""
-    return tuple(st.query_params.get_all(parameter))
+    """What was offered, else what the address holds under this name: at the first run of a session, what somebody
+    copied."""
+    offered = st.session_state.pop(f"{parameter}: offered", None)
+    return tuple(st.query_params.get_all(parameter)) if offered is None else offered
 
 
 def write(parameter: str, values: Sequence[str]) -> None:

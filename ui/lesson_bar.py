@@ -62,7 +62,8 @@ def lesson_bar(lesson: Lesson, focus: Focus, *, page: str) -> None:
     with st.container(border=True, key="lesson-bar", gap="xsmall"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lesson-head"):
             place = text["place"].format(number=number, count=len(lesson.steps))
-            st.markdown(f":material/school: **{lesson.title}** · {place} · **{step.title}**", width="stretch")
+            # The lesson's own title is left out in a narrow window, with the dot behind it (lesson_bar.css).
+            st.markdown(f":material/school: **{lesson.title} ·** {place} · **{step.title}**", width="stretch")
             if page != step.page and st.button(text["to_page"], type="primary", key="lesson page"):
                 open_step(lesson, number)
             _moves(lesson, number, text)
@@ -142,6 +143,9 @@ def _prepare(lesson: Lesson, number: int, *, page: str) -> None:
     if page != step.page or st.session_state.get(_PREPARED) == (lesson.name, number):
         return
     st.session_state[_PREPARED] = (lesson.name, number)
+    for parameter, values in step.changes.items():  # also where there are none: the step before may have had some
+        if parameter not in st.query_params:
+            kept.offer(parameter, values)
     for key, value in step.options.items():
         if key not in st.query_params:
             kept.preset(key, in_words(value, page_text(page)))

@@ -6,6 +6,7 @@ every step. ``lessons/README.md`` says it for teachers.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from transformer.attention_view import KINDS
+from transformer.edit_specs import EditSpec
 from transformer.errors import did_you_mean
 from transformer.traces import STACKS
 from ui.focus import MOST_PADS, Focus
@@ -23,8 +25,15 @@ from ui.navigation import GROUPS
 LESSONS = REPOSITORY / "lessons"
 FALLBACK = "en"
 PLACE = ("checkpoint", "sentence", "target", "stack", "kind", "layer", "head", "token", "pads")
-_STEP_KEYS = ("page", "title", "do", "notice", "question", "choices", "answer", "explanation", "focus", "options")
+CHANGES = ("edit", "mask", "second")  # what a page keeps in the address beside its controls, by the name it has there
+_STEP_KEYS = (
+    *("page", "title", "do", "notice", "question", "choices", "answer", "explanation", "focus", "options"),
+    *CHANGES,
+)
 _LESSON_KEYS = ("title", "aim", "minutes", "focus", "step")
+_MASK = re.compile(
+    r"own|layer|no_causal|no_padding|itself|(window|word) \d{1,5}|(allow|block) \d{1,5}-\d{1,5}(,\d{1,5}-\d{1,5})*"
+)
 _ALLOWED = {"stack": STACKS, "kind": KINDS}
 
 
@@ -33,7 +42,8 @@ class Step:
     """One step: what to do on ``page`` and what to notice there; then maybe a question.
 
     ``answer`` is the place of the right one among ``choices``, from 0. ``focus`` holds every name of ``PLACE`` that is
-    not as in ``Focus()``; ``options``: values of that page's own controls, by the keys of their widgets.
+    not as in ``Focus()``; ``options``: values of that page's own controls, by the keys of their widgets. ``changes``
+    has every name of ``CHANGES`` with what the address would hold under it: edits, a painted mask, a second sentence.
     """
 
     page: str
@@ -46,6 +56,7 @@ class Step:
     explanation: str = ""
     focus: Mapping[str, str | int] = field(default_factory=dict)
     options: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+    changes: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: dict.fromkeys(CHANGES, ()))
 
     def focused(self, focus: Focus, *, default: Focus) -> Focus:
         """``focus`` moved to this step's place: what the step does not name is as in ``default``."""
@@ -150,7 +161,27 @@ def _step(values: Any, shared: Mapping[str, str | int], where: str) -> Step:
         **quiz,
         focus={**shared, **_focus(values.get("focus", {}), f"{where}, focus")},
         options=options,
+        changes={name: _changes(values, name, where) for name in CHANGES},
     )
+
+
+def _changes(values: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]:
+    """The texts of one kind of change, each of which makes sense; a single one need not be a list."""
+    found = values.get(name, [])
+    found = [found] if isinstance(found, str) else found
+    if not isinstance(found, list) or not all(isinstance(one, str) and one.strip() for one in found):
+        raise ValueError(f"{where}: {name} is {found!r}; write a text in quotation marks, or several in a list")
+    for text in found:
+        if name == "edit":
+            try:
+                EditSpec.parse(text)
+            except ValueError as error:
+                raise ValueError(f"{where}: edit is {text!r}: {error}") from None
+        if name == "mask" and not _MASK.fullmatch(text):
+            raise ValueError(f'{where}: mask is {text!r}; write e.g. mask = ["window 3", "block 2-5"]')
+    if name == "second" and len(found) > 1:
+        raise ValueError(f"{where}: second holds {len(found)} sentences; there is one second sentence")
+    return tuple(found)
 
 
 def _answer(answer: Any, choices: Sequence[str], where: str) -> int:

@@ -95,6 +95,8 @@ def current(p: Page, view: AttentionView, words: Sequence) -> Recipe:
     Drawn cells belong to one sentence and kind of attention; a preset stays.
     """
     of = (p.checkpoint.fingerprint, view.query.ids, view.key.ids, view.stack, view.kind)
+    if kept.begins_anew(_PARAMETER):
+        st.session_state.pop(_OF, None)
     recipe = st.session_state.get(_NOW, Recipe())
     if st.session_state.get(_OF) != of:
         if _OF in st.session_state:

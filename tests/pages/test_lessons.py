@@ -63,7 +63,7 @@ def test_a_lesson_from_start_to_finish(open_app, tmp_path, monkeypatch) -> None:
     assert (focus.lesson, focus.lesson_step, focus.sentence) == ("01-tiny", 1, "The dog sleeps.")
     app.switch_page("pages/tokens.py").run()  # AppTest does not follow a change of page by itself
     is_fine(app)
-    assert bar(app) == ":material/school: **Tiny** · step 1 of 2 · **One**"
+    assert bar(app) == ":material/school: **Tiny ·** step 1 of 2 · **One**"
     for hidden in page_text("tokens").look_for:
         assert hidden not in said(app)
     assert app.button(key="lesson back").disabled and app.button(key="lesson check").disabled
@@ -86,6 +86,46 @@ def test_a_lesson_from_start_to_finish(open_app, tmp_path, monkeypatch) -> None:
     app.switch_page("pages/lessons.py").run()
     assert not bar(app) and "0 of 1 right" in said(app)
     assert app.button(key="start 01-tiny").label == TEXT["again"]
+
+
+def test_a_step_sets_up_its_changes_and_the_next_one_clears_them(open_app, tmp_path, monkeypatch) -> None:
+    begin = 'title = "Changes"\naim = "To see."\nminutes = 5\nfocus = { checkpoint = "tiny-translator" }\n'
+    common = 'title = "T"\ndo = "Do."\nnotice = "See."\n'
+    steps = [
+        'page = "surgery"\nedit = "zero:encoder.0.self.1"\n',
+        'page = "surgery"\n',
+        'page = "masks"\nmask = ["itself", "layer"]\n',
+        'page = "masks"\n',
+        'page = "compare"\nsecond = "A dog."\n',
+        'page = "compare"\n',
+    ]
+    lesson(tmp_path, monkeypatch, **{"02_changes": begin + "".join(f"[[step]]\n{common}{step}" for step in steps)})
+    place = {"checkpoint": "tiny-translator", "lesson": "02-changes"}
+    app = open_app("surgery", lesson_step="1", **place)
+    is_fine(app)
+    assert list(app.session_state["surgery edits"]) == ["zero:encoder.0.self.1"]
+    app.session_state["surgery edits"] = ["zero:encoder.1.self.0"]  # what a student does
+    app.run()
+    assert list(app.session_state["surgery edits"]) == ["zero:encoder.1.self.0"]
+    app.button(key="lesson next").click().run()
+    assert list(app.session_state["surgery edits"]) == []
+
+    app = open_app("masks", lesson_step="3", **place)
+    assert (app.session_state["mask now"].preset, app.session_state["mask now"].everywhere) == ("itself", False)
+    app.button(key="lesson next").click().run()
+    assert (app.session_state["mask now"].preset, app.session_state["mask now"].everywhere) == ("own", True)
+
+    app = open_app("compare", lesson_step="5", **place)
+    assert app.text_input(key="compare_second").value == "A dog."
+    app.button(key="lesson next").click().run()
+    assert app.text_input(key="compare_second").value != "A dog."
+    is_fine(app)
+
+
+def test_what_an_address_holds_is_not_overruled_by_its_step(open_app, tmp_path, monkeypatch) -> None:
+    lesson(tmp_path, monkeypatch)
+    app = open_app("surgery", lesson="01-tiny", edit=["zero:encoder.0.self.0"])
+    assert list(app.session_state["surgery edits"]) == ["zero:encoder.0.self.0"]
 
 
 def test_a_right_guess_is_said_to_be_right(open_app, tmp_path, monkeypatch) -> None:

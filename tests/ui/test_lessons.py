@@ -58,6 +58,33 @@ def test_a_file_becomes_a_lesson(tmp_path: Path) -> None:
     assert lesson.steps[1].focus == {"layer": 1} and not lesson.steps[1].question
 
 
+def test_a_step_may_set_up_edits_a_mask_and_a_second_sentence(tmp_path: Path) -> None:
+    more = 'edit = ["zero:encoder.0.self.1", "drop:encoder.1.feed_forward"]\nmask = "window 3"\nsecond = "A dog."\n'
+    first, second = read_lesson(written(tmp_path, GOOD.replace('page = "tokens"', f'page = "tokens"\n{more}'))).steps
+    assert first.changes == {"edit": (), "mask": (), "second": ()}
+    assert second.changes == {
+        "edit": ("zero:encoder.0.self.1", "drop:encoder.1.feed_forward"),
+        "mask": ("window 3",),
+        "second": ("A dog.",),
+    }
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('edit = "zero"', "step 2: edit is 'zero'"),
+        ("edit = 3", "step 2: edit is 3"),
+        ('mask = ["blocks 2-3"]', "step 2: mask is 'blocks 2-3'"),
+        ('mask = ["block 2"]', "step 2: mask is 'block 2'"),
+        ('second = ["a", "b"]', "there is one second sentence"),
+        ('second = ""', "step 2: second is"),
+    ],
+)
+def test_a_change_that_makes_no_sense_is_named(tmp_path: Path, line: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        read_lesson(written(tmp_path, GOOD.replace('page = "tokens"', f'page = "tokens"\n{line}')))
+
+
 def test_the_answer_may_be_a_number_from_one(tmp_path: Path) -> None:
     assert read_lesson(written(tmp_path, GOOD.replace('answer = "b"', "answer = 1"))).steps[0].answer == 0
 
