@@ -1,0 +1,32 @@
+"""A page with one long computation, for the test in a browser: ``?key=…`` says which one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import streamlit as st
+
+from ui.long_jobs import LongJobs
+
+
+@st.cache_resource
+def jobs() -> LongJobs:
+    return LongJobs("harness")
+
+
+def work(report: Callable[[int, int], None]) -> str:
+    """Half a minute, in steps of a twentieth of a second."""
+    for step in range(600):
+        report(step, 600)
+        time.sleep(0.05)
+    return "done"
+
+
+key = st.query_params.get("key", "one")
+st.title(key)
+st.caption("before")
+if st.button("Something else"):
+    st.markdown("something else was done")
+found = jobs().result(key, work, doing="Counting …")
+st.markdown(f"found: {found}")

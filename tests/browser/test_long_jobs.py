@@ -1,0 +1,80 @@
+"""Long computations in real browsers: the third waits in line, a cancelled or closed one frees its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+pytestmark = pytest.mark.browser
+SOON = 60_000  # milliseconds
+HARNESS = Path(__file__).with_name("long_jobs_harness.py")
+
+
+@pytest.fixture(scope="module")
+def address(start_app: Callable[..., str], checkpoints_folder: Path) -> str:
+    return start_app(checkpoints_folder, script=HARNESS)
+
+
+@pytest.fixture
+def open_session(chromium: Browser, address: str):
+    """``open_session(key)``: one more student, in a browser of their own, who asks for that computation."""
+    contexts = []
+
+    def open_one(key: str) -> Page:
+        contexts.append(chromium.new_context())
+        page = contexts[-1].new_page()
+        page.goto(f"{address}/?key={key}")
+        expect(page.get_by_role("heading", name=key)).to_be_visible(timeout=SOON)
+        return page
+
+    yield open_one
+    for context in contexts:
+        context.close()
+
+
+def bar(page: Page, words: str) -> Locator:
+    return page.get_by_test_id("stProgress").filter(has_text=words)
+
+
+def test_the_third_waits_and_comes_when_one_cancels(open_session: Callable[[str], Page]) -> None:
+    first, second = open_session("a1"), open_session("a2")
+    for page in (first, second):
+        expect(bar(page, "Counting")).to_be_visible(timeout=SOON)
+    third, fourth = open_session("a3"), open_session("a4")
+    expect(bar(third, "Waiting: 0 before you")).to_be_visible(timeout=SOON)
+    expect(bar(fourth, "Waiting: 1 before you")).to_be_visible(timeout=SOON)
+    first.get_by_role("button", name="Cancel").click()
+    expect(first.get_by_text("was stopped")).to_be_visible(timeout=SOON)
+    expect(bar(third, "Counting")).to_be_visible(timeout=SOON)
+    expect(bar(fourth, "Waiting: 0 before you")).to_be_visible(timeout=SOON)
+    # A closed browser frees its place, too.
+    second.context.close()
+    expect(bar(fourth, "Counting")).to_be_visible(timeout=SOON)
+    # Who cancelled may ask again, and stands in line.
+    first.get_by_role("button", name="Compute it").click()
+    expect(bar(first, "Waiting: 0 before you")).to_be_visible(timeout=SOON)
+
+
+def test_who_does_something_else_goes_on_where_the_work_was(open_session: Callable[[str], Page]) -> None:
+    page = open_session("b1")
+    expect(bar(page, "Counting")).to_be_visible(timeout=SOON)
+    page.wait_for_timeout(3000)
+    page.get_by_role("button", name="Something else").click()
+    expect(page.get_by_text("something else was done")).to_be_visible(timeout=SOON)
+    # The same work goes on: its seconds do not begin again.
+    expect(bar(page, "Counting")).to_be_visible(timeout=SOON)
+    seconds = int(bar(page, "Counting").inner_text().split("…")[1].split()[0])
+    assert seconds >= 3
+
+
+def test_the_same_work_is_done_once_for_two(open_session: Callable[[str], Page]) -> None:
+    pages = [open_session("c1"), open_session("c1"), open_session("c2")]
+    for page in pages:  # three sessions, two places: two of them share one
+        expect(bar(page, "Counting")).to_be_visible(timeout=SOON)
+    # The one who cancels does not take it from the other.
+    pages[0].get_by_role("button", name="Cancel").click()
+    expect(pages[0].get_by_text("was stopped")).to_be_visible(timeout=SOON)
+    expect(pages[1].get_by_text("found: done")).to_be_visible(timeout=SOON)

@@ -1,0 +1,287 @@
+"""Long computations: few at once, in the order of their coming, cancelled when nobody waits, computed once for all."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from ui import long_jobs
+from ui.long_jobs import AT_ONCE, PLACES, Job, JobStopped, LongJobs, Places
+
+SOON = 20.0  # seconds within which what must happen happens, also on a busy machine
+
+
+def until(condition: Callable[[], bool]) -> bool:
+    """Whether ``condition`` becomes true soon."""
+    end = time.monotonic() + SOON
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.01)
+    return False
+
+
+class Work:
+    """Work that goes on until it is told to end, or is stopped, and counts how often it was begun."""
+
+    def __init__(self, result: object = "done") -> None:
+        self.begun, self.ended, self.go = 0, 0, threading.Event()
+        self.result = result
+
+    def __call__(self, report: Callable[[int, int], None]) -> object:
+        self.begun += 1
+        try:
+            while not self.go.wait(0.01):
+                report(1, 4)
+            return self.result
+        finally:
+            self.ended += 1
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., Job]]:
+    """``start(work, …)`` → a job that somebody called "me" looks at, and that surely ends with the test."""
+    jobs: list[Job] = []
+
+    def make(work: Callable, **settings) -> Job:
+        job = Job(work, **{"places": Places(2), "patience": SOON, **settings})
+        jobs.append(job)
+        job.look("me")
+        job.start()
+        return job
+
+    yield make
+    for job in jobs:
+        for who in ("me", "you"):
+            job.leave(who, at_once=True)
+    assert all(job.wait(SOON) for job in jobs)
+
+
+def test_only_so_many_run_at_once_and_the_others_come_in_turn(start: Callable[..., Job]) -> None:
+    places, works = Places(2), [Work(number) for number in range(4)]
+    jobs = []
+    for work in works:
+        jobs.append(start(work, places=places))
+        assert until(lambda: jobs[-1].started or places.number(jobs[-1]) > 0)
+    assert [bool(job.started) for job in jobs] == [True, True, False, False]
+    assert [job.waiting for job in jobs] == [False, False, True, True]
+    assert [job.before for job in jobs[2:]] == [0, 1]
+    works[1].go.set()
+    assert until(lambda: bool(jobs[2].started)) and not jobs[3].started and jobs[3].before == 0
+    for work in works:
+        work.go.set()
+    assert all(job.wait(SOON) for job in jobs)
+    assert [job.result for job in jobs] == [0, 1, 2, 3]
+
+
+def test_leaving_ends_the_work_at_its_next_step_and_frees_the_place(start: Callable[..., Job]) -> None:
+    places, work, next_one = Places(1), Work(), Work()
+    job = start(work, places=places)
+    assert until(lambda: bool(work.begun))
+    waits = start(next_one, places=places)
+    job.leave("me", at_once=True)
+    assert job.wait(SOON) and job.stopped and job.result is None and work.ended == 1
+    assert until(lambda: bool(next_one.begun)) and not waits.waiting
+
+
+def test_who_waits_in_line_may_leave_it(start: Callable[..., Job]) -> None:
+    places, work, never = Places(1), Work(), Work()
+    start(work, places=places)
+    assert until(lambda: bool(work.begun))
+    waits = start(never, places=places)
+    assert until(lambda: places.number(waits) == 1)
+    waits.leave("me", at_once=True)
+    assert waits.wait(SOON) and waits.stopped and never.begun == 0 and places.number(waits) == 0
+
+
+def test_it_goes_on_for_the_other_one_who_looks(start: Callable[..., Job]) -> None:
+    work = Work()
+    job = start(work)
+    job.look("you")
+    job.leave("me", at_once=True)
+    assert not job.wait(0.2)
+    work.go.set()
+    assert job.wait(SOON) and job.result == "done" and not job.stopped
+
+
+def test_a_browser_that_is_closed_ends_it_without_saying_so(start: Callable[..., Job]) -> None:
+    work = Work()
+    job = start(work, patience=0.1)
+    assert job.wait(SOON) and job.stopped and work.ended == 1
+
+
+def test_a_place_is_given_back_when_work_fails(start: Callable[..., Job]) -> None:
+    places = Places(1)
+
+    def fails(_: Callable) -> None:
+        raise ValueError("the loss was no number")
+
+    job = start(fails, places=places)
+    assert job.wait(SOON) and str(job.problem) == "the loss was no number" and not job.stopped
+    work = Work()
+    work.go.set()
+    assert start(work, places=places).wait(SOON)
+
+
+def test_no_analysis_swallows_the_stop(start: Callable[..., Job]) -> None:
+    caught = []
+
+    def careless(report: Callable[[int, int], None]) -> None:
+        while True:
+            try:
+                report(0, 1)
+                time.sleep(0.005)
+            except Exception as error:
+                caught.append(error)
+
+    job = start(careless)
+    job.leave("me", at_once=True)
+    assert job.wait(SOON) and not caught and not issubclass(JobStopped, Exception)
+
+
+def test_it_says_how_much_is_done(start: Callable[..., Job]) -> None:
+    work = Work()
+    job = start(work)
+    assert until(lambda: job.progress == (1, 4)) and job.share == 0.25
+
+
+def test_a_forward_pass_counts_and_can_be_the_end(start: Callable[..., Job], tiny_checkpoint: Callable) -> None:
+    import transformer
+
+    checkpoint = tiny_checkpoint("bert")
+
+    def endless(_: Callable) -> None:
+        while True:
+            transformer.trace(checkpoint, "The dog.")
+
+    job = start(endless, passes=10**9)
+    assert until(lambda: job.share > 0)
+    job.leave("me", at_once=True)
+    assert job.wait(SOON) and job.stopped
+
+
+# ---- as a page asks -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[LongJobs]:
+    """Of this test; a page finds them as ``ui.long_jobs.of_a_test``."""
+    made: LongJobs = LongJobs("test")
+    monkeypatch.setattr(long_jobs, "of_a_test", made, raising=False)
+    yield made
+    assert until(lambda: all(job.over for job in made._running.values()))
+
+
+def open_page(key: str = "a key") -> AppTest:
+    """A session on a page with one long computation, which is ``ui.long_jobs.work``."""
+
+    def script(key: str) -> None:
+        import streamlit as st
+
+        from ui import long_jobs
+
+        try:
+            st.markdown(f"result: {long_jobs.of_a_test.result(key, long_jobs.work)}")
+        except ValueError as error:
+            st.markdown(f"problem: {error}")
+
+    return AppTest.from_function(script, args=(key,), default_timeout=SOON * 3)
+
+
+def in_background(app: AppTest) -> threading.Thread:
+    thread = threading.Thread(target=app.run)
+    thread.start()
+    return thread
+
+
+def test_two_sessions_ask_and_it_is_computed_once(jobs: LongJobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = Work("42")
+    monkeypatch.setattr(long_jobs, "work", work, raising=False)
+    pages = [open_page(), open_page()]
+    threads = [in_background(page) for page in pages]
+    assert until(lambda: bool(jobs._running) and len(next(iter(jobs._running.values()))._seen) == 2)
+    work.go.set()
+    for thread in threads:
+        thread.join(SOON)
+    assert [page.markdown[0].value for page in pages] == ["result: 42"] * 2
+    assert work.begun == 1 and jobs.known("a key") == "42"
+    third = open_page().run()
+    assert third.markdown[0].value == "result: 42" and work.begun == 1 and not third.button
+
+
+def test_a_third_session_waits_its_turn(jobs: LongJobs, monkeypatch: pytest.MonkeyPatch, start) -> None:
+    others = [Work() for _ in range(AT_ONCE)]
+    for other in others:
+        start(other, places=PLACES)
+    assert until(lambda: all(other.begun for other in others))
+    work = Work("mine")
+    work.go.set()
+    monkeypatch.setattr(long_jobs, "work", work, raising=False)
+    page = open_page()
+    thread = in_background(page)
+    assert until(lambda: bool(jobs._running))
+    job = next(iter(jobs._running.values()))
+    time.sleep(0.3)
+    assert job.waiting and not work.begun
+    others[0].go.set()
+    thread.join(SOON)
+    assert page.markdown[0].value == "result: mine" and not page.exception
+
+
+def test_what_was_cancelled_says_so_and_can_be_asked_for_again(jobs: LongJobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = Work("there")
+    work.go.set()
+    monkeypatch.setattr(long_jobs, "work", work, raising=False)
+    page = open_page()
+    page.session_state["long jobs: stopped"] = ("test", "a key")
+    page.run()
+    assert page.markdown[0].value == "result: None" and "stopped" in page.caption[0].value and not work.begun
+    page.button(key="test on").click().run()
+    assert page.markdown[0].value == "result: there"
+
+
+def test_another_key_is_not_what_was_cancelled(jobs: LongJobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = Work("there")
+    work.go.set()
+    monkeypatch.setattr(long_jobs, "work", work, raising=False)
+    page = open_page("another key")
+    page.session_state["long jobs: stopped"] = ("test", "a key")
+    assert page.run().markdown[0].value == "result: there"
+
+
+def test_a_session_has_one_at_a_time(jobs: LongJobs, monkeypatch: pytest.MonkeyPatch, start) -> None:
+    first, second = Work(), Work("second")
+    second.go.set()
+    monkeypatch.setattr(long_jobs, "work", second, raising=False)
+    page = open_page()
+    me = page.session_state["long jobs: who"] = object()
+    before = start(first)
+    before.look(me)
+    before.leave("me", at_once=True)
+    page.session_state["long jobs: mine"] = before
+    assert page.run().markdown[0].value == "result: second"
+    assert before.wait(SOON) and before.stopped
+
+
+def test_what_goes_wrong_is_raised_where_it_was_asked_for(jobs: LongJobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_: Callable) -> None:
+        raise ValueError("the sentence is empty")
+
+    monkeypatch.setattr(long_jobs, "work", fails, raising=False)
+    page = open_page().run()
+    assert page.markdown[0].value == "problem: the sentence is empty"
+    monkeypatch.setattr(long_jobs, "work", lambda _: "better", raising=False)
+    assert page.run().markdown[0].value == "result: better"
+
+
+def test_only_the_last_results_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    few: LongJobs = LongJobs("few", keep=2)
+    monkeypatch.setattr(long_jobs, "of_a_test", few, raising=False)
+    monkeypatch.setattr(long_jobs, "work", lambda _: "x", raising=False)
+    for key in ("a", "b", "a", "c"):
+        open_page(key).run()
+    assert [few.known(key) for key in "abc"] == ["x", None, "x"]
