@@ -97,13 +97,21 @@ function paperLayout(graph, title, width, size) {
   };
 }
 
-// Letters as large and black as the column's, room and shifts in proportion.
-function inPrint(node, factor, name = "") {
-  if (Array.isArray(node)) return node.map((child) => inPrint(child, factor, name));
+const GREY = /^#7a7d85$/i; // style.NEUTRAL in charts: letters that must be readable on white and on black
+const LENGTHS = ["yshift", "xshift", "ypad", "xpad", "ax", "ay", "standoff", "thickness"];
+
+// Letters as large and black as the column's, room and shifts in proportion. Notes keep a colour that they have of their own:
+// they may stand on something dark.
+function inPrint(node, factor, name = "", note = false) {
+  if (Array.isArray(node)) return node.map((child) => inPrint(child, factor, name, name === "annotations"));
   if (node === null || typeof node !== "object" || ArrayBuffer.isView(node)) return node;
-  const copy = Object.fromEntries(Object.entries(node).map(([key, child]) => [key, inPrint(child, factor, key)]));
-  if (/font$/.test(name)) Object.assign(copy, { family: `${PAPER_FONT}, sans-serif`, color: "#000" }, node.size ? { size: node.size * factor } : {});
-  for (const key of ["yshift", "xshift", "ypad", "xpad", "ax", "ay", "standoff", "title_standoff", "thickness"]) if (typeof copy[key] === "number") copy[key] *= factor;
+  const copy = Object.fromEntries(Object.entries(node).map(([key, child]) => [key, inPrint(child, factor, key, note)]));
+  if (/font$/.test(name)) {
+    const own = note && node.color && !GREY.test(node.color);
+    Object.assign(copy, { family: `${PAPER_FONT}, sans-serif`, color: own ? node.color : "#000" }, node.size ? { size: node.size * factor } : {});
+  }
+  const lengths = [...LENGTHS, ...(node.lenmode === "pixels" ? ["len"] : []), ...(name === "line" ? ["width"] : [])];
+  for (const key of lengths) if (typeof copy[key] === "number") copy[key] *= factor;
   // Only what is there: a colour for a line that was not drawn would draw it.
   for (const [key, colour] of Object.entries({ linecolor: "#000", gridcolor: "#ddd", zerolinecolor: "#999" })) if (key in copy) copy[key] = colour;
   return copy;
@@ -115,7 +123,7 @@ function paperTrace(trace, factor) {
   const scale = (part, key) => part && typeof part[key] === "number" && { ...part, [key]: part[key] * factor };
   if (trace.textfont) {
     const { size, color } = trace.textfont;
-    copy.textfont = { ...trace.textfont, ...(typeof size === "number" ? { size: size * factor } : {}), ...(/^#7a7d85$/i.test(color) ? { color: "#000" } : {}) };
+    copy.textfont = { ...trace.textfont, ...(typeof size === "number" ? { size: size * factor } : {}), ...(typeof color === "string" && GREY.test(color) ? { color: "#000" } : {}) };
   }
   if (trace.line) copy.line = scale(trace.line, "width") || trace.line;
   if (trace.marker) {

@@ -8,10 +8,15 @@ class ExportMenu {
     this.button = frame.button("Export", "Export this picture or its numbers", () => {});
     this.button.popoverTargetElement = this.element;
     this.element.addEventListener("beforetoggle", (event) => event.newState === "open" && this.fill());
-    this.element.addEventListener("toggle", (event) => event.newState === "open" && this.place());
+    this.element.addEventListener("toggle", (event) => (event.newState === "open" ? this.place() : this.giveBack()));
     // Letters typed here are not for the app's own keys.
     this.element.addEventListener("keydown", (event) => event.stopPropagation());
     window.addEventListener("scroll", () => this.close(), { capture: true, passive: true, signal: frame.aborter.signal });
+  }
+
+  // The keyboard goes on where it was, unless it is somewhere else by now.
+  giveBack() {
+    if (document.activeElement === document.body) this.button.focus();
   }
 
   close() {

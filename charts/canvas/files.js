@@ -94,11 +94,11 @@ class Files {
   }
 }
 
-// Labels have 0.875 of the theme's size.
+// Titles of axes and legends have 0.8 of the theme's size: they have the points, and labels somewhat more.
 function paperTheme(points) {
   const [ground, ink] = [[255, 255, 255], [0, 0, 0]];
   return {
-    dark: false, ground, ink, size: (points * PER_POINT) / 0.875, font: PAPER_FONT,
+    dark: false, ground, ink, size: (points * PER_POINT) / 0.8, font: PAPER_FONT,
     primary: ink, chosen: rgbOf(COLOURS.chosen, "#d55e00"),
     muted: ink, faint: mix(ink, ground, 0.75), hatchGround: [240, 240, 240], hatchLine: [170, 170, 170],
     heads: COLOURS.categorical.map((css) => cssOf(visible(rgbOf(css, "#888888"), ground, ink))),

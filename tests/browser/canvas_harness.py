@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from transformer.attention_view import AttentionView
 from transformer.tokens import Token, TokenSequence
-from ui.attention_canvas import attention_grid, attention_lines, attention_map, value_map
+from ui.attention_canvas import attention_grid, attention_lines, attention_map, mask_editor, value_map
 
 SENTENCE = [
     "<s>",
@@ -36,6 +36,8 @@ SENTENCE = [
     ".",
     "</s>",
 ]
+# Tokens that try to leave the script, the attribute or the template in which a page holds them.
+HOSTILE = ["<s>", "</script><script>alert(1)</script>", "<!--", "{{script}}", "\"'&lt;", "]]>", "=1+1", "a,b"]
 
 
 def sequence(displays: list[str], name: str = "source") -> TokenSequence:
@@ -89,6 +91,11 @@ def main() -> None:
     elif scene == "large":
         large = view(numbered(256), numbered(256), layer=0, n_heads=1, kind="self", causal=True)
         attention_map(large, head=0, key="large")
+    elif scene == "mask":
+        remember("stroke", mask_editor(causal, head=2, key="mask", own=causal.allowed))
+    elif scene == "hostile":
+        hostile = view(HOSTILE, HOSTILE, layer=0, n_heads=2, kind="self", causal=True)
+        attention_map(hostile, head=1, key="hostile")
     elif scene == "scores":
         value_map(
             causal.scores[3],
@@ -122,7 +129,7 @@ def main() -> None:
         remember("token", clicked)
     st.text(f"runs {state.setdefault('runs', 0)}")
     state["runs"] += 1
-    for name in ("cell", "head", "token"):
+    for name in ("cell", "head", "token", "stroke"):
         if state.get(name) is not None:
             st.text(f"{name} {state[name]}")
 

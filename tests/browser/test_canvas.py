@@ -220,12 +220,92 @@ def test_the_table_holds_the_same_numbers_and_tokens_stay_text(map_canvas):
 
 def test_the_picture_can_be_downloaded_at_twice_its_size(map_canvas, tmp_path):
     canvas = map_canvas
+    canvas.page.get_by_role("button", name="Export this picture").click()
     with canvas.page.expect_download() as download:
         canvas.page.get_by_role("button", name="Download this picture as PNG").click()
     download.value.save_as(tmp_path / "map.png")
     header = (tmp_path / "map.png").read_bytes()[:24]
     assert header[:8] == b"\x89PNG\r\n\x1a\n"
     assert int.from_bytes(header[16:20], "big") > 2 * canvas.page.locator("canvas").bounding_box()["width"]
+
+
+def test_the_menu_opens_and_closes_by_keyboard_and_keeps_what_is_typed_from_the_app(show):
+    canvas = show("map")
+    keyboard, export = canvas.page.keyboard, canvas.page.get_by_role("button", name="Export this picture")
+    export.focus()
+    keyboard.press("Enter")
+    title = canvas.page.get_by_label("Title")
+    assert title.input_value() == "decoder self-attention · layer 1 · head 2"
+    assert canvas.page.locator("button:focus").inner_text() == "PNG"
+    title.focus()
+    keyboard.type("rc")  # Streamlit's own keys: run again, clear the caches
+    assert title.input_value().endswith("head 2rc")
+    keyboard.press("Escape")
+    assert not title.is_visible()
+    assert canvas.page.locator("button:focus").inner_text() == "Export"
+    canvas.says("runs 0")
+
+
+def test_the_keyboard_zooms_around_the_cursor(show):
+    canvas = show("large")
+    before, whole = len(canvas.sent), canvas.geometry["stepX"]
+    canvas.page.locator("canvas").focus()
+    for key in ("ArrowDown", "End", "PageDown", "+", "="):
+        canvas.page.keyboard.press(key)
+    canvas.page.wait_for_timeout(200)
+    assert canvas.geometry["stepX"] == pytest.approx(whole * 1.5**2, rel=0.01)
+    x, y = canvas.cell(255, 255)
+    box = canvas.page.locator("canvas").bounding_box()
+    assert 0 < x < box["width"] and 0 < y < box["height"]  # the cursor stays in sight
+    assert canvas.tip().startswith("‘·w255’ looks at ‘·w255’")
+    canvas.page.keyboard.press("-")
+    canvas.page.wait_for_timeout(200)
+    assert canvas.geometry["stepX"] == pytest.approx(whole * 1.5, rel=0.01)
+    canvas.page.keyboard.press("0")
+    canvas.page.wait_for_timeout(200)
+    assert canvas.geometry["stepX"] == pytest.approx(whole)
+    canvas.page.keyboard.press("Escape")
+    assert canvas.tip() == ""
+    assert len(canvas.sent) == before
+
+
+def test_the_space_bar_paints_on_a_mask(show):
+    canvas = show("mask")
+    canvas.page.locator("canvas").focus()
+    for key in ("ArrowDown", "ArrowDown"):  # the first key puts the cursor on the first cell
+        canvas.page.keyboard.press(key)
+    assert canvas.page.locator(".live").inner_text().startswith("‘·The’ looks at ‘<s>’: 0.196")
+    canvas.page.keyboard.press(" ")
+    assert canvas.page.locator(".live").inner_text().startswith("‘·The’ looks at ‘<s>’: masked")
+    canvas.says("stroke MaskStroke(cells=(Cell(query=1, key=0),), allowed=False)")
+
+
+def test_within_a_head_of_the_grid_the_shift_key_moves(show):
+    canvas = show("grid")
+    before = len(canvas.sent)
+    canvas.page.locator("canvas").focus()
+    for key in ("ArrowDown", "ArrowDown", "Shift+ArrowDown", "Shift+ArrowDown", "Shift+ArrowRight"):
+        canvas.page.keyboard.press(key)
+    said = canvas.page.locator(".live").inner_text()
+    assert said.startswith("layer 1 · head 0. ‘·The’ looks at ‘·The’: ≈")
+    canvas.page.keyboard.press("ArrowRight")
+    assert canvas.page.locator(".live").inner_text().startswith("layer 1 · head 1")
+    assert len(canvas.sent) == before
+
+
+def test_number_keys_switch_heads(show):
+    canvas = show("lines")
+    before = len(canvas.sent)
+    canvas.page.locator("canvas").focus()
+    canvas.page.keyboard.press("ArrowDown")
+    assert "head 2: " in canvas.page.locator(".live").inner_text()
+    for key in ("2", "7", "9"):  # there is no head 9
+        canvas.page.keyboard.press(key)
+    pressed = canvas.page.locator(".chip[aria-pressed=true]").all_inner_texts()
+    assert pressed == ["0", "5", "7"]
+    said = canvas.page.locator(".live").inner_text()
+    assert "head 2: " not in said and "head 7: " in said
+    assert len(canvas.sent) == before
 
 
 def test_a_large_map_zooms_and_pans_in_the_browser(show):

@@ -1,0 +1,193 @@
+"""What a canvas gives away: vector pictures, a page that works offline, numbers; and the same drawing in a notebook."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser
+
+from charts import notebook
+from tests.browser import canvas_harness
+from tests.browser.offline import opened_offline, tip_at
+from tests.browser.test_canvas import SEEN, Canvas, opened
+
+pytestmark = pytest.mark.browser
+SVG = "{http://www.w3.org/2000/svg}"
+PAPER = "Save for a paper"
+
+
+@pytest.fixture(scope="module")
+def address(start_app: Callable[..., str], tmp_path_factory: pytest.TempPathFactory) -> str:
+    return start_app(tmp_path_factory.mktemp("none"), script=Path(canvas_harness.__file__))
+
+
+@pytest.fixture
+def show(chromium: Browser, address: str) -> Iterator[Callable[..., Canvas]]:
+    with ExitStack() as scenes:
+        yield lambda scene, **how: scenes.enter_context(opened(chromium, f"{address}/?scene={scene}", **how))
+
+
+def saved(canvas: Canvas, button: str, folder: Path, *, title: str | None = None, width: str = "84") -> Path:
+    """The file behind a button of the menu; nothing may go over the wire for it."""
+    before = len(canvas.sent)
+    canvas.page.get_by_role("button", name="Export this picture").click()
+    if title is not None:
+        canvas.page.get_by_label("Title").fill(title)
+        canvas.page.get_by_label("Width").select_option(width)
+    with canvas.page.expect_download() as download:
+        canvas.page.get_by_role("button", name=button).click()
+    file = folder / download.value.suggested_filename
+    download.value.save_as(file)
+    assert len(canvas.sent) == before
+    return file
+
+
+def texts(file: Path) -> list[str]:
+    return [element.text for element in ElementTree.parse(file).iter(f"{SVG}text")]
+
+
+def test_the_svg_has_every_cell_as_a_shape_and_every_label_as_text(show, tmp_path: Path) -> None:
+    canvas = show("map")
+    file = saved(canvas, "as SVG", tmp_path)
+    root = ElementTree.parse(file).getroot()
+    assert file.name == "decoder-self-attention-layer-1-head-2.svg"
+    assert root.find(f"{SVG}title").text == "decoder self-attention · layer 1 · head 2"
+    assert not list(root.iter(f"{SVG}image"))
+    said = texts(file)
+    numbers = [f"{value:.3f}" for value in SEEN.weights[2][SEEN.allowed]]
+    assert [text for text in said if text in set(numbers)] == numbers
+    assert {"<s>", "<b>", "lievably", "👩🏽‍🚀"} <= set(said)
+    filled = {path.get("fill") for path in root.iter(f"{SVG}path")}
+    assert len(filled) > 40  # one colour for each weight
+    assert any(fill and fill.startswith("url(") for fill in filled)  # the hatching
+    # The screen has its own layout back.
+    assert canvas.hover(*canvas.cell(7, 5)).startswith("‘·the₂’ looks at ‘·the’")
+
+
+@pytest.mark.parametrize("scene", ["cross", "sorted", "lines"])
+def test_a_figure_for_a_paper_is_white_with_black_letters_in_millimetres(show, tmp_path: Path, scene: str) -> None:
+    canvas = show(scene, colour_scheme="dark")
+    file = saved(canvas, PAPER, tmp_path, title="Figure 1: <who> looks & where", width="174")
+    root = ElementTree.parse(file).getroot()
+    assert root.get("width") == "174mm" and root.get("height").endswith("mm")
+    assert float(root.get("viewBox").split()[2]) == pytest.approx(174 * 96 / 25.4, abs=0.1)
+    assert "Figure 1: <who> looks & where" in texts(file)
+    ground = root.find(f"{SVG}path")
+    assert ground.get("fill") == "#ffffff"
+    letters = [element for element in root.iter(f"{SVG}text") if element.get("font-weight") is None]
+    assert min(float(element.get("font-size")) for element in letters) == pytest.approx(8 * 96 / 72, abs=0.1)
+    assert "#000000" in {element.get("fill") for element in letters}
+    assert not {"Table", "Export", "all", "none"} & set(texts(file))
+    if scene == "lines":  # the chips are gone, so a key says which colour is which head
+        assert {"head 0", "head 2", "head 5"} <= set(texts(file))
+
+
+def test_a_map_of_256_tokens_stays_one_picture_in_its_svg(show, tmp_path: Path) -> None:
+    file = saved(show("large"), PAPER, tmp_path, title="")
+    root = ElementTree.parse(file).getroot()
+    (image,) = root.iter(f"{SVG}image")
+    assert image.get("href").startswith("data:image/png;base64,")
+    assert "pixelated" in image.get("style")
+    assert file.stat().st_size < 300_000
+
+
+def test_the_csv_has_every_weight_exactly(show, tmp_path: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(saved(show("hostile"), "as CSV", tmp_path).read_text(encoding="utf-8"))))
+    hostile = canvas_harness.view(
+        canvas_harness.HOSTILE, canvas_harness.HOSTILE, layer=0, n_heads=2, kind="self", causal=True
+    )
+    assert len(rows) == 64
+    for row in rows:
+        query, key = int(row["row"]), int(row["column"])
+        assert (row["row_label"], row["column_label"]) == (hostile.query.labels[query], hostile.key.labels[key])
+        if hostile.allowed[query, key]:
+            assert np.float32(row["value"]) == hostile.weights[1][query, key]
+        else:
+            assert row["value"] == ""
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_saved_page_works_offline_and_its_tokens_stay_text(show, chromium, tmp_path: Path, dark: bool) -> None:
+    canvas = show("hostile")
+    shown = canvas.hover(*canvas.cell(2, 1))
+    file = saved(canvas, "works offline", tmp_path)
+    for token in canvas_harness.HOSTILE[1:3]:
+        assert token not in file.read_text(encoding="utf-8")
+    with opened_offline(chromium, file, dark=dark) as page:
+        assert tip_at(page, (), 2, 1) == shown
+        assert "‘<!--’ looks at ‘</script><script>alert(1)</script>’" in shown
+        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (ground == "rgb(18, 22, 29)") == dark
+        assert page.locator("script").count() == 4  # payload, packed script, loader, script; nobody added another
+        page.get_by_role("button", name="Show the numbers as a table").click()
+        assert page.locator("thead th").nth(2).inner_text() == "<!--"
+
+
+def test_the_saved_page_zooms_and_switches_heads(show, chromium, tmp_path: Path) -> None:
+    canvas = show("lines")
+    canvas.page.get_by_role("button", name="head 7", exact=True).click()
+    with opened_offline(chromium, saved(canvas, "works offline", tmp_path)) as page:
+        page.locator("canvas[data-geometry]").wait_for()
+        assert page.locator(".chip[aria-pressed=true]").all_inner_texts() == ["0", "2", "5", "7"]
+        page.get_by_role("button", name="head 0", exact=True).click()
+        assert page.locator(".chip[aria-pressed=true]").all_inner_texts() == ["2", "5", "7"]
+    with opened_offline(chromium, saved(show("large"), "works offline", tmp_path)) as page:
+        before = tip_at(page, (), 10, 5)
+        page.get_by_role("button", name="Zoom in").click()
+        page.get_by_role("button", name="Zoom in").click()
+        page.get_by_role("button", name="Show the whole map").click()
+        page.wait_for_timeout(200)
+        assert tip_at(page, (), 10, 5) == before
+
+
+# ---- in a notebook --------------------------------------------------------------------------------------------------
+
+
+def in_a_notebook(folder: Path, *outputs: str) -> Path:
+    file = folder / "notebook.html"
+    file.write_text(f"<!doctype html><meta charset=utf-8>{''.join(outputs)}", encoding="utf-8")
+    return file
+
+
+def test_a_view_draws_itself_in_a_notebook(chromium: Browser, tmp_path: Path) -> None:
+    file = in_a_notebook(tmp_path, SEEN._repr_html_())
+    with opened_offline(chromium, file) as page:
+        assert page.locator("iframe").get_attribute("sandbox") == "allow-scripts allow-downloads"
+        frame = page.frames[1]
+        tip = tip_at(frame, ("panel",), 7, 5)
+        assert "head 0" in tip and "‘·the₂’ looks at ‘·the’" in tip
+        tiles = frame.evaluate(
+            "JSON.parse(document.querySelector('main').shadowRoot.querySelector('canvas').dataset.geometry).tiles"
+        )
+        assert len(tiles) == 8
+        assert len({top for _, top, _, _ in tiles}) == 3  # in three rows of up to three
+        x, y, width, height = tiles[2]
+        frame.locator("canvas").click(position={"x": x + width / 2, "y": y + height / 2})
+        page.mouse.move(1, 1)
+        assert "head 2" in tip_at(frame, ("panel",), 7, 5)  # the click kept it
+
+
+def test_the_functions_for_a_notebook(chromium: Browser, tmp_path: Path) -> None:
+    figures = [
+        notebook.attention_map(SEEN, head=2),
+        notebook.attention_lines(SEEN, heads=[2]),
+        notebook.attention_grid([SEEN]),
+    ]
+    file = in_a_notebook(tmp_path, *(figure._repr_html_() for figure in figures))
+    with opened_offline(chromium, file) as page:
+        first = page.frames[1]
+        assert f"‘·the₂’ looks at ‘·the’: {SEEN.weights[2][7, 5]:.3g}" in tip_at(first, (), 7, 5)
+        for frame, figure in zip(page.frames[1:], figures, strict=True):
+            page.locator("iframe").nth(figures.index(figure)).scroll_into_view_if_needed()
+            frame.locator("canvas[data-geometry]").wait_for()
+            long, room = frame.evaluate("[document.documentElement.scrollHeight, innerHeight]")
+            assert long <= room + 1, f"{figure.drawing} needs {long} pixels and has {room}"
+    with opened_offline(chromium, figures[0].save(tmp_path / "map.html")) as page:
+        assert "‘·the₂’ looks at ‘·the’" in tip_at(page, (), 7, 5)
