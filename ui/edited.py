@@ -9,27 +9,22 @@ from transformer.analysis import effects, head_importance, padding
 from transformer.analysis.answers import Answer
 from transformer.edit_specs import edits_from
 from transformer.traces import Trace
+from ui.byte_limited_cache import ByteLimitedCache
 from ui.page import Page
 from ui.text import Spoken
+
+# An effect holds a whole trace of its own; the one that it is compared with is counted where traces are kept.
+EFFECTS: ByteLimitedCache[effects.Effect] = ByteLimitedCache(
+    limit=128_000_000, size_of=lambda effect: effect.edited.activations.n_bytes
+)
 
 
 def effect(p: Page, specs: tuple[str, ...]) -> effects.Effect:
     """The page's answer under the edits that ``specs`` name (``transformer.edit_specs``), teacher forced."""
-    return _effect(*_key(p), specs, _checkpoint=p.checkpoint, _trace=p.trace)
-
-
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _effect(
-    fingerprint: str,
-    sentence: str,
-    target: str,
-    pads: int,
-    specs: tuple[str, ...],
-    *,
-    _checkpoint: transformer.Checkpoint,
-    _trace: Trace,
-) -> effects.Effect:
-    return effects.effect_of(_checkpoint, _trace, sentence, edits_from(_checkpoint, specs))
+    checkpoint, trace, sentence = p.checkpoint, p.trace, p.focus.sentence
+    return EFFECTS.get(
+        (*_key(p), specs), lambda: effects.effect_of(checkpoint, trace, sentence, edits_from(checkpoint, specs))
+    )
 
 
 def new_answer(p: Page, specs: tuple[str, ...]) -> Answer:
