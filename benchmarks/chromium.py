@@ -1,0 +1,142 @@
+"""A real Chromium that counts: files and their bytes, frames of the WebSocket, and when the picture is there."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+from playwright.sync_api import Browser, BrowserContext, Page, WebSocket, sync_playwright
+
+ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking")
+PATIENCE = 180.0  # seconds
+CALM = 0.6  # seconds without any change, after which a page has come to rest
+# Notes when the page's main figure has been painted: the app's diagram has blocks of some size, or its first canvas
+# has more than one colour. The clock begins with the navigation.
+_WATCH = """
+(() => {
+  const inside = function* (root) {
+    yield root;
+    for (const element of root.querySelectorAll("*")) if (element.shadowRoot) yield* inside(element.shadowRoot);
+  };
+  const find = (selector) => {
+    for (const root of inside(document)) { const found = root.querySelector(selector); if (found) return found; }
+    return null;
+  };
+  const painted = (canvas) => {
+    if (!canvas?.width || !canvas.height) return false;
+    const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+    return new Set(new Uint32Array(pixels.buffer)).size > 20;
+  };
+  const look = () => {
+    const block = find(OTHER || ".diagram .block")?.getBoundingClientRect();
+    const figure = block ? block.width > 10 : painted(find("canvas[data-geometry]"));
+    if (!figure) return setTimeout(look, 10);
+    requestAnimationFrame(() => requestAnimationFrame(() => { window.firstPicture = performance.now(); }));
+  };
+  look();
+})();
+"""
+_STATE = """() => document.querySelector("[data-testid=stSkeleton]") ? "waiting"
+    : document.querySelector("[data-testid=stApp]")?.dataset.testScriptState"""
+
+
+class Tab:
+    """One tab and everything that goes over its wires.
+
+    ``files``: bytes by address, headers included, as they came over the network (0 from the browser's own cache).
+    ``received``, ``sent``: sizes of the WebSocket's messages, unpacked. ``errors``: what the page complained about.
+    """
+
+    def __init__(self, context: BrowserContext) -> None:
+        self.page: Page = context.new_page()
+        self.files: dict[str, int] = {}
+        self.received: list[int] = []
+        self.sent: list[int] = []
+        self.errors: list[str] = []
+        self._changed = time.monotonic()
+        self._addresses: dict[str, str] = {}
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("websocket", self._listen)
+        self._network = context.new_cdp_session(self.page)
+        self._network.send("Network.enable")
+        self._network.on("Network.requestWillBeSent", self._asked)
+        self._network.on("Network.loadingFinished", self._loaded)
+
+    def open(self, address: str, *, figure: str = "") -> float:
+        """Open a page, wait until it has come to rest, and return the milliseconds until its main figure was there.
+
+        ``figure``: a selector of another figure than the app's diagram or a canvas.
+        """
+        self.page.add_init_script(_WATCH.replace("OTHER", json.dumps(figure)))
+        self.page.goto(address)
+        self.page.wait_for_function("window.firstPicture", timeout=1000 * PATIENCE)
+        self.settle()
+        return self.page.evaluate("window.firstPicture")
+
+    def throttle(self, megabits: float, *, latency: float = 0.02) -> None:
+        """A network of so many megabits and so many seconds there and back."""
+        speed = megabits * 1e6 / 8
+        self._network.send(
+            "Network.emulateNetworkConditions",
+            {"offline": False, "latency": 1000 * latency, "downloadThroughput": speed, "uploadThroughput": speed},
+        )
+
+    def settle(self) -> None:
+        """Wait until the script rests and nothing has come over the wire for a while."""
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() - self._changed < CALM:
+            if time.monotonic() > end:
+                raise TimeoutError(f"{self.page.url} was still busy after {PATIENCE:.0f} s")
+            if self.page.evaluate(_STATE) != "notRunning":
+                self._changed = time.monotonic()
+            self.page.wait_for_timeout(50)
+
+    def forget(self) -> None:
+        """Count from here on."""
+        self.files.clear()
+        self.received.clear()
+        self.sent.clear()
+        self._changed = time.monotonic()
+
+    def fetched(self, name: str) -> bool:
+        """Whether a file whose name begins so was asked for, e.g. ``PlotlyChart``."""
+        return any(urlsplit(address).path.rpartition("/")[2].startswith(name) for address in self.files)
+
+    def _listen(self, socket: WebSocket) -> None:
+        for event, sizes in (("framereceived", self.received), ("framesent", self.sent)):
+            socket.on(event, lambda payload, sizes=sizes: self._count(payload, sizes))
+
+    def _count(self, payload: str | bytes, sizes: list[int]) -> None:
+        sizes.append(len(payload))
+        self._changed = time.monotonic()
+
+    def _asked(self, event: dict) -> None:
+        self._addresses[event["requestId"]] = event["request"]["url"]
+        self._changed = time.monotonic()
+
+    def _loaded(self, event: dict) -> None:
+        address = self._addresses.get(event["requestId"], "")
+        if urlsplit(address).scheme in ("http", "https"):
+            self.files[address] = self.files.get(address, 0) + int(event["encodedDataLength"])
+        self._changed = time.monotonic()
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Raises ``RuntimeError`` where there is no Chromium."""
+    executable = shutil.which("chromium")
+    if executable is None:
+        raise RuntimeError("there is no chromium on this machine; install Debian's with: apt-get install chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=list(ARGUMENTS))
+        yield browser
+        browser.close()
+
+
+def new_visitor(browser: Browser) -> BrowserContext:
+    """Somebody who has never been here: an empty cache, no cookies, a window of 1440 × 900."""
+    return browser.new_context(viewport={"width": 1440, "height": 900})
