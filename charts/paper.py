@@ -47,7 +47,7 @@ def _specification(specification: Mapping[str, Any], title: str, width: float, s
         **named,
         "width": round(width),
         "background": "#FFFFFF",
-        "autosize": {"type": "fit", "contains": "padding"},
+        "autosize": {"type": "fit-x", "contains": "padding"},  # a title adds to the height
         "padding": 2,
         "config": {
             "title": {**text, "fontWeight": "bold"},

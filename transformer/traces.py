@@ -38,8 +38,8 @@ class Trace:
     notes: tuple[str, ...] = field(default=())
 
     def __repr__(self) -> str:
-        read = ", ".join(f"{len(self.tokens(stack))} {stack} tokens" for stack in self.stacks)
-        return f"Trace({read}, {len(self.activations)} activations, answer {self.text!r})"
+        read = [f"{len(self.tokens(stack))} {stack} tokens" for stack in self.stacks]
+        return f"Trace({', '.join([*read, f'{len(self.activations)} activations', f'answer {self.text!r}'])})"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the tokens, the answer, and how to ask for more."""

@@ -7,16 +7,17 @@ class ExportMenu {
     this.element = make("div", { className: "menu", popover: "auto", role: "dialog", "aria-label": say("Export") });
     this.button = frame.button("Export", "Export this picture or its numbers", () => {});
     this.button.popoverTargetElement = this.element;
-    this.element.addEventListener("beforetoggle", (event) => event.newState === "open" && this.fill());
-    this.element.addEventListener("toggle", (event) => (event.newState === "open" ? this.place() : this.giveBack()));
+    this.element.addEventListener("beforetoggle", (event) => {
+      if (event.newState === "open") this.fill();
+      this.left = event.newState === "closed" && this.element.matches(":focus-within");
+    });
+    this.element.addEventListener("toggle", (event) => {
+      if (event.newState === "open") this.place();
+      else if (this.left) this.button.focus(); // the keyboard goes on where it was
+    });
     // Letters typed here are not for the app's own keys.
     this.element.addEventListener("keydown", (event) => event.stopPropagation());
     window.addEventListener("scroll", () => this.close(), { capture: true, passive: true, signal: frame.aborter.signal });
-  }
-
-  // The keyboard goes on where it was, unless it is somewhere else by now.
-  giveBack() {
-    if (document.activeElement === document.body) this.button.focus();
   }
 
   close() {

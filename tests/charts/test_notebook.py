@@ -1,0 +1,91 @@
+"""The pages and frames of the canvas: what is in them, and what they show to who has no browser."""
+
+from __future__ import annotations
+
+import base64
+import re
+import subprocess
+import sys
+from html import unescape
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from charts import canvas_module, notebook
+from charts.canvas_page import canvas_page
+from charts.payload_bytes import pack, unpack
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def held(page: str, name: str) -> bytes:
+    return base64.b64decode(re.search(rf'<script type="text/plain" id="{name}">([^<]*)</script>', page)[1])
+
+
+@pytest.mark.parametrize("drawing", canvas_module.DRAWINGS)
+def test_a_script_can_stand_in_a_page(drawing: str) -> None:
+    module = canvas_module.canvas_module(drawing)
+    assert "</script" not in module and "<!--" not in module
+    assert not re.search(r"https?://(?!www\.w3\.org/)", module)
+    assert len(canvas_module.loader()) < 1_500  # Streamlit sends it with every picture
+
+
+def test_the_page_holds_the_payload_and_nothing_of_its_text() -> None:
+    payload = pack({"kind": "map", "title": "<b> & {{payload}}", "rows": ["</script>"]}, {})
+    page = canvas_page("map", payload)
+    assert held(page, "payload") == payload
+    assert held(page, "script") == canvas_module.packed_module("map")
+    assert "<title>&lt;b&gt; &amp; {{payload}}</title>" in page
+    assert page.count("</script>") == 3
+    assert "default-src 'none'" in page
+
+
+def test_a_figure_of_a_notebook_is_a_frame_without_rights(causal_view, tmp_path: Path) -> None:
+    figure = notebook.attention_lines(causal_view, heads=[0])
+    frame = re.fullmatch(
+        r'<iframe title="[^"]+" sandbox="allow-scripts allow-downloads" style="[^"]+" srcdoc="([^"]*)"></iframe>',
+        figure._repr_html_(),
+    )
+    assert unescape(frame[1]) == figure.html()
+    assert figure.save(tmp_path / "lines.html").read_text(encoding="utf-8") == figure.html()
+    assert "CanvasFigure(lines" in repr(figure)
+    metadata, arrays = unpack(held(figure.html(), "payload"))
+    assert metadata["heads"] == [0]
+    assert arrays["weights"].shape == causal_view.weights.shape
+
+
+def test_a_view_shows_all_its_heads(causal_view) -> None:
+    metadata, arrays = unpack(held(unescape(causal_view._repr_html_()), "payload"))
+    assert len(metadata["tiles"]) == causal_view.n_heads == len(arrays["weights"])
+    assert metadata["per_line"] == int(np.ceil(np.sqrt(causal_view.n_heads)))
+    assert str(causal_view.n_heads) in repr(causal_view) and "array" not in repr(causal_view)
+
+
+def test_where_nothing_draws_a_view_is_text() -> None:
+    """The library does without ``charts``: a notebook then shows the view's own words."""
+    code = """
+import sys
+sys.modules["charts"] = None
+import numpy, transformer
+from transformer.tokens import Token, TokenSequence
+one = TokenSequence((Token(index=0, id=0, text="a", display="a"),))
+array = numpy.ones((2, 1, 1), dtype=numpy.float32)
+place = ("encoder.layers.0.self_attention", "encoder", 0, "self")
+view = transformer.AttentionView(*place, array, array[0] > 0, array, one, one)
+assert view._repr_html_() is None
+print(repr(view))
+"""
+    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert result.stdout.strip() == "AttentionView(encoder.layers.0.self_attention: 2 heads, 1 query × 1 key tokens)"
+
+
+def test_a_trace_says_what_it_holds_and_escapes_what_was_typed() -> None:
+    from transformer.tokens import Token, TokenSequence
+    from transformer.traces import Trace
+
+    typed = TokenSequence((Token(index=0, id=0, text="<b>", display="<b>"),))
+    trace = Trace({}, source=typed, target=None, prediction=None, text="<i>", notes=("cut & dried",))
+    shown = trace._repr_html_()
+    assert "&lt;i&gt;" in shown and "cut &amp; dried" in shown and "<i>" not in shown
+    assert repr(trace) == "Trace(0 activations, answer '<i>')"
