@@ -22,6 +22,8 @@ EFFECTS: ByteLimitedCache[effects.Effect] = ByteLimitedCache(
 def effect(p: Page, specs: tuple[str, ...]) -> effects.Effect:
     """The page's answer under the edits that ``specs`` name (``transformer.edit_specs``), teacher forced."""
     checkpoint, trace, sentence = p.checkpoint, p.trace, p.focus.sentence
+    if not specs:  # nothing runs, so there is nothing to keep
+        return effects.effect_of(checkpoint, trace, sentence, ())
     return EFFECTS.get(
         (*_key(p), specs), lambda: effects.effect_of(checkpoint, trace, sentence, edits_from(checkpoint, specs))
     )

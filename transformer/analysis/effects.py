@@ -71,8 +71,8 @@ def effect_of(checkpoint: Checkpoint, trace: Trace, sentence: str, edits: Iterab
 
     Raises ``ValueError`` for an edit that does not fit the model.
     """
-    question = asked(checkpoint, trace, sentence)
-    edited = same_tokens(checkpoint, trace, edits)
+    question, edits = asked(checkpoint, trace, sentence), tuple(edits)
+    edited = same_tokens(checkpoint, trace, edits) if edits else trace
     before, after = question.log_probabilities(trace), question.log_probabilities(edited)
     # Rounding may take a divergence of 0 a hair below it.
     divergence = np.maximum((np.exp(before) * (before - after)).sum(axis=-1), 0.0)

@@ -7,7 +7,7 @@ import pytest
 
 import transformer
 from tests.transformer.copying import COPYING, copying_checkpoint
-from transformer.analysis.effects import answer_under, candidates, effect_of
+from transformer.analysis.effects import answer_under, candidates, effect_of, same_tokens
 from transformer.analysis.head_importance import Head, all_heads, head_importance, importance_by_chunks
 from transformer.analysis.padding import padding_drift
 from transformer.analysis.word_diff import Piece, word_diff, words
@@ -160,3 +160,14 @@ def test_words_are_compared_not_letters():
     assert words("J'ai l'eau, aujourd'hui !") == ["J'ai", " l'eau", ",", " aujourd'hui", " !"]
     assert words("наша 猫。") == ["наша", " 猫", "。"]
     assert "".join(words("�é�r. ?!")) == "�é�r. ?!"
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_without_edits_nothing_is_run_again_and_nothing_changes(tiny_checkpoint, name):
+    checkpoint = tiny_checkpoint(name)
+    found = transformer.trace(checkpoint, SENTENCE)
+    effect = effect_of(checkpoint, found, SENTENCE, iter(()))
+    assert effect.edited is found
+    assert effect.change == effect.mean_kl == 0
+    again = same_tokens(checkpoint, found, ())
+    assert all(np.array_equal(again.values(name), found.values(name)) for name in found.names())
