@@ -20,6 +20,10 @@ def test_no_page_is_taken_apart_to_look_for_values_that_stand_alone() -> None:
     assert SETTINGS["runner"]["magicEnabled"] is False
 
 
+def test_a_changed_file_does_not_pull_the_model_from_under_a_class() -> None:
+    assert SETTINGS["server"]["fileWatcherType"] == "none"
+
+
 def test_only_this_machine_and_nobody_else_hears_of_it() -> None:
     assert SETTINGS["server"]["address"] == "127.0.0.1"
     assert SETTINGS["browser"]["gatherUsageStats"] is False
