@@ -1,0 +1,103 @@
+"""The app as ``streamlit run app.py`` starts it, on a free loopback port, with its memory and processor time."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+START_SECONDS = 120.0
+ENTRIES = {  # how the server is started; {port} is put in
+    "streamlit run": ("-m", "streamlit", "run", "app.py", "--server.port", "{port}"),
+    "deploy.serve": ("-m", "deploy.serve", "--port", "{port}"),
+}
+
+
+class AppServer:
+    """``with AppServer(log=…) as server: server.base``. ``entry`` is one of ``ENTRIES``; ``options`` are added to its
+    command; what the server prints goes to ``log``. It shows the checkpoints of the repository.
+
+    Raises ``RuntimeError`` with the last lines of its output where it does not start.
+    """
+
+    def __init__(
+        self,
+        *,
+        log: Path,
+        port: int = 0,
+        entry: str = "streamlit run",
+        options: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.port = port or free_port()
+        self.base = f"http://127.0.0.1:{self.port}"
+        self.log = log
+        self._command = [sys.executable, *(part.format(port=self.port) for part in ENTRIES[entry]), *options]
+        self._environment = {**os.environ, "GLASSFORMER_CHECKPOINTS": "", **(environment or {})}
+
+    def __enter__(self) -> AppServer:
+        self._output = self.log.open("wb")
+        self._process = subprocess.Popen(
+            self._command,
+            cwd=REPOSITORY,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=self._output,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            self._wait()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(timeout=15)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._output.close()
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    @property
+    def megabytes(self) -> float:
+        """Resident memory (RSS), shared libraries and the mapped files of the models included."""
+        fields = Path(f"/proc/{self._process.pid}/statm").read_text().split()
+        return int(fields[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+    @property
+    def processor_seconds(self) -> float:
+        """Processor time that it has used so far, all threads together."""
+        after_name = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(after_name[11]) + int(after_name[12])) / os.sysconf("SC_CLK_TCK")
+
+    def _wait(self) -> None:
+        end = time.monotonic() + START_SECONDS
+        while time.monotonic() < end and self.alive:
+            try:
+                with urllib.request.urlopen(f"{self.base}/_stcore/health", timeout=5):
+                    return
+            except (urllib.error.URLError, OSError):
+                time.sleep(0.1)
+        tail = "\n".join(self.log.read_text(errors="replace").splitlines()[-15:])
+        raise RuntimeError(f"{' '.join(self._command)} did not answer at {self.base}; its last lines are\n{tail}")
+
+
+def free_port() -> int:
+    """A port of this machine that nothing listens on at the moment."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]

@@ -1,0 +1,240 @@
+"""Thirty students, one server: how long they wait, what memory they take, and that nobody sees anything of another's.
+
+    python -m benchmarks.load                            # streamlit run app.py, on a free port of this machine
+    python -m benchmarks.load --entry deploy.serve       # the entry for a class
+    python -m benchmarks.load --students 5 --json
+
+The class works through one lesson of steps; in each all students act at the same moment, each with sentences and an
+edit of their own. When all have left, the same class comes again: now everything has been computed before, so this
+lesson gives the times "warm", and what memory a session takes. Exits with 1 where a student received something of
+another's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from benchmarks.app_server import ENTRIES, AppServer
+from benchmarks.browser_session import BrowserSession, Run
+from benchmarks.students import MOST_STUDENTS, Student, differences
+
+STUDENTS = 30
+SECONDS, MEGABYTES, SHARE = 1.0, 0.5, 0.10  # the goals
+KEPT_SECONDS = 120  # for which Streamlit keeps a session whose tab was closed, in case the browser comes back
+WARM = "Attention: a sentence seen before"
+
+
+@dataclass(frozen=True)
+class Step:
+    """What all students do at the same moment, and what it is called. Steps of one name are one row, round by round."""
+
+    name: str
+    act: Callable[[Student], Awaitable[Run]]
+
+
+def lesson() -> list[Step]:
+    """What a class does, in its order."""
+
+    def page(name: str) -> Callable[[Student], Awaitable[Run]]:
+        return lambda student: student.session.go_to(name)
+
+    return [
+        Step("open the app (Overview)", Student.open),
+        Step("switch to Attention", page("attention")),
+        Step("Attention: a new sentence", lambda student: student.write(1)),
+        *(Step(WARM, lambda student, which=which: student.write(which)) for which in (0, 1, 0, 1, 0)),
+        *[Step("Attention: nothing changed", lambda student: student.session.rerun())] * 3,
+        Step("switch to Heads", page("heads")),
+        Step("switch to Add & Norm", page("add_norm")),
+        Step("switch to Surgery", page("surgery")),
+        Step("Surgery: everybody removes another head", Student.cut),
+        Step("switch to Decoding", page("decoding")),
+        *(Step("Decoding: the next step", lambda student, step=step: student.step(step)) for step in (1, 2, 3)),
+    ]
+
+
+@dataclass
+class Row:
+    """One kind of step in one lesson. All in seconds: ``last`` and ``median`` student of each round, processor time of
+    the server and of the class (the measuring program itself) in each round; and kilobytes to one student."""
+
+    name: str
+    last: list[float] = field(default_factory=list)
+    median: list[float] = field(default_factory=list)
+    server: list[float] = field(default_factory=list)
+    clients: list[float] = field(default_factory=list)
+    kilobytes: list[float] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        last, worst = statistics.median(self.last), max(self.last)
+        rounds = f" (worst of {len(self.last)}: {worst:.2f})" if len(self.last) > 1 else ""
+        return (
+            f"{self.name:<42}{last:7.2f}{statistics.median(self.median):8.2f}{statistics.median(self.server):8.2f}"
+            f"{statistics.median(self.clients):8.2f}{statistics.median(self.kilobytes):8.0f}{rounds}"
+        )
+
+
+@dataclass
+class Lesson:
+    """What came out of one lesson. ``megabytes``: before the class, with the whole class, and when it had left."""
+
+    rows: list[Row]
+    megabytes: dict[str, float]
+    complaints: list[str]
+
+
+async def hold(server: AppServer, students: Sequence[Student], *, say: Callable[[str], None]) -> Lesson:
+    """One lesson, all students together. Leaves their tabs open."""
+    rows: dict[str, Row] = {}
+    complaints: list[str] = []
+    before = server.megabytes
+    say(f"{'':<42}{'last':>7}{'median':>8}{'server':>8}{'class':>8}{'kB':>8}")
+    steps = lesson()
+    for number, step in enumerate(steps):
+        server_before, own_before = server.processor_seconds, time.process_time()
+        runs = await asyncio.gather(*(step.act(student) for student in students))
+        row = rows.setdefault(step.name, Row(step.name))
+        row.server.append(server.processor_seconds - server_before)
+        row.clients.append(time.process_time() - own_before)
+        row.last.append(max(run.seconds for run in runs))
+        row.median.append(statistics.median(run.seconds for run in runs))
+        row.kilobytes.append(statistics.median(run.n_bytes for run in runs) / 1000)
+        for student, run in zip(students, runs, strict=True):
+            complaints += student.complaints(run)
+            student.keep_screen()
+        if number + 1 == len(steps) or steps[number + 1].name != step.name:
+            say(str(row))
+    await asyncio.sleep(1)
+    return Lesson(list(rows.values()), {"before": before, "with the class": server.megabytes}, complaints)
+
+
+async def leave(students: Sequence[Student], server: AppServer, *, keep_seconds: float) -> float:
+    """All close their tabs. Megabytes when the server has dropped their sessions, as it does when the next one goes."""
+    for student in students:
+        await student.session.close()
+    await asyncio.sleep(keep_seconds)
+    for _ in range(2):  # the first gives the old sessions up; their garbage goes with the second, if not before
+        async with BrowserSession(server.base) as visitor:
+            await visitor.open()
+    await asyncio.sleep(2)
+    return server.megabytes
+
+
+async def alone(students: Sequence[Student], base: str) -> list[str]:
+    """Let somebody do what each of them did, one after the other; returns where their screens were different."""
+    found = []
+    for student in students:
+        other = Student(student.number, base)
+        async with other.session:
+            for step in lesson():
+                await step.act(other)
+                other.keep_screen()
+        found += differences(student, other)
+    return found
+
+
+async def measure(server: AppServer, *, n_students: int, keep_seconds: float, say: Callable[[str], None]) -> dict:
+    """Both lessons and the comparison; everything that was measured, as plain values."""
+    async with BrowserSession(server.base) as first:
+        opened = await first.open()
+        await first.go_to("attention")
+    say(f"a first visitor: {opened.seconds:.2f} s; then {server.megabytes:.0f} MB\n\nfirst lesson: everything is new")
+    classes = [[Student(number, server.base) for number in range(n_students)] for _ in range(2)]
+    lessons = []
+    for number, students in enumerate(classes):
+        lessons.append(await hold(server, students, say=say))
+        say("they leave …")
+        lessons[-1].megabytes["after"] = await leave(students, server, keep_seconds=keep_seconds)
+        if number == 0:
+            say("\nsecond lesson: the same sentences again")
+    say("somebody does the same alone, once for each student …")
+    complaints = [text for one in lessons for text in one.complaints]
+    for students in classes[1:]:
+        complaints += await alone(students, server.base)
+    return {
+        "students": n_students,
+        "first visitor": opened.seconds,
+        "lessons": [{"rows": [asdict(row) for row in one.rows], "megabytes": one.megabytes} for one in lessons],
+        "goals": [asdict(goal) for goal in goals(lessons, n_students, complaints)],
+        "complaints": complaints,
+    }
+
+
+@dataclass(frozen=True)
+class Goal:
+    what: str
+    goal: str
+    measured: str
+    met: bool
+
+
+def goals(lessons: Sequence[Lesson], n_students: int, complaints: Sequence[str]) -> list[Goal]:
+    """What was wanted beside what was found."""
+    second = lessons[-1]
+    warm = next(row for row in second.rows if row.name == WARM)
+    seconds = statistics.median(warm.last)
+    base, full = second.megabytes["before"], second.megabytes["with the class"]
+    each = (full - base) / n_students
+    rest = (second.megabytes["after"] - base) / base
+    return [
+        Goal(
+            f"all {n_students} reruns of Attention have finished, warm (median of {len(warm.last)} rounds)",
+            f"≤ {SECONDS:g} s",
+            f"{seconds:.2f} s (worst {max(warm.last):.2f} s, {statistics.median(warm.server):.2f} s of processor time)",
+            seconds <= SECONDS,
+        ),
+        Goal("more memory for each session", f"< {MEGABYTES:g} MB", f"{each:.2f} MB", each < MEGABYTES),
+        Goal("memory when all have left", f"within {SHARE:.0%} of {base:.0f} MB", f"{rest:+.1%}", abs(rest) <= SHARE),
+        Goal("somebody else's sentence, edit or numbers", "none", str(len(complaints) or "none"), not complaints),
+    ]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.load", description=__doc__.split("\n")[0])
+    parser.add_argument("--students", type=int, default=STUDENTS)
+    parser.add_argument("--port", type=int, default=0, help="of the server that is started (default: a free one)")
+    parser.add_argument("--entry", choices=sorted(ENTRIES), default="streamlit run", help="how the server is started")
+    parser.add_argument(
+        "--wait", type=float, default=KEPT_SECONDS + 5, help="seconds after a lesson until sessions are gone"
+    )
+    parser.add_argument("--json", action="store_true", help="print everything that was measured as JSON, nothing else")
+    parser.add_argument("options", nargs="*", help="after --: options of streamlit run")
+    options = parser.parse_args(arguments)
+    if not 1 <= options.students <= MOST_STUDENTS:
+        parser.error(f"--students is {options.students}; choose 1 to {MOST_STUDENTS}")
+    say = (lambda text: None) if options.json else (lambda text: print(text, flush=True))
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "server.log"
+        with AppServer(log=log, port=options.port, entry=options.entry, options=options.options) as server:
+            found = asyncio.run(measure(server, n_students=options.students, keep_seconds=options.wait, say=say))
+        if found["complaints"]:
+            found["log"] = log.read_text(errors="replace").splitlines()[-40:]
+    if options.json:
+        print(json.dumps(found, indent=2, ensure_ascii=False))
+    else:
+        report(found)
+    return 1 if found["complaints"] else 0
+
+
+def report(found: dict) -> None:
+    """The goals as a table, and what was wrong."""
+    print(f"\n{'':<78}{'goal':<24}measured")
+    for goal in found["goals"]:
+        print(f"{goal['what']:<78}{goal['goal']:<24}{goal['measured']}: {'met' if goal['met'] else 'MISSED'}")
+    for text in found["complaints"][:20]:
+        print(text)
+    for line in found.get("log", ())[-40:]:
+        print("    server:", line)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+"""What a browser tells the server about the widgets on the screen: each value, in the field that its kind uses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from google.protobuf.message import Message
+from streamlit.components.v2.bidi_component.constants import EVENT_DELIM
+from streamlit.proto.Element_pb2 import Element
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from streamlit.runtime.state.session_state import STREAMLIT_INTERNAL_KEY_PREFIX
+
+
+def shown_state(element: Element) -> WidgetState | None:
+    """The state of a widget as the server draws it; ``None`` for what has none until somebody uses it."""
+    kind = element.WhichOneof("type")
+    if kind not in _WRITERS:
+        return None
+    widget = getattr(element, kind)
+    state = WidgetState(id=widget.id)
+    _WRITERS[kind](widget, state)
+    return state
+
+
+def is_set(element: Element) -> bool:
+    """Whether the server wants this widget to take over the value that it sends."""
+    return bool(getattr(getattr(element, element.WhichOneof("type") or "", None), "set_value", False))
+
+
+def widget_id(element: Element) -> str:
+    """The id of a widget or component; empty for everything else."""
+    return getattr(getattr(element, element.WhichOneof("type") or "", None), "id", "")
+
+
+def text_state(id: str, text: str) -> WidgetState:
+    """Something was typed into a text field or area."""
+    return WidgetState(id=id, string_value=text)
+
+
+def click_state(id: str) -> WidgetState:
+    """A button was clicked; the server forgets it after the run."""
+    return WidgetState(id=id, trigger_value=True)
+
+
+def event_state(component_id: str, event: str, value: object) -> WidgetState:
+    """A component (v2) called ``setTriggerValue(event, value)``; the server forgets it after the run."""
+    id = f"{STREAMLIT_INTERNAL_KEY_PREFIX}_{component_id}{EVENT_DELIM}events"
+    return WidgetState(id=id, json_trigger_value=json.dumps([{"event": event, "value": value}]))
+
+
+def _text(widget: Message, state: WidgetState) -> None:
+    state.string_value = widget.value if widget.set_value else widget.default
+
+
+def _bool(widget: Message, state: WidgetState) -> None:
+    state.bool_value = widget.value if widget.set_value else widget.default
+
+
+def _number(widget: Message, state: WidgetState) -> None:
+    value = widget.value if widget.set_value else widget.default
+    if widget.data_type == widget.INT:
+        state.int_value = int(value)
+    else:
+        state.double_value = value
+
+
+def _slider(widget: Message, state: WidgetState) -> None:
+    if widget.type == widget.SELECT_SLIDER:
+        chosen = widget.raw_value if widget.set_value else [widget.options[int(place)] for place in widget.default]
+        state.string_array_value.data.extend(chosen)
+    else:
+        state.double_array_value.data.extend(widget.value if widget.set_value else widget.default)
+
+
+def _one_option(widget: Message, state: WidgetState) -> None:
+    """Nothing is chosen where a list has no default."""
+    if widget.set_value:
+        if widget.HasField("raw_value"):
+            state.string_value = widget.raw_value
+    elif widget.HasField("default") and widget.options:
+        state.string_value = widget.options[widget.default]
+
+
+def _buttons(widget: Message, state: WidgetState) -> None:
+    chosen = widget.raw_values if widget.set_value else [_label(widget.options[place]) for place in widget.default]
+    state.string_array_value.data.extend(chosen)
+
+
+def _label(option: Message) -> str:
+    """An icon is part of the words that name an option."""
+    return f"{option.content_icon} {option.content}".strip()
+
+
+_WRITERS: dict[str, Callable[[Message, WidgetState], None]] = {
+    "text_area": _text,
+    "text_input": _text,
+    "checkbox": _bool,
+    "number_input": _number,
+    "slider": _slider,
+    "selectbox": _one_option,
+    "radio": _one_option,
+    "button_group": _buttons,
+}

@@ -1,0 +1,161 @@
+"""The load test: what it counts as another's, that it really notices, and one small class at a real server."""
+
+from __future__ import annotations
+
+import json
+from itertools import permutations
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+from benchmarks import load, soak
+from benchmarks.app_server import AppServer
+from benchmarks.browser_session import Run
+from benchmarks.students import Student, differences, sentence, shown_edits, strange_sentences
+
+
+def code(text: str) -> ForwardMsg:
+    message = ForwardMsg()
+    message.delta.new_element.code.code_text = text
+    return message
+
+
+def address(**parameters: str | list[str]) -> ForwardMsg:
+    message = ForwardMsg()
+    message.page_info_changed.query_string = urlencode(parameters, doseq=True)
+    return message
+
+
+def test_no_sentence_is_a_part_of_another() -> None:
+    texts = [
+        text for number in range(30) for lesson in (0, 1, 59) for text in Student(number, "", lesson=lesson).sentences
+    ]
+    assert len(set(texts)) == len(texts) == 180
+    assert not any(one.rstrip(".") in other for one, other in permutations(texts, 2))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        code(f"trace = transformer.trace(checkpoint, '{sentence(7)}')"),
+        code(json.dumps({"rows": [{"text": sentence(7)}]})),
+        address(sentence=sentence(7), layer="2"),
+        address(note="see " + sentence(7)),
+    ],
+    ids=["code", "JSON", "address", "note"],
+)
+def test_anothers_sentence_is_found_wherever_it_stands(message: ForwardMsg) -> None:
+    assert strange_sentences([message], [sentence(7)]) == []
+    assert strange_sentences([code("nothing"), message], [sentence(8)]) == [sentence(7).rstrip(".")]
+
+
+def test_edits_are_found_in_the_address_and_in_code() -> None:
+    edits = ["zero:encoder.0.self.3", "scale:decoder.1.cross.2=0.5"]
+    found = list(shown_edits([address(edit=edits), code(f"edits = transformer.edits_from(checkpoint, {edits!r})")]))
+    assert found == [tuple(edits)] * 2
+    assert list(shown_edits([address(sentence="edit"), code("edits_from(checkpoint, [])")])) == [()]
+
+
+def test_a_student_complains_about_what_is_not_theirs() -> None:
+    student, other = Student(0, ""), Student(1, "")
+    own = Run(received=[code(student.now), address(sentence=student.now)])
+    complaints = student.complaints(own)
+    assert len(complaints) == 1
+    assert "does not see their own sentence" in complaints[0]  # the screen is empty
+    complaints = student.complaints(Run(received=[*own.received, code(other.now)]))
+    assert any("not theirs" in text and other.now.rstrip(".") in text for text in complaints)
+    complaints = student.complaints(Run(received=[address(edit=[other.edit])]))
+    assert any("an edit that is not theirs" in text and other.edit in text for text in complaints)
+    error = ForwardMsg()
+    error.delta.new_element.exception.message = "it broke"
+    assert any("it broke" in text for text in student.complaints(Run(received=[error])))
+
+
+def test_one_other_number_on_the_screen_is_a_difference() -> None:
+    crowd, alone = Student(0, ""), Student(0, "")
+    crowd.screens, alone.screens = [{"0.1 code": "a", "0.2 metric": "b"}], [{"0.1 code": "a", "0.2 metric": "b"}]
+    assert differences(crowd, alone) == []
+    alone.screens[0]["0.2 metric"] = "c"
+    assert "0.2 metric" in differences(crowd, alone)[0]
+    alone.screens.append({})
+    assert len(differences(crowd, alone)) == 2
+
+
+def lesson(*, last: float, megabytes: dict[str, float]) -> load.Lesson:
+    row = load.Row(load.WARM, last=[last] * 5, median=[0.1] * 5, server=[0.5] * 5, clients=[0.1] * 5, kilobytes=[9.0])
+    return load.Lesson([row], megabytes, [])
+
+
+def test_goals_are_met_or_missed() -> None:
+    fine = lesson(last=0.9, megabytes={"before": 500, "with the class": 510, "after": 505})
+    assert [goal.met for goal in load.goals([fine], 30, [])] == [True] * 4
+    bad = lesson(last=1.1, megabytes={"before": 500, "with the class": 520, "after": 551})
+    assert [goal.met for goal in load.goals([fine, bad], 30, ["something"])] == [False] * 4
+    assert load.goals([bad], 30, [])[1].measured == "0.67 MB"
+
+
+def minute(number: int, megabytes: float) -> soak.Minute:
+    return soak.Minute(number, megabytes, 200, 0.1, 1.5, "surgery", 0.5, 0)
+
+
+def test_growth_is_the_slope_of_the_second_half() -> None:
+    filling = [minute(number, 400 + 10 * number) for number in range(1, 31)]
+    steady = [minute(number, 700 + 0.1 * number) for number in range(31, 61)]
+    assert soak.growth(filling + steady) == pytest.approx(6.0)
+    assert soak.growth(filling[:1]) == 0.0
+    assert "60 classes of 10: 12,000 reruns, 0 errors, the slowest 1.50 s" in soak.conclusion(filling + steady, 10)
+
+
+@pytest.mark.parametrize("arguments", [["--students", "0"], ["--students", "99"]])
+def test_a_class_of_impossible_size_is_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    for benchmark in (load, soak):
+        with pytest.raises(SystemExit):
+            benchmark.main(arguments)
+        assert "--students is" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_three_students_at_a_real_server(capsys: pytest.CaptureFixture[str]) -> None:
+    status = load.main(["--students", "3", "--wait", "0", "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert found["complaints"] == []
+    assert status == 0
+    names = list(dict.fromkeys(step.name for step in load.lesson()))
+    for one in found["lessons"]:
+        assert [row["name"] for row in one["rows"]] == names
+        assert all(row["kilobytes"][0] > 1 and row["last"][0] >= row["median"][0] > 0 for row in one["rows"])
+        assert one["megabytes"].keys() == {"before", "with the class", "after"}
+    assert len(found["goals"]) == 4
+
+
+@pytest.mark.slow
+@pytest.mark.anyio
+async def test_the_check_fails_when_one_sees_what_another_received(tmp_path: Path) -> None:
+    with AppServer(log=tmp_path / "server.log") as server:
+        one, other = Student(0, server.base), Student(1, server.base)
+        async with one.session, other.session:
+            mine, theirs = await one.open(), await other.open()
+            assert one.complaints(mine) == other.complaints(theirs) == []
+            assert any("not theirs" in text for text in one.complaints(theirs))
+            one.keep_screen()
+            other.keep_screen()
+            assert differences(one, other)  # other sentences, other pictures
+
+
+@pytest.mark.slow
+@pytest.mark.anyio
+async def test_a_class_walks_through_all_pages(tmp_path: Path) -> None:
+    out = tmp_path / "soak.csv"
+    with AppServer(log=tmp_path / "server.log") as server:
+        lines = await soak.soak(server, minutes=1, n_students=2, out=out)
+    assert lines[0].errors == 0
+    assert lines[0].runs >= 2 * 20
+    assert out.read_text().splitlines()[0].split(",")[0] == "minute"
+    assert len(out.read_text().splitlines()) == 2
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
