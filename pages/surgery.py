@@ -11,12 +11,10 @@ from ui import edit_list, edited, page
 from ui.effect_views import picture_and_answer, show_answers, show_numbers, show_steps
 from ui.show import show_formula, show_snippet, show_source
 from ui.surgery_views import choices, importance, importance_map, measure, more_edits
-from ui.text import as_plain
 
 with page("surgery", needs=("stack", "kind", "layer", "head")) as p:
     text, focus = p.text, p.focus
-    if dropped := edit_list.keep_fitting(p.checkpoint.config):
-        st.caption(":material/info: " + text["dropped"].format(edits=as_plain(", ".join(dropped))))
+    edit_list.say_what_was_dropped(edit_list.keep_fitting(p.checkpoint.config), text)
     found = importance(p)
     specs = edit_list.specs()
 

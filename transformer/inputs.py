@@ -11,6 +11,7 @@ from transformer.checkpoint import Checkpoint
 from transformer.errors import InputError
 from transformer.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID
 
+MOST_CHARACTERS = 40_000
 BLANK = re.compile(r"\[MASK\]|_{3,}")
 
 
@@ -42,6 +43,11 @@ def target_ids(checkpoint: Checkpoint, text: str) -> list[int]:
 def _ids(checkpoint: Checkpoint, text: str, *, what: str = "sentence") -> list[int]:
     if not text.strip():
         raise InputError(f"The {what} is empty. Type at least one word, or take one of the examples.")
+    if len(text) > MOST_CHARACTERS:  # before it is cut into tokens, which takes time
+        raise InputError(
+            f"The {what} has {len(text):,} characters; at most {MOST_CHARACTERS:,} are looked at. "
+            "Nothing was cut: shorten it."
+        )
     encode = checkpoint.tokenizer.encode
     config = checkpoint.config
     if config.kind != "encoder-only" or config.n_classes:

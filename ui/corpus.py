@@ -128,14 +128,17 @@ def _own(p: Page) -> Corpus | None:
         typed = st.text_area(
             text["own_label"].format(most=MOST_SENTENCES),
             height=160,
-            max_chars=MOST_CHARACTERS,
             placeholder=text["own_placeholder"],
             key="heads own text",
             persist_state="session",
         )
         if st.form_submit_button(text["own_button"], icon=":material/play_arrow:"):
-            _submit(p, split_sentences(typed))
-    if (count := len(split_sentences(typed))) > MOST_SENTENCES:
+            if len(typed) > MOST_CHARACTERS:
+                problem = text["own_too_long"].format(count=len(typed), most=MOST_CHARACTERS)
+                st.warning(problem, icon=":material/edit:")
+            else:
+                _submit(p, split_sentences(typed))
+    if len(typed) <= MOST_CHARACTERS and (count := len(split_sentences(typed))) > MOST_SENTENCES:
         st.caption(text["own_cut"].format(most=MOST_SENTENCES, count=count))
     return Corpus(roles, text["own_name"], shown) if roles else None
 

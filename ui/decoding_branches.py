@@ -48,7 +48,8 @@ def current(p: Page) -> tuple[tuple[Branch, ...], Branch]:
         first = _TEXT not in state
         state[_TEXT], state[_CHOSEN] = text, 0
         asked = st.query_params.get(_PARAMETER, "") if first else ""
-        state[_BRANCHES] = _read(asked, size=p.checkpoint.config.vocabulary_size)
+        config = p.checkpoint.config
+        state[_BRANCHES] = _read(asked, size=config.vocabulary_size, longest=config.max_length)
         number = st.query_params.get(_LOOKED_AT, "") if first else ""
         if number in map(str, range(1, len(state[_BRANCHES]) + 1)):
             state[_CHOSEN] = int(number)
@@ -184,17 +185,19 @@ def _write(branches: tuple[Branch, ...]) -> str:
     return ",".join(f"{'.'.join(map(str, b.kept))}-{'.'.join(map(str, b.word))}" for b in branches)
 
 
-def _read(text: str, *, size: int) -> tuple[Branch, ...]:
-    """What ``_write`` wrote; what no answer could hold is left out."""
+def _read(text: str, *, size: int, longest: int) -> tuple[Branch, ...]:
+    """What ``_write`` wrote; what no answer could hold is left out, and what is more than ``MOST``."""
     branches: list[Branch] = []
     for part in text.split(","):
         kept, _, word = part.partition("-")
         numbers = [piece.split(".") if piece else [] for piece in (kept, word)]
-        if not word or not all(n.isascii() and n.isdecimal() for piece in numbers for n in piece):
+        if not word or not all(n.isascii() and n.isdecimal() and len(n) < 8 for piece in numbers for n in piece):
             continue
         branch = Branch(*(tuple(map(int, piece)) for piece in numbers))
         inner = branch.forced[:-1]
-        fits = all(id < size and id not in (PAD_ID, START_ID) for id in branch.forced) and END_ID not in inner
+        fits = len(branch.forced) < longest and all(id < size and id not in (PAD_ID, START_ID) for id in branch.forced) and END_ID not in inner
         if fits and branch not in branches:
             branches.append(branch)
-    return tuple(branches[:MOST])
+        if len(branches) == MOST:
+            break
+    return tuple(branches)

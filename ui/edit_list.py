@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import streamlit as st
 
 from transformer.config import ModelConfig
 from transformer.edit_specs import EditSpec
 from ui import kept
-from ui.text import PageText, as_plain
+from ui.text import PageText, as_plain, quoted
 
 _KEY, _DROPPED = "surgery edits", "surgery edits: dropped"
 _PARAMETER = "edit"  # once for each edit
+MOST = 32  # edits at a time
+LONGEST = 2000  # characters of one: the sentence of a patch
+_NAMED = 5  # of those that are dropped
 _EXCLUSIVE = ("zero", "mean", "scale", "patch")  # of one head: only one of these makes sense at a time
 
 
@@ -27,26 +30,40 @@ def keep_fitting(config: ModelConfig) -> tuple[str, ...]:
     Once per run, before the edits are used: at the first run of a session they are those of the address, which is
     then kept up to date.
     """
-    fitting, dropped = [], []
+    fitting, dropped = {}, []
     begins = kept.begins_anew(_PARAMETER) or _KEY not in st.session_state
     for text in kept.asked(_PARAMETER) if begins else specs():
         try:
+            if len(text) > LONGEST or len(fitting) == MOST:
+                raise ValueError
             EditSpec.parse(text).check(config)
-            fitting.append(text)
+            fitting[text] = None
         except ValueError:
             dropped.append(text)
     if dropped:  # said until the list is changed: a page may run again at once
         st.session_state[_DROPPED] = tuple(dropped)
-    _set(dict.fromkeys(fitting))
+    _set(fitting)
     kept.write(_PARAMETER, specs())
     return st.session_state.get(_DROPPED, ())
 
 
+def say_what_was_dropped(dropped: Sequence[str], text: PageText) -> None:
+    """One line about edits that are not made, the first of them by name."""
+    if dropped:
+        named = ", ".join(as_plain(quoted(one)) for one in dropped[:_NAMED])
+        more = text["dropped_more"].format(count=len(dropped) - _NAMED) if len(dropped) > _NAMED else ""
+        st.caption(":material/info: " + text["dropped"].format(edits=named + more, most=MOST))
+
+
 def add(text: str) -> None:
-    """Add an edit; it takes the place of another one of the same head, where both cannot hold."""
+    """Add an edit; it takes the place of another one of the same head, where both cannot hold. One that is too many
+    or too long is said to be dropped."""
     new = EditSpec.parse(text)
     others = [old for old in specs() if old != text and not _excludes(EditSpec.parse(old), new)]
-    _change([*others, text])
+    if len(others) >= MOST or len(text) > LONGEST:
+        st.session_state[_DROPPED] = (text,)
+    else:
+        _change([*others, text])
 
 
 def toggle(text: str) -> None:

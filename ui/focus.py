@@ -16,9 +16,10 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from transformer.config import ModelConfig
 from transformer.traces import STACKS, Trace
 from ui.loading import checkpoint_names, choosable_checkpoints
-from ui.text import ENGLISH, common, default_sentence, languages, take_language_from
+from ui.text import ENGLISH, common, default_sentence, languages, quoted, take_language_from
 
 MOST_PADS = 16
+LARGEST = 10**9 - 1  # of a number in an address; one of a thousand digits would only fill the screen
 LONGEST_IN_ADDRESS = 4000  # characters; browsers and chat programs cut or refuse much longer addresses
 
 _FOCUS, _WRITTEN, _NOTES = "focus", "focus: address as written", "focus: notes"
@@ -59,9 +60,9 @@ class Focus:
             text = address[field.name]
             if isinstance(getattr(default, field.name), int):
                 try:
-                    values[field.name] = max(0, int(text))
+                    values[field.name] = min(max(0, int(text)), LARGEST)
                 except ValueError:
-                    notes.append(common("note.number", name=field.name, text=repr(text)))
+                    notes.append(common("note.number", name=field.name, text=quoted(text)))
             else:
                 values[field.name] = text
         return replace(default, **values), tuple(notes)
@@ -79,7 +80,7 @@ def fit_checkpoint(focus: Focus, names: Sequence[str]) -> tuple[Focus, tuple[str
     """The focus on a checkpoint that exists, with a line if the one asked for does not."""
     if not names or focus.checkpoint in names:
         return focus, ()
-    note = common("note.checkpoint", name=repr(focus.checkpoint), shown=repr(names[0]))
+    note = common("note.checkpoint", name=quoted(focus.checkpoint), shown=repr(names[0]))
     return replace(focus, checkpoint=names[0]), (note,) if focus.checkpoint else ()
 
 
@@ -87,7 +88,7 @@ def fit_language(focus: Focus) -> tuple[Focus, tuple[str, ...]]:
     """The focus in a language that there are texts in, with a line if there are none in the one asked for."""
     if focus.language in languages():
         return focus, ()
-    note = common("note.language", code=repr(focus.language), known=", ".join(languages()))
+    note = common("note.language", code=quoted(focus.language), known=", ".join(languages()))
     return replace(focus, language=ENGLISH), (note,)
 
 
@@ -99,7 +100,7 @@ def fit_model(focus: Focus, config: ModelConfig) -> tuple[Focus, tuple[str, ...]
         near = next((pair for pair in kinds if pair[0] == focus.stack), kinds[0])
         # A model with one stack is not worth a line unless cross-attention was asked for: there is nothing to choose.
         if focus.stack not in STACKS or focus.kind != "self":
-            missing = f"{focus.stack} {focus.kind}-attention"
+            missing = f"{focus.stack[:20]} {focus.kind[:20]}-attention"  # of a typed address: anything at all
             notes.append(common("note.attention", missing=missing, shown=f"{near[0]} {near[1]}-attention"))
         focus = replace(focus, stack=near[0], kind=near[1])
     n_layers = config.n_encoder_layers if focus.stack == "encoder" else config.n_decoder_layers

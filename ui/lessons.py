@@ -24,6 +24,8 @@ from ui.navigation import GROUPS
 
 LESSONS = REPOSITORY / "lessons"
 FALLBACK = "en"
+LONGEST_FILE = 200_000  # bytes
+MOST_STEPS = 40
 PLACE = ("checkpoint", "sentence", "target", "stack", "kind", "layer", "head", "token", "pads")
 CHANGES = ("edit", "mask", "second")  # what a page keeps in the address beside its controls, by the name it has there
 _STEP_KEYS = (
@@ -110,6 +112,8 @@ def find_lesson(name: str, language: str = FALLBACK, *, folder: Path | None = No
 @lru_cache(maxsize=128)
 def _read(path: Path, _changed: int) -> Lesson:
     where = f"lessons/{path.parent.name}/{path.name}"
+    if (size := path.stat().st_size) > LONGEST_FILE:
+        raise ValueError(f"{where} has {size:,} bytes; a lesson has at most {LONGEST_FILE:,}")
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -119,6 +123,8 @@ def _read(path: Path, _changed: int) -> Lesson:
     steps = values.get("step")
     if not isinstance(steps, list) or not steps:
         raise ValueError(f"{where} has no steps; write each under a line [[step]]")
+    if len(steps) > MOST_STEPS:
+        raise ValueError(f"{where} has {len(steps)} steps; a lesson has at most {MOST_STEPS}. Make two lessons of it.")
     return Lesson(
         name=path.stem,
         title=_text(values, "title", where),

@@ -50,7 +50,8 @@ def show_what_a_link_says(checkpoint: Checkpoint) -> None:
     """The teacher's note, as plain text; and one line where the weights are others than those that the link was made
     with."""
     if note := st.query_params.get(NOTE, "").strip():
-        st.info(as_plain(note[:LONGEST_NOTE]), icon=":material/sticky_note_2:")
+        shown = note if len(note) <= LONGEST_NOTE else f"{note[:LONGEST_NOTE]} … {common('share.note_cut')}"
+        st.info(as_plain(shown), icon=":material/sticky_note_2:")
     wanted = st.query_params.get(FINGERPRINT, "")
     if wanted and wanted != checkpoint.fingerprint:
         name, found = as_plain(checkpoint.name), checkpoint.fingerprint

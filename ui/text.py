@@ -129,6 +129,11 @@ class Spoken(str):
         return common(self.key)
 
 
+def quoted(words: str, *, most: int = 60) -> str:
+    """What somebody typed or sent, in quotation marks, in a sentence about it: the beginning of what is long."""
+    return repr(words if len(words) <= most else f"{words[:most]}…")
+
+
 def counted(number: int, what: str) -> str:
     """ "1 token", "3 tokens", in the language of this run: ``what`` is a name in the section [count] of common.toml."""
     return common(f"count.{what}" if number == 1 else f"count.{what}s", count=f"{number:,}")

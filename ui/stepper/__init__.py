@@ -57,7 +57,7 @@ def _current(count: int, text: object) -> int:
     state = st.session_state
     if _STATE not in state:
         asked = st.query_params.get(PARAMETER, "")
-        state[_STATE] = int(asked) if asked.isascii() and asked.isdecimal() else 0
+        state[_STATE] = int(asked) if asked.isascii() and asked.isdecimal() and len(asked) < 6 else 0
     elif state.get(_TEXT) != text:
         state[_STATE] = 0
     state[_TEXT] = text
