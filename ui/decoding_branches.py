@@ -195,8 +195,8 @@ def _read(text: str, *, size: int, longest: int) -> tuple[Branch, ...]:
             continue
         branch = Branch(*(tuple(map(int, piece)) for piece in numbers))
         inner = branch.forced[:-1]
-        fits = len(branch.forced) < longest and all(id < size and id not in (PAD_ID, START_ID) for id in branch.forced) and END_ID not in inner
-        if fits and branch not in branches:
+        known = all(id < size and id not in (PAD_ID, START_ID) for id in branch.forced) and END_ID not in inner
+        if known and len(branch.forced) < longest and branch not in branches:
             branches.append(branch)
         if len(branches) == MOST:
             break
