@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -27,7 +28,7 @@ class Entry:
 
     @property
     def exists(self) -> bool:
-        return (REPOSITORY / "pages" / f"{self.name}.py").is_file()
+        return os.path.isfile(f"{REPOSITORY}/pages/{self.name}.py")
 
 
 # Keys: names in the section [navigation] of common.toml.

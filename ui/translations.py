@@ -8,6 +8,7 @@ a line in the log, and English speaks in its place.
 from __future__ import annotations
 
 import logging
+import os
 import re
 import tomllib
 from functools import lru_cache
@@ -25,8 +26,10 @@ _PLACEHOLDER = re.compile(r"\{\w+[^{}]*\}")
 def names_of_languages(folder: Path) -> dict[str, str]:
     """By code, i.e. name of the folder: those whose ``common.toml`` says ``[language] name``; English first."""
     found = {}
-    for code in sorted(path.parent.name for path in folder.glob("*/common.toml")):
-        language = _own(folder / code / "common.toml").get("language")
+    for code in sorted(os.listdir(folder)):
+        if (changed := _changed(path := f"{folder}/{code}/common.toml")) is None:
+            continue
+        language = _parsed_or_nothing(path, changed).get("language")
         name = language.get("name") if isinstance(language, dict) else None
         if isinstance(name, str) and name.strip():
             found[code] = name.strip()
@@ -34,11 +37,18 @@ def names_of_languages(folder: Path) -> dict[str, str]:
 
 
 def read(folder: Path, name: str, language: str) -> dict[str, Any]:
-    """``<folder>/<language>/<name>.toml`` over the English file. Not to be changed: it is shared by all sessions."""
-    english, translated = folder / ENGLISH / f"{name}.toml", folder / language / f"{name}.toml"
-    if language == ENGLISH or not translated.is_file():
-        return _parsed(english, english.stat().st_mtime_ns)
-    return _merged(english, english.stat().st_mtime_ns, translated, translated.stat().st_mtime_ns)
+    """``<folder>/<language>/<name>.toml`` over the English file. Not to be changed: it is shared by all sessions.
+
+    Raises ``FileNotFoundError`` where there is no English file.
+    """
+    english = f"{folder}/{ENGLISH}/{name}.toml"
+    if (english_changed := _changed(english)) is None:
+        raise FileNotFoundError(f"there is no file {english}: every text is in English first")
+    translated = f"{folder}/{language}/{name}.toml"
+    changed = None if language == ENGLISH else _changed(translated)
+    if changed is None:
+        return _parsed(english, english_changed)
+    return _merged(english, english_changed, translated, changed)
 
 
 def placeholders(text: str) -> frozenset[str]:
@@ -72,26 +82,29 @@ def over(english: Any, translated: Any, *, place: str = "") -> Any:
     return english
 
 
-def _own(path: Path) -> dict[str, Any]:
-    """What a language itself says in one file; nothing if that is not TOML."""
-    return _parsed_or_nothing(path, path.stat().st_mtime_ns)
-
-
-@lru_cache(maxsize=256)
-def _parsed(path: Path, _changed: int) -> dict[str, Any]:
-    return tomllib.loads(path.read_text(encoding="utf-8"))
-
-
-@lru_cache(maxsize=256)
-def _parsed_or_nothing(path: Path, _changed: int) -> dict[str, Any]:
+def _changed(path: str) -> int | None:
+    """When a file was changed; ``None`` where there is none. Asked for every text: as plain text, a path is faster."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return None
+
+
+@lru_cache(maxsize=256)
+def _parsed(path: str, _changed: int) -> dict[str, Any]:
+    return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+
+
+@lru_cache(maxsize=256)
+def _parsed_or_nothing(path: str, _changed: int) -> dict[str, Any]:
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        _LOG.warning("%s/%s is left out: %s", path.parent.name, path.name, error)
+        _LOG.warning("%s is left out: %s", "/".join(Path(path).parts[-2:]), error)
         return {}
 
 
 @lru_cache(maxsize=256)
-def _merged(english: Path, english_changed: int, translated: Path, translated_changed: int) -> dict[str, Any]:
-    place = f"{translated.parent.name}/{translated.stem}"
+def _merged(english: str, english_changed: int, translated: str, translated_changed: int) -> dict[str, Any]:
+    place = "/".join(Path(translated).with_suffix("").parts[-2:])
     return over(_parsed(english, english_changed), _parsed_or_nothing(translated, translated_changed), place=place)
