@@ -149,8 +149,11 @@ def _draw_frame(p: Page, *, needs: Sequence[str], strip: bool, room: DeltaGenera
     if strip:
         token_strip(p.trace, p.focus, choose="token" in needs, all_stacks="stack" not in needs)
     shared_focus.store(p.focus, corrections=corrections)
-    for line in (*shared_focus.notes(), *(map(said, p.trace.notes) if strip else ())):
-        st.caption(f":material/info: {as_plain(line)}")
+    # In a place of their own, also where there are none: lines that are said once would let everything below move up in
+    # the next run, and a control in a column that moves loses its tie to the address (Streamlit 1.67).
+    with st.container(gap="small"):
+        for line in (*shared_focus.notes(), *(map(said, p.trace.notes) if strip else ())):
+            st.caption(f":material/info: {as_plain(line)}")
     return corner
 
 

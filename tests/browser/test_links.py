@@ -1,0 +1,159 @@
+"""What Share gives, opened by somebody else, shows the same picture: on every page, with every control moved."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import settle
+from tests.browser.seen import change_every_control, seen
+from tests.browser.test_shell import eventually
+from tests.browser.test_walk import PAGES
+
+pytestmark = pytest.mark.browser
+NOTE = "Look at <b>this</b> & *that*: why?"
+ICON = "sticky_note_2"
+VIEW = {
+    "checkpoint": "tiny-translator",
+    "sentence": "We went to the sea & back.",
+    "target": "Nous sommes allés.",
+    "stack": "decoder",
+    "kind": "cross",
+    "layer": "1",
+    "head": "1",
+    "token": "2",
+    "pads": "2",
+}
+# What each view adds to the address, by page; its own section stays, all other controls are moved.
+VIEWS: dict[str, list[dict[str, str | list[str]]]] = {
+    "overview": [{"language": "fr"}],
+    "tokens": [{}],
+    "embeddings": [{"embeddings section": "analogies"}, {"embeddings section": "training"}],
+    "positions": [{"positions view": "waves"}, {"positions view": "order"}],
+    "attention": [{}, {"attention_section": "trust", "language": "fr"}],
+    "heads": [{"heads_section": "map", "heads_scope": "own"}],
+    "add_norm": [{"add norm view": "One token's numbers"}, {}],
+    "feed_forward": [{}, {"checkpoint": "tiny-gpt"}],
+    "decoding": [
+        {},
+        {"decoding_section": "tree", "target": ""},
+        {"decoding_section": "alignment", "language": "fr"},
+        {"checkpoint": "tiny-bert", "sentence": "The ___ is a ___."},
+        {"checkpoint": "tiny-sentiment"},
+        {"branches": "5-9,5.6-8", "branch": "2", "target": ""},
+    ],
+    "masks": [
+        {"mask": ["block 1-0,2-3", "allow 0-1"], "masks view": "difference"},
+        {"masks view": "padding", "stack": "encoder", "kind": "self"},
+    ],
+    "surgery": [{"edit": ["zero:encoder.0.self.1", "patch:decoder.1.cross.0=It is <b>raining</b> & cold."]}],
+    "lens": [{}],
+    "compare": [{"second": "She went to the <i>sea</i>."}, {"compare_mode": "checkpoints", "other": "tiny-gpt"}],
+    "bugs": [{"patient": "3"}],
+    "training": [{"training section": "now"}, {"training section": "step"}],
+    "checkpoint": [{}],
+    "lessons": [{"language": "fr"}],
+}
+# Not part of a view: guesses (a game of one's own), a word that is typed before a button is pressed, the numbers of a
+# figure as a table, a worksheet. And the section that the view is about.
+LEFT = ("guess", "paint", "force", "as-table", "worksheet", "own-text", "patient", "toy-own", "share")
+SECTIONS = ("section", "scope", "view", "mode")
+
+
+def links() -> list[tuple[str, dict]]:
+    return [(name, extra) for name, views in VIEWS.items() for extra in views]
+
+
+def shared_link(page: Page, note: str) -> str:
+    page.locator(".st-key-share").get_by_role("button").first.click()
+    box = page.get_by_role("textbox", name="Note").or_(page.get_by_role("textbox", name="Mot"))
+    box.fill(note)
+    box.press("Control+Enter")
+    code = page.get_by_test_id("stCode").filter(has_text="fingerprint=")
+    expect(code).to_contain_text("note=")
+    link = code.inner_text()
+    page.keyboard.press("Escape")
+    expect(code).to_have_count(0)
+    return "".join(link.split())
+
+
+def difference(first: dict, second: dict) -> str:
+    """What differs, in a few lines."""
+    text = difflib.unified_diff(first["text"], second["text"], lineterm="", n=0)
+    lines = [line[:200] for line in text if line[0] in "+-"][2:20]
+    for name in ("figures", "pictures"):
+        if first[name] != second[name]:
+            lines.append(f"{name}: {len(first[name])} and {len(second[name])}, not the same")
+    return "\n".join([*lines, *(f"{k}: {v!r} and {second['controls'].get(k)!r}" for k, v in first["controls"].items()
+                                if second["controls"].get(k) != v)])  # fmt: skip
+
+
+def without_note(found: dict) -> dict:
+    return {**found, "text": [line for line in found["text"] if line not in (NOTE, ICON)]}
+
+
+@pytest.mark.parametrize(("name", "extra"), links(), ids=lambda value: value if isinstance(value, str) else "")
+def test_a_link_shows_the_same_picture_to_somebody_else(
+    app: str, visit: Callable[..., Page], name: str, extra: dict
+) -> None:
+    first = visit(f"{app}/{'' if name == 'overview' else name}?{urlencode({**VIEW, **extra}, doseq=True)}")
+    about = tuple(key.replace(" ", "-") for key in extra if any(part in key for part in SECTIONS))
+    change_every_control(first, without=(*LEFT, *about))
+    link = shared_link(first, NOTE)
+    settle(first)
+    second = visit(link)
+    expect(second.get_by_test_id("stAlert").filter(has_text=NOTE)).to_be_visible()
+    # A figure may still be drawing its last frame.
+    same = eventually(second, lambda: without_note(seen(second)) == seen(first), True, seconds=5)
+    assert same, f"{link}\n{difference(seen(first), without_note(seen(second)))}"
+    assert seen(first)["text"]
+
+
+def test_every_page_has_a_view() -> None:
+    assert set(VIEWS) == {entry.name for entry in PAGES}
+
+
+def test_a_link_to_what_is_no_longer_there_says_so_on_every_page(app: str, visit: Callable[..., Page]) -> None:
+    gone = {
+        "checkpoint": "gone", "fingerprint": "0123456789abcdef", "language": "tlh", "layer": "99", "head": "99",
+        "token": "999", "edit": "zero:encoder.9.self.0", "mask": "no_such 1", "second": "", "other": "gone",
+        "decoding_section": "gone", "step": "999", "branches": "99999-1", "patient": "-5", "scheme": "gone",
+        "strategy": "gone", "seed": "x", "lens_rows": "gone", "masks view": "gone", "add norm view": "gone",
+        "unit": "x", "swap first": "99", "lesson": "gone",
+    }  # fmt: skip
+    page = visit(f"{app}/?{urlencode(gone)}")
+    for entry in PAGES:
+        page.goto(f"{app}/{'' if entry is PAGES[0] else entry.name}?{urlencode(gone)}")
+        settle(page)
+        said = page.get_by_test_id("stMain").inner_text()
+        for sentence in (
+            "There is no checkpoint 'gone' here; showing 'tiny-translator'.",
+            "There are no texts in the language 'tlh' (there are en, fr); showing English.",
+            "(fingerprint 0123456789ab) than those of tiny-translator",
+            "There is no layer 99 (this model has layers 0–1); showing layer 1.",
+            "There is no head 99 (this model has heads 0–1); showing head 1.",
+            "There is no lesson 'gone'",
+        ):
+            assert sentence in said, f"{entry.name}: {sentence}\n{said[:1500]}"
+        assert page.get_by_test_id("stAlertContentError").count() == 0, entry.name
+        if entry.name == "surgery":
+            assert "zero:encoder.9.self.0" in said and "edit=" not in page.url
+        left = parse_qs(urlsplit(page.url).query)
+        assert not {"checkpoint", "language", "lesson"} & left.keys() and left["layer"] == ["1"], entry.name
+
+
+def test_a_page_that_is_not_there(app: str, chromium: Browser) -> None:
+    """The first page opens with the place that was asked for, and says that the page is missing. Not by ``visit``: the
+    browser's console says it, too."""
+    page = chromium.new_page()
+    page.goto(f"{app}/no_such_page?layer=1")
+    settle(page)
+    expect(page.get_by_role("dialog", name="Page not found")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
+    expect(page.get_by_role("button", name="Encoder, Layer 1")).to_have_attribute("aria-pressed", "true")
+    page.close()
