@@ -41,6 +41,10 @@ def figure_table(figure: go.Figure | alt.TopLevelMixin) -> pd.DataFrame:
     table = pd.concat([one for one in tables if len(one)] or [pd.DataFrame()], ignore_index=True)
     # Where neither is there, a line is interrupted: nothing is drawn.
     table = table.dropna(how="all", subset=[title for title in titles.values() if title in table], ignore_index=True)
+    # One panel with labels and one with numbers on the same axis: a column is either.
+    for name in [name for name in table if table[name].dtype == object]:
+        if table[name].map(lambda cell: isinstance(cell, str)).any():
+            table[name] = table[name].map(str, na_action="ignore")
     alike = [name for name in ("panel", "series") if name in table and table[name].nunique(dropna=False) < 2]
     return table.drop(columns=alike)
 

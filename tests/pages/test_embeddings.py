@@ -47,7 +47,7 @@ def test_the_row_is_what_the_one_hot_vector_picks_and_what_the_probe_recorded(
 
 def test_the_rows_between_their_neighbours(open_app):
     app = open_app("embeddings", checkpoint="tiny-translator", sentence=SENTENCE)
-    app.toggle[0].set_value(True)
+    app.toggle(key="embeddings window").set_value(True)
     app.run()
     is_fine(app)
     assert TEXT["window_caption"] in said(app)
