@@ -13,11 +13,10 @@ from __future__ import annotations
 import asyncio
 import time
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from streamlit.proto.Alert_pb2 import Alert
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.Element_pb2 import Element
@@ -26,27 +25,10 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
 
 from benchmarks import widget_states
+from benchmarks.runs import Run
 
 PATIENCE = 300.0  # seconds, after which a run that has not ended is given up
 XSRF_COOKIE = "_streamlit_xsrf"
-
-
-@dataclass
-class Run:
-    """What came back after one thing that the visitor did, ``st.rerun`` and the like included.
-
-    ``seconds``: from sending until the script had finished. ``received``: every message, as the page would see it
-    (large ones that the page has already are there in full). ``n_bytes``: what really came over the wire.
-    """
-
-    seconds: float = 0.0
-    received: list[ForwardMsg] = field(default_factory=list)
-    n_bytes: int = 0
-
-    @property
-    def errors(self) -> list[str]:
-        """What the page showed in a red box, and exceptions."""
-        return [text for message in self.received for text in _errors(message)]
 
 
 @dataclass
@@ -233,18 +215,6 @@ class BrowserSession:
         for hash, (_, used, fragment) in list(self._cache.items()):
             if (not fragments or fragment in fragments) and self._run_count - used > self._oldest:
                 del self._cache[hash]
-
-
-def _errors(message: ForwardMsg) -> Iterator[str]:
-    if message.WhichOneof("type") == "session_event":
-        if message.session_event.WhichOneof("type") == "script_compilation_exception":
-            yield message.session_event.script_compilation_exception.message
-    elif message.WhichOneof("type") == "delta" and message.delta.WhichOneof("type") == "new_element":
-        element = message.delta.new_element
-        if element.WhichOneof("type") == "exception":
-            yield f"{element.exception.type}: {element.exception.message}"
-        elif element.WhichOneof("type") == "alert" and element.alert.format == Alert.ERROR:
-            yield element.alert.body
 
 
 def _xsrf_token(base: str) -> str:

@@ -24,7 +24,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from benchmarks.app_server import ENTRIES, AppServer
-from benchmarks.browser_session import BrowserSession, Run
+from benchmarks.browser_session import BrowserSession
+from benchmarks.runs import Run, attempt
 from benchmarks.students import MOST_STUDENTS, Student, differences
 
 STUDENTS = 30
@@ -101,7 +102,7 @@ async def hold(server: AppServer, students: Sequence[Student], *, say: Callable[
     steps = lesson()
     for number, step in enumerate(steps):
         server_before, own_before = server.processor_seconds, time.process_time()
-        runs = await asyncio.gather(*(step.act(student) for student in students))
+        runs = await asyncio.gather(*(attempt(step.act(student)) for student in students))
         row = rows.setdefault(step.name, Row(step.name))
         row.server.append(server.processor_seconds - server_before)
         row.clients.append(time.process_time() - own_before)
@@ -136,7 +137,7 @@ async def alone(students: Sequence[Student], base: str) -> list[str]:
         other = Student(student.number, base)
         async with other.session:
             for step in lesson():
-                await step.act(other)
+                await attempt(step.act(other))
                 other.keep_screen()
         found += differences(student, other)
     return found

@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from benchmarks.app_server import ENTRIES, AppServer
-from benchmarks.browser_session import Run
+from benchmarks.runs import Run, attempt
 from benchmarks.students import MOST_STUDENTS, Student
 
 MINUTE = 60.0  # seconds
@@ -53,17 +53,13 @@ class Walk:
         self.complaints: list[str] = []
 
     async def go(self) -> None:
-        """An exception on the way, a closed connection, say, is a complaint, too."""
         student = self.student
-        try:
-            async with student.session:
-                self._note("overview", await student.open())
-                for page in [name for name in student.session.pages if name]:
-                    self._note(page, await student.session.go_to(page))
-                    for number, action in enumerate(ON_PAGES.get(page, ())):
-                        self._note(page, await self._act(action, number))
-        except Exception as error:
-            self.complaints.append(f"{student.name}: {type(error).__name__}: {error}")
+        async with student.session:
+            self._note("overview", await attempt(student.open()))
+            for page in [name for name in student.session.pages if name]:
+                self._note(page, await attempt(student.session.go_to(page)))
+                for number, action in enumerate(ON_PAGES.get(page, ())):
+                    self._note(page, await attempt(self._act(action, number)))
 
     async def _act(self, action: str, number: int) -> Run:
         if action == "write":

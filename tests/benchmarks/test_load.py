@@ -12,7 +12,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from benchmarks import load, soak
 from benchmarks.app_server import AppServer
-from benchmarks.browser_session import Run
+from benchmarks.runs import Run, attempt
 from benchmarks.students import Student, differences, sentence, shown_edits, strange_sentences
 
 
@@ -71,6 +71,14 @@ def test_a_student_complains_about_what_is_not_theirs() -> None:
     error = ForwardMsg()
     error.delta.new_element.exception.message = "it broke"
     assert any("it broke" in text for text in student.complaints(Run(received=[error])))
+
+
+@pytest.mark.anyio
+async def test_what_cannot_be_done_is_a_complaint_and_no_end() -> None:
+    student = Student(0, "")
+    run = await attempt(student.cut())
+    assert "no widget with the key 'importance'" in run.problem
+    assert any("importance" in text for text in student.complaints(run))
 
 
 def test_one_other_number_on_the_screen_is_a_difference() -> None:
