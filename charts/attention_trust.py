@@ -23,7 +23,7 @@ NAMES = {
     "integrated_gradients": "integrated gradients",
     "leave_one_out": "leave one out",
 }
-ROOM = 52  # pixels that a column needs for its number
+ROOM = 44  # pixels that a column needs for its number
 _ROW = 34.0
 _MOST_NUMBERS = 40  # tokens up to which numbers stand in the cells
 

@@ -22,7 +22,7 @@ MOST_PADS = 16
 LARGEST = 10**9 - 1  # of a number in an address; one of a thousand digits would only fill the screen
 LONGEST_IN_ADDRESS = 4000  # characters; browsers and chat programs cut or refuse much longer addresses
 
-_FOCUS, _WRITTEN, _NOTES = "focus", "focus: address as written", "focus: notes"
+_FOCUS, _WRITTEN, _NOTES, _NOTES_OF = "focus", "focus: address as written", "focus: notes", "focus: notes of"
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,8 @@ def begin() -> Focus:
     """
     address = _address()
     focus: Focus | None = st.session_state.get(_FOCUS)
-    st.session_state[_NOTES] = ()
+    if st.session_state.get(_NOTES_OF) != _place(focus):
+        st.session_state[_NOTES] = ()
     corrections: tuple[str, ...] = ()
     foreign = address != st.session_state.get(_WRITTEN) and (address or went_back_or_forward())
     if focus is None or foreign:
@@ -169,8 +170,8 @@ def current() -> Focus:
 
 
 def notes() -> tuple[str, ...]:
-    """One line for each parameter that had to be corrected in this run."""
-    return tuple(dict.fromkeys(st.session_state.get(_NOTES, ())))
+    """One line for each parameter that had to be corrected for what is looked at now."""
+    return st.session_state.get(_NOTES, ())
 
 
 def change(**values: object) -> None:
@@ -187,7 +188,8 @@ def store(focus: Focus, *, corrections: Sequence[str] = ()) -> Focus:
     """Keep the focus in the session and copy it to the address, in one message and only where they differ."""
     if max(len(focus.sentence), len(focus.target)) > LONGEST_IN_ADDRESS:
         corrections = (*corrections, common("problem.long_address"))
-    st.session_state[_NOTES] = (*st.session_state.get(_NOTES, ()), *corrections)
+    st.session_state[_NOTES] = tuple(dict.fromkeys((*st.session_state.get(_NOTES, ()), *corrections)))
+    st.session_state[_NOTES_OF] = _place(focus)
     st.session_state[_FOCUS] = focus
     wanted = focus.to_address(default=default_focus())
     if (found := _address()) != wanted:
@@ -197,6 +199,12 @@ def store(focus: Focus, *, corrections: Sequence[str] = ()) -> Focus:
             st.query_params.update(wanted)
     st.session_state[_WRITTEN] = wanted
     return focus
+
+
+def _place(focus: Focus | None) -> tuple:
+    """What a correction stays true of: it is said until something else is looked at, since a page may run again by
+    itself before anybody has read it."""
+    return focus, getattr(get_script_run_ctx(), "page_script_hash", "")
 
 
 def went_back_or_forward() -> bool:
