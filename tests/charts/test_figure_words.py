@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from charts import live_curves, training_curves
+from charts import attention_row, decoding, feed_forward, lens, live_curves, residual, training_curves, vocabulary
+from charts.attention_trust import NAMES
 from charts.style import escape
-from tests.charts.conftest import WORDS
+from tests.charts.conftest import WORDS, small_lens
 from ui import figure_words
 from ui.phrases import speaker_of
 
@@ -75,13 +76,32 @@ def curves() -> dict:
     }
 
 
-def test_every_text_of_every_figure_is_in_the_table(figures: dict) -> None:
+def variants(tokens, causal_view) -> dict:
+    """Figures that say something else than with the arguments of the fixture."""
+    classes = small_lens(of_classes=True)
+    rows = np.linspace(-1, 1, len(tokens) * 16).reshape(len(tokens), 16)
+    return {
+        "lens_rank": lens.lens_grid(small_lens(), colour="rank"),
+        "lens_kl": lens.lens_grid(small_lens(), colour="divergence"),
+        "lens_classes": lens.lens_grid(classes),
+        "lens_classes_rank": lens.lens_grid(classes, colour="rank"),
+        "attention_of": decoding.step_attention(rows[:, 0] ** 2, tokens=tokens, allowed=None, of="layer 1, head 2"),
+        "no_mask": attention_row.score_pipeline(causal_view, head=0, row=4),
+        "projection": vocabulary.vocabulary_projection(rows[:, :2], displays=["·a"] * len(rows), tokens=tokens[:1]),
+        "growth": residual.residual_growth(np.abs(rows[:3, : len(tokens)]), steps=["embedding"] * 3, tokens=tokens),
+        "units": feed_forward.hidden_heatmap(rows, tokens=tokens, units=list(range(16))),
+    }
+
+
+def test_every_text_of_every_figure_is_in_the_table(figures: dict, tokens, causal_view) -> None:
     say = speaker_of(TABLES["en"])
+    figures = {**figures, **variants(tokens, causal_view)}
     lines = {(line, name) for name, figure in figures.items() for line in figure_words.lines_of(figure, kind="plotly")}
     lines |= {
         (line, name) for name, figure in curves().items() for line in figure_words.lines_of(figure, kind="altair")
     }
     assert sum(is_english(line) for line, _ in lines) > 200
+    lines |= {(name, "aligned_measures") for name in NAMES.values()}
     missing = sorted(f"{name}: {line}" for line, name in lines if is_english(line) and say(line) is None)
     assert not missing, "add to ui/texts/en/charts.toml and to its translations:\n" + "\n".join(missing)
 
