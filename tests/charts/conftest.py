@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from charts import sheet
 from transformer.attention_view import AttentionView
 from transformer.tokens import Token, TokenSequence
 
 # A repeated word, a special token, HTML, TeX, a template's placeholder, an entity.
 WORDS = ("<s>", "·the", "·<b>x</b>", "·$y$", "·%{z}", "·&amp;", "·the")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def every_setting_is_checked() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sheet, "VALIDATE", True)
+        yield
 
 
 def sequence(words: Sequence[str], name: str = "source") -> TokenSequence:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
+import numpy as np
 import pytest
 from plotly.subplots import make_subplots
 
+from charts import sheet, style
 from charts.sheet import Sheet, bar, scatter, side_by_side, stacked, stacked_height
 
 
@@ -43,3 +47,18 @@ def test_traces_and_settings_go_to_their_panel():
 def test_a_misspelt_setting_is_refused():
     with pytest.raises(ValueError, match="colour"):
         Sheet(bar(x=[1], y=[2], marker={"colour": "red"})).drawn()
+
+
+def test_a_figure_that_is_not_checked_is_the_same(monkeypatch):
+    def drawn():
+        figure = stacked(["a", ""], heights=[100, 50])
+        figure.add_trace(bar(x=np.arange(3), y=np.float32([1, 2, 3]), marker={"color": "red"}))
+        figure.add_trace(scatter(x=[1], y=[2], hovertemplate="%{y}"), row=2)
+        figure.update_yaxes(title_text="both", tickvals=(0, 1), range=(0, 3))
+        style.finish(figure, height=300)
+        return json.loads(figure.drawn().to_json())
+
+    checked = drawn()
+    monkeypatch.setattr(sheet, "VALIDATE", False)
+    assert drawn() == checked
+    Sheet(bar(x=[1], y=[2], marker={"colour": "red"})).drawn()  # nobody looks
