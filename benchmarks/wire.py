@@ -162,6 +162,8 @@ def silent(browser: Browser, base: str) -> list[Row]:
             act(tab.page)
             _rest(tab)
             rows.append(Row(what, len(tab.sent) + len(tab.received), "messages", 0))
+            if tab.received:
+                rows.append(Row(f"{what}, unpacked", sum(tab.received), "bytes"))
     return rows
 
 
