@@ -45,7 +45,6 @@ def application(*, address: str | None = None, port: int | None = None) -> Compr
     ``address`` and ``port`` become settings of Streamlit's own: by them it checks where requests come from.
     """
     app = st.App(SCRIPT, lifespan=ready)  # first, because it tells Streamlit where the configuration lies
-    config.set_option("server.fileWatcherType", "none")  # nobody edits the code that a class looks at
     for name, value in (("address", address), ("port", port)):
         if value is not None:
             config.set_option(f"server.{name}", value)

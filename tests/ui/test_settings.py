@@ -24,6 +24,11 @@ def test_a_changed_file_does_not_pull_the_model_from_under_a_class() -> None:
     assert SETTINGS["server"]["fileWatcherType"] == "none"
 
 
+def test_what_the_browser_has_already_is_not_sent_again() -> None:
+    assert SETTINGS["global"]["minCachedMessageSize"] == 500
+    assert config._config_options_template["global.minCachedMessageSize"].default_val == 10_000
+
+
 def test_only_this_machine_and_nobody_else_hears_of_it() -> None:
     assert SETTINGS["server"]["address"] == "127.0.0.1"
     assert SETTINGS["browser"]["gatherUsageStats"] is False
