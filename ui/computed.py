@@ -123,4 +123,4 @@ def trace_with_positions(
         return transformer.trace(checkpoint, sentence, target=target or None, edits=edits)
 
     key = ("positions", checkpoint.fingerprint, sentence, target, tuple(stacks), wanted)
-    return keep_trace(key, make, doing=common("wait.again"))
+    return keep_trace(key, make, doing="wait.again")

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 
 import pandas as pd
 import streamlit as st
@@ -16,19 +17,25 @@ import transformer
 from transformer.config import ModelConfig
 from transformer.received import is_received
 from ui.byte_limited_cache import ByteLimitedCache
-from ui.text import Spoken, common
+from ui.text import common
 from ui.uploads import is_here, own_uploads, uploads_folder
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 FOLDER_VARIABLE = "GLASSFORMER_CHECKPOINTS"
 THREADS_VARIABLE = "GLASSFORMER_THREADS"
 FAVOURITE = "en-fr"
+Value = TypeVar("Value")
 _FILES = ("config.json", "model.safetensors", "tokenizer.json")
 
 
 def checkpoints_folder() -> Path:
     """``checkpoints/`` of the repository, or what GLASSFORMER_CHECKPOINTS says."""
-    return Path(os.environ.get(FOLDER_VARIABLE) or REPOSITORY / "checkpoints")
+    return _folder(os.environ.get(FOLDER_VARIABLE, ""))
+
+
+@lru_cache(maxsize=8)
+def _folder(named: str) -> Path:
+    return Path(named) if named else REPOSITORY / "checkpoints"
 
 
 def checkpoint_names() -> tuple[str, ...]:
@@ -59,7 +66,7 @@ def load_checkpoint(name: str) -> transformer.Checkpoint:
     Raises ``transformer.CheckpointError`` when its files are missing or do not fit together.
     """
     path = checkpoint_path(name)
-    return _load(str(path), _stamp(path))
+    return _kept(CHECKPOINTS, (path, _stamp(path)), lambda: _open(path), doing="wait.open")
 
 
 def load_trace(name: str, *, sentence: str, target: str = "", pads: int = 0) -> transformer.Trace:
@@ -71,7 +78,7 @@ def load_trace(name: str, *, sentence: str, target: str = "", pads: int = 0) -> 
     return keep_trace(
         (checkpoint.fingerprint, sentence, target, pads),
         lambda: transformer.trace(checkpoint, sentence, target=target or None, source_pads=pads),
-        doing=common("wait.trace"),
+        doing="wait.trace",
     )
 
 
@@ -115,14 +122,17 @@ def _config(path: Path, _changed: tuple) -> ModelConfig:
     return ModelConfig.from_json(path)
 
 
-@st.cache_resource(max_entries=8, show_spinner=Spoken("wait.open"))
-def _load(path: str, changed: tuple) -> transformer.Checkpoint:
+def _open(path: Path) -> transformer.Checkpoint:
     set_threads()
     checkpoint = transformer.load(path)
     spare_the_collector()
     return checkpoint
 
 
+# en-fr takes 28 MB, an upload at most 100 MB.
+CHECKPOINTS: ByteLimitedCache[transformer.Checkpoint] = ByteLimitedCache(
+    limit=400_000_000, size_of=lambda checkpoint: sum(p.nbytes for p in checkpoint.model.parameters())
+)
 # Three sentences each for a class of thirty, or four texts of the greatest length.
 TRACES: ByteLimitedCache[transformer.Trace] = ByteLimitedCache(
     limit=256_000_000, size_of=lambda trace: trace.activations.n_bytes
@@ -130,15 +140,18 @@ TRACES: ByteLimitedCache[transformer.Trace] = ByteLimitedCache(
 
 
 def keep_trace(key: Hashable, make: Callable[[], transformer.Trace], *, doing: str) -> transformer.Trace:
-    """The trace of that key from the cache that all traces share; ``doing`` is said while it is made."""
+    """The trace of that key from the cache that all traces share; the text named ``doing`` is said while it is made."""
+    return _kept(TRACES, key, make, doing=doing)
 
-    def making() -> transformer.Trace:
-        if get_script_run_ctx(suppress_warning=True) is None:
+
+def _kept(cache: ByteLimitedCache[Value], key: Hashable, make: Callable[[], Value], *, doing: str) -> Value:
+    def making() -> Value:
+        if get_script_run_ctx(suppress_warning=True) is None:  # a test, a script: there is no page to say it on
             return make()
-        with st.spinner(doing):
+        with st.spinner(common(doing)):
             return make()
 
-    return TRACES.get(key, making)
+    return cache.get(key, making)
 
 
 @lru_cache(maxsize=1)

@@ -17,7 +17,7 @@ from ui import loading
 
 @pytest.fixture(autouse=True)
 def empty_caches(checkpoints_folder: Path) -> None:
-    loading._load.clear()
+    loading.CHECKPOINTS.clear()
     loading.TRACES.clear()
 
 
