@@ -146,7 +146,7 @@ def gradient_rows(moved: Any, *, tokens: TokenSequence, what: str = "length of t
     if others.any():
         labels.append(f"largest of the other {others.sum():,}")
         values = np.append(values, distances[others].max())
-    heights = [24 * len(labels), 130]
+    heights = [24 * min(len(labels), style.MOST_LABELS), 130]
     figure = stacked(["rows this sentence fetches", "all rows of E"], heights=heights, gap=90)
     colours = [style.CHOSEN] * len(fetched) + [style.MASKED]
     figure.add_trace(parts.bar_rows(values, hover=f"%{{y}}<br>{what}", colours=colours[: len(values)]), row=1, col=1)

@@ -71,7 +71,7 @@ def bar_rows(
     cut: np.ndarray | None = None,
     **more: Any,
 ) -> dict[str, Any]:
-    """Horizontal bars, row k for ``values[k]``, with three significant digits at the end.
+    """Horizontal bars, row k for ``values[k]``, with three significant digits at the end, of as many as have room.
 
     ``cut`` hatches the bars of what was thrown away and says so at their end. ``hover`` stands above the exact value.
     """
@@ -88,7 +88,7 @@ def bar_rows(
         y=np.arange(len(values)),
         orientation="h",
         marker={"color": colours, "pattern": pattern, "line": {"width": 0}},
-        text=texts,
+        text=texts if len(texts) <= style.MOST_LABELS else None,
         textposition="outside",
         textfont={"size": style.TICK_SIZE},
         cliponaxis=False,
