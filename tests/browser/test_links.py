@@ -28,6 +28,7 @@ VIEW = {
     "token": "2",
     "pads": "2",
 }
+ENCODER = {"stack": "encoder", "kind": "self"}
 # What each view adds to the address, by page; its own section stays, all other controls are moved.
 VIEWS: dict[str, list[dict[str, str | list[str]]]] = {
     "overview": [{"language": "fr"}],
@@ -37,18 +38,18 @@ VIEWS: dict[str, list[dict[str, str | list[str]]]] = {
     "attention": [{}, {"attention_section": "trust", "language": "fr"}],
     "heads": [{"heads_section": "map", "heads_scope": "own"}],
     "add_norm": [{"add norm view": "One token's numbers"}, {}],
-    "feed_forward": [{}, {"checkpoint": "tiny-gpt"}],
+    "feed_forward": [{}, {"checkpoint": "tiny-gpt", "kind": "self"}],
     "decoding": [
         {},
         {"decoding_section": "tree", "target": ""},
         {"decoding_section": "alignment", "language": "fr"},
-        {"checkpoint": "tiny-bert", "sentence": "The ___ is a ___."},
-        {"checkpoint": "tiny-sentiment"},
+        {"checkpoint": "tiny-bert", "sentence": "The ___ is a ___.", **ENCODER},
+        {"checkpoint": "tiny-sentiment", **ENCODER},
         {"branches": "5-9,5.6-8", "branch": "2", "target": ""},
     ],
     "masks": [
         {"mask": ["block 1-0,2-3", "allow 0-1"], "masks view": "difference"},
-        {"masks view": "padding", "stack": "encoder", "kind": "self"},
+        {"masks view": "padding", **ENCODER},
     ],
     "surgery": [{"edit": ["zero:encoder.0.self.1", "patch:decoder.1.cross.0=It is <b>raining</b> & cold."]}],
     "lens": [{}],
