@@ -1,4 +1,4 @@
-"""The app as ``streamlit run app.py`` starts it, on a free loopback port, with its memory and processor time."""
+"""The two ways to start the app, for measurements: on a free loopback port, with its memory and processor time."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 START_SECONDS = 120.0
-ENTRIES = {  # how the server is started; {port} is put in
-    "streamlit run": ("-m", "streamlit", "run", "app.py", "--server.port", "{port}"),
-    "deploy.serve": ("-m", "deploy.serve", "--port", "{port}"),
+ENTRIES = {
+    "streamlit run": ("streamlit", "run", "{script}", "--server.port={port}"),
+    "deploy.serve": ("deploy.serve", "--port={port}"),
 }
 
 
 class AppServer:
     """``with AppServer(log=…) as server: server.base``. ``entry`` is one of ``ENTRIES``; ``options`` are added to its
-    command; what the server prints goes to ``log``. It shows the checkpoints of the repository.
+    command; what the server prints goes to ``log``. It shows the checkpoints of the repository, unless ``environment``
+    says otherwise. ``script``: what ``streamlit run`` runs, if not the app.
 
     Raises ``RuntimeError`` with the last lines of its output where it does not start.
     """
@@ -33,16 +34,23 @@ class AppServer:
         log: Path,
         port: int = 0,
         entry: str = "streamlit run",
+        script: str = "app.py",
         options: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self.port = port or free_port()
         self.base = f"http://127.0.0.1:{self.port}"
         self.log = log
-        self._command = [sys.executable, *(part.format(port=self.port) for part in ENTRIES[entry]), *options]
+        self._command = [
+            sys.executable,
+            "-m",
+            *(part.format(port=self.port, script=script) for part in ENTRIES[entry]),
+            *options,
+        ]
         self._environment = {**os.environ, "GLASSFORMER_CHECKPOINTS": "", **(environment or {})}
 
     def __enter__(self) -> AppServer:
+        begun = time.perf_counter()
         self._output = self.log.open("wb")
         self._process = subprocess.Popen(
             self._command,
@@ -57,6 +65,7 @@ class AppServer:
         except BaseException:
             self.__exit__()
             raise
+        self.start_seconds = time.perf_counter() - begun
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -74,15 +83,21 @@ class AppServer:
 
     @property
     def megabytes(self) -> float:
-        """Resident memory (RSS), shared libraries and the mapped files of the models included."""
-        fields = Path(f"/proc/{self._process.pid}/statm").read_text().split()
-        return int(fields[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+        """Resident memory (RSS), shared libraries and mapped files included; 0 when the server has ended."""
+        fields = self._of_process("statm").split()
+        return int(fields[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6 if fields else 0.0
 
     @property
     def processor_seconds(self) -> float:
-        """Processor time that it has used so far, all threads together."""
-        after_name = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(after_name[11]) + int(after_name[12])) / os.sysconf("SC_CLK_TCK")
+        """Processor time that it has used so far, all threads together; 0 when the server has ended."""
+        after_name = self._of_process("stat").rpartition(")")[2].split()
+        return (int(after_name[11]) + int(after_name[12])) / os.sysconf("SC_CLK_TCK") if after_name else 0.0
+
+    def _of_process(self, name: str) -> str:
+        """What Linux says about the process."""
+        if not self.alive:
+            return ""
+        return Path(f"/proc/{self._process.pid}/{name}").read_text()
 
     def _wait(self) -> None:
         end = time.monotonic() + START_SECONDS
@@ -91,7 +106,7 @@ class AppServer:
                 with urllib.request.urlopen(f"{self.base}/_stcore/health", timeout=5):
                     return
             except (urllib.error.URLError, OSError):
-                time.sleep(0.1)
+                time.sleep(0.02)
         tail = "\n".join(self.log.read_text(errors="replace").splitlines()[-15:])
         raise RuntimeError(f"{' '.join(self._command)} did not answer at {self.base}; its last lines are\n{tail}")
 
