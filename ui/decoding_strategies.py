@@ -14,6 +14,7 @@ from transformer.analysis.decoding_steps import token_log_probabilities
 from transformer.strategies import Strategy, length_penalty
 from ui import guard, writing
 from ui.decoding_text import marked
+from ui.kept import number_in_address
 from ui.page import Page
 from ui.show import show_figure, show_formula, show_snippet, show_table
 from ui.text import as_plain
@@ -67,6 +68,7 @@ def _choose(p: Page, columns: list[DeltaGenerator]) -> dict[str, Strategy]:
     with columns[1]:
         st.markdown(f"**{p.text['strategy_sampling']}**")
         with st.container(horizontal=True, vertical_alignment="bottom"):
+            number_in_address("seed")
             seed = st.number_input(p.text["seed"], 0, 999_999, 0, key="seed", width=130, **_KEPT)
             st.button(p.text["draw_again"], icon=":material/casino:", key="draw again", on_click=_draw_again)
             settings = st.popover(p.text["sampling_settings"], icon=":material/tune:")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from transformer.faults.catalogue import FAULTS, HEALTHY, Diagnosis, diagnosis_of, inapplicable, next_with
+from ui.kept import number_in_address
 from ui.page import Page
 from ui.text import as_plain
 
@@ -16,6 +17,7 @@ def patient_number(p: Page) -> Diagnosis:
     """The row above the pictures: the patient's number (kept in the address), another one, a teacher's choice."""
     text, config = p.text, p.checkpoint.config
     with st.container(horizontal=True, vertical_alignment="bottom"):
+        number_in_address(_NUMBER)
         number = st.number_input(
             text["patient"], 0, _MOST, 0, key=_NUMBER, bind="query-params", persist_state="session", width=150
         )

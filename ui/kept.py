@@ -6,6 +6,7 @@ page; whoever comes back to the page finds it there again.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,8 +14,20 @@ import streamlit as st
 
 from ui.focus import LONGEST_IN_ADDRESS
 
+_NUMBER = re.compile(r"-?[0-9]{1,9}(\.[0-9]{1,9})?", re.ASCII)
 # For a widget: Streamlit keeps its value in the address, by its key, and over a change of page.
 IN_ADDRESS: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
+
+
+def number_in_address(key: str) -> None:
+    """Before a number's widget is drawn: an address with more digits than a number can have begins at its default.
+
+    Streamlit reads such a text as infinity and then fails on it.
+    """
+    asked = st.query_params.get(key)
+    if asked is not None and key not in st.session_state and not _NUMBER.fullmatch(asked):
+        del st.query_params[key]
+        st.rerun()
 
 
 def belongs_to(key: str, owner: object, *, default: object) -> None:

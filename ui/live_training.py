@@ -10,7 +10,7 @@ from transformer.errors import InputError
 from transformer.toy.learner import ToyLearner
 from transformer.toy.tasks import LONGEST, SHORTEST, TASKS, letter_ids
 from transformer.toy.training import BATCH_SIZE, EXAMPLE, ToyState, train_toy
-from ui.kept import IN_ADDRESS
+from ui.kept import IN_ADDRESS, number_in_address
 from ui.live_training_views import Settings, draw, how_it_stands, try_own
 from ui.long_jobs import AT_ONCE, take_turn
 from ui.page import Page, guard
@@ -69,6 +69,7 @@ def _controls(text: PageText, *, going: bool) -> Settings:
         with st.popover(text["now_more"], icon=":material/tune:", disabled=going):
             n_heads = st.segmented_control(text["now_heads"], _HEADS, default=1, required=True, key="toy heads", **keep)
             rate = st.select_slider(text["now_rate"], _RATES, value=0.005, key="toy rate", **keep)
+            number_in_address("toy seed")
             seed = st.number_input(text["now_seed"], 0, 9999, 0, key="toy seed", help=text["now_seed_help"], **keep)
         settings = Settings(names[task], kinds[positions], n_heads, rate, int(seed), word.strip().lower())
         problem = _problem(settings.example)

@@ -23,6 +23,7 @@ def norm_arithmetic(p: Page, name: str) -> None:
     width = len(steps.x)
     last_first = max(0, width - _ROWS)
     kept.belongs_to("first dimension", width, default=0)
+    kept.number_in_address("first dimension")
     first = st.number_input(
         p.text["first_dimension"], 0, last_first, key="first dimension", step=_ROWS, width=220, **kept.IN_ADDRESS
     )

@@ -13,6 +13,7 @@ from transformer import Decoding, Greedy, Sample
 from transformer.analysis.decoding_steps import confidence, prompt_of, rank, reshape_step, step_attention
 from transformer.strategies import Strategy
 from ui import answers
+from ui.kept import number_in_address
 from ui.page import Page
 from ui.selectors import settle
 from ui.show import show_figure, show_formula, show_snippet
@@ -74,6 +75,7 @@ def choose_strategy(p: Page) -> tuple[str, int]:
         )
         seed = 0
         if kind == "sampling":
+            number_in_address("seed")
             seed = st.number_input(p.text["seed"], 0, 999_999, 0, key="seed", width=150, **_KEPT)
     return kind or "greedy", int(seed)
 

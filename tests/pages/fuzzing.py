@@ -1,0 +1,185 @@
+"""Every text box and every parameter of every page, found by walking through the pages; and texts that break things."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+
+from hypothesis import strategies as st
+from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Block, ButtonGroup, Element, Selectbox, WidgetState
+
+from tests.conftest import ROOT
+from transformer.tokenizer import SPECIAL_TOKENS
+from ui.focus import Focus
+from ui.navigation import GROUPS
+from ui.text import common
+
+PAGES = tuple(entry.name for group in GROUPS.values() for entry in group if entry.exists)
+SENTENCE = "The old man ___ the sea."
+
+# What a page must never show as it was typed: each would be read as markup.
+MARKUP = (
+    *("<b>zq</b>", "**zq**", ":red[zq]", ":material/zq:", "[zq](http://zq)", "![zq](http://zq)", "$zq$", "`zq`"),
+    "~~zq~~",
+)
+PIECES = (
+    *(*MARKUP, *SPECIAL_TOKENS, "[MASK]", "___", "\n\n# zq", "- zq", "|zq|", "&lt;b&gt;", "<script>zq()</script>"),
+    *("\x00", "\x07\x1b[0m", "\ufeff", "\u200b", "\u202e", "\u2028", "\r\n", "\t \n", "\U0010ffff", "ﷺ"),
+    *("\N{WOMAN}\u200d\N{WOMAN}\u200d\N{GIRL}", "\N{WAVING BLACK FLAG}\U000e0067\U000e007f", "é\u0301\u0302"),
+    *("शब्द", "في الحديقة", "漢字"),
+    *("a" * 300, "word " * 120, "{0} {name} %s \\", "'; DROP", "0", "-1", "1e999", "∞", "NaN"),
+)  # fmt: skip
+_PROBLEM = re.split(r"\{.*?\}", common("problem.unexpected"))[0]
+
+
+def texts() -> st.SearchStrategy[str]:
+    """Anything that a browser can send: no lone surrogates, which are no text in UTF-8."""
+    characters = st.text(st.characters(exclude_categories=("Cs",)), max_size=40)
+    return st.lists(st.one_of(st.sampled_from(PIECES), characters), min_size=1, max_size=4).map("".join)
+
+
+@dataclass(frozen=True)
+class Box:
+    """A box for text on ``page``, seen once the buttons in a row called ``choices`` ((key, option), …) are set."""
+
+    page: str
+    choices: tuple[tuple[str, str], ...]
+    key: str
+
+
+def open_page(page: str, checkpoint: str, /, *, once: bool = False, **address: object) -> AppTest:
+    """The page as an address opens it; ``once``: to be looked at, not to be used."""
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120).run()
+    app.switch_page(f"pages/{page}.py")
+    for name, value in {"checkpoint": checkpoint, "sentence": SENTENCE, **address}.items():
+        app.query_params[name] = value
+    app.run()
+    # Only from its third run on do the widgets of the sidebar keep their identity in a test.
+    return app if once else app.run()
+
+
+def boxes_of(app: AppTest) -> list[Element]:
+    typed = [box for box in app.selectbox if box.proto.accept_new_options]
+    return [*app.text_input, *app.text_area, *typed]
+
+
+class _Typed(Selectbox):
+    """A select box that takes a text of one's own: it sends that text, as a browser does."""
+
+    @property
+    def _widget_state(self) -> WidgetState:
+        return WidgetState(id=self.id, string_value=self.value or "")
+
+
+def type_into(app: AppTest, key: str, text: str) -> AppTest:
+    box = next(box for box in boxes_of(app) if box.key == key)
+    box.set_value(text)
+    for typed in boxes_of(app):
+        if isinstance(typed, Selectbox):
+            typed.__class__ = _Typed
+    if form := getattr(box.proto, "form_id", ""):  # sends nothing before its button is pressed
+        next(button for button in app.button if button.form_id == form).click()
+    return app.run()
+
+
+@cache
+def found_boxes(checkpoint: str) -> tuple[Box, ...]:
+    """All there are: each page as it opens, then with every option of its buttons in a row."""
+    found: dict[tuple[str, str], Box] = {}
+    for page in PAGES:
+        app = open_page(page, checkpoint)
+        queue: list[tuple[tuple[str, str], ...]] = [(), *(((key, option),) for key, option in _options(app))]
+        for choices in queue:
+            shown = choose(open_page(page, checkpoint), choices) if choices else app
+            for box in boxes_of(shown):
+                if box.key:
+                    found.setdefault((page, box.key), Box(page, choices, box.key))
+    return tuple(found.values())
+
+
+def _options(app: AppTest) -> Iterator[tuple[str, str]]:
+    for group in app.main.get("button_group"):
+        if group.key:
+            yield from ((group.key, option) for option in group.options)
+
+
+class _Clicked(ButtonGroup):
+    """With the option called ``label`` chosen, as a click in the browser does it: by what the option is called."""
+
+    label = ""
+
+    @property
+    def formatted_values(self) -> list[str]:
+        return [self.label]
+
+
+def choose(app: AppTest, choices: Sequence[tuple[str, str]]) -> AppTest:
+    for key, option in choices:
+        group = next((group for group in app.get("button_group") if group.key == key), None)
+        if group is not None and option in group.options:
+            group.__class__, group.label = _Clicked, option
+            app = app.run()
+    return app
+
+
+def parameters(page: str, checkpoint: str) -> tuple[str, ...]:
+    """The names that a page reads from the address: those of its widgets, and those in the code."""
+    return tuple(dict.fromkeys((*bound(page, checkpoint), *_in_code())))
+
+
+@cache
+def _in_code() -> tuple[str, ...]:
+    """``asked("…")``, ``query_params.get("…")`` and the constants called …PARAMETER or …_AT of every module."""
+    names = []
+    for path in (*(ROOT / "ui").rglob("*.py"), *(ROOT / "pages").glob("*.py")):
+        code = path.read_text(encoding="utf-8")
+        names += re.findall(r'(?:asked|query_params\.get)\("([^"]+)"', code)
+        names += re.findall(r'^_?\w*(?:PARAMETER|LOOKED_AT|NOTE|FINGERPRINT)\w* = "([^"]+)"', code, re.MULTILINE)
+        for left, right in re.findall(r"^([\w, ]*(?:PARAMETER|NOTE)[\w, ]*) = (.*)$", code, re.MULTILINE):
+            pairs = zip(left.split(", "), re.findall(r'"([^"]*)"', right), strict=False)
+            names += [value for name, value in pairs if name.lstrip("_").endswith(("PARAMETER", "NOTE", "FINGERPRINT"))]
+    return tuple(dict.fromkeys((*(field.name for field in fields(Focus)), *names)))
+
+
+def bound(page: str, checkpoint: str) -> list[str]:
+    """The parameters that are widgets of the page."""
+    app = open_page(page, checkpoint)
+    shown = [app, *(choose(open_page(page, checkpoint), (choice,)) for choice in _options(app))]
+    every = [getattr(element.proto, "query_param_key", "") for one in shown for element in _elements(one)]
+    return [name for name in every if name]
+
+
+def _elements(app: AppTest) -> Iterator[Element]:
+    def walk(block: Block) -> Iterator[Element]:
+        for child in block.children.values():
+            if isinstance(child, Block):
+                yield from walk(child)
+            else:
+                yield child
+
+    return walk(app._tree)
+
+
+def is_sound(app: AppTest) -> None:
+    """No exception, no “went wrong”, nothing typed that is read as markup."""
+    assert not app.exception, [exception.message for exception in app.exception]
+    wrong = [error.value for error in app.error if error.value.startswith(_PROBLEM)]
+    assert not wrong, (wrong, [code.value for code in app.code if code.value.startswith("Traceback")])
+    for element in _elements(app):
+        for text in _read_as_markdown(element):
+            for markup in MARKUP:
+                at = text.find(markup)
+                assert at < 0 or text[at - 1 : at] == "\\", f"{element.type} shows {markup!r} unescaped in {text!r}"
+
+
+def _read_as_markdown(element: Element) -> Iterator[str]:
+    """What Streamlit reads as Markdown of this element; an option is plain text in a select box, not in a button."""
+    if element.type in ("markdown", "caption", "info", "warning", "error", "success", "title", "header", "subheader"):
+        yield str(element.value)
+    for name in ("label", "help"):
+        yield str(getattr(element.proto, name, "") or "")
+    if element.type == "button_group":
+        yield from map(str, element.options)

@@ -1,0 +1,151 @@
+"""Whatever is typed into a box or stands in an address: a picture or a sentence, never an error, never markup."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from tests.pages.fuzzing import (
+    PAGES,
+    PIECES,
+    SENTENCE,
+    Box,
+    bound,
+    boxes_of,
+    choose,
+    found_boxes,
+    is_sound,
+    open_page,
+    parameters,
+    texts,
+    type_into,
+)
+
+KINDS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
+ALL_MARKUP = "<b>zq</b> **zq** :red[zq] :material/zq: [zq](http://zq) $zq$ `zq` ~~zq~~ </s> \x00 \u202e"
+FEW = settings(max_examples=6, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=60, suppress_health_check=list(HealthCheck))
+
+
+@pytest.fixture(autouse=True)
+def tiny(checkpoints_folder: Path) -> None:
+    """The app finds the tiny checkpoints and no others."""
+
+
+def type_everywhere(checkpoint: str, page: str, run: settings) -> None:
+    """Any texts into each box of a page, one after the other, as somebody does who tries what it takes."""
+    for box in found_boxes(checkpoint):
+        if box.page == page:
+            _type_into_one(box, checkpoint, run)
+
+
+def _type_into_one(box: Box, checkpoint: str, run: settings) -> None:
+    app = choose(open_page(box.page, checkpoint), box.choices)
+
+    @run
+    @given(texts())
+    @example(ALL_MARKUP)
+    @example("")
+    def type_it(text: str) -> None:
+        type_into(app, box.key, text)
+        is_sound(app)
+        for found in boxes_of(app):
+            if found.key == box.key and found.type != "selectbox":
+                most = found.proto.max_chars or len(text)  # more cannot be typed
+                assert found.value == text[:most], f"{box} holds {found.value!r} now"
+
+    type_it()
+    # The page is still there for the next sentence.
+    is_sound(type_into(app, "sidebar sentence", SENTENCE))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_texts_in_all_boxes(page: str) -> None:
+    type_everywhere("tiny-translator", page, FEW)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("checkpoint", KINDS)
+def test_many_texts_in_all_boxes(page: str, checkpoint: str) -> None:
+    type_everywhere(checkpoint, page, MANY)
+
+
+def test_the_walk_finds_the_boxes() -> None:
+    """Each page has those of the sidebar; the others are found behind the buttons that show them."""
+    found = {(box.page, box.key) for box in found_boxes("tiny-translator")}
+    assert {(page, "sidebar sentence") for page in PAGES} <= found
+    for box in [("tokens", "word"), ("tokens", "character"), ("heads", "heads own text"), ("surgery", "patch sentence"),
+                ("compare", "compare_second"), ("lessons", "worksheet link"), ("training", "toy word"),
+                ("embeddings", "analogy a"), ("overview", "share note")]:  # fmt: skip
+        assert box in found
+
+
+OF_ALL = ("sentence", "target", "checkpoint", "layer", "stack", "lesson", "note", "language")
+HUGE = [
+    *(("attention", name) for name in OF_ALL),
+    *(("surgery", "edit"), ("masks", "mask"), ("compare", "second"), ("compare", "other"), ("compare", "picked")),
+    *(("decoding", "branches"), ("decoding", "step"), ("bugs", "patient"), ("positions", "shuffles")),
+    ("tokens", "word"),
+]
+ODD = ("9" * 5000, "x" * 100_000, "zero:encoder.0.self.1", "window 99999", "allow 0-0,99-99", f"patch:{'a ' * 50_000}")
+VALUES = st.one_of(texts(), st.integers(-(10**30), 10**30).map(str), st.sampled_from(ODD))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_any_address(page: str) -> None:
+    names = parameters(page, "tiny-translator")
+
+    @FEW
+    @given(st.dictionaries(st.sampled_from(names), st.one_of(VALUES, st.lists(VALUES, max_size=3)), max_size=4))
+    @example(dict.fromkeys(names, ALL_MARKUP))
+    @example(dict.fromkeys(names, "9" * 5000))
+    @example(dict.fromkeys(names, ["zero:encoder.0.self.1", "allow 0-0"] * 100))
+    def run(address: dict) -> None:
+        is_sound(open_page(page, "tiny-translator", once=True, **address))
+
+    run()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_each_parameter_alone(page: str) -> None:
+    """Of the widgets: beside others that make no sense, either, one might never be read."""
+    for name in dict.fromkeys(bound(page, "tiny-translator")):
+        for value in ("9" * 5000, ALL_MARKUP):
+            is_sound(open_page(page, "tiny-translator", once=True, **{name: value}))
+
+
+@pytest.mark.parametrize(("page", "parameter"), HUGE)
+def test_a_huge_address_is_answered_at_once(page: str, parameter: str) -> None:
+    """100 kB in one value, and ten thousand values: a sentence, not minutes of work."""
+    open_page(page, "tiny-translator")  # what is loaded once is not what is measured
+    many = [f"zero:encoder.{n % 2}.self.{n % 2}" for n in range(10_000)]  # of more than 1,000 Streamlit takes none
+    for values in ("x" * 100_000, "a " * 50_000, many[:900], many):
+        begun = time.process_time()
+        app = open_page(page, "tiny-translator", once=True, **{parameter: values})
+        is_sound(app)
+        assert time.process_time() - begun < 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("checkpoint", KINDS)
+def test_any_address_of_all_kinds(page: str, checkpoint: str) -> None:
+    names = parameters(page, checkpoint)
+
+    @MANY
+    @given(st.dictionaries(st.sampled_from(names), st.one_of(VALUES, st.lists(VALUES, max_size=3)), max_size=4))
+    def run(address: dict) -> None:
+        is_sound(open_page(page, checkpoint, once=True, **address))
+
+    run()
+
+
+@pytest.mark.parametrize("piece", PIECES, ids=ascii)
+def test_every_nasty_piece_as_the_sentence(piece: str) -> None:
+    app = open_page("attention", "tiny-bert")
+    is_sound(type_into(app, "sidebar sentence", piece))
