@@ -10,9 +10,10 @@ from transformer.errors import InputError
 from transformer.toy.learner import ToyLearner
 from transformer.toy.tasks import LONGEST, SHORTEST, TASKS, letter_ids
 from transformer.toy.training import BATCH_SIZE, EXAMPLE, ToyState, train_toy
+from ui.job import AT_ONCE
 from ui.kept import IN_ADDRESS, number_in_address
 from ui.live_training_views import Settings, draw, how_it_stands, try_own
-from ui.long_jobs import AT_ONCE, take_turn
+from ui.long_jobs import take_turn
 from ui.page import Page, guard
 from ui.phrases import said
 from ui.selectors import settle_labels

@@ -15,7 +15,7 @@ from transformer.toy.learner import ToyLearner
 from transformer.toy.tasks import LONGEST, SHORTEST
 from transformer.toy.training import N_HELD_OUT, ToyState, train_toy
 from ui.attention_canvas import attention_map
-from ui.long_jobs import AT_ONCE
+from ui.job import AT_ONCE
 from ui.show import show_figure
 from ui.text import PageText, as_plain
 from ui.training_runs import PATIENCE, Progress

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import streamlit as st
 
 import transformer
@@ -33,7 +31,7 @@ def moment(
     ``final``: the step is the checkpoint's own, so that there is no snapshot to open.
     Raises ``transformer.CheckpointError`` for a snapshot that is broken.
     """
-    stamp = () if final else _stamp(checkpoint.path / snapshot_file(step))
+    stamp = version(checkpoint, step, final=final)
     return _moment(
         checkpoint.fingerprint, step, stamp, sentence, target, pads, _checkpoint=checkpoint, _trace=trace, _final=final
     )
@@ -65,7 +63,9 @@ def _snapshot(
     return transformer.snapshot(_checkpoint, step)
 
 
-def _stamp(file: Path) -> tuple[int, ...]:
-    """Size and time of change: a snapshot that was written again is another one."""
-    status = file.stat()
+def version(checkpoint: transformer.Checkpoint, step: int | None, *, final: bool) -> tuple[int, ...]:
+    """Size and time of change of a snapshot's file: one that was written again is another one."""
+    if final:
+        return ()
+    status = (checkpoint.path / snapshot_file(step)).stat()
     return status.st_size, status.st_mtime_ns

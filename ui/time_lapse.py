@@ -26,7 +26,7 @@ from ui.attention_canvas import attention_map
 from ui.focus import attention_kinds
 from ui.head_table import role_text
 from ui.long_jobs import LongJobs
-from ui.moments import moment, with_snapshots
+from ui.moments import moment, version, with_snapshots
 from ui.page import Page, guard
 from ui.selectors import selectors, settle
 from ui.show import show_figure, show_formula, show_snippet, show_source, show_table
@@ -120,8 +120,9 @@ def _moments(p: Page, steps: Sequence[int | None]) -> list[Moment]:
             found.append(moment(checkpoint, step, trace, final=index == len(steps) - 1, **given))
         return found
 
+    versions = [version(checkpoint, step, final=index == len(steps) - 1) for index, step in enumerate(steps)]
     found = MOMENTS.result(
-        (checkpoint.fingerprint, *given.values(), *steps),
+        (checkpoint.fingerprint, *given.values(), *steps, *versions),
         work,
         saying=lambda done, _: p.text["time_progress"].format(step=names[done]),
     )

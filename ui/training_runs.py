@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
-from ui.long_jobs import PLACES, Places
+from ui.job import PLACES, Places
 
 State = TypeVar("State")
 Status = Literal["waiting", "running", "finished", "stopped", "left", "failed"]

@@ -12,7 +12,7 @@ import transformer
 from tests.pages.conftest import is_fine, said
 from transformer.analysis.training_step import training_step
 from transformer.toy import training
-from ui import long_jobs, training_runs
+from ui import job, training_runs
 from ui.live_training import RUN
 from ui.live_training_views import Settings
 from ui.text import page_text
@@ -170,7 +170,7 @@ def others() -> Iterator[list[Run[int]]]:
             time.sleep(0.01)
             yield 0
 
-    runs = [Run(endless, patience=SOON) for _ in range(long_jobs.AT_ONCE)]
+    runs = [Run(endless, patience=SOON) for _ in range(job.AT_ONCE)]
     yield runs
     for run in runs:
         run.stop()

@@ -135,7 +135,7 @@ def test_a_stopped_measurement_can_go_on(open_app, monkeypatch, tiny_checkpoint)
     app.query_params["sentence"] = sentence
     is_fine(app.run())
     assert TEXT["stopped"].format(done=0, total=4) in said(app)
-    button(app, TEXT["go_on"]).click()
+    button(app, common("long.go_on")).click()
     is_fine(app.run())
     assert TEXT["map_caption"].format(count=4) in said(app)
 

@@ -300,7 +300,15 @@ def test_every_caption_of_the_canvas_can_be_translated() -> None:
         said |= {one for pair in re.findall(r'(?:[bB]utton|save)\("([^"]+)", "([^"]+)"', code) for one in pair}
         said |= set(re.findall(r'field\("([^"]+)"', code)) | set(re.findall(r'"(\d+ mm, [^"]+)"', code))
         said |= {one for pair in re.findall(r'say\(\w+ \? "([^"]+)" : "([^"]+)"\)', code) for one in pair}
-    asked = {re.sub(r"\d+", "#", re.sub(r"\$\{[^{}]*\}", "#", words)) for words in said} - {"−", "+", "#:#", "PNG", "SVG", "HTML", "CSV"}
+    asked = {re.sub(r"\d+", "#", re.sub(r"\$\{[^{}]*\}", "#", words)) for words in said} - {
+        "−",
+        "+",
+        "#:#",
+        "PNG",
+        "SVG",
+        "HTML",
+        "CSV",
+    }
     table = ENGLISH["common"]["canvas"]
     assert asked <= table.keys()
     unused = table.keys() - asked

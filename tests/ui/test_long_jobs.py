@@ -10,7 +10,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from ui import long_jobs
-from ui.long_jobs import AT_ONCE, PLACES, Job, JobStopped, LongJobs, Places
+from ui.job import AT_ONCE, PLACES, Job, JobStopped, Places
+from ui.long_jobs import LongJobs
 
 SOON = 20.0  # seconds within which what must happen happens, also on a busy machine
 

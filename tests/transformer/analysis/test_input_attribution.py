@@ -168,7 +168,7 @@ def test_batches_of_points_change_nothing(tiny_checkpoint, monkeypatch):
     checkpoint = tiny_checkpoint("sentiment")
     _, quantity = asked(checkpoint, "sentiment")
     whole = integrated_gradients(checkpoint, quantity, n_steps=10)
-    monkeypatch.setattr(input_attribution, "_ROWS", 3)
+    monkeypatch.setattr(input_attribution, "ROWS", 3)
     assert integrated_gradients(checkpoint, quantity, n_steps=10).source == pytest.approx(whole.source, abs=1e-6)
 
 
