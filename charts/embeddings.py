@@ -127,7 +127,7 @@ def embedding_window(
 
 
 def gradient_rows(moved: Any, *, tokens: TokenSequence, what: str = "length of the move") -> go.Figure:
-    """How far every row of E moved in one training step: bars for the sentence's tokens, dots for all rows.
+    """How far every row of E moved in one training step: bars for the sentence's tokens, a skyline of all rows.
 
     ``moved``: [vocabulary], ‖E_after[i] − E_before[i]‖ for every id, or another length of every row, which ``what``
     names. The last bar is the largest of all rows that the sentence does not fetch, exactly 0 where only fetched rows
@@ -152,14 +152,18 @@ def gradient_rows(moved: Any, *, tokens: TokenSequence, what: str = "length of t
     figure.add_trace(parts.bar_rows(values, hover=f"%{{y}}<br>{what}", colours=colours[: len(values)]), row=1, col=1)
     everywhere = np.arange(len(distances), dtype=np.int32)
     for chosen, colour, size, name in (
-        (others, style.QUIET, 4, "not fetched"),
+        (others, style.QUIET, 0, "not fetched"),
         (~others, style.CHOSEN, 8, "fetched"),
     ):
         figure.add_trace(
             scatter(
                 x=everywhere[chosen],
                 y=distances[chosen],
-                mode="markers",
+                # A skyline is one shape; thousands of dots are as many elements, which take the browser seconds.
+                mode="markers" if size else "lines",
+                fill=None if size else "tozeroy",
+                line={"width": 1, "color": colour},
+                fillcolor=colour,
                 name=name,
                 marker={"size": size, "color": colour},
                 showlegend=False,

@@ -29,6 +29,7 @@ ROLE_COLOURS = {
     "monotone": "#7B3F6B",
 }
 _FAINT, _STRONG = 0.06, 0.95  # opacity of the grey of a head without a role: looks everywhere … at one token
+MOST_CELLS = 96  # of a small map, along each side
 _MOST_LABELS = 24  # rows that still have room for their tokens
 COLUMNS = ("group", "layer", "head", "moment", "role", "role_name", "score", "spread")
 
@@ -39,7 +40,8 @@ def map_strip(
     """The map of one head at every step, side by side, all on the same scale 0…1; masked cells are grey.
 
     ``views``: one layer at every step, of the same tokens; ``names`` stand above the maps, ``notes`` below the names;
-    the map at index ``chosen`` is framed.
+    the map at index ``chosen`` is framed. Of more than ``MOST_CELLS`` tokens a point of these small maps stands for
+    several weights: the largest of them, which the colour bar says.
     """
     if not views:
         raise ValueError("views has 0 entries, so there is nothing to draw; give one for each step")
@@ -54,13 +56,12 @@ def map_strip(
     figure = side_by_side([style.escape(name) for name in names], spacing=0.012)
     figure.update_annotations(yshift=20)
     for column, (view, note) in enumerate(zip(views, notes, strict=True), start=1):
-        weights = np.where(view.allowed, view.weights[head], np.nan).astype(np.float32)
-        bar = style.colour_bar("", len=0.2, y=0, yanchor="top", ypad=8) if column == 1 else None
-        figure.add_trace(
-            parts.heatmap(weights, hover=f"{style.escape(names[column - 1])}<br>%{{y}} looks at %{{x}}", bar=bar),
-            col=column,
-        )
-        figure.add_trace(_masked(~view.allowed), col=column)
+        weights, places, said = _small(np.where(view.allowed, view.weights[head], np.nan).astype(np.float32))
+        bar = style.colour_bar(said, len=0.2, y=0, yanchor="top", ypad=8) if column == 1 else None
+        hover = f"{style.escape(names[column - 1])}<br>%{{y}} looks at %{{x}}{said and f'<br>{said}'}"
+        figure.add_trace(parts.heatmap(weights, hover=hover, bar=bar, **places), col=column)
+        if not view.allowed.all():
+            figure.add_trace({**_masked(np.isnan(weights)), **places}, col=column)
         place = {"xref": f"x{_suffix(column)} domain", "yref": f"y{_suffix(column)} domain"}
         figure.add_annotation(
             text=style.escape(note), x=0, y=1, **place, xanchor="left", yanchor="bottom", yshift=2, name="note"
@@ -79,6 +80,24 @@ def map_strip(
     refs = {"xref": f"x{_suffix(chosen + 1)}", "yref": f"y{_suffix(chosen + 1)}"}
     figure.add_shape(type="rect", **frame, **refs, line={"color": style.CHOSEN, "width": 4})
     return figure.drawn()
+
+
+def _small(weights: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray], str]:
+    """[query, key] with so few cells that they have room in a small map: the largest of each block (NaN where all are
+    masked), where the blocks are, and a line that says so ("" where every cell is there)."""
+    blocks = [2 * int(np.ceil(count / MOST_CELLS) // 2) + 1 if count > MOST_CELLS else 1 for count in weights.shape]
+    if blocks == [1, 1]:
+        return weights, {}, ""
+    (rows, columns), (high, wide) = weights.shape, blocks
+    padded = np.full((-(-rows // high) * high, -(-columns // wide) * wide), -np.inf, dtype=weights.dtype)
+    padded[:rows, :columns] = np.where(np.isnan(weights), -np.inf, weights)
+    largest = padded.reshape(len(padded) // high, high, -1, wide).max(axis=(1, 3))
+    # An odd number of tokens has one in the middle, whose place is the block's.
+    places = {
+        name: np.arange(count) * block + block // 2
+        for name, count, block in zip("yx", largest.shape, blocks, strict=True)
+    }
+    return np.where(np.isneginf(largest), np.nan, largest), places, f"the largest of {high} × {wide} weights"
 
 
 def _masked(masked: np.ndarray) -> dict:
