@@ -12,6 +12,7 @@ class Walk {
     Object.assign(this, { metadata, stage, changed, last: metadata.tokens.length - 1, aborter: new AbortController() });
     const key = String(metadata.begin); // another one only when Python moves the reader
     if (!walked.has(key)) walked.set(key, { step: metadata.begin[1], told: metadata.begin[1] });
+    else if (!stage.walk) walked.get(key).told = null; // what was told while the drawing went away may not have arrived
     this.at = walked.get(key);
     this.at.step = Math.min(this.last, this.at.step);
     this.what = metadata.title;
