@@ -136,14 +136,23 @@ class StepsDrawing {
     const { size } = theme;
     const muted = cssOf(theme.muted);
     context.font = fontOf(theme, 0.8);
-    drawText(context, shorten(context, `${say("attention weight")}, ${this.metadata.of}`, all.width), all.x, all.y + 0.7 * size, { colour: muted });
+    const masked = this.keys().some((key) => key.masked) ? say("masked") : "";
+    const room = all.width - (masked ? context.measureText(masked).width + 3 * size : 0);
+    const heading = shorten(context, `${say("attention weight")}, ${this.metadata.of}`, room);
+    drawText(context, heading, all.x, all.y + 0.7 * size, { colour: muted });
+    const hatched = hatch(context, theme, ratio);
+    if (masked) {
+      const at = all.x + context.measureText(heading).width + 1.2 * size;
+      context.fillStyle = hatched;
+      context.fillRect(at, all.y + 0.28 * size, 1.2 * size, 0.8 * size);
+      drawText(context, masked, at + 1.6 * size, all.y + 0.7 * size, { colour: muted });
+    }
     for (const tick of TICKS) {
       const level = y + (1 - tick) * height;
       context.fillStyle = cssOf(theme.faint);
       context.fillRect(x, level - 0.5, width, 1);
       if (tick % 0.5 === 0) drawText(context, String(tick), x - 6, level, { align: "right", colour: muted });
     }
-    const hatched = hatch(context, theme, ratio);
     const roomy = stepX > context.measureText("0.00888").width + 2;
     this.keys().forEach(({ name, value, masked }, column) => {
       const middle = x + (column + 0.5) * stepX;
