@@ -25,6 +25,7 @@ ROUNDS = 5
 GRIDS = {(6, 8, 32): 60_000, (12, 12, 64): 600_000}  # layers, heads, tokens → bytes at most
 RERUN = 2_000  # bytes at most
 FASTER = 10.0  # times at least
+STEPS = 5
 PAGES = {"Overview": "", "Attention": "attention", "Heads": "heads"}
 # Where the mouse went down, until the drawing shows the head that was chosen then and the browser has painted it.
 _CLOCK = """() => {
@@ -153,7 +154,6 @@ def silent(browser: Browser, base: str) -> list[Row]:
         ("moving over a map with the arrow keys", "attention", _keys, ""),
         ("hovering the tiles of the grid", "heads", _hover_grid, ""),
         ("switching heads in the drawing with lines", "attention?attention_show=Lines", _switch_heads, ""),
-        ("one step through a decoded text", "decoding", _step, ".js-plotly-plot .main-svg"),
     ):
         with new_visitor(browser) as context:
             tab = Tab(context)
@@ -165,6 +165,31 @@ def silent(browser: Browser, base: str) -> list[Row]:
             if tab.received:
                 rows.append(Row(f"{what}, unpacked", sum(tab.received), "bytes"))
     return rows
+
+
+def stepping(browser: Browser, port: int) -> list[Row]:
+    """Messages while somebody steps through a decoded text, and what the sections below cost once the reader rests."""
+    with CountingProxy("127.0.0.1", port) as wire, new_visitor(browser) as context:
+        tab = Tab(context)
+        tab.open(f"{wire.base}/decoding", figure=".js-plotly-plot .main-svg")
+        _rest(tab)
+        _forget(tab, wire)
+        tab.page.locator("h1").first.click()
+        for _ in range(STEPS):
+            tab.page.keyboard.press("ArrowRight")
+            tab.page.wait_for_timeout(100)
+        found = [
+            Row(f"{STEPS} steps in a row through a decoded text", len(tab.sent) + len(tab.received), "messages", 0)
+        ]
+        shown = json.loads(tab.page.locator("canvas[data-geometry]").first.get_attribute("data-geometry"))["step"]
+        if shown != STEPS:
+            raise RuntimeError(f"after {STEPS} steps the drawing shows step {shown}; nothing was measured")
+        tab.page.wait_for_timeout(1000)  # charts/canvas/walk.js tells Python after 0.8 s
+        _rest(tab)
+        what = "… and then the reader rests: the sections below follow"
+        found.append(Row(what, len(tab.sent) + len(tab.received), "messages"))
+        found.append(Row(f"{what}, compressed", wire.received, "bytes"))
+        return found
 
 
 def _hover_map(page: Page) -> None:
@@ -192,10 +217,6 @@ def _switch_heads(page: Page) -> None:
     page.get_by_role("button", name="Hide all heads").click()
     for head in range(3):
         page.get_by_role("button", name=f"head {head}", exact=True).click()
-
-
-def _step(page: Page) -> None:
-    page.locator(".stepper").get_by_role("button").nth(1).click()
 
 
 def _geometry(page: Page) -> tuple[dict, dict]:
@@ -234,7 +255,7 @@ def measure(*, rounds: int, grid_only: bool = False) -> list[Row]:
                 goal = RERUN if entry == "deploy.serve" else None
                 show(f"A page runs again with nothing changed, {entry}", reruns(browser, port, entry, goal=goal))
                 if entry == "deploy.serve":
-                    show("Looking around", silent(browser, f"http://127.0.0.1:{port}"))
+                    show("Looking around", [*silent(browser, f"http://127.0.0.1:{port}"), *stepping(browser, port)])
     return rows
 
 

@@ -26,6 +26,7 @@ _DRAWINGS = {
     "mask": ("MaskDrawing", ("map", "mask")),
     "grid": ("GridDrawing", ("grid",)),
     "lines": ("LinesDrawing", ("head_chips", "lines")),
+    "steps": ("StepsDrawing", ("walk", "steps")),
 }
 DRAWINGS = tuple(_DRAWINGS)
 _COMMENT = re.compile(r"^\s*//.*$|^\s+", re.MULTILINE)
@@ -47,7 +48,8 @@ def canvas_module(drawing: str) -> str:
         "categorical": style.CATEGORICAL,
         "chosen": style.CHOSEN,
     }
-    constants = {"COLOURS": colours, "STYLE": _read("canvas.css"), "PAGE": _read("page.html")}
+    own_style = _read("steps.css") if drawing == "steps" else ""
+    constants = {"COLOURS": colours, "STYLE": _read("canvas.css") + own_style, "PAGE": _read("page.html")}
     before = [f"const {name} = {_as_script(value)};" for name, value in constants.items()]
     parts = scripts(*_FRAME, *files, "page", "entry")
     return "\n".join([*before, parts, f"const Drawing = {class_name};", f"//# sourceURL=glassformer_{drawing}.js"])

@@ -1,4 +1,4 @@
-"""Attention drawn on a canvas in the browser: one head, all heads, or lines between tokens.
+"""Attention drawn on a canvas in the browser: one head, all heads, lines between tokens, or a text being written.
 
 Each drawing of ``charts.canvas_module`` is a Streamlit component (``streamlit.components.v2``) fed with the bytes of
 ``charts.attention_payload``. Hovering, zooming, switching heads, the table and the exports all happen in the browser;
@@ -7,7 +7,7 @@ only a click comes back to Python, for one run of the script, as the function's 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import streamlit as st
@@ -35,6 +35,7 @@ __all__ = [
     "attention_map",
     "mask_editor",
     "value_map",
+    "written_steps",
 ]
 
 # Registered once, when this module is first imported; each function below mounts one of them.
@@ -180,6 +181,15 @@ def attention_lines(
     payload = attention_lines_payload(view, heads=heads, selected_token=selected_token)
     token = _whole_numbers(_mount("lines", payload, key=key, event="click"), ("token",))
     return token[0] if token and token[0] < len(view.query) else None
+
+
+def written_steps(payload: bytes, *, key: str, on_step: Callable[[], None]) -> None:
+    """A text being written (``charts.steps_payload``), all its steps in the browser.
+
+    Once the reader rests at another step, the script runs, after ``on_step`` with its number in
+    ``st.session_state[key].step``.
+    """
+    _COMPONENTS["steps"](key=key, data=with_module("steps", _spoken(payload)), on_step_change=on_step)
 
 
 def _spoken(payload: bytes) -> bytes:

@@ -8,18 +8,18 @@ from transformer import Decoding
 from transformer.analysis.decoding_steps import n_forced, prompt_of
 from ui import decoding_branches, decoding_guess, guard, writing
 from ui.decoding_branches import ORIGINAL, Branch
+from ui.decoding_walk import walk
 from ui.page import Page
-from ui.stepper import stepper
 from ui.text import as_plain
 from ui.writing import Settings
 
 
 @st.fragment
 def step_by_step(p: Page) -> None:
-    """A text, one token at a time. Stepping redraws only this."""
+    """A text, one token at a time. When the reader rests at another step, only this is redrawn."""
     with guard():
-        walk, choice, sure = st.container(), st.container(), st.container()
-        with walk, st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        top, choice, sure = st.container(), st.container(), st.container()
+        with top, st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
             kind, seed = writing.choose_strategy(p)
             guess = st.toggle(p.text["guess"], key="guess", help=p.text["guess_help"], bind="query-params")
         reshaping = writing.NO_RESHAPING
@@ -29,10 +29,10 @@ def step_by_step(p: Page) -> None:
                 reshaping = writing.choose_reshaping(p)
         settings = Settings(kind=kind, seed=seed, **reshaping)
         if guess:
-            with walk:
+            with top:
                 decoding_guess.guess(p, writing.written(p, settings.strategy), settings)
             return
-        with walk:
+        with top:
             branch, step, decoding = _walk(p, settings)
         with choice:
             if kind == "sampling":
@@ -55,19 +55,14 @@ def _live(p: Page, decoding: Decoding, step: int) -> None:
 
 
 def _walk(p: Page, settings: Settings) -> tuple[Branch, int, Decoding]:
-    """The stepper, what belongs to its step, and the branches."""
+    """The drawing of all steps, and the branches."""
     branches, branch = decoding_branches.current(p)
     decoding = writing.written(p, settings.strategy, forced=branch.forced or None)
     n_given = len(branch.forced) or n_forced(p.checkpoint, writing.given(p))
     before = p.checkpoint.tokenizer.sequence(prompt_of(p.checkpoint, p.focus.sentence))
-    step = stepper(decoding.tokens, text=decoding_branches.identity(p, branch), before=before, n_given=n_given)
     n_kept = None if branch is ORIGINAL else len(branch.kept)
-    writing.describe(p, decoding, settings, step, n_given=n_given, n_kept=n_kept)
-    with st.container(horizontal=True):
-        with st.container():
-            writing.candidates(p, decoding, step)
-        with st.container():
-            writing.attention(p, decoding, step)
+    text = decoding_branches.identity(p, branch)
+    step = walk(p, decoding, settings, text=text, before=before, n_given=n_given, n_kept=n_kept)
     st.caption(p.text["whole"].format(text=as_plain(decoding.text)))
     if writing.given(p):
         st.caption(p.text["forced"])

@@ -100,10 +100,10 @@ def choose_reshaping(p: Page, *, in_columns: bool = True) -> dict[str, float]:
 _KEPT = {"bind": "query-params", "persist_state": "session"}
 
 
-def describe(
+def what_came(
     p: Page, decoding: Decoding, settings: Settings, step: int, *, n_given: int, n_kept: int | None = None
-) -> None:
-    """In one sentence: what came at this step, and how it was chosen.
+) -> tuple[str, dict[str, str]]:
+    """The sentence about a step: which template, with stress in ``**``, and what fills it, as plain text.
 
     In a branch, ``n_kept`` of the given tokens are what it has in common with the text that it left.
     """
@@ -116,15 +116,19 @@ def describe(
         key = "comes_kept" if step < n_kept else "comes_forced"
     if key == "comes_greedy" and decoding.tokens[step].special:
         key = "comes_greedy_end"
-    st.markdown(
-        p.text[key].format(
-            place=p.text["after"].format(text=as_plain(shortened)) if text else p.text["at_beginning"],
-            token=as_plain(chosen.display),
-            probability=three_digits(chosen.probability),
-            chance=three_digits(chosen.chance),
-            rank=f"{rank(decoding.steps[step]):,}",
-        )
-    )
+    return p.text[key], {
+        "place": p.text["after"].format(text=shortened) if text else p.text["at_beginning"],
+        "token": chosen.display,
+        "probability": three_digits(chosen.probability),
+        "chance": three_digits(chosen.chance),
+        "rank": f"{rank(decoding.steps[step]):,}",
+    }
+
+
+def describe(p: Page, decoding: Decoding, settings: Settings, step: int, *, n_given: int) -> None:
+    """In one sentence: what came at this step, and how it was chosen."""
+    template, values = what_came(p, decoding, settings, step, n_given=n_given)
+    st.markdown(template.format(**{name: as_plain(value) for name, value in values.items()}))
 
 
 def candidates(p: Page, decoding: Decoding, step: int) -> None:
@@ -142,26 +146,35 @@ def candidates(p: Page, decoding: Decoding, step: int) -> None:
     )
 
 
-def attention(p: Page, decoding: Decoding, step: int) -> None:
-    """Where the model looked while it chose: the source, or the text so far."""
+def choose_attention(p: Page) -> tuple[str, int, int | None]:
+    """(kind, layer, head) of the attention to show; ``None``: the mean of all heads."""
     config = p.checkpoint.config
     kinds = ["cross", "self"] if config.has_encoder else ["self"]
-    kind, figure = kinds[0], st.container()
+    kind = kinds[0]
     with st.container(horizontal=True):
         if len(kinds) > 1:
             kind = choose(p, "attention_kind", kinds, "attention")
         heads = choose(p, "attention_heads", ["mean", "one"], "attention")
-    head = p.focus.head if heads == "one" else None
-    layer = min(p.focus.layer, config.n_decoder_layers - 1)
-    found = step_attention(p.checkpoint, decoding, p.focus.sentence, step=step, layer=layer, kind=kind)
+    return kind, min(p.focus.layer, config.n_decoder_layers - 1), p.focus.head if heads == "one" else None
+
+
+def attention_of(p: Page, *, layer: int, head: int | None) -> str:
     of = p.text[f"attention_of_{'mean' if head is None else 'one'}"]
+    return of.format(layer=layer, count=p.checkpoint.config.n_heads, head=head)
+
+
+def attention(p: Page, decoding: Decoding, step: int) -> None:
+    """Where the model looked while it chose: the source, or the text so far."""
+    figure = st.container()
+    kind, layer, head = choose_attention(p)
+    found = step_attention(p.checkpoint, decoding, p.focus.sentence, step=step, layer=layer, kind=kind)
     with figure:
         show_figure(
             charts.decoding.step_attention(
                 found.of(head),
                 tokens=found.key,
                 allowed=found.allowed,
-                of=of.format(layer=layer, count=config.n_heads, head=head),
+                of=attention_of(p, layer=layer, head=head),
             ),
             name="attention-of-the-step",
             caption=p.text[f"attention_{kind}_caption"].format(step=step + 1, layer=layer),
@@ -230,7 +243,8 @@ def sureness(p: Page, decoding: Decoding, step: int) -> None:
             sure.probability, tokens=decoding.tokens, runner_up=sure.runner_up, current=step
         ),
         name="confidence",
-        caption=p.text["confidence_caption"].format(
+        caption=p.text["confidence_step"].format(step=step + 1)
+        + p.text["confidence_caption"].format(
             sum=three_digits(sure.log_probability),
             whole=three_digits(float(sure.probability.prod())),
             typical=three_digits(sure.typical),

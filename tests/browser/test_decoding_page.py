@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.conftest import settle
 
@@ -23,7 +24,17 @@ def current(page: Page) -> Locator:
 
 
 def sentence_about(page: Page) -> str:
-    return page.get_by_test_id("stMarkdown").filter(has_text=" comes ").first.inner_text()
+    return page.locator(".stepper .sentence").inner_text()
+
+
+def drawn_step(page: Page) -> int:
+    return json.loads(page.locator(".stepper canvas").get_attribute("data-geometry"))["step"]
+
+
+def rest(page: Page, step: int) -> None:
+    """Until the sections below follow."""
+    expect(page.get_by_text(f"Step {step} is marked")).to_be_visible(timeout=20_000)
+    settle(page)
 
 
 def step_in_address(page: Page) -> str:
@@ -43,44 +54,92 @@ def test_arrow_keys_walk_through_the_answer_and_back(decoding: Page) -> None:
     for step in (2, 3):
         decoding.keyboard.press("ArrowRight")
         expect(count(decoding)).to_have_text(f"step {step} of {total}")
-        settle(decoding)
         said.append(sentence_about(decoding))
         expect(current(decoding)).to_have_text(said[-1].split(" comes ")[1].split(",")[0])
     assert len(set(said)) == 3
+    rest(decoding, 3)
     assert step_in_address(decoding) == "2"
     decoding.keyboard.press("ArrowLeft")
-    settle(decoding)
     assert sentence_about(decoding) == said[1]
     decoding.keyboard.press("End")
-    settle(decoding)
     expect(count(decoding)).to_have_text(f"step {total} of {total}")
     expect(decoding.get_by_role("button", name="one step on")).to_be_disabled()
     decoding.keyboard.press("ArrowRight")  # there is nothing behind the end
     decoding.keyboard.press("Home")
-    settle(decoding)
     assert sentence_about(decoding) == said[0]
     expect(decoding.get_by_role("button", name="one step back")).to_be_disabled()
 
 
-def test_many_quick_moves_end_where_they_should(decoding: Page) -> None:
-    for _ in range(6):
+def test_stepping_sends_nothing_until_the_reader_rests(app: str, chromium: Browser) -> None:
+    frames: list[str] = []
+    with chromium.new_context(viewport={"width": 1440, "height": 900}) as context:
+        page = context.new_page()
+        page.on("websocket", lambda socket: socket.on("framesent", lambda _: frames.append("sent")))
+        page.on("websocket", lambda socket: socket.on("framereceived", lambda _: frames.append("received")))
+        page.goto(f"{app}/decoding?{urlencode({'checkpoint': 'tiny-translator', 'sentence': SENTENCE})}")
+        settle(page)
+        expect(count(page)).to_contain_text("step 1 of", timeout=30_000)
+        page.wait_for_timeout(500)
+        frames.clear()
+        pixels = page.evaluate_handle("() => new Set()")
+        for step in range(2, 7):
+            page.keyboard.press("ArrowRight")
+            expect(count(page)).to_contain_text(f"step {step} of")
+            assert drawn_step(page) == step - 1
+            page.locator(".stepper canvas").evaluate("(canvas, seen) => seen.add(canvas.toDataURL())", pixels)
+        assert frames == [] and pixels.evaluate("seen => seen.size") == 5
+        expect(page.get_by_text("Step 1 is marked")).to_be_visible()  # what lags behind says of which step it is
+        rest(page, 6)
+        assert frames.count("sent") == 1 and step_in_address(page) == "5"
+        expect(page.get_by_text("Step 6:")).to_be_visible()
+        expect(count(page)).to_contain_text("step 6 of")
+        frames.clear()
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowLeft")
+        page.wait_for_timeout(1500)
+        assert frames == []  # there and back again
+
+
+def test_moves_are_kept_when_something_else_is_clicked_before_the_rest_is_over(decoding: Page) -> None:
+    for _ in range(3):
         decoding.keyboard.press("ArrowRight")
-    expect(count(decoding)).to_contain_text("step 7 of")  # at once, before Python has drawn anything
+    decoding.get_by_role("radio", name="its own text").click()
+    rest(decoding, 4)
+    expect(count(decoding)).to_contain_text("step 4 of")
+    decoding.locator(".stepper .line button").nth(4).click()
+    decoding.get_by_role("radio", name="Strategies").click()
     settle(decoding)
-    decoding.wait_for_function("() => location.search.includes('step=6')")
-    settle(decoding)
-    expect(count(decoding)).to_contain_text("step 7 of")
-    expect(current(decoding)).to_have_text(sentence_about(decoding).split(" comes ")[1].split(",")[0])
+    decoding.wait_for_timeout(1200)
+    decoding.get_by_role("radio", name="Step by step").click()
+    rest(decoding, 5)
+    expect(count(decoding)).to_contain_text("step 5 of")
+    assert step_in_address(decoding) == "4"
 
 
 def test_buttons_and_tokens_move_too(decoding: Page) -> None:
     decoding.get_by_role("button", name="one step on").click()
-    settle(decoding)
+    rest(decoding, 2)
     assert step_in_address(decoding) == "1"
     decoding.locator(".stepper .line button").nth(4).click()
-    settle(decoding)
     expect(count(decoding)).to_contain_text("step 5 of")
+    rest(decoding, 5)
     assert step_in_address(decoding) == "4"
+
+
+def test_another_word_moves_the_reader_to_where_it_is(decoding: Page) -> None:
+    for _ in range(2):
+        decoding.keyboard.press("ArrowRight")
+    rest(decoding, 3)
+    box = decoding.get_by_role("combobox", name="Another word at step 3")
+    box.fill("parapluie")
+    decoding.wait_for_timeout(500)
+    box.press("Enter")
+    settle(decoding)
+    decoding.get_by_role("button", name="Go on from there").click()
+    expect(decoding.locator(".stepper .sentence")).to_contain_text("because you forced it")
+    expect(count(decoding)).to_contain_text("step 3 of")
+    decoding.get_by_role("button", name="original").click()
+    expect(count(decoding)).to_contain_text("step 1 of")
 
 
 def test_arrow_keys_in_a_text_box_stay_there(decoding: Page) -> None:
@@ -98,10 +157,11 @@ def test_a_copied_address_opens_at_the_same_step(decoding: Page, visit: Callable
     # Away from the switch, which has arrow keys of its own.
     decoding.get_by_role("heading", name="Decoding").click()
     decoding.keyboard.press("ArrowRight")
-    settle(decoding)
+    rest(decoding, 2)
     assert step_in_address(decoding) == "1"
     other = visit(decoding.url)
     expect(count(other)).to_contain_text("step 2 of")
+    assert drawn_step(other) == 1
     assert sentence_about(other) == sentence_about(decoding)
     assert "drawn with a chance" in sentence_about(other)
 

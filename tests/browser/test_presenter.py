@@ -73,6 +73,7 @@ def test_the_decoding_page_keeps_its_stepper(app: str, visit: Callable[..., Page
     page = visit(f"{app}/decoding?presenter=1&target=Le+chat+est+assis.")
     expect(page.locator(".presenter-keys")).to_contain_text("step")
     press(page, "ArrowRight", "ArrowRight")
+    page.wait_for_function("() => location.search.includes('step=2')")  # once the reader rests
     assert address(page)["step"] == "2" and "head" not in address(page)
     press(page, "Shift+ArrowRight")
     assert address(page)["head"] == "1"

@@ -9,14 +9,15 @@ import pytest
 import torch
 
 import transformer
+from charts.payload_bytes import unpack
 from charts.style import three_digits
-from tests.pages.conftest import is_fine, said
+from tests.pages.conftest import is_fine
+from tests.pages.conftest import said as said_on_page
 from transformer.analysis.beam_tree import beam_tree
-from transformer.analysis.decoding_steps import guess_options
+from transformer.analysis.decoding_steps import guess_options, step_attention
 from transformer.analysis.leave_one_out import leave_one_out
 from transformer.analysis.masked_tokens import blanks, fillings
 from transformer.analysis.word_alignment import align
-from ui.stepper import stepper_data
 from ui.text import page_text
 
 TEXT = page_text("decoding")
@@ -25,9 +26,25 @@ SENTENCE = "The old man told us a story."
 
 
 def go(app, step):
-    """As the stepper's callback does it."""
+    """As the callback of the drawing does it."""
     app.session_state["step: current"] = step
     return app.run()
+
+
+def drawn(app) -> tuple[dict, dict[str, np.ndarray]] | None:
+    """What the drawing of all steps was sent, where there is one."""
+    mounted = [component for component in app.get("bidi_component") if component.key == "stepper"]
+    return unpack(mounted[0].proto.bytes) if mounted else None
+
+
+def sentence_about_the_step(app) -> str:
+    """As the browser shows it at the step of the session, with ** around what is stressed there."""
+    pieces = drawn(app)[0]["said"]
+    return "**".join(pieces[min(app.session_state["step: current"], len(pieces) - 1)])
+
+
+def said(app) -> str:
+    return "\n".join([said_on_page(app), *([sentence_about_the_step(app)] if drawn(app) else [])])
 
 
 @pytest.mark.parametrize("checkpoint", WRITERS)
@@ -38,7 +55,7 @@ def test_every_step_says_what_came(open_app: Callable, tiny_checkpoint: Callable
         go(app, step)
         is_fine(app)
         chosen = decoding.steps[step].chosen
-        line = next(text.value for text in app.markdown if " comes **" in text.value).replace("\\", "")
+        line = sentence_about_the_step(app)
         assert f"comes **{chosen.display}**" in line
         assert f"**{three_digits(chosen.probability)}**" in line
         assert line.startswith(TEXT["at_beginning"] if checkpoint == "tiny-translator" and not step else "After")
@@ -127,15 +144,65 @@ def test_a_given_beginning_is_marked_and_continued(open_app: Callable) -> None:
 
 
 @pytest.mark.parametrize("checkpoint", WRITERS)
-def test_attention_of_each_kind(open_app: Callable, checkpoint: str) -> None:
-    app = open_app("decoding", checkpoint=checkpoint, sentence=SENTENCE, stack="decoder", layer="1", head="1", pads="2")
-    app.segmented_control(key="attention_heads").set_value("one").run()
+def test_the_drawing_holds_the_candidates_of_every_step(
+    open_app: Callable, tiny_checkpoint: Callable, checkpoint: str
+) -> None:
+    app = open_app("decoding", checkpoint=checkpoint, sentence=SENTENCE, strategy="sampling", seed="3")
     is_fine(app)
+    metadata, arrays = drawn(app)
+    decoding = transformer.decode(tiny_checkpoint(checkpoint), SENTENCE, transformer.Sample(seed=3))
+    assert [token["text"] for token in metadata["tokens"]] == list(decoding.tokens.displays)
+    for row, step in enumerate(decoding.steps):
+        likeliest = list(step.candidates[:10])
+        if step.chosen not in likeliest:
+            likeliest[-1] = step.chosen
+        assert metadata["candidates"][row] == [candidate.display for candidate in likeliest]
+        assert metadata["chosen"][row] == likeliest.index(step.chosen)
+        probabilities = np.array([candidate.probability for candidate in likeliest])
+        assert np.allclose(arrays["probabilities"][row], probabilities, rtol=1e-5, atol=0)
+        assert arrays["rest"][row] == pytest.approx(1 - probabilities.sum(), abs=1e-6)
+
+
+@pytest.mark.parametrize("checkpoint", WRITERS)
+def test_attention_of_each_kind(open_app: Callable, tiny_checkpoint: Callable, checkpoint: str) -> None:
+    app = open_app("decoding", checkpoint=checkpoint, sentence=SENTENCE, stack="decoder", layer="1", head="1", pads="2")
+    loaded = tiny_checkpoint(checkpoint)
+    pads = 2 if loaded.config.has_encoder else 0
+    decoding = transformer.decode(loaded, SENTENCE, source_pads=pads, record_steps=True)
+
+    def check(kind: str, head: int | None) -> None:
+        is_fine(app)
+        metadata, arrays = drawn(app)
+        allowed = np.unpackbits(arrays["allowed"], bitorder="little")[: arrays["weights"].size]
+        allowed = allowed.reshape(arrays["weights"].shape).astype(bool)
+        for step in range(len(decoding.steps)):
+            found = step_attention(loaded, decoding, SENTENCE, step=step, layer=1, kind=kind)
+            count = metadata["counts"][step]
+            assert count == len(found.key) and metadata["columns"][:count] == list(found.key.labels)
+            assert np.allclose(arrays["weights"][step, :count] / 65535, found.of(head), atol=1e-5)
+            assert (allowed[step, :count] == found.allowed).all() and not allowed[step, count:].any()
+
+    first = "cross" if loaded.config.has_encoder else "self"
+    check(first, None)
+    app.segmented_control(key="attention_heads").set_value("one").run()
+    check(first, 1)
     if checkpoint == "tiny-translator":
         assert "looks in the source" in said(app)
         app.segmented_control(key="attention_kind").set_value("self").run()
-        is_fine(app)
-    assert "looks in the text so far: decoder layer 1" in said(app)
+        check("self", 1)
+    assert "looks in the text so far while it chooses, decoder layer 1" in said(app)
+
+
+def test_the_drawing_stays_the_same_while_the_reader_walks(open_app: Callable) -> None:
+    app = open_app("decoding", checkpoint="tiny-translator", sentence=SENTENCE, step="2")
+    before = drawn(app)[0]
+    assert before["begin"][1] == 2
+    go(app, 4)
+    assert drawn(app)[0] == before, "or it would be sent again at every rest, and the reader moved back"
+    assert "Step 5 is marked" in said(app) and "Step 5:" in said(app)
+    app.text_area(key="sidebar sentence").set_value("It is raining.").run()
+    after = drawn(app)[0]
+    assert after["begin"][1] == 0 and after["begin"][0] != before["begin"][0]
 
 
 @pytest.mark.parametrize("checkpoint", WRITERS)
@@ -406,9 +473,12 @@ def test_predict_then_reveal_counts_what_was_right(open_app: Callable, tiny_chec
     assert "Score: **1 of 2** (50 %)" in said(app)
 
 
-def test_the_stepper_gets_plain_text_and_knows_what_was_given(tiny_tokenizer) -> None:
-    tokens = tiny_tokenizer.sequence([*tiny_tokenizer.encode("<b>x"), 2])
-    data = stepper_data(tokens, step=1, before=tiny_tokenizer.sequence([1]), n_given=2)
-    assert [token["text"] for token in data["tokens"]] == list(tokens.displays)
-    assert [token["given"] for token in data["tokens"]] == [True, True] + [False] * (len(tokens) - 2)
-    assert data["tokens"][-1]["special"] and data["before"] == [{"text": "<s>", "special": True}]
+def test_the_drawing_says_what_was_given_and_gets_plain_text(open_app: Callable) -> None:
+    app = open_app("decoding", checkpoint="tiny-translator", sentence=SENTENCE, target="<b>Le</b> chat", language="fr")
+    is_fine(app)
+    metadata, _ = drawn(app)
+    given = [token["given"] for token in metadata["tokens"]]
+    assert given[0] and not given[-1] and given == sorted(given, reverse=True)
+    assert metadata["before"] == [{"text": "<s>", "special": True}]
+    assert "".join(token["text"] for token in metadata["tokens"]).replace("·", " ").strip().startswith("<b>Le</b> chat")
+    assert metadata["said"][0][0].startswith("Au début vient") and metadata["words"]["chosen"] == "choisi"

@@ -59,9 +59,7 @@ def reshape_step(
     shaped = reshape_logits(logits, temperature=temperature, top_k=top_k, top_p=top_p)
     scaled = logits / temperature
     probabilities, final = scaled.softmax(dim=-1), shaped.softmax(dim=-1)
-    listed = list(step.candidates[:shown])
-    if step.chosen.id not in [candidate.id for candidate in listed]:
-        listed[-1:] = [step.chosen]
+    listed = likeliest(step, shown=shown)
     rows = tuple(
         Reshaped(
             piece=candidate.display,
@@ -77,6 +75,15 @@ def reshape_step(
     )
     rest = max(0.0, 1.0 - float(sum(row.final for row in rows)))
     return Reshaping(rows, rest, int(torch.isfinite(shaped).sum()), int(torch.isfinite(logits).sum()))
+
+
+def likeliest(step: Step, *, shown: int = 10) -> tuple[Candidate, ...]:
+    """The ``shown`` likeliest candidates, most probable first; the chosen one instead of the last if it is not among
+    them."""
+    listed = list(step.candidates[:shown])
+    if step.chosen.id not in [candidate.id for candidate in listed]:
+        listed[-1:] = [step.chosen]
+    return tuple(listed)
 
 
 @dataclass(frozen=True)
