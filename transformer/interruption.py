@@ -1,8 +1,8 @@
 """Work that can be told to stop: whoever computes for somebody asks before every forward pass whether to go on.
 
 An analysis is a loop over forward passes. Instead of handing a "stop" through every signature, the embedding of each
-An analysis is a loop over forward passes. Instead of handing a "stop" through every signature, the embedding of every
-not to the model, as in ``transformer.probes``. Without ``interruptible`` it asks nobody.
+stack, with which a pass begins, carries a permanent hook; what it asks belongs to the call that runs (a
+``ContextVar``), not to the model, as in ``transformer.probes``. Without ``interruptible`` it asks nobody.
 """
 
 from __future__ import annotations
