@@ -95,8 +95,9 @@ def _written(name: str, values: Any, shape: tuple[int, ...]) -> Iterator[tuple]:
 def _labelled(values: np.ndarray, layout: Mapping, axis: str) -> list:
     """Positions as the labels of their axis; a label that stands at several gets its position behind it."""
     named = layout.get(f"{axis[0]}axis{axis[1:]}", {})
-    labels = [plain(text) for text in _listed(named.get("ticktext"))]
-    places = _listed(named.get("tickvals"))
+    aliases = named.get("labelalias") or {}  # of long axes: by position, as text
+    labels = [plain(text) for text in aliases.values()] or [plain(text) for text in _listed(named.get("ticktext"))]
+    places = [int(place) for place in aliases] or _listed(named.get("tickvals"))
     known = {
         place: label if labels.count(label) == 1 else f"{label} ({place})"
         for place, label in zip(places, labels, strict=False)

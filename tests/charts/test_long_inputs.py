@@ -7,6 +7,8 @@ import pytest
 
 from charts import parts, style
 from charts.embeddings import gradient_rows
+from charts.figure_table import figure_table
+from charts.heatmaps import token_heatmap
 from charts.time_lapse import MOST_CELLS, map_strip
 from charts.tokens import token_lengths
 from transformer.attention_view import AttentionView
@@ -30,6 +32,12 @@ def test_an_axis_writes_as_many_labels_as_fit_and_knows_all(axis) -> None:
     assert sorted(found["range"]) == [-0.5, N - 0.5]
     few = axis(sentence(style.MOST_LABELS), title="token")
     assert len(few["ticktext"]) == style.MOST_LABELS and "type" not in few
+
+
+def test_the_table_of_a_long_figure_has_every_token() -> None:
+    figure = token_heatmap(np.zeros((N, 3), dtype=np.float32), tokens=sentence())
+    column = figure_table(figure)["y: token"]
+    assert len(column) == 3 * N and column.iloc[0].startswith("<b> (0)") and column.iloc[-1] == "<b> (255)"
 
 
 def test_a_figure_does_not_grow_for_ever() -> None:
