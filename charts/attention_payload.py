@@ -95,8 +95,12 @@ def attention_grid_payload(
     captions: Mapping[tuple[int, int], str] | None = None,
     order: Sequence[tuple[int, int]] | None = None,
     per_line: int | None = None,
+    stretch: bool = False,
 ) -> bytes:
     """All heads of several layers, weights as uint8 [tile, query, key].
+
+    The scale is fixed to 0…1; with ``stretch`` that of every map ends at its own largest weight, and the legend says
+    so: of hundreds of tokens most get a weight that is black on a fixed scale.
 
     ``views`` has one view per layer, all of the same tokens. ``selected`` is (layer, head). ``captions`` are short role
     labels under the tiles. ``order`` lists (layer, head) in the order in which the tiles are drawn; without
@@ -124,7 +128,13 @@ def attention_grid_payload(
         raise ValueError("attention_grid: order names a head twice; list every (layer, head) once")
     masks: list[np.ndarray] = []
     mask_of_layer = {view.layer: _mask_index(masks, view.allowed) for view in views}
-    weights = np.stack([_quantised(by_layer[layer].weights[head], np.uint8) for layer, head in tiles])
+    limits = [_largest(by_layer[layer], head) if stretch else 1.0 for layer, head in tiles]
+    weights = np.stack(
+        [
+            _quantised(by_layer[layer].weights[head] / limit, np.uint8)
+            for (layer, head), limit in zip(tiles, limits, strict=True)
+        ]
+    )
     metadata = {
         "kind": "grid",
         "title": f"{_place(first) if len(views) == 1 else _stack_and_kind(first)} · all {len(tiles)} heads",
@@ -137,9 +147,16 @@ def attention_grid_payload(
         "phrase": ["", " looks at "],
         "sorted": order is not None,
         "tiles": [
-            {"layer": layer, "head": head, "caption": captions.get((layer, head), ""), "mask": mask_of_layer[layer]}
-            for layer, head in tiles
+            {
+                "layer": layer,
+                "head": head,
+                "caption": captions.get((layer, head), ""),
+                "mask": mask_of_layer[layer],
+                **({"limit": limit} if stretch else {}),
+            }
+            for (layer, head), limit in zip(tiles, limits, strict=True)
         ],
+        **({"stretched": True} if stretch else {}),
         "selected": whole_numbers(selected),
         **({"per_line": int(per_line)} if per_line else {}),
     }
@@ -186,6 +203,12 @@ def _place(view: AttentionView) -> str:
 
 def _quantised(weights: np.ndarray, dtype: type) -> np.ndarray:
     return np.rint(np.clip(weights, 0.0, 1.0) * np.iinfo(dtype).max).astype(dtype)
+
+
+def _largest(view: AttentionView, head: int) -> float:
+    """The largest weight of one map; 1 where it has none."""
+    weights = view.weights[head][view.allowed]
+    return float(weights.max()) or 1.0 if weights.size else 1.0
 
 
 def _mask_index(masks: list[np.ndarray], mask: np.ndarray) -> int:

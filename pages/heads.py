@@ -12,9 +12,12 @@ from ui.attention_canvas import attention_grid
 from ui.corpus_views import comparison_table, corpus_captions, corpus_counts, corpus_role_text, depth
 from ui.head_table import captions, concatenation, definitions, role_counts, role_text, sorted_heads
 from ui.heads_controls import chosen_order, snippet
+from ui.kept import IN_ADDRESS
 from ui.navigation import go_to
 from ui.selectors import chosen_option, chosen_section
 from ui.show import show_formula, show_snippet, show_source, show_table
+
+MANY_TOKENS = 64  # from here on most weights are too small for the fixed scale
 
 with page("heads", needs=("stack", "kind", "layer", "head")) as p:
     focus, text = p.focus, p.text
@@ -26,6 +29,7 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
             text, "scope", corpus.SCOPES, key="heads_scope", bind="query-params", help=text["scope_help"]
         )
         order_room = st.container(width="content")
+        stretch = st.toggle(text["stretch"], key="heads_stretch", help=text["stretch_help"], **IN_ADDRESS)
     found, reading = corpus.corpus_of(p, scope)
     overall = found.roles.of(focus.stack, focus.kind) if found else ()
     many = bool(overall) and scope != "sentence"  # what names, order and numbers speak of
@@ -38,7 +42,10 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
         selected=(focus.layer, focus.head),
         captions=corpus_captions(overall, text) if many else captions(here, text),
         order=sorted_heads(roles, order=order),
+        stretch=stretch,
     )
+    if not stretch and (count := len(views[0].key)) > MANY_TOKENS:
+        st.caption(text["dark"].format(count=count, switch=text["stretch"]))
     if chosen is not None and chosen != (focus.layer, focus.head):
         p.set_focus(layer=chosen.layer, head=chosen.head)
     if many:

@@ -157,13 +157,15 @@ def attention_grid(
     selected: tuple[int, int] | None = None,
     captions: Mapping[tuple[int, int], str] | None = None,
     order: Sequence[tuple[int, int]] | None = None,
+    stretch: bool = False,
 ) -> HeadChoice | None:
     """All heads of all layers on one screen, one view per layer; the one under the pointer is shown large.
 
     ``selected`` is (layer, head), outlined. ``captions`` stand under the tiles. ``order`` is a list of (layer, head)
-    that replaces the table of layers × heads by tiles in that order. Returns the head that was clicked, else ``None``.
+    that replaces the table of layers × heads by tiles in that order. ``stretch`` ends the scale of every map at its own
+    largest weight. Returns the head that was clicked, else ``None``.
     """
-    payload = attention_grid_payload(views, selected=selected, captions=captions, order=order)
+    payload = attention_grid_payload(views, selected=selected, captions=captions, order=order, stretch=stretch)
     choice = _whole_numbers(_mount("grid", payload, key=key, event="click"), ("layer", "head"))
     heads = {view.layer: view.n_heads for view in views}
     return HeadChoice(*choice) if choice and choice[1] < heads.get(choice[0], 0) else None

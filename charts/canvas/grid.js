@@ -11,13 +11,16 @@ class GridDrawing {
     const bits = Array.from({ length: shape[0] }, (_, i) => values.subarray(i * shape[1], (i + 1) * shape[1]));
     this.matrices = this.tiles.map(({ mask }, i) => {
       const part = arrays.weights.values.subarray(i * rows * columns, (i + 1) * rows * columns);
-      return new Matrix({ values: part, rows, columns, bits: bits[mask], divisor: 255 });
+      return new Matrix({ values: part, rows, columns, bits: bits[mask], divisor: 255 / this.limit(i) });
     });
     this.map = new Heatmap({
       rows: metadata.rows, columns: metadata.columns, scale: "sequential", limit: 1, titles: false, rounded: true,
       specialRows: metadata.special_rows, specialColumns: metadata.special_columns,
     });
-    this.legend = new Legend({ text: say("attention weight, fixed scale 0…1"), scale: "sequential", limit: 1, masked: this.matrices.some((matrix) => matrix.anyMasked()) });
+    const [text, ends] = metadata.stretched
+      ? [say("attention weight, every map stretched to its own largest"), ["0", say("largest")]]
+      : [say("attention weight, fixed scale 0…1")];
+    this.legend = new Legend({ text, ends, scale: "sequential", limit: 1, masked: this.matrices.some((matrix) => matrix.anyMasked()) });
     this.layers = [...new Set(this.tiles.map((tile) => tile.layer))];
     this.heads = Math.max(...this.tiles.map((tile) => tile.head)) + 1;
     // A table of layers × heads, or tiles one after the other, each of which then says which head it is.
@@ -28,6 +31,11 @@ class GridDrawing {
     this.last = kept ? previous.last : Math.max(0, this.selected);
     this.label = `${metadata.title}: ${say(`${this.layers.length} layers, up to ${this.heads} heads each.`)} ${say("Move with the arrow keys, choose with Enter.")} ${say("Shift and an arrow key move within a head.")}`;
     this.help = say("small heat maps");
+  }
+
+  // Where the scale of a map ends.
+  limit(tile) {
+    return this.tiles[tile].limit ?? 1;
   }
 
   name(tile) {
@@ -78,7 +86,6 @@ class GridDrawing {
   }
 
   paintBase(context, theme, ratio) {
-    const colour = colourOf(theme, "sequential", 1);
     const muted = cssOf(theme.muted);
     const small = theme.size * 0.8;
     context.font = fontOf(theme, 0.8);
@@ -94,7 +101,7 @@ class GridDrawing {
     }
     this.tiles.forEach((tile, i) => {
       const [x, y, width, height] = this.tileBox(i);
-      this.paintTile(context, theme, this.matrices[i], colour, [x, y, width, height], ratio);
+      this.paintTile(context, theme, this.matrices[i], colourOf(theme, "sequential", this.limit(i)), [x, y, width, height], ratio);
       context.font = fontOf(theme, 0.75, 500);
       this.words[i].forEach((word, k) => {
         const shade = k === 0 && this.listed ? cssOf(theme.ink) : muted;
@@ -110,9 +117,10 @@ class GridDrawing {
     context.beginPath();
     context.roundRect(x, y, width, height, 3);
     context.clip();
-    context.imageSmoothingEnabled = (width * ratio) / matrix.columns < 1 || (height * ratio) / matrix.rows < 1;
-    context.imageSmoothingQuality = "high";
-    context.drawImage(matrixBitmap(matrix, theme, colour), x, y, width, height);
+    // More cells than points: a point is as bright as the brightest of its cells, which a mean would let vanish.
+    const shown = matrix.shrunk(Math.round(height * ratio), Math.round(width * ratio));
+    context.imageSmoothingEnabled = false;
+    context.drawImage(matrixBitmap(shown, theme, colour), x, y, width, height);
     const [stepX, stepY] = [width / matrix.columns, height / matrix.rows];
     paintMask(context, theme, matrix, ratio, (row, from, to) => [x + from * stepX, y + row * stepY, (to - from) * stepX, stepY]);
     context.restore();
@@ -182,6 +190,7 @@ class GridDrawing {
     context.font = fontOf(theme, 0.875);
     const { caption } = this.tiles[tile];
     if (caption) drawText(context, shorten(context, caption, panel.width - used), x + used, y, { colour: cssOf(theme.muted) });
+    this.map.limit = this.limit(tile);
     this.map.paint(context, theme, this.matrices[tile], ratio);
   }
 

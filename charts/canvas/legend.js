@@ -2,13 +2,14 @@
 
 class Legend {
   // text: what the colours mean; masked: whether hatched cells occur
-  constructor({ text, scale, limit, masked, maskedText = say("masked: may not be looked at") }) {
-    Object.assign(this, { text, scale, limit, masked, maskedText });
+  // ends: what stands at the ends of the bar, if not the numbers
+  constructor({ text, scale, limit, ends, masked, maskedText = say("masked: may not be looked at") }) {
+    Object.assign(this, { text, scale, limit, ends, masked, maskedText });
   }
 
   items(context, theme, room) {
     context.font = fontOf(theme, 0.8);
-    const ends = this.scale === "diverging" ? [`−${threeDigits(this.limit)}`, threeDigits(this.limit)] : ["0", this.limit === 1 ? "1" : threeDigits(this.limit)];
+    const ends = this.ends ?? (this.scale === "diverging" ? [`−${threeDigits(this.limit)}`, threeDigits(this.limit)] : ["0", this.limit === 1 ? "1" : threeDigits(this.limit)]);
     const width = (text) => context.measureText(text).width;
     const around = width(ends[0]) + width(ends[1]) + 16;
     const bar = Math.max(24, Math.min(9.5 * theme.size, room - around)); // beside a long row of labels there is little room

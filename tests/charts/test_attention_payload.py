@@ -155,6 +155,18 @@ def test_grid_is_exact_to_half_a_step_of_eight_bits():
     assert metadata["sorted"] is False
 
 
+def test_a_stretched_grid_ends_each_map_at_its_own_largest_weight():
+    seen = view(QUERY, KEY)
+    fixed, _ = unpack(attention_grid_payload([seen]))
+    assert "stretched" not in fixed and all("limit" not in tile for tile in fixed["tiles"])
+    metadata, arrays = unpack(attention_grid_payload([seen], stretch=True))
+    assert metadata["stretched"]
+    for tile, sent in zip(metadata["tiles"], arrays["weights"], strict=True):
+        weights = np.where(seen.allowed, seen.weights[tile["head"]], 0)
+        assert tile["limit"] == pytest.approx(weights.max()) and sent.max() == 255
+        assert np.abs(sent / 255 * tile["limit"] - weights).max() <= tile["limit"] / 510 + 1e-6
+
+
 def test_grid_draws_its_tiles_in_the_order_asked_for():
     views = [view(QUERY, KEY, layer=layer, seed=layer) for layer in range(2)]
     metadata, arrays = unpack(attention_grid_payload(views, order=[(1, 2), (0, 0)]))
