@@ -25,7 +25,7 @@ NAMES = {
 }
 ROOM = 44  # pixels that a column needs for its number
 _ROW = 34.0
-_MOST_NUMBERS = 40  # tokens up to which numbers stand in the cells
+MOST_NUMBERS = 40  # tokens up to which numbers stand in the cells
 
 
 def aligned_measures(
@@ -74,7 +74,7 @@ def _draw(figure: Sheet, panel: Sequence[Measure], *, row: int, names: Mapping[s
         coloured.astype(np.float32), hover=hover, bar=None, limit=limit, customdata=values, xgap=2, ygap=2
     )
     figure.add_trace(trace, row=row)
-    if values.shape[1] <= _MOST_NUMBERS:
+    if values.shape[1] <= MOST_NUMBERS:
         texts = [[_short(value) for value in line] for line in values]
         figure.add_trace(parts.cell_texts(trace, texts=texts), row=row)
     figure.update_yaxes(**style.label_rows([names[measure.name] for measure in panel], title="measure"), row=row)

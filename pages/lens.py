@@ -8,7 +8,7 @@ from charts.lens import lens_grid, word_course
 from transformer.analysis.lens import decided_step, logit_lens
 from transformer.analysis.lens import word_course as course_of
 from ui import page
-from ui.lens_views import GRID, chosen_lens, decided_text, make_room, notes, place_text, position_of
+from ui.lens_views import GRID, chosen_lens, decided_text, make_room, notes, place_text, position_of, window
 from ui.show import show_figure, show_formula, show_snippet, show_source
 from ui.text import common
 
@@ -16,11 +16,12 @@ with page("lens", needs=("token",)) as p:
     text, config = p.text, p.checkpoint.config
     lens, colour = chosen_lens(p)
     position = position_of(p, lens)
-    make_room(lens)
+    shown, selected, piece = window(p, lens, position)
+    make_room(shown)
     show_figure(
-        lens_grid(lens, colour=colour, selected=position),
+        lens_grid(shown, colour=colour, selected=selected),
         name=GRID,
-        caption=text["grid_caption_scroll" if len(lens.read) > 12 else "grid_caption"],
+        caption=piece + text["grid_caption_scroll" if len(lens.read) > 12 else "grid_caption"],
         alt=text["grid_alt"],
     )
     course = course_of(p.checkpoint, p.trace, lens, position)

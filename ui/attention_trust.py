@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from charts.attention_trust import NAMES, ROOM, aligned_measures
+from charts.attention_trust import MOST_NUMBERS, NAMES, ROOM, aligned_measures
 from charts.style import three_digits
 from transformer.analysis.asked import asked
 from transformer.analysis.attention_trust import (
@@ -159,10 +159,11 @@ def _in_words(p: Page, view: AttentionView, aligned: Aligned, quantity: Quantity
 def _draw(p: Page, aligned: Aligned, quantity: Quantity, *, name: str) -> None:
     if not aligned.positions:
         return
+    room = ROOM * len(aligned.positions) if len(aligned.positions) <= MOST_NUMBERS else 0
     st.html(  # columns that would get too narrow for their numbers keep their width and are scrolled sideways
         f"<style>.st-key-chart-{name} {{ overflow-x: auto; }}"
         f".st-key-chart-{name} [data-testid='stFullScreenFrame'] "
-        f"{{ min-width: {max(ROOM * len(aligned.positions), 250) + 220}px; }}</style>"
+        f"{{ min-width: {max(room, 250) + 220}px; }}</style>"
     )
     names = {**NAMES, "head": p.text["trust_head"].format(head=p.focus.head)}
     show_figure(

@@ -13,11 +13,13 @@ from transformer.analysis.lens import Lens, logit_lens
 from transformer.inputs import prompt_ids
 from transformer.tokenizer import MASK_ID, PAD_ID
 from transformer.traces import Trace
+from ui.kept import IN_ADDRESS, belongs_to
 from ui.page import Page
 from ui.selectors import chosen_option
 from ui.text import Spoken, as_plain
 
 GRID = "logit-lens"
+MOST_COLUMNS = 40  # of the grid, at a time
 
 
 def choose(p: Page, name: str, options: list[str], **more: object) -> str:
@@ -103,6 +105,21 @@ def place_text(p: Page, lens: Lens, position: int, runner_up: str) -> str:
         step=as_plain(lens.steps[step] if step else f"the {lens.steps[0]}"),
         runner_up=as_plain(runner_up),
     )
+
+
+def window(p: Page, lens: Lens, position: int) -> tuple[Lens, int | None, str]:
+    """The columns that are drawn, where ``position`` is among them, and a sentence that says which they are: a long
+    text is looked at piece by piece."""
+    count = len(lens.read)
+    if count <= MOST_COLUMNS:
+        return lens, position, ""
+    last = count - MOST_COLUMNS
+    begin = min(max(0, position - MOST_COLUMNS // 2), last)
+    belongs_to("lens_first", (lens.read, position), default=begin)
+    first = int(st.slider(p.text["window"], 0, last, begin, key="lens_first", **IN_ADDRESS))
+    said = p.text["window_caption"].format(first=first, last=first + MOST_COLUMNS - 1, count=count)
+    inside = first <= position < first + MOST_COLUMNS
+    return lens.part(first, first + MOST_COLUMNS), position - first if inside else None, f"{said} "
 
 
 def make_room(lens: Lens) -> None:

@@ -9,7 +9,7 @@ later layers may read its stream in another basis (Belrose et al. 2023, "Eliciti
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -50,6 +50,19 @@ class Lens:
     final_norm: bool
     of_classes: bool
     pieces: Mapping[int, str]
+
+    def part(self, first: int, last: int) -> Lens:
+        """The positions from ``first`` to before ``last`` alone, to look at a long text piece by piece."""
+        places = slice(first, last)
+        whole = (self.ids, self.probabilities, self.probability, self.rank, self.divergence, self.entropy)
+        names = ("ids", "probabilities", "probability", "rank", "divergence", "entropy")
+        return replace(
+            self,
+            read=self.read[places],
+            followed=self.followed[places],
+            decided=self.decided[places],
+            **{name: values[:, places] for name, values in zip(names, whole, strict=True)},
+        )
 
     @property
     def words(self) -> tuple[tuple[str, ...], ...]:

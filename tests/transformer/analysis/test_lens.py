@@ -155,3 +155,15 @@ def test_a_course_has_the_final_word_then_the_runner_up(traced):
     assert len(set(course.ids)) == len(course.ids) <= 6
     with pytest.raises(ValueError, match=f"position is 99, but the lens has the positions 0 to {len(lens.read) - 1}"):
         word_course(checkpoint, trace, lens, 99)
+
+
+def test_a_part_has_the_same_numbers(traced):
+    _, checkpoint, trace = traced
+    lens = logit_lens(checkpoint, trace)
+    part = lens.part(1, 3)
+    assert part.read == lens.read[1:3] and part.followed_words == lens.followed_words[1:3]
+    assert part.words == tuple(row[1:3] for row in lens.words)
+    for name in ("ids", "probabilities", "probability", "rank", "divergence", "entropy"):
+        np.testing.assert_array_equal(getattr(part, name), getattr(lens, name)[:, 1:3])
+    np.testing.assert_array_equal(part.decided, lens.decided[1:3])
+    assert lens.part(0, 10_000).read == lens.read
