@@ -10,20 +10,17 @@ the tab: for so long no click is answered.
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
-import signal
-import socket
-import subprocess
-import sys
 import time
-import urllib.request
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from urllib.parse import urlencode
 
+from playwright.sync_api import BrowserContext
+
+from benchmarks.app_server import AppServer
+from benchmarks.chromium import chromium
 from transformer.checkpoint import Checkpoint
 from transformer.sentence_file import SHIPPED, read_sentences
 
@@ -33,7 +30,7 @@ SHORT = "The cat sat on the mat."
 FIRST = {"overview": ""}  # the page that the app opens with has no name in the address
 CALM = 1.0  # seconds without any change, after which a page counts as standing still
 _LIMIT = 180.0
-_ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+_OPTIONS = "[data-testid=stMain] [role=radio], [data-testid=stMain] [role=tab]"
 # Tasks of 50 ms and more, as the browser itself reports them, and the number of pictures that are still to be drawn.
 _WATCH = """() => {
     window.longTasks = [];
@@ -65,10 +62,11 @@ def _length(checkpoint: Checkpoint, text: str) -> int:
 
 @dataclass(frozen=True)
 class Measured:
-    """``seconds``: until the page stands still; ``longest``: the tab's longest task, in seconds; ``elements``: DOM
-    elements of the page's main part."""
+    """``server``: seconds until the page's script has run; ``seconds``: until the page stands still; ``longest``: the
+    tab's longest task, ``tasks``: all of 50 ms or more, in seconds; ``elements``: DOM elements of the main part."""
 
     what: str
+    server: float
     seconds: float
     kilobytes: float
     longest: float
@@ -80,9 +78,9 @@ class Measured:
 class Tab:
     """One page of the app in a tab of its own."""
 
-    def __init__(self, context, address: str) -> None:
+    def __init__(self, context: BrowserContext, address: str) -> None:
         self.page = context.new_page()
-        self.received, self.errors, self.changed = 0, [], time.monotonic()
+        self.received, self.errors, self.changed, self.ran = 0, [], time.monotonic(), time.monotonic()
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("websocket", lambda socket: socket.on("framereceived", self._count))
         self.page.goto(address)
@@ -95,7 +93,7 @@ class Tab:
         self.changed = time.monotonic()
 
     def settle(self) -> float:
-        """Wait until nothing has run, arrived or blocked the tab for ``CALM``; returns the moment of the last change."""
+        """Wait until nothing has run, arrived or blocked the tab for ``CALM``; the moment of the last change."""
         end, last, tasks = time.monotonic() + _LIMIT, time.monotonic(), 0
         while time.monotonic() - last < CALM:
             if time.monotonic() > end:
@@ -104,13 +102,16 @@ class Tab:
             state = self.page.evaluate(_STATE)
             found = len(self.page.evaluate("() => window.longTasks ?? []"))
             # An answer that takes long is a tab that is busy.
+            if state != "notRunning":
+                self.ran = time.monotonic()
             if state != "notRunning" or found != tasks or time.monotonic() - asked > 0.2:
                 last, tasks = time.monotonic(), found
             last = max(last, self.changed)
             self.page.wait_for_timeout(50)
         return last
 
-    def measure(self, what: str, act) -> Measured:
+    def measure(self, what: str, act: Callable[[], None]) -> Measured:
+        """Do it, wait until the page stands still, and say what it took."""
         self.page.evaluate("() => { window.longTasks = []; }")
         self.received, begun = 0, time.monotonic()
         act()
@@ -120,9 +121,9 @@ class Tab:
         elements = self.page.evaluate("() => document.querySelectorAll('[data-testid=stMain] *').length")
         shown = self.page.locator("[data-testid=stMain] [data-testid=stAlert]").all_inner_texts()
         problem = "; ".join([*self.errors, *(text[:120] for text in shown)])
-        return Measured(
-            what, end - begun, self.received / 1e3, max(tasks, default=0) / 1e3, sum(tasks) / 1e3, elements, problem
-        )
+        longest, whole = max(tasks, default=0) / 1e3, sum(tasks) / 1e3
+        ran = max(0.0, self.ran - begun)
+        return Measured(what, ran, end - begun, self.received / 1e3, longest, whole, elements, problem)
 
     def type_sentence(self, text: str) -> None:
         box = self.page.get_by_test_id("stSidebar").locator("textarea").first
@@ -131,59 +132,23 @@ class Tab:
 
     def choices(self) -> list[str]:
         """What can be chosen and is not, of the page's buttons in a row and its tabs."""
-        return self.page.evaluate(
-            """() => [...document.querySelectorAll("[data-testid=stMain] [role=radio], [data-testid=stMain] [role=tab]")]
-                .filter(e => ![e.ariaChecked, e.ariaSelected].includes("true")).map(e => e.innerText.trim())"""
+        return self.page.locator(_OPTIONS).evaluate_all(
+            """options => options.filter(one => ![one.ariaChecked, one.ariaSelected].includes("true"))
+                .map(one => one.innerText.trim())"""
         )
 
     def choose(self, label: str) -> None:
         """Nothing happens where what was chosen before has taken it away."""
-        options = self.page.locator("[data-testid=stMain] [role=radio], [data-testid=stMain] [role=tab]")
-        if (option := options.get_by_text(label, exact=True)).count():
+        if (option := self.page.locator(_OPTIONS).get_by_text(label, exact=True)).count():
             option.first.click()
-
-
-@contextmanager
-def serve(port: int = 0) -> Iterator[str]:
-    """The app with the repository's checkpoints on loopback."""
-    if not port:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py"), "--server.fileWatcherType", "none"]
-    process = subprocess.Popen(
-        [*command, "--server.port", str(port)],
-        cwd=ROOT,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    address, end = f"http://127.0.0.1:{port}", time.monotonic() + _LIMIT
-    try:
-        while True:
-            try:
-                urllib.request.urlopen(f"{address}/_stcore/health", timeout=2).close()
-                break
-            except OSError:
-                if time.monotonic() > end or process.poll() is not None:
-                    raise
-                time.sleep(0.2)
-        yield address
-    finally:
-        os.killpg(process.pid, signal.SIGTERM)
-        process.wait(timeout=20)
 
 
 def measure(
     address: str, checkpoint: Checkpoint, pages: Sequence[str], *, views: bool, shots: Path | None
 ) -> Iterator[tuple[str, Measured]]:
     """For every page what the long sentence costs, then what each of its views costs that one can choose."""
-    from playwright.sync_api import sync_playwright
-
     sentence, name = long_sentence(checkpoint), checkpoint.name
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=_ARGUMENTS)
+    with chromium() as browser:
         for page in pages:
             context = browser.new_context(viewport={"width": 1440, "height": 900})
             query = urlencode({"checkpoint": name, "sentence": SHORT})
@@ -192,11 +157,12 @@ def measure(
             if shots:
                 _photograph(tab, shots / f"{name}_{page}.png")
             for number, label in enumerate(tab.choices() if views else (), start=1):
-                yield page, tab.measure(label, lambda tab=tab, label=label: tab.choose(label))
+                found = tab.measure(label, lambda tab=tab, label=label: tab.choose(label))
+                if found.kilobytes:  # else it was gone, or it was there already
+                    yield page, found
                 if shots:
                     _photograph(tab, shots / f"{name}_{page}_{number}.png")
             context.close()
-        browser.close()
 
 
 def _photograph(tab: Tab, path: Path) -> None:
@@ -214,24 +180,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--pages", nargs="+", default=every, choices=every, metavar="PAGE")
     parser.add_argument("--views", action="store_true", help="also every view that a page lets one choose")
     parser.add_argument("--shots", type=Path, help="a folder for a picture of each")
-    parser.add_argument("--address", help="of a server that runs already")
     options = parser.parse_args(arguments)
-    print("| checkpoint | page | picture after (s) | received (KB) | longest task (s) | elements |")
-    print("|---|---|---|---|---|---|")
-
-    def rows(address: str) -> None:
+    print("| checkpoint | page | script has run (s) | stands still (s) | received (KB) | longest task (s) | elements |")
+    print("|---|---|---|---|---|---|---|")
+    with TemporaryDirectory() as folder, AppServer(log=Path(folder) / "server.log") as server:
         for name in options.checkpoints:
             checkpoint = load(ROOT / "checkpoints" / name)
-            for page, found in measure(address, checkpoint, options.pages, views=options.views, shots=options.shots):
+            every = measure(server.base, checkpoint, options.pages, views=options.views, shots=options.shots)
+            for page, found in every:
                 where = f"{page}: {found.what}" if found.what else page
-                numbers = f"{found.seconds:.2f} | {found.kilobytes:,.0f} | {found.longest:.2f} | {found.elements:,}"
-                print(f"| {name} | {where} | {numbers} |{found.problem and f' {found.problem}'}", flush=True)
-
-    if options.address:
-        rows(options.address)
-    else:
-        with serve() as address:
-            rows(address)
+                numbers = f"{found.server:.2f} | {found.seconds:.2f} | {found.kilobytes:,.0f} | {found.longest:.2f}"
+                note = " ".join(found.problem.split())
+                print(f"| {name} | {where} | {numbers} | {found.elements:,} |{note and f' {note}'}", flush=True)
 
 
 if __name__ == "__main__":
