@@ -122,7 +122,7 @@ class Tab:
         shown = self.page.locator("[data-testid=stMain] [data-testid=stAlert]").all_inner_texts()
         problem = "; ".join([*self.errors, *(text[:120] for text in shown)])
         longest, whole = max(tasks, default=0) / 1e3, sum(tasks) / 1e3
-        ran = max(0.0, self.ran - begun)
+        ran = (self.ran if self.ran > begun else self.changed) - begun  # too short to be seen: until the last message
         return Measured(what, ran, end - begun, self.received / 1e3, longest, whole, elements, problem)
 
     def type_sentence(self, text: str) -> None:
