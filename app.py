@@ -5,8 +5,10 @@ from __future__ import annotations
 from ui.focus import begin
 from ui.navigation import navigation
 from ui.sidebar import sidebar
+from ui.turns import turns
 
-begin()  # first: a change of page keeps the address that is there, and so makes one entry in the browser's history
-page = navigation()
-sidebar()
-page.run()
+with turns.next():
+    begin()  # first: a change of page keeps the address that is there, and so makes one entry in the browser's history
+    page = navigation()
+    sidebar()
+    page.run()

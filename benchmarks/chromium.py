@@ -72,7 +72,7 @@ class Tab:
         ``figure``: a selector of another figure than the app's diagram or a canvas.
         """
         self.page.add_init_script(_WATCH.replace("OTHER", json.dumps(figure)))
-        self.page.goto(address)
+        self.page.goto(address, timeout=1000 * PATIENCE)  # a machine with other work starts a server slowly
         self.page.wait_for_function("window.firstPicture", timeout=1000 * PATIENCE)
         self.settle()
         return self.page.evaluate("window.firstPicture")

@@ -101,6 +101,7 @@ class Student:
         found += [f"{self.name} received what is not theirs: {text!r}" for text in strange_sentences(run.received, own)]
         found += [f"{self.name} received an edit that is not theirs: {edits}" for edits in self._strange_edits(run)]
         shown = {text for shown in self.session.screen.values() for text in _sentences(_bytes(shown.element))}
+        shown.update(_sentences(self.session.query.encode()))
         if _words(self.now) not in shown:
             found.append(f"{self.name} does not see their own sentence {self.now!r}; on the screen: {sorted(shown)}")
         return found

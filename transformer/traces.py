@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from html import escape
 
 import numpy as np
@@ -82,9 +84,14 @@ class Trace:
 
     def n_layers(self, stack: str) -> int:
         """Number of layers of a stack, 0 if the model has none."""
-        prefix = f"{stack}.layers."
-        layers = {name[len(prefix) :].split(".", 1)[0] for name in self.activations if name.startswith(prefix)}
-        return len(layers)
+        return self._n_layers.get(stack, 0)
+
+    @cached_property
+    def _n_layers(self) -> Mapping[str, int]:
+        """From the names: ``encoder.layers.2.…`` says that the encoder has a third layer."""
+        places = [name.split(".", 3) for name in self.activations]
+        found = {(place[0], place[2]) for place in places if len(place) == 4 and place[1] == "layers"}
+        return Counter(stack for stack, _ in found)
 
     def attention_kinds(self) -> tuple[tuple[str, str], ...]:
         """The (stack, kind) pairs that exist, in the order of the forward pass."""

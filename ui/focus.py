@@ -213,7 +213,8 @@ def went_back_or_forward() -> bool:
 
 
 def _address() -> dict[str, str]:
-    return {field.name: st.query_params[field.name] for field in fields(Focus) if field.name in st.query_params}
+    found = st.query_params.to_dict()  # at once: each look at one of them costs as much
+    return {field.name: found[field.name] for field in fields(Focus) if field.name in found}
 
 
 def _language() -> str:

@@ -15,6 +15,7 @@ from transformer import Checkpoint
 from ui.text import as_plain, common
 
 NOTE, FINGERPRINT = "note", "fingerprint"
+BUTTON = "share"
 LONGEST_NOTE = 500
 
 
@@ -28,9 +29,13 @@ def link(
     return f"{page_url}?{urlencode({**own, **others, **said}, doseq=True)}"
 
 
+@st.fragment
 def share(checkpoint: Checkpoint) -> None:
-    """A button that opens the link, ready to be copied, with room for a note."""
-    with st.popover(common("share.button"), icon=":material/share:", type="tertiary", key="share"):
+    """A button that opens the link, ready to be copied, with room for a note. Made only where somebody opens it."""
+    button = st.popover(common("share.button"), icon=":material/share:", type="tertiary", key=BUTTON, on_change="rerun")
+    if not button.open:
+        return
+    with button:
         note = st.text_area(
             common("share.note"), key="share note", height=80, max_chars=LONGEST_NOTE, help=common("share.note_help")
         )

@@ -134,10 +134,9 @@ def show_source(*things: Callable | type, label: str = "") -> None:
     if presenting():
         return
     with st.expander(label or common("show.source"), icon=":material/code:"):
-        for thing in things:
-            source = source_of(thing)
-            st.caption(f"`{source.file}`, line {source.line}")
-            st.code(source.code, language="python")
+        sources = [source_of(thing) for thing in things]
+        pieces = [f"# {source.file}, line {source.line}\n{source.code}" for source in sources]
+        st.code("\n\n\n".join(pieces), language="python")  # one element: a page is sent anew with every click
 
 
 def show_snippet(code: str, *, label: str = "") -> None:

@@ -100,13 +100,14 @@ def _language(focus: Focus) -> None:
     names = languages()
     if len(names) > 1:
         st.session_state["sidebar language"] = focus.language  # nothing is typed here that this could overwrite
-        st.selectbox(
+        st.segmented_control(
             common("sidebar.language"),
             list(names),
             format_func=lambda code: names.get(code, code),
             key="sidebar language",
             label_visibility="collapsed",
-            width=150,
+            required=True,
+            wrap=True,
             on_change=_report,
             args=("language",),
         )

@@ -71,6 +71,7 @@ def visit(chromium: Browser) -> Iterator[Callable[..., Page]]:
         context = chromium.new_context(
             viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light", accept_downloads=True
         )
+        context.set_default_timeout(1000 * _SETTLE_LIMIT)  # a machine with other work may be slow
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: problems.append(f"page error: {error}"))

@@ -208,7 +208,7 @@ def is_in(app: AppTest, code: str, page: str) -> None:
     assert app.title[0].value == spoken["title"]
     assert any(spoken["question"] in element.value for element in app.markdown)
     assert app.sidebar.text_area[0].label == read(FOLDER, "common", code)["sidebar"]["sentence"]
-    assert app.selectbox(key="sidebar language").value == code
+    assert app.segmented_control(key="sidebar language").value == code
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -225,12 +225,12 @@ def test_choosing_a_language_keeps_everything_else(open_app: Callable[..., AppTe
     app = open_app("masks", checkpoint="tiny-translator", layer="1", head="1")
     app.session_state["masks view"] = "padding"
     app.run()
-    app.selectbox(key="sidebar language").select("fr").run()
+    app.segmented_control(key="sidebar language").set_value("fr").run()
     is_in(app, "fr", "masks")
     assert (app.session_state["focus"].layer, app.session_state["focus"].head) == (1, 1)
     assert app.session_state["masks view"] == "padding"
     assert [example for example in app.sidebar.pills[0].options][:2] == ["Simple", "Répétition"]
-    app.selectbox(key="sidebar language").select("en").run()
+    app.segmented_control(key="sidebar language").set_value("en").run()
     is_in(app, "en", "masks")
     assert "language" not in app.query_params
 
@@ -264,7 +264,7 @@ def test_a_choice_made_in_one_language_is_the_same_in_another(open_app: Callable
 def test_a_section_is_found_by_its_name_in_any_language(open_app: Callable[..., AppTest], asked: str) -> None:
     app = open_app("decoding", checkpoint="tiny-translator", decoding_section=asked)
     assert app.segmented_control(key="decoding_section").value == "strategies"
-    app.selectbox(key="sidebar language").select("fr").run()
+    app.segmented_control(key="sidebar language").set_value("fr").run()
     assert app.segmented_control(key="decoding_section").value == "strategies"
 
 
@@ -274,8 +274,8 @@ def test_sessions_do_not_mix(open_app: Callable[..., AppTest]) -> None:
     for _ in range(2):
         is_in(french.run(), "fr", "lens")
         is_in(english.run(), "en", "lens")
-    english.selectbox(key="sidebar language").select("fr").run()
-    french.selectbox(key="sidebar language").select("en").run()
+    english.segmented_control(key="sidebar language").set_value("fr").run()
+    french.segmented_control(key="sidebar language").set_value("en").run()
     is_in(english.run(), "fr", "lens")
     is_in(french.run(), "en", "lens")
 
@@ -283,8 +283,8 @@ def test_sessions_do_not_mix(open_app: Callable[..., AppTest]) -> None:
 def test_a_third_language_needs_two_small_files(texts: Path, open_app: Callable[..., AppTest]) -> None:
     add_language(texts, "de", common='[language]\nname = "Deutsch"\n', tokens='title = "Zeichen"\n')
     app = open_app("tokens", checkpoint="tiny-translator")
-    assert app.selectbox(key="sidebar language").options == ["English", "Deutsch", "Français"]
-    app.selectbox(key="sidebar language").select("de").run()
+    assert app.segmented_control(key="sidebar language").options == ["English", "Deutsch", "Français"]
+    app.segmented_control(key="sidebar language").set_value("de").run()
     assert not app.exception and not app.error
     assert app.title[0].value == "Zeichen"
     assert any(ENGLISH["tokens"]["question"] in element.value for element in app.markdown)

@@ -61,15 +61,15 @@ def test_the_sidebar_offers_everything_that_a_translator_takes(run) -> None:
     test = run(needs=("stack", "kind", "layer", "head", "token"))
     assert [area.label for area in test.sidebar.text_area] == ["Sentence", "Target text"]
     assert [number.label for number in test.sidebar.number_input] == ["Padding tokens"]
-    assert [box.label for box in test.sidebar.selectbox] == ["Checkpoint", "Language"]
+    assert [box.label for box in test.sidebar.selectbox] == ["Checkpoint"]
     labels = [group.proto.label for group in test.sidebar.get("button_group")]
-    assert labels == ["Attention", "Layer", "Head", "Examples"]
+    assert labels == ["Attention", "Layer", "Head", "Examples", "Language"]
 
 
 def test_selectors_come_only_where_a_page_asks_and_the_model_leaves_a_choice(run) -> None:
-    assert [group.proto.label for group in run().sidebar.get("button_group")] == ["Examples"]
+    assert [group.proto.label for group in run().sidebar.get("button_group")] == ["Examples", "Language"]
     writer = run(needs=("stack", "kind", "layer"), checkpoint="tiny-gpt")
-    assert [group.proto.label for group in writer.sidebar.get("button_group")] == ["Layer", "Examples"]
+    assert [group.proto.label for group in writer.sidebar.get("button_group")] == ["Layer", "Examples", "Language"]
     assert [number.label for number in writer.sidebar.number_input] == []
     judge = run(needs=("stack", "head"), checkpoint="tiny-sentiment")
     assert [area.label for area in judge.sidebar.text_area] == ["Sentence"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.conftest import is_fine, said
-from ui.share import LONGEST_NOTE, link
+from ui.share import BUTTON, LONGEST_NOTE, link
 
 Open = Callable[..., AppTest]
 NOTE = "Look at <b>head 1</b> & say *why*: $x$ [here](http://example.org)"
@@ -41,6 +41,9 @@ def shared(app: AppTest) -> str:
 def test_the_link_of_a_page_opens_the_same_view(open_app: Open, tiny_checkpoint: Callable, page: str) -> None:
     first = open_app(page, checkpoint="tiny-gpt", sentence="Hello & <b>.", layer="1", edit=["zero:decoder.0.self.1"])
     is_fine(first)
+    assert not [code for code in first.code if "fingerprint=" in code.value], "a link is made where it is asked for"
+    first.session_state[BUTTON] = True
+    first.run()
     first.text_area(key="share note").set_value(NOTE).run()
     found = {name: value[0] for name, value in parse_qs(urlsplit(shared(first)).query).items()}
     assert found["fingerprint"] == tiny_checkpoint("gpt").fingerprint
