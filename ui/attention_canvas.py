@@ -48,6 +48,11 @@ def _mount(drawing: str, payload: bytes, *, key: str, event: str) -> object:
     return _COMPONENTS[drawing](key=key, data=data, **{f"on_{event}_change": _nothing}).get(event)
 
 
+def _mount_map(payload: bytes, *, key: str, clickable: bool, shape: tuple[int, ...]) -> Cell | None:
+    payload = payload if clickable else with_metadata(payload, {"still": True})
+    return _clicked_cell(_mount("map", payload, key=key, event="click"), shape)
+
+
 def _nothing() -> None:
     """Streamlit reports an event only if it has a callback; the returned value is all that is needed."""
 
@@ -62,13 +67,14 @@ def attention_map(
     stretch: bool = False,
     height: int | None = None,
     chosen_row: int | None = None,
+    clickable: bool = True,
 ) -> Cell | None:
     """One head as a heatmap: rows are the tokens that look, columns the tokens that are looked at.
 
     The scale is fixed to 0…1 unless ``stretch`` ends it at the largest weight (the legend says so).
     ``shifted_labels`` names the rows after the tokens being predicted. ``selected`` is outlined, the label of
     ``chosen_row`` marked. ``height`` limits the picture, in pixels. Returns the cell that was clicked, in the run that
-    the click causes, else ``None``.
+    the click causes, else ``None``; where the page does nothing with it, say ``clickable=False``.
 
     Raises ``ValueError`` for a head, cell or labels that do not fit the view.
     """
@@ -81,7 +87,7 @@ def attention_map(
         height=height,
         chosen_row=chosen_row,
     )
-    return _clicked_cell(_mount("map", payload, key=key, event="click"), view.weights.shape[1:])
+    return _mount_map(payload, key=key, clickable=clickable, shape=view.weights.shape[1:])
 
 
 def value_map(
@@ -104,6 +110,7 @@ def value_map(
     breaks: Sequence[int] = (),
     crossed: Sequence[tuple[int, int]] = (),
     masked_text: str = "",
+    clickable: bool = True,
 ) -> Cell | None:
     """Any matrix [row, column] as a heatmap: scores, queries, differences.
 
@@ -112,7 +119,8 @@ def value_map(
     legend and tooltip what the numbers are; ``phrase`` holds the words before the row's label and between both labels
     in the tooltip. ``breaks``: rows before which another block begins. ``crossed``: cells (row, column) that are struck
     out. ``masked_text``: what cells that are not ``allowed`` mean, if not a mask.
-    Returns the cell that was clicked as ``Cell(query=row, key=column)``, else ``None``.
+    Returns the cell that was clicked as ``Cell(query=row, key=column)``, else ``None``; ``clickable=False`` where the
+    page does nothing with it.
     """
     payload = value_map_payload(
         values,
@@ -135,7 +143,7 @@ def value_map(
             "masked_text": masked_text or None,
         },
     )
-    return _clicked_cell(_mount("map", payload, key=key, event="click"), np.shape(values))
+    return _mount_map(payload, key=key, clickable=clickable, shape=np.shape(values))
 
 
 def mask_editor(

@@ -179,4 +179,5 @@ def _map_so_far(p: Page, view: AttentionView, guesses: dict) -> None:
         value_name="attention weight",
         phrase=("", " looks at "),
         chosen_row=p.focus.token,
+        clickable=False,
     )

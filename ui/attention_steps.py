@@ -103,6 +103,7 @@ def _projections(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int |
                     title=p.text[f"title_{name}"],
                     value_name=p.text[f"title_{name}"],
                     phrase=("", f" · {p.text['channel']} "),
+                    clickable=False,
                 )
 
 

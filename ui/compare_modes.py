@@ -208,7 +208,13 @@ def _small_map(p: Page, checkpoint: transformer.Checkpoint, trace: Trace, stack:
     view: AttentionView = trace.attention(stack, layer, kind)
     if checkpoint.config.kind == "decoder-only":
         view = beginning(view, len(prompt_ids(checkpoint, p.focus.sentence)))
-    attention_map(view, head=head, key=f"compare kind {checkpoint.name} {stack} {kind}", height=MAP_HEIGHT)
+    attention_map(
+        view,
+        head=head,
+        key=f"compare kind {checkpoint.name} {stack} {kind}",
+        height=MAP_HEIGHT,
+        clickable=False,
+    )
 
 
 def _checkpoint_of_kind(p: Page, kind: str) -> str:

@@ -104,7 +104,9 @@ def show_maps(p: Page, first: Head, second: Head) -> MapDifference:
                     what=as_plain(shorten(head.run.sentence if same_model else head.run.checkpoint.name))
                 )
             )
-            attention_map(head.view, head=head.head, key=f"compare map {head.run.letter}", height=MAP_HEIGHT)
+            attention_map(
+                head.view, head=head.head, key=f"compare map {head.run.letter}", height=MAP_HEIGHT, clickable=False
+            )
     with columns[2]:
         known = difference.known.any()
         change = three_digits(difference.mean_change)
@@ -123,6 +125,7 @@ def show_maps(p: Page, first: Head, second: Head) -> MapDifference:
             value_name="B − A",
             phrase=("", " looks at "),
             masked_text=p.text["no_partner"],
+            clickable=False,
             height=MAP_HEIGHT,
         )
     st.caption(alignment_text(p, difference))

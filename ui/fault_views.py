@@ -101,7 +101,7 @@ def _two_maps(p: Page, views: list[AttentionView], *, head: int, answers: tuple[
         for number, (name, view) in enumerate(zip(_names(p), views, strict=True)):
             with st.container(gap="xsmall"):
                 st.markdown(f"**{name}**")
-                attention_map(view, head=head, key=f"bug map {number}", height=HEIGHT)
+                attention_map(view, head=head, key=f"bug map {number}", height=HEIGHT, clickable=False)
                 if answers:
                     _answer(p, answers[0], answers[number], changed=bool(number))
 

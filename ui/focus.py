@@ -8,6 +8,7 @@ it on a change of page; then the session writes it again. Widgets are only ever 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass, fields, replace
 
 import streamlit as st
@@ -23,6 +24,7 @@ LARGEST = 10**9 - 1  # of a number in an address; one of a thousand digits would
 LONGEST_IN_ADDRESS = 4000  # characters; browsers and chat programs cut or refuse much longer addresses
 
 _FOCUS, _WRITTEN, _NOTES, _NOTES_OF = "focus", "focus: address as written", "focus: notes", "focus: notes of"
+_spoken: ContextVar[str | None] = ContextVar("spoken", default=None)  # the language of the focus
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,7 @@ def begin() -> Focus:
     if focus is None or foreign:
         # First the language, because what the rest of the address has wrong is said in it.
         asked = address.get("language", ENGLISH)
-        st.session_state[_FOCUS] = Focus(language=asked if asked in languages() else ENGLISH)
+        _keep(Focus(language=asked if asked in languages() else ENGLISH))
         focus, corrections = Focus.from_address(address, default=default_focus())
     focus, untold = fit_language(focus)
     focus, missing = fit_checkpoint(focus, choosable_checkpoints(focus.checkpoint))
@@ -181,7 +183,7 @@ def change(**values: object) -> None:
     """
     if values.keys() & {"sentence", "target", "stack"} and "token" not in values:
         values["token"] = 0
-    st.session_state[_FOCUS] = replace(current(), **values)
+    _keep(replace(current(), **values))
 
 
 def store(focus: Focus, *, corrections: Sequence[str] = ()) -> Focus:
@@ -190,7 +192,7 @@ def store(focus: Focus, *, corrections: Sequence[str] = ()) -> Focus:
         corrections = (*corrections, common("problem.long_address"))
     st.session_state[_NOTES] = tuple(dict.fromkeys((*st.session_state.get(_NOTES, ()), *corrections)))
     st.session_state[_NOTES_OF] = _place(focus)
-    st.session_state[_FOCUS] = focus
+    _keep(focus)
     wanted = focus.to_address(default=default_focus())
     if (found := _address()) != wanted:
         for name in found.keys() - wanted.keys():
@@ -199,6 +201,11 @@ def store(focus: Focus, *, corrections: Sequence[str] = ()) -> Focus:
             st.query_params.update(wanted)
     st.session_state[_WRITTEN] = wanted
     return focus
+
+
+def _keep(focus: Focus) -> None:
+    st.session_state[_FOCUS] = focus
+    _spoken.set(focus.language)
 
 
 def _place(focus: Focus | None) -> tuple:
@@ -218,10 +225,12 @@ def _address() -> dict[str, str]:
 
 
 def _language() -> str:
-    """Of the session that the running script serves. Asked anew for every text, so that no session gets another's."""
+    """Of the session that the running script serves; a script has a thread of its own, and so a context of its own."""
     if get_script_run_ctx(suppress_warning=True) is None:
         return ENGLISH
-    focus: Focus | None = st.session_state.get(_FOCUS)
+    if (spoken := _spoken.get()) is not None:  # a page asks for a hundred texts, and the session is slow to look into
+        return spoken
+    focus: Focus | None = st.session_state.get(_FOCUS)  # a fragment, which runs without its page
     return focus.language if focus else ENGLISH
 
 

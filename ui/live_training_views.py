@@ -131,6 +131,7 @@ def _maps(attention: AttentionView, predicted: TokenSequence, *, key: str) -> No
                 key=f"{key} {head} of {attention.n_heads}",
                 shifted_labels=predicted.labels,
                 height=400 if alone else 300,
+                clickable=False,
             )
 
 

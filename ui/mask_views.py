@@ -55,6 +55,7 @@ def difference(p: Page, own: AttentionView, now: AttentionView) -> None:
         value_name=p.text["difference_value"],
         phrase=("", p.text["looks_at"]),
         height=520,
+        clickable=False,
     )
     st.caption(p.text["difference_caption"])
 

@@ -89,7 +89,7 @@ def _through_time(p: Page, moments: Sequence[Moment]) -> None:
         with picture:
             role = role_text(roles[here], heads)
             st.markdown(p.text["time_map"].format(step=names[here], role=role))
-            attention_map(views[here], head=place.head, key="time-lapse map", height=_MAP_HEIGHT)
+            attention_map(views[here], head=place.head, key="time-lapse map", height=_MAP_HEIGHT, clickable=False)
         with overview:
             st.markdown(summary(moments, p.text))
             _overview(p, moments, names, here)

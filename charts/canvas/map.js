@@ -101,7 +101,8 @@ class MapDrawing {
   }
 
   click({ row, column }) {
-    return row === undefined || column === undefined ? null : { event: "click", value: { query: row, key: column } };
+    if (this.metadata.still || row === undefined || column === undefined) return null;
+    return { event: "click", value: { query: row, key: column } };
   }
 
   // A second click on the chosen cell lets go of it.

@@ -108,6 +108,7 @@ def main() -> None:
             allowed=causal.allowed,
             title="scores · head 3",
             value_name="score q·k/√dₖ",
+            clickable=False,
         )
     elif scene in ("grid", "sorted", "deep"):
         layers, heads, words = {

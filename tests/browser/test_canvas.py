@@ -184,6 +184,19 @@ def test_a_click_returns_the_cell_to_python_once(show):
     canvas.says("cell Cell(query=5, key=1)")
 
 
+def test_a_map_that_the_page_does_nothing_with_stays_in_the_browser(show):
+    canvas = show("scores")
+    canvas.says("runs 0")
+    canvas.sent.clear()
+    canvas.hover(*canvas.cell(9, 4))
+    assert canvas.page.locator("canvas").evaluate("canvas => canvas.style.cursor") != "pointer"
+    canvas.page.mouse.click(*canvas.at(*canvas.cell(9, 4)))
+    canvas.page.keyboard.press("Enter")
+    canvas.page.wait_for_timeout(600)
+    assert canvas.sent == []
+    canvas.says("runs 0")
+
+
 def test_the_keyboard_does_what_the_mouse_does(show):
     canvas = show("map")
     canvas.page.locator("canvas").focus()
