@@ -86,7 +86,7 @@ def _saved(p: Page) -> tuple[Corpus | None, str]:
     try:
         found = load_corpus_roles(p.checkpoint)
     except CheckpointError as error:
-        return None, p.text["stale"].format(problem=as_plain(str(error)), command=command)
+        return None, p.text["stale"].format(problem=as_plain(said(error)), command=command)
     if found is None:
         return None, p.text["missing"].format(command=command)
     return Corpus(found.roles, found.sentence_file, _shipped(found.roles)), ""

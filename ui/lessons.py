@@ -182,7 +182,7 @@ def _changes(values: Mapping[str, Any], name: str, where: str) -> tuple[str, ...
             try:
                 EditSpec.parse(text)
             except ValueError as error:
-                raise ValueError(f"{where}: edit is {text!r}: {error}") from None
+                raise ValueError(f"{where}: edit is {text!r}, which makes no sense: {error}") from None
         if name == "mask" and not _MASK.fullmatch(text):
             raise ValueError(f'{where}: mask is {text!r}; write e.g. mask = ["window 3", "block 2-5"]')
     if name == "second" and len(found) > 1:

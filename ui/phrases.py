@@ -2,7 +2,8 @@
 
 For what is written where no language is known: ``charts/`` and ``transformer/`` write English, for notebooks too. The
 tables are ``ui/texts/<language>/charts.toml`` and ``errors.toml``; ``{…}`` stands for a number, a token or a name,
-which is taken over. What is not in a table stays as it is.
+which is taken over; ``{where}``, ``{problem}`` and ``{problems}`` (several, with "; " between them) for words that are
+looked up as well. What is not in a table stays as it is.
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ LINE_END = re.compile(r"(<br>|\n)")
 AROUND = re.compile(r"(?s)(\s*(?:<b>)?)(.*?)((?:</b>)?(?:<extra></extra>)?\s*)")  # what may stand around a line's words
 WORD = re.compile(r"[A-Za-z]{2}")
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_LOOKED_UP = ("where", "problem", "problems")
+LONGEST = 2000  # characters: an error may hold a text from a file that somebody made to be searched for ever
 
 
 def said(problem: Exception | str) -> str:
     """The sentence of an error or a note of ``transformer/``, in the language of this session."""
     sentence = str(problem)
-    say = speaker("errors")
+    say = speaker("errors") if len(sentence) <= LONGEST else None
     return (say(sentence) if say else None) or sentence
 
 
@@ -48,7 +51,9 @@ def _compiled(pairs: tuple[tuple[str, str], ...]) -> Say:
     exact = {english: said for english, said in pairs if not _PLACEHOLDER.search(english)}
     patterns = sorted(
         (_Pattern(english, said) for english, said in pairs if english not in exact),
-        key=lambda pattern: -pattern.n_letters,  # what says more about the text comes first
+        # What holds another sentence comes first: that one could take the words around it for its own. Then what says
+        # more about the text.
+        key=lambda pattern: (not pattern.holds_another, -pattern.n_letters),
     )
 
     @lru_cache(maxsize=4096)
@@ -56,7 +61,7 @@ def _compiled(pairs: tuple[tuple[str, str], ...]) -> Say:
         before, inner, after = AROUND.fullmatch(words).groups()
         said = exact.get(inner)
         if said is None:
-            said = next((found for pattern in patterns if (found := pattern.say(inner)) is not None), None)
+            said = next((found for pattern in patterns if (found := pattern.say(inner, line)) is not None), None)
         return None if said is None else f"{before}{said}{after}"
 
     def say(words: str) -> str | None:
@@ -79,13 +84,23 @@ class _Pattern:
         names = pieces[1::2]
         self.literal = max(pieces[::2], key=len)
         self.n_letters = sum(map(len, pieces[::2]))
+        self.holds_another = any(name in _LOOKED_UP for name in names)
         self._expression = re.compile(
             "".join(f"(?P<{part}>.+?)" if index % 2 else re.escape(part) for index, part in enumerate(pieces)),
             re.DOTALL,
         )
         self._said, self._names = said, names
 
-    def say(self, words: str) -> str | None:
+    def say(self, words: str, inner: Say) -> str | None:
         if self.literal not in words or not (found := self._expression.fullmatch(words)):
             return None
-        return _PLACEHOLDER.sub(lambda name: found[name[1]] if name[1] in self._names else name[0], self._said)
+        taken = {name: _within(name, found[name], inner) for name in self._names}
+        return _PLACEHOLDER.sub(lambda name: taken.get(name[1], name[0]), self._said)
+
+
+def _within(name: str, words: str, say: Say) -> str:
+    """What stands in ``{name}``, with its own words said where they are words of the table."""
+    if name not in _LOOKED_UP:
+        return words
+    parts = words.split("; ") if name == "problems" else [words]
+    return (say("; ") or "; ").join(say(part) or part for part in parts)

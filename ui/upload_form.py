@@ -8,6 +8,7 @@ import transformer
 from transformer.received import MOST_BYTES
 from ui import focus as shared_focus
 from ui.page import Page
+from ui.phrases import said
 from ui.text import as_plain
 from ui.uploads import keep
 
@@ -30,7 +31,7 @@ def upload_form(p: Page) -> None:
         try:
             name = keep({file.name: file.getvalue() for file in sent})
         except transformer.CheckpointError as error:
-            st.warning(as_plain(str(error)), icon=":material/upload:")
+            st.warning(as_plain(said(error)), icon=":material/upload:")
             return
         st.session_state[_ROUND] = st.session_state.get(_ROUND, 0) + 1
         shared_focus.change(checkpoint=name)

@@ -1,0 +1,241 @@
+"""What is wrong with an upload or with a file of a lesson is said in French, whole, wherever it may be wrong."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load, save
+from streamlit.testing.v1 import AppTest
+
+from tests.conftest import ROOT
+from tests.ui.test_lessons import GOOD, written
+from ui import lessons as lesson_files
+from ui import loading, uploads
+from ui.lessons import read_lesson
+from ui.phrases import LONGEST, said, speaker_of
+from ui.text import TEXTS
+from ui.translations import read
+
+FILES = ("config.json", "model.safetensors", "tokenizer.json", "README.md")
+ENGLISH_WORDS = re.compile(r"\b(the|is|are|has|it|its|of|must|read|taken|with|needs|lacks|write|does|not|or|no)\b")
+
+
+@pytest.fixture
+def in_french(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ui.text._language_of_run", lambda: "fr")
+
+
+# Every sentence in the code, with something in its braces
+
+
+def sentences(
+    file: str,
+    *,
+    errors: tuple[str, ...],
+    more: tuple[str, ...] = (),
+    only: tuple[str, ...] = (),
+    less: tuple[str, ...] = (),
+) -> list[str]:
+    """What ``raise errors(…)`` says in a file, in all functions, or ``only`` in some, or not in ``less``; and what the
+    functions ``more`` return."""
+    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+    found = []
+    for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+        if function.name in less or (only and function.name not in only):
+            continue
+        for node in ast.walk(function):
+            if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and _name(node.exc) in errors:
+                found += texts(node.exc.args[0])
+            elif isinstance(node, ast.Return) and function.name in more and node.value is not None:
+                found += texts(node.value)
+    return [sentence for sentence in dict.fromkeys(found) if re.search(r"[a-z]{2} ", sentence)]
+
+
+def texts(node: ast.AST) -> Iterator[str]:
+    """A text as it might read, both ways where there are two; nothing for what is no text."""
+    if isinstance(node, ast.IfExp):
+        yield from (*texts(node.body), *texts(node.orelse))
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    elif isinstance(node, ast.JoinedStr):
+        yield "".join(part.value if isinstance(part, ast.Constant) else _example(part.value) for part in node.values)
+
+
+def _example(node: ast.AST) -> str:
+    if isinstance(node, ast.Call) and _name(node) == "did_you_mean":
+        return "did you mean this one or that?"
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Constant)
+    ):
+        return node.func.value.value.join(("ab1", "cd2"))  # ", ".join(…)
+    return "(1, 2)" if isinstance(node, ast.Subscript) else "ab1"
+
+
+def _name(call: ast.Call) -> str:
+    return getattr(call.func, "id", "")
+
+
+REFUSALS = [
+    *sentences("transformer/received.py", errors=("CheckpointError",)),
+    *sentences("transformer/checkpoint.py", errors=("CheckpointError",), more=("not_whole",)),
+    *sentences("transformer/tokenizer.py", errors=("CheckpointError",)),
+    *sentences("transformer/tokenizer_file.py", errors=("CheckpointError",), more=("_problem", "_vocabulary_problem")),
+    *sentences("transformer/snapshots.py", errors=("CheckpointError",)),
+    *sentences("transformer/analysis/saved_roles.py", errors=("CheckpointError",)),
+    *sentences("transformer/config.py", errors=("ValueError",), only=("from_json",)),
+    *(
+        f"config.json: {said}"
+        for said in sentences("transformer/config.py", errors=("ValueError",), less=("from_json",))
+    ),
+    *sentences("transformer/edit_specs.py", errors=("ValueError",), only=("parse",)),
+    *sentences("ui/lessons.py", errors=("ValueError",)),
+    *sentences("ui/worksheet.py", errors=("ValueError",)),
+]
+
+
+def test_there_are_sentences() -> None:
+    assert len(REFUSALS) > 70 and all(any(name in one for one in REFUSALS) for name in ("pickle", "[[step]]", "d_head"))
+
+
+@pytest.mark.parametrize("english", REFUSALS)
+def test_every_sentence_is_in_the_table(english: str) -> None:
+    french = speaker_of(read(TEXTS, "errors", "fr"))(english)
+    assert french is not None and french != english
+
+
+# As they come
+
+
+def refusals(files: dict[str, bytes]) -> dict[str, dict[str, bytes]]:
+    """What is said, and the files of an upload that is refused with it."""
+    config, weights = json.loads(files["config.json"]), files["model.safetensors"]
+    tokenizer = json.loads(files["tokenizer.json"])
+    broken = load(weights)
+    broken["decoder.final_norm.bias"] = torch.full((24,), torch.nan)
+    fewer = {name: tensor for name, tensor in load(weights).items() if name != "decoder.final_norm.bias"}
+
+    def configured(**values: object) -> dict[str, bytes]:
+        return {"config.json": json.dumps({**config, **values}).encode()}
+
+    return {
+        "'model.pt' est un pickle, qui peut exécuter n’importe quel code": {"model.pt": b"\x80\x04."},
+        "'../config.json' n’est pas un fichier de checkpoint": {"../config.json": b"{}"},
+        "config.json fait 65,537 octets ; au plus 65,536 sont acceptés": {"config.json": b" " * 65_537},
+        "config.json n’est pas du JSON valide : il manque une valeur à la ligne 1, colonne 1": {"config.json": b""},
+        "il est imbriqué trop profondément": {"config.json": b"[" * 60_000},
+        "config.json doit contenir un objet JSON": {"config.json": b"null"},
+        "max_length est 65536 ; au plus 4096 est accepté": configured(max_length=65_536),
+        "config.json : d_model est 24, que 7 têtes ne divisent pas": configured(n_heads=7),
+        "config.json : kind est 'x' ; choisissez parmi": configured(kind="x"),
+        "mais (1000000000002, 1000000000000) d’après la configuration ; ": configured(
+            d_model=10**12, d_ff=10**12 + 2, n_heads=1
+        ),
+        "ce checkpoint : le tokenizer a 400 entrées": configured(vocabulary_size=10**9),
+        "des nombres qui ne sont pas finis (NaN ou infini)": {"model.safetensors": save(broken)},
+        "il y manque decoder.final_norm.bias (24,)": {"model.safetensors": save(fewer)},
+        "et 11 de plus": {"model.safetensors": save({"a": torch.zeros(2)})},
+        "la description ne couvre pas tout le fichier": {"model.safetensors": weights[: len(weights) // 2]},
+        "l’en-tête est trop court": {"model.safetensors": b""},
+        "l’en-tête est trop long": {"model.safetensors": (2**62).to_bytes(8, "little") + weights[8:]},
+        "tokenizer.json n’est pas un tokenizer lisible : ce n’est pas du JSON valide (il manque": {
+            "tokenizer.json": b"{"
+        },
+        "seul le BPE par octets simple est lu": {
+            "tokenizer.json": json.dumps({**tokenizer, "normalizer": {"type": "NFC"}}).encode()
+        },
+    }
+
+
+def plain(text: str) -> str:
+    return text.replace("\u00a0", " ").replace("\u202f", " ").replace("\\", "")
+
+
+def test_a_refused_upload_is_refused_in_french(
+    checkpoints_folder: Path, tmp_path: Path, in_french: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {name: (checkpoints_folder / "tiny-gpt" / name).read_bytes() for name in FILES}
+    for french, changed in refusals(files).items():
+        with pytest.raises(ValueError) as error:
+            uploads.receive({**files, **changed}, tmp_path / "kept")
+        assert french in plain(said(error.value)), str(error.value)
+        assert not ENGLISH_WORDS.search(said(error.value)), said(error.value)
+
+
+def test_the_page_refuses_in_french(
+    open_app: Callable[..., AppTest], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (uploads, loading):
+        monkeypatch.setattr(module, "uploads_folder", lambda: tmp_path / "uploads")
+    app = open_app("checkpoint", language="fr")
+    for sent, french in (
+        ({"model.pt": b"\x80\x04."}, "est un pickle"),
+        ({"config.json": b"{}"}, "model.safetensors, tokenizer.json manque"),
+    ):
+        app.file_uploader[0].set_value([(name, content, "application/octet-stream") for name, content in sent.items()])
+        own = read(TEXTS, "checkpoint", "fr")["own_open"]
+        next(button for button in app.button if button.label == own).click().run()
+        assert not app.exception and french in plain(app.warning[0].value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "french"),
+    [
+        (
+            'title = "T"',
+            'title = "T',
+            "n’est pas du TOML valide : il y a un caractère interdit",
+        ),
+        (
+            'title = "T"',
+            "title = ",
+            "une valeur ne convient pas (ligne 2, colonne 9). Souvent, il manque un guillemet.",
+        ),
+        ('title = "T"', 'title "T"', "il manque '=' après un nom"),
+        ("minutes = 5", "minuts = 5", "lessons/en/01-mine.toml a 'minuts' ; vouliez-vous dire minutes ?"),
+        ("minutes = 5", "zzz = 5", "sont connus : title, aim"),
+        ('page = "tokens"', 'page = "token"', "01-mine.toml, étape 2 : il n’y a pas de page 'token'"),
+        ('answer = "b"', "answer = 3", "étape 1 : answer est 3 ; écrivez le texte de l’un des choices"),
+        (
+            "focus = { head = 1 }",
+            "focus = { head = -1 }",
+            "étape 1, focus : head est -1 ; ce doit être un nombre entier",
+        ),
+        ("focus = { head = 1 }", 'edit = "zero"', "edit est 'zero', ce qui n’a pas de sens : 'zero' n’est pas une"),
+        (
+            "focus = { head = 1 }",
+            'edit = "zero:encoder.0.self"',
+            "ce qu’il faut à zero : une tête de self ou de cross, par exemple",
+        ),
+        (GOOD[GOOD.index("[[step]]") :], "", "n’a pas d’étapes ; écrivez chacune sous une ligne [[step]]"),
+    ],
+)
+def test_a_broken_lesson_is_named_in_french(tmp_path: Path, in_french: None, old: str, new: str, french: str) -> None:
+    with pytest.raises(ValueError) as error:
+        read_lesson(written(tmp_path, GOOD.replace(old, new, 1)))
+    assert french in plain(said(error.value)), said(error.value)
+    assert not ENGLISH_WORDS.search(said(error.value)), said(error.value)
+
+
+def test_the_page_names_it_in_french(
+    open_app: Callable[..., AppTest], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(tmp_path, GOOD.replace("minutes = 5", "minuts = 5"))
+    monkeypatch.setattr(lesson_files, "LESSONS", tmp_path)
+    app = open_app("lessons", language="fr")
+    assert not app.exception
+    assert "fichier de leçon est illisible : lessons/en/01-mine.toml a 'minuts'" in plain(app.warning[0].value)
+
+
+def test_what_is_too_long_is_not_searched(in_french: None) -> None:
+    """A file may hold any text: what somebody put there to be searched for ever is shown as it is."""
+    sentence = "config.json: kind is {}; choose one of a, b"
+    assert said(sentence.format("x")) != sentence.format("x")
+    assert said(sentence.format("x" * LONGEST)) == sentence.format("x" * LONGEST)
