@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from charts.style import CHOSEN, SEQUENTIAL, colour_scale
 from transformer.attention_view import AttentionView
 from transformer.tokens import Token, TokenSequence
-from ui.attention_canvas import attention_grid
+from ui.attention_canvas import attention_grid, bring_canvas
 
 
 @st.cache_resource
@@ -83,6 +83,7 @@ def main() -> None:
     if asked.get("drawing") == "plotly":
         st.plotly_chart(plotly_grid(views, selected), key="grid")
         return
+    bring_canvas()
     clicked = attention_grid(views, key="grid", selected=selected)
     if clicked is not None and tuple(clicked) != selected:
         state["chosen"] = clicked.layer * n_heads + clicked.head

@@ -1,4 +1,4 @@
-"""The drawings of attention as one script each, put together from the hand-written files in ``charts/canvas``.
+"""The drawings of attention as one script, put together from the hand-written files in ``charts/canvas``.
 
 A drawing reads the bytes of ``charts.payload_bytes`` and answers the pointer and the keyboard by itself, so that the
 app, a notebook and a file on a disk show the very same picture. Nothing in it asks any host for anything.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import struct
 import zlib
 from functools import cache
 from pathlib import Path
@@ -16,19 +15,12 @@ from pathlib import Path
 from charts import style
 
 FOLDER = Path(__file__).parent / "canvas"
+DRAWINGS = ("map", "mask", "grid", "lines", "steps")  # a payload's "kind"; entry.js gives each its class
 _FRAME = (
     *("words", "payload", "colour", "elements", "text", "heatmap_layout", "heatmap", "legend", "describe"),
     *("svg_pen", "paper_form", "files", "export_menu", "frame", "stage"),
 )
-# What is drawn -> the class that draws it, and the files that it needs on top of the frame.
-_DRAWINGS = {
-    "map": ("MapDrawing", ("map",)),
-    "mask": ("MaskDrawing", ("map", "mask")),
-    "grid": ("GridDrawing", ("grid",)),
-    "lines": ("LinesDrawing", ("head_chips", "lines")),
-    "steps": ("StepsDrawing", ("walk", "steps")),
-}
-DRAWINGS = tuple(_DRAWINGS)
+_FILES = (*_FRAME, "map", "mask", "grid", "head_chips", "lines", "walk", "steps", "entry", "page")
 _COMMENT = re.compile(r"^\s*//.*$|^\s+", re.MULTILINE)
 
 
@@ -39,41 +31,33 @@ def scripts(*names: str) -> str:
 
 
 @cache
-def canvas_module(drawing: str) -> str:
-    """One ES module: the frame with its style sheet, one of ``DRAWINGS``, and the entry that Streamlit calls."""
-    class_name, files = _DRAWINGS[drawing]
+def canvas_module() -> str:
+    """One ES module: the frame with its style sheet, all ``DRAWINGS``, and the entry that Streamlit calls."""
     colours = {
         "sequential": style.SEQUENTIAL,
         "diverging": style.DIVERGING,
         "categorical": style.CATEGORICAL,
         "chosen": style.CHOSEN,
     }
-    own_style = _read("steps.css") if drawing == "steps" else ""
-    constants = {"COLOURS": colours, "STYLE": _read("canvas.css") + own_style, "PAGE": _read("page.html")}
+    constants = {"COLOURS": colours, "STYLE": _read("canvas.css") + _read("steps.css"), "PAGE": _read("page.html")}
     before = [f"const {name} = {_as_script(value)};" for name, value in constants.items()]
-    parts = scripts(*_FRAME, *files, "page", "entry")
-    return "\n".join([*before, parts, f"const Drawing = {class_name};", f"//# sourceURL=glassformer_{drawing}.js"])
+    return "\n".join([*before, scripts(*_FILES), "//# sourceURL=glassformer_canvas.js"])
 
 
 @cache
-def packed_module(drawing: str) -> bytes:
+def packed_module() -> bytes:
     """``canvas_module``, deflated: a quarter of its size."""
-    return zlib.compress(canvas_module(drawing).encode("utf-8"), level=9)
+    return zlib.compress(canvas_module().encode("utf-8"), level=9)
 
 
-def with_module(drawing: str, payload: bytes) -> bytes:
-    """The payload and the script that draws it, for ``loader``: payload | deflated script | uint32 its length.
-
-    Streamlit sends a component's script along with every new picture, as text. As bytes it is a quarter shorter than
-    deflated and written in letters.
-    """
-    packed = packed_module(drawing)
-    return payload + packed + struct.pack("<I", len(packed))
+def carrier() -> str:
+    """The script of the component that brings ``packed_module`` to a tab of the browser, once."""
+    return scripts("shared", "carrier")
 
 
-def loader() -> str:
-    """The few lines that Streamlit gets as the component's script; they find the rest in the bytes (``load.js``)."""
-    return scripts("load")
+def picture() -> str:
+    """The script of every picture: Streamlit sends it along with each, so it only waits for the module."""
+    return scripts("shared", "picture")
 
 
 def _read(name: str) -> str:

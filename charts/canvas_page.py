@@ -16,14 +16,14 @@ from charts.payload_bytes import unpack
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
 
 
-def canvas_page(drawing: str, payload: bytes) -> str:
-    """``drawing``: one of ``charts.canvas_module.DRAWINGS``; ``payload``: its bytes. The title is the payload's."""
+def canvas_page(payload: bytes) -> str:
+    """``payload``: the bytes of a drawing, as the functions of ``charts`` that end in ``_payload`` make them."""
     metadata, _ = unpack(payload)
     values = {
         "title": escape(metadata["title"]),
         "language": escape(metadata.get("language", "en")),
         "payload": base64.b64encode(payload).decode("ascii"),
-        "script": base64.b64encode(packed_module(drawing)).decode("ascii"),
+        "script": base64.b64encode(packed_module()).decode("ascii"),
     }
     template = (FOLDER / "page.html").read_text(encoding="utf-8")
     return _PLACE.sub(lambda place: values[place[1]], template)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from charts.attention_payload import Cell, attention_map_payload
-from charts.payload_bytes import mask_bits
+from charts.payload_bytes import mask_bits, with_metadata
 from transformer.attention_view import AttentionView
 
 
@@ -26,4 +26,5 @@ def mask_editor_payload(view: AttentionView, *, head: int, own: np.ndarray, heig
     mask = np.asarray(own, dtype=bool)
     if mask.shape != view.allowed.shape:
         raise ValueError(f"own has shape {mask.shape} but the mask of {view.name} has {view.allowed.shape}")
-    return attention_map_payload(view, head=head, height=height, arrays={"own": mask_bits(mask)})
+    payload = attention_map_payload(view, head=head, height=height, arrays={"own": mask_bits(mask)})
+    return with_metadata(payload, {"kind": "mask"})

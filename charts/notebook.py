@@ -36,12 +36,12 @@ _TALLEST = 720
 class CanvasFigure:
     """A drawing that shows itself in a notebook. ``height`` of its frame is in pixels."""
 
-    drawing: str
     payload: bytes
     height: int
 
     def __repr__(self) -> str:
-        return f"CanvasFigure({self.drawing}, {len(self.payload):,} bytes; a notebook shows it, save() writes a page)"
+        kind = unpack(self.payload)[0]["kind"]
+        return f"CanvasFigure({kind}, {len(self.payload):,} bytes; a notebook shows it, save() writes a page)"
 
     def _repr_html_(self) -> str:
         metadata, _ = unpack(self.payload)
@@ -55,7 +55,7 @@ class CanvasFigure:
 
     def html(self) -> str:
         """The whole page, which needs no other file and no host."""
-        return canvas_page(self.drawing, self.payload)
+        return canvas_page(self.payload)
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Write the page to ``path``, e.g. ``"attention.html"``; returns where it is."""
@@ -68,7 +68,7 @@ def attention_heads(view: AttentionView) -> CanvasFigure:
     """All heads of one layer as small maps in rows, the one under the pointer large beside them; a click keeps it."""
     per_line = math.ceil(math.sqrt(view.n_heads))
     payload = attention_grid_payload([view], per_line=per_line)
-    return CanvasFigure("grid", payload, _grid_height(math.ceil(view.n_heads / per_line), per_line, view))
+    return CanvasFigure(payload, _grid_height(math.ceil(view.n_heads / per_line), per_line, view))
 
 
 def attention_grid(
@@ -80,7 +80,7 @@ def attention_grid(
 ) -> CanvasFigure:
     """All heads of several layers, one view per layer, as ``ui.attention_canvas.attention_grid`` draws them."""
     payload = attention_grid_payload(views, selected=selected, captions=captions, order=order)
-    return CanvasFigure("grid", payload, _grid_height(len(views), max(view.n_heads for view in views), views[0]))
+    return CanvasFigure(payload, _grid_height(len(views), max(view.n_heads for view in views), views[0]))
 
 
 def attention_map(
@@ -88,7 +88,7 @@ def attention_map(
 ) -> CanvasFigure:
     """One head, every weight exact. ``stretch`` ends the scale at the largest weight; ``selected``: (query, key)."""
     payload = attention_map_payload(view, head=head, stretch=stretch, selected=selected)
-    return CanvasFigure("map", payload, _map_height(len(view.query)))
+    return CanvasFigure(payload, _map_height(len(view.query)))
 
 
 def attention_lines(view: AttentionView, *, heads: Sequence[int] | None = None) -> CanvasFigure:
@@ -96,7 +96,7 @@ def attention_lines(view: AttentionView, *, heads: Sequence[int] | None = None) 
     most = max(len(view.query), len(view.key))
     line = max(17.0, min(32.0, 896 / most))
     payload = attention_lines_payload(view, heads=heads)
-    return CanvasFigure("lines", payload, round(_AROUND + 2 * _LEGEND + 30 + most * line))
+    return CanvasFigure(payload, round(_AROUND + 2 * _LEGEND + 30 + most * line))
 
 
 def value_map(
@@ -123,7 +123,7 @@ def value_map(
         value_name=value_name,
         allowed=allowed,
     )
-    return CanvasFigure("map", payload, _map_height(len(row_labels)))
+    return CanvasFigure(payload, _map_height(len(row_labels)))
 
 
 # A frame cannot grow with what is in it, so its height is worked out here, for a notebook about 900 pixels wide; where

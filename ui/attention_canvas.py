@@ -1,8 +1,9 @@
 """Attention drawn on a canvas in the browser: one head, all heads, lines between tokens, or a text being written.
 
-Each drawing of ``charts.canvas_module`` is a Streamlit component (``streamlit.components.v2``) fed with the bytes of
-``charts.attention_payload``. Hovering, zooming, switching heads, the table and the exports all happen in the browser;
-only a click comes back to Python, for one run of the script, as the function's return value.
+A picture is a Streamlit component (``streamlit.components.v2``) fed with the bytes of ``charts.attention_payload``; the
+script that draws it comes to the browser once, by ``bring_canvas``. Hovering, zooming, switching heads, the table and
+the exports all happen in the browser; only a click comes back to Python, for one run of the script, as the function's
+return value.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from charts.attention_payload import (
     attention_lines_payload,
     attention_map_payload,
 )
-from charts.canvas_module import DRAWINGS, loader, with_module
+from charts.canvas_module import carrier, packed_module, picture
 from charts.mask_payload import MaskStroke, mask_editor_payload
 from charts.payload_bytes import with_metadata
 from charts.value_map_payload import value_map_payload
@@ -33,24 +34,33 @@ __all__ = [
     "attention_grid",
     "attention_lines",
     "attention_map",
+    "bring_canvas",
     "mask_editor",
     "value_map",
     "written_steps",
 ]
 
-# Registered once, when this module is first imported; each function below mounts one of them.
-_COMPONENTS = {drawing: st.components.v2.component(f"glassformer_{drawing}", js=loader()) for drawing in DRAWINGS}
+# Registered once, when this module is first imported.
+_PICTURE = st.components.v2.component("glassformer_canvas", js=picture())
+_CARRIER = st.components.v2.component("glassformer_canvas_script", js=carrier())
 
 
-def _mount(drawing: str, payload: bytes, *, key: str, event: str) -> object:
+def bring_canvas() -> None:
+    """Once on every page that may have a picture. Streamlit sends the bytes once, and from then on only their name.
+
+    They are some 30 KB, as much as dozens of pictures.
+    """
+    _CARRIER(key="canvas script", data=packed_module())
+
+
+def _mount(payload: bytes, *, key: str, event: str) -> object:
     """What the browser says about ``event`` ("click", "edit"), in the run that the event causes."""
-    data = with_module(drawing, _spoken(payload))
-    return _COMPONENTS[drawing](key=key, data=data, **{f"on_{event}_change": _nothing}).get(event)
+    return _PICTURE(key=key, data=_spoken(payload), **{f"on_{event}_change": _nothing}).get(event)
 
 
 def _mount_map(payload: bytes, *, key: str, clickable: bool, shape: tuple[int, ...]) -> Cell | None:
     payload = payload if clickable else with_metadata(payload, {"still": True})
-    return _clicked_cell(_mount("map", payload, key=key, event="click"), shape)
+    return _clicked_cell(_mount(payload, key=key, event="click"), shape)
 
 
 def _nothing() -> None:
@@ -155,7 +165,7 @@ def mask_editor(
     Returns the stroke in the run that its end causes, else ``None``; applying it to the mask is the caller's part.
     """
     payload = mask_editor_payload(view, head=head, own=own, height=height)
-    return read_stroke(_mount("mask", payload, key=key, event="edit"), view.weights.shape[1:])
+    return read_stroke(_mount(payload, key=key, event="edit"), view.weights.shape[1:])
 
 
 def attention_grid(
@@ -174,7 +184,7 @@ def attention_grid(
     largest weight. Returns the head that was clicked, else ``None``.
     """
     payload = attention_grid_payload(views, selected=selected, captions=captions, order=order, stretch=stretch)
-    choice = _whole_numbers(_mount("grid", payload, key=key, event="click"), ("layer", "head"))
+    choice = _whole_numbers(_mount(payload, key=key, event="click"), ("layer", "head"))
     heads = {view.layer: view.n_heads for view in views}
     return HeadChoice(*choice) if choice and choice[1] < heads.get(choice[0], 0) else None
 
@@ -189,7 +199,7 @@ def attention_lines(
     clicked, else ``None``; in cross-attention only query tokens can be clicked.
     """
     payload = attention_lines_payload(view, heads=heads, selected_token=selected_token)
-    token = _whole_numbers(_mount("lines", payload, key=key, event="click"), ("token",))
+    token = _whole_numbers(_mount(payload, key=key, event="click"), ("token",))
     return token[0] if token and token[0] < len(view.query) else None
 
 
@@ -199,7 +209,7 @@ def written_steps(payload: bytes, *, key: str, on_step: Callable[[], None]) -> N
     Once the reader rests at another step, the script runs, after ``on_step`` with its number in
     ``st.session_state[key].step``.
     """
-    _COMPONENTS["steps"](key=key, data=with_module("steps", _spoken(payload)), on_step_change=on_step)
+    _PICTURE(key=key, data=_spoken(payload), on_step_change=on_step)
 
 
 def _spoken(payload: bytes) -> bytes:

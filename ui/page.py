@@ -21,6 +21,7 @@ import transformer
 from transformer.received import is_received
 from transformer.traces import Trace
 from ui import focus as shared_focus
+from ui.attention_canvas import bring_canvas
 from ui.focus import Focus
 from ui.lesson_bar import lesson_bar, running
 from ui.lessons import Lesson
@@ -146,6 +147,7 @@ def _draw_frame(p: Page, *, needs: Sequence[str], strip: bool, room: DeltaGenera
         p.focus, missing = shared_focus.fit_trace(p.focus, p.trace)
         corrections = (*corrections, *missing)
     _keys(p, lesson, needs=needs)
+    bring_canvas()
     if strip:
         token_strip(p.trace, p.focus, choose="token" in needs, all_stacks="stack" not in needs)
     shared_focus.store(p.focus, corrections=corrections)

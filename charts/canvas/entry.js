@@ -2,7 +2,8 @@
 
 const stages = new WeakMap();
 
-const createDrawing = (payload, previous, stage) => new Drawing(payload, previous, stage);
+const DRAWINGS = { map: MapDrawing, mask: MaskDrawing, grid: GridDrawing, lines: LinesDrawing, steps: StepsDrawing };
+const createDrawing = (payload, previous, stage) => new DRAWINGS[payload.metadata.kind](payload, previous, stage);
 
 export default async function draw(component) {
   const { parentElement } = component;

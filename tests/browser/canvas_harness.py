@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from transformer.attention_view import AttentionView
 from transformer.tokens import Token, TokenSequence
-from ui.attention_canvas import attention_grid, attention_lines, attention_map, mask_editor, value_map
+from ui.attention_canvas import attention_grid, attention_lines, attention_map, bring_canvas, mask_editor, value_map
 
 SENTENCE = [
     "<s>",
@@ -78,6 +78,7 @@ def numbered(count: int) -> list[str]:
 
 def main() -> None:
     st.set_page_config(layout="wide")
+    bring_canvas()
     scene = st.query_params.get("scene", "map")
     state = st.session_state
     causal = view(SENTENCE, SENTENCE, layer=1, n_heads=8, kind="self", causal=True)

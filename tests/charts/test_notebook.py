@@ -10,7 +10,6 @@ from html import unescape
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from charts import canvas_module, notebook
 from charts.canvas_page import canvas_page
@@ -23,19 +22,18 @@ def held(page: str, name: str) -> bytes:
     return base64.b64decode(re.search(rf'<script type="text/plain" id="{name}">([^<]*)</script>', page)[1])
 
 
-@pytest.mark.parametrize("drawing", canvas_module.DRAWINGS)
-def test_a_script_can_stand_in_a_page(drawing: str) -> None:
-    module = canvas_module.canvas_module(drawing)
+def test_the_script_can_stand_in_a_page() -> None:
+    module = canvas_module.canvas_module()
     assert "</script" not in module and "<!--" not in module
     assert not re.search(r"https?://(?!www\.w3\.org/)", module)
-    assert len(canvas_module.loader()) < 1_500  # Streamlit sends it with every picture
+    assert len(canvas_module.picture()) < 500  # Streamlit sends it with every picture
 
 
 def test_the_page_holds_the_payload_and_nothing_of_its_text() -> None:
     payload = pack({"kind": "map", "title": "<b> & {{payload}}", "rows": ["</script>"]}, {})
-    page = canvas_page("map", payload)
+    page = canvas_page(payload)
     assert held(page, "payload") == payload
-    assert held(page, "script") == canvas_module.packed_module("map")
+    assert held(page, "script") == canvas_module.packed_module()
     assert "<title>&lt;b&gt; &amp; {{payload}}</title>" in page
     assert page.count("</script>") == 3
     assert "default-src 'none'" in page

@@ -57,7 +57,7 @@ def test_a_sentence_takes_at_most_30_kb() -> None:
 
 
 def test_a_page_of_it_works_without_a_server(target: TokenSequence) -> None:
-    page = canvas_page("steps", payload([bars(5, seed=row) for row in range(5)], target, target))
+    page = canvas_page(payload([bars(5, seed=row) for row in range(5)], target, target))
     assert "<title>The text being written, step by step</title>" in page and "<i>" not in page
 
 

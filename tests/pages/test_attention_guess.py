@@ -57,7 +57,7 @@ def test_nothing_is_given_away_before_the_guess(asked, tiny_checkpoint, checkpoi
     is_fine(app)
     view = view_of(tiny_checkpoint, checkpoint, stack, kind)
     assert not app.metric and not app.get("plotly_chart")
-    assert [component.key for component in app.get("bidi_component")] == ["token strip"]  # no map
+    assert [component.key for component in app.get("bidi_component")] == ["canvas script", "token strip"]  # no map
     assert "looks mostly" not in said(app) and "spreads its attention" not in said(app)
     weights = view.weights[1, 2]
     assert not any(three_digits(float(weight)) in said(app) for weight in weights if 0 < weight < 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 import zlib
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from charts.attention_payload import Cell, HeadChoice
-from charts.canvas_module import FOLDER, canvas_module
+from charts.canvas_module import DRAWINGS, FOLDER, canvas_module
 from charts.payload_bytes import unpack
 from transformer.attention_view import AttentionView
 from transformer.tokens import Token, TokenSequence
@@ -39,14 +38,16 @@ def script() -> None:
     import streamlit
 
     from tests.ui.test_attention_canvas import view
-    from ui.attention_canvas import attention_grid, attention_lines, attention_map, value_map
+    from ui.attention_canvas import attention_grid, attention_lines, attention_map, bring_canvas, mask_editor, value_map
 
+    bring_canvas()
     labels = {"row_labels": ["a", "b"], "column_labels": ["c", "d"], "row_title": "row", "column_title": "column"}
     returned = [
         attention_map(view(), head=1, key="map", selected=(2, 3)),
         value_map(numpy.array([[1.0, -2.0], [0.0, 3.0]]), key="values", scale="diverging", **labels),
         attention_grid([view(layer=0), view(layer=1)], key="grid", selected=(1, 0)),
         attention_lines(view(), key="lines", heads=[1]),
+        mask_editor(view(), head=0, key="mask", own=view().allowed),
     ]
     streamlit.text(f"returned {returned}")
 
@@ -63,16 +64,14 @@ def components(app: AppTest) -> list:
 
 def test_each_drawing_is_mounted_with_its_own_bytes(app):
     assert not app.exception
-    mounted = components(app)
-    assert [unpack(proto.bytes)[0]["kind"] for proto in mounted] == ["map", "map", "grid", "lines"]
-    assert [proto.component_name for proto in mounted] == [
-        f"glassformer_{name}" for name in ("map", "map", "grid", "lines")
-    ]
+    _, *mounted = components(app)
+    assert [unpack(proto.bytes)[0]["kind"] for proto in mounted] == ["map", "map", "grid", "lines", "mask"]
+    assert {proto.component_name for proto in mounted} == {"glassformer_canvas"}
     assert unpack(mounted[0].bytes)[0]["selected"] == [2, 3]
 
 
 def test_nothing_is_returned_before_a_click(app):
-    assert app.text[0].value == "returned [None, None, None, None]"
+    assert app.text[0].value == "returned [None, None, None, None, None]"
 
 
 def test_styles_are_isolated_and_no_html_is_sent(app):
@@ -82,12 +81,20 @@ def test_styles_are_isolated_and_no_html_is_sent(app):
         assert proto.css_content == ""  # the script brings its own, packed
 
 
-def test_the_script_of_the_drawing_travels_packed_behind_the_payload(app):
-    for proto, drawing in zip(components(app), ("map", "map", "grid", "lines"), strict=True):
-        (length,) = struct.unpack("<I", proto.bytes[-4:])
-        module = zlib.decompress(proto.bytes[-4 - length : -4]).decode()
-        assert module == canvas_module(drawing)
-        assert len(proto.js_content) + length < 26_000  # it is sent along with every new picture
+def test_the_script_of_the_drawings_travels_once_and_packed(app):
+    brought, *pictures = components(app)
+    assert brought.component_name == "glassformer_canvas_script"
+    assert zlib.decompress(brought.bytes).decode() == canvas_module()
+    assert len(brought.bytes) < 36_000
+    for proto in pictures:
+        assert len(proto.js_content) + len(proto.bytes) < 2_000  # all that a picture of these few numbers costs
+
+
+@pytest.mark.parametrize("drawing", DRAWINGS)
+def test_the_script_draws_every_kind_of_picture(drawing):
+    entry = (FOLDER / "entry.js").read_text(encoding="utf-8")
+    assert f"{drawing}: {drawing.title()}Drawing" in entry
+    assert f"class {drawing.title()}Drawing" in canvas_module()
 
 
 @pytest.mark.parametrize("folder_text", sorted(FOLDER.glob("*.js")), ids=lambda path: path.name)
@@ -97,23 +104,23 @@ def test_tokens_never_become_markup(folder_text):
         assert door not in code
 
 
-def clicking(monkeypatch, drawing: str, value: object) -> None:
-    monkeypatch.setitem(attention_canvas._COMPONENTS, drawing, lambda **_: {"click": value})
+def clicking(monkeypatch, value: object) -> None:
+    monkeypatch.setattr(attention_canvas, "_PICTURE", lambda **_: {"click": value})
 
 
 def test_a_click_on_the_map_is_a_cell(monkeypatch):
-    clicking(monkeypatch, "map", {"query": 2, "key": 3})
+    clicking(monkeypatch, {"query": 2, "key": 3})
     cell = attention_canvas.attention_map(view(), head=0, key="k")
     assert cell == Cell(query=2, key=3)
 
 
 def test_a_click_on_the_grid_is_a_head(monkeypatch):
-    clicking(monkeypatch, "grid", {"layer": 5, "head": 1})
+    clicking(monkeypatch, {"layer": 5, "head": 1})
     assert attention_canvas.attention_grid([view(layer=5)], key="k") == HeadChoice(layer=5, head=1)
 
 
 def test_a_click_on_the_lines_is_a_token(monkeypatch):
-    clicking(monkeypatch, "lines", {"token": 2})
+    clicking(monkeypatch, {"token": 2})
     assert attention_canvas.attention_lines(view(), key="k") == 2
 
 
@@ -134,16 +141,16 @@ NO_CELLS = [
 
 @pytest.mark.parametrize("value", NO_CELLS, ids=repr)
 def test_a_click_that_does_not_fit_the_map_is_none(monkeypatch, value):
-    clicking(monkeypatch, "map", value)
+    clicking(monkeypatch, value)
     assert attention_canvas.attention_map(view(), head=0, key="k") is None
 
 
 @pytest.mark.parametrize("value", [{"layer": 0, "head": 2}, {"layer": 1, "head": 0}, {"layer": 0}])
 def test_a_click_on_a_head_that_is_gone_is_none(monkeypatch, value):
-    clicking(monkeypatch, "grid", value)
+    clicking(monkeypatch, value)
     assert attention_canvas.attention_grid([view(layer=0)], key="k") is None
 
 
 def test_a_click_on_a_token_that_is_gone_is_none(monkeypatch):
-    clicking(monkeypatch, "lines", {"token": 3})
+    clicking(monkeypatch, {"token": 3})
     assert attention_canvas.attention_lines(view(), key="k") is None
