@@ -1,0 +1,81 @@
+"""Tables in French: headings and the words in their cells, of tables on the page and of those that figures become."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.conftest import ROOT
+from ui.navigation import GROUPS
+from ui.phrases import speaker_of
+from ui.text import TEXTS
+from ui.translations import read
+
+PAGES = [entry.name for group in GROUPS.values() for entry in group if entry.exists]
+SIDE = re.compile(r"^[xy]: ")  # in front of the title of an axis
+ANSWERS = ["text", "texte", "answer", "réponse"]
+NOT_WORDS = re.compile(r"[·⟨<]|\d")  # a token, a name in the code, a number
+
+
+def tables(app: AppTest) -> list[pd.DataFrame]:
+    for switch in (toggle for toggle in app.toggle if (toggle.key or "").startswith("as-table-")):
+        switch.set_value(True)
+    app.run()
+    assert not app.exception and not app.error
+    return [element.value for element in app.dataframe]
+
+
+def headings(found: list[pd.DataFrame]) -> set[str]:
+    named = {SIDE.sub("", str(heading)) for table in found for heading in table}
+    return {heading for heading in named if re.search(r"[A-Za-z]{2}", heading)}
+
+
+def cells(found: list[pd.DataFrame]) -> set[str]:
+    """What stands in the columns of words; not in those of answers, which a model wrote."""
+    texts = (table.select_dtypes(exclude="number").drop(columns=ANSWERS, errors="ignore") for table in found)
+    return {str(cell) for table in texts for column in table for cell in table[column].dropna()}
+
+
+def phrases(found: list[pd.DataFrame]) -> set[str]:
+    """Several words in a cell, without tokens and numbers among them."""
+    return {
+        cell for cell in cells(found) if re.search(r"[A-Za-z]{2,} [A-Za-z]{2,}", cell) and not NOT_WORDS.search(cell)
+    }
+
+
+SECTIONS = [
+    ("decoding", {"decoding_section": "strategies"}),
+    ("decoding", {"decoding_section": "tree"}),
+    ("decoding", {"decoding_section": "alignment"}),
+    ("heads", {"heads_section": "map"}),
+    ("heads", {"heads_section": "rows"}),
+    ("masks", {"masks_view": "padding"}),
+    ("attention", {"attention_section": "trust"}),
+]
+
+
+CLASSIFIER = [(page, {}, "sentiment") for page in ("overview", "masks", "lens", "bugs")]
+TRANSLATOR = [(page, address, "translator") for page, address in [*((page, {}) for page in PAGES), *SECTIONS]]
+
+
+@pytest.mark.parametrize(("page", "address", "kind"), [*TRANSLATOR, *CLASSIFIER])
+def test_what_a_table_says_is_french(
+    open_app: Callable[..., AppTest], page: str, address: dict[str, str], kind: str
+) -> None:
+    shown = {code: tables(open_app(page, checkpoint=f"tiny-{kind}", language=code, **address)) for code in ("en", "fr")}
+    table = read(TEXTS, "charts", "fr")
+    own = {text for text in read(TEXTS, page, "fr").values() if isinstance(text, str)}
+    say = speaker_of(table)
+    assert not {heading for heading in headings(shown["en"]) & headings(shown["fr"]) if say(heading) is None} - own
+    assert not {cell for cell in phrases(shown["en"]) & phrases(shown["fr"]) if say(cell) is None} - own
+    english = {word for word, french in table.items() if word != french}
+    assert not {cell for cell in cells(shown["fr"]) if cell in english} - own
+
+
+def test_the_history_of_a_training_has_french_headings() -> None:
+    history = pd.read_csv(ROOT / "checkpoints" / "en-fr" / "history.csv")
+    assert len(history.columns) > 5 and not [name for name in history if name not in read(TEXTS, "charts", "fr")]
