@@ -37,11 +37,11 @@ def choose_beam(p: Page) -> Beam:
 def strategies(p: Page) -> None:
     """Three texts with their log-probabilities; words that greedy choice does not have are marked."""
     with guard():
-        chosen = _choose(p, st.columns(3, gap="medium"))
+        chosen = _choose(p, _side_by_side())
         written = {name: writing.written(p, strategy) for name, strategy in chosen.items()}
         exponent = chosen["beam"].length_penalty
         # A row of its own, so that the texts stand on one line whatever there is to set above them.
-        for column, name in zip(st.columns(3, gap="medium"), NAMES, strict=True):
+        for column, name in zip(_side_by_side(), NAMES, strict=True):
             with column, st.container(border=True, key=f"text {name}"):
                 _text(p, name, written, exponent)
         st.caption(p.text["strategies_marks"] + (f" {p.text['forced']}" if writing.given(p) else ""))
@@ -59,6 +59,12 @@ def strategies(p: Page) -> None:
         show_table(_table(written, names, exponent), name="strategies", caption=p.text["strategies_table"])
         show_formula(p.text["score_formula"], caption=_score_caption(p, written["beam"], exponent))
         _snippet(p, chosen, written)
+
+
+def _side_by_side() -> list[DeltaGenerator]:
+    """One place for each strategy, below one another in a narrow window: buttons keep their words."""
+    grid = st.grid(len(NAMES), min_column_width=180, gap="medium")
+    return [grid.container() for _ in NAMES]
 
 
 def _choose(p: Page, columns: list[DeltaGenerator]) -> dict[str, Strategy]:

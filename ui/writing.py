@@ -62,7 +62,7 @@ def choose_strategy(p: Page) -> tuple[str, int]:
     kinds = ["greedy", "sampling"]
     texts = page_texts(p.text.name)
     settle("strategy", {kind: [text[f"strategy_{kind}"].lower() for text in texts] for kind in kinds})
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="bottom", width="content"):
         kind = st.segmented_control(
             p.text["strategy"],
             kinds,
@@ -71,6 +71,7 @@ def choose_strategy(p: Page) -> tuple[str, int]:
             format_func=lambda kind: p.text[f"strategy_{kind}"].lower(),
             key="strategy",
             help=p.text["strategy_help"],
+            wrap=True,
             **_KEPT,
         )
         seed = 0
