@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from typing import NoReturn
+from urllib.parse import urlsplit
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
@@ -65,7 +66,7 @@ def pages() -> dict[str, StreamlitPage]:
             REPOSITORY / "pages" / f"{entry.name}.py",
             title=entry.title,
             icon=entry.icon,
-            url_path=entry.name,
+            url_path=entry.name if entry is not entries[0] else "home",  # never seen: it lives at "/"
             default=entry is entries[0],
         )
         for entry in entries
@@ -77,14 +78,24 @@ def navigation() -> StreamlitPage:
     # An icon by name would be fetched from another host.
     st.set_page_config(page_title="Glassformer", page_icon=str(REPOSITORY / "ui" / "icon.svg"), layout="wide")
     existing = pages()
-    return st.navigation(
-        {
-            common(f"navigation.{title}"): [existing[entry.name] for entry in group if entry.name in existing]
-            for title, group in GROUPS.items()
-            if any(entry.name in existing for entry in group)
-        },
-        expanded=True,
-    )
+    shown = {
+        common(f"navigation.{title}"): [existing[entry.name] for entry in group if entry.name in existing]
+        for title, group in GROUPS.items()
+        if any(entry.name in existing for entry in group)
+    }
+    first = next(iter(existing))
+    if urlsplit(st.context.url or "").path.endswith(f"/{first}"):
+        next(iter(shown.values())).append(_by_its_name(first, existing[first]))
+    return st.navigation(shown, expanded=True)
+
+
+def _by_its_name(name: str, page: StreamlitPage) -> StreamlitPage:
+    """The first page lives at "/"; whoever asks for it by its name, as for any other page, is led there."""
+
+    def lead_there() -> None:
+        st.switch_page(page, query_params={key: st.query_params.get_all(key) for key in st.query_params})
+
+    return st.Page(lead_there, title=page.title, url_path=name, visibility="hidden")
 
 
 def go_to(name: str, **focus_values: object) -> NoReturn:

@@ -147,6 +147,15 @@ def test_a_link_to_what_is_no_longer_there_says_so_on_every_page(app: str, visit
         assert not {"checkpoint", "language", "lesson"} & left.keys() and left["layer"] == ["1"], entry.name
 
 
+def test_the_first_page_is_found_by_its_name_too(app: str, visit: Callable[..., Page]) -> None:
+    page = visit(f"{app}/overview?layer=1&edit=zero:encoder.0.self.1&edit=zero:encoder.1.self.0")
+    expect(page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.get_by_role("button", name="Encoder, Layer 1")).to_have_attribute("aria-pressed", "true")
+    assert urlsplit(page.url).path == "/"
+    assert parse_qs(urlsplit(page.url).query)["edit"] == ["zero:encoder.0.self.1", "zero:encoder.1.self.0"]
+
+
 def test_a_page_that_is_not_there(app: str, chromium: Browser) -> None:
     """The first page opens with the place that was asked for, and says that the page is missing. Not by ``visit``: the
     browser's console says it, too."""

@@ -15,6 +15,7 @@ from tests.conftest import ROOT
 from transformer.tokenizer import SPECIAL_TOKENS
 from ui.focus import Focus
 from ui.navigation import GROUPS
+from ui.share import BUTTON
 from ui.text import common
 
 PAGES = tuple(entry.name for group in GROUPS.values() for entry in group if entry.exists)
@@ -56,6 +57,7 @@ def open_page(page: str, checkpoint: str, /, *, once: bool = False, **address: o
     app.switch_page(f"pages/{page}.py")
     for name, value in {"checkpoint": checkpoint, "sentence": SENTENCE, **address}.items():
         app.query_params[name] = value
+    app.session_state[BUTTON] = True  # with Share open: its link holds all of the address, and its note is typed
     app.run()
     # Only from its third run on do the widgets of the sidebar keep their identity in a test.
     return app if once else app.run()
