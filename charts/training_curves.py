@@ -45,7 +45,7 @@ def rate_curve(history: pd.DataFrame) -> alt.LayerChart:
     """The learning rate; needs ``step`` and ``learning_rate``."""
     require_columns(history, name="history", columns=["step", "learning_rate"])
     data = history[["step", "learning_rate"]].rename(columns={"learning_rate": "value"})
-    return _curve(data, title="learning rate", colour=BAR, height=160)
+    return _curve(data, title="learning rate", colour=BAR, height=190)
 
 
 def _curve(

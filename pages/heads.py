@@ -70,7 +70,7 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
         if st.button(text["open"], icon=":material/visibility:"):
             go_to("attention")
     if same:
-        show_table(comparison_table(this, found, same, text), name="head-here-and-over-all", placeholder="")
+        show_table(comparison_table(this, found, same, text), name="head-here-and-over-all")
 
     latex, caption = concatenation(text, p.checkpoint.config, n_rows=len(views[0].query))
     show_formula(latex, caption=caption)

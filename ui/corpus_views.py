@@ -113,7 +113,7 @@ def depth(p: Page, section: str, roles: Roles, view: AttentionView) -> None:
         if over_corpus:
             table.insert(4, text["column_share"], [head.consistency for head in roles])
         caption = text["table_caption_corpus" if over_corpus else "table_caption"]
-        show_table(table, name="heads", caption=caption, placeholder="")
+        show_table(table, name="heads", caption=caption)
     elif section == "map":
         _measure_map(p, roles)
     else:

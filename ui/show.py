@@ -76,6 +76,7 @@ def show_table(table: pd.DataFrame, *, name: str, caption: str = "", height: int
         column: st.column_config.NumberColumn(format="%.3g") for column in table.select_dtypes("floating").columns
     }
     options["column_config"] = {**numbers, **options.get("column_config", {})}
+    options.setdefault("placeholder", "")  # Streamlit writes "None" where there is nothing
     with st.container(key=f"table-{name}", gap="xsmall"):
         result = st.dataframe(table, key=f"data-{name}", hide_index=True, height=height, **options)
         with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):

@@ -40,7 +40,7 @@ def test_the_first_view_is_measured_by_both_entries(
     assert 0.2 < compressed < plain / 2
     assert all(again < 0.1 for again in numbers["Attention, second visit: files, MB"])
     plain, compressed = numbers["Attention, new browser: WebSocket, KB"]
-    assert 1 < compressed < plain / 2
+    assert 1 < compressed < 0.9 * plain  # most of it is the script of the pictures, which is deflated as it is
     assert all(seconds > 0 for name, pair in numbers.items() if name.endswith(" s") for seconds in pair)
 
 

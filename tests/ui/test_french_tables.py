@@ -79,3 +79,18 @@ def test_what_a_table_says_is_french(
 def test_the_history_of_a_training_has_french_headings() -> None:
     history = pd.read_csv(ROOT / "checkpoints" / "en-fr" / "history.csv")
     assert len(history.columns) > 5 and not [name for name in history if name not in read(TEXTS, "charts", "fr")]
+
+
+def test_a_cell_without_a_number_is_empty() -> None:
+    """Not "None", which is what Streamlit writes there in English."""
+
+    def script() -> None:
+        import pandas as pd
+
+        from ui.show import show_table
+
+        show_table(pd.DataFrame({"a": [1.0, None]}), name="holes")
+
+    app = AppTest.from_function(script).run()
+    assert not app.exception and app.dataframe[0].proto.placeholder == ""
+    assert app.dataframe[0].proto.HasField("placeholder")
