@@ -170,7 +170,7 @@ def guard() -> Iterator[None]:
         st.warning(as_plain(said(error)), icon=":material/edit:")
     except Exception as error:  # whatever it is, the reader gets a sentence
         _LOG.exception("a page failed")
-        st.error(common("problem.unexpected", message=as_plain(_sentence(error))), icon=":material/error:")
+        st.error(common("problem.unexpected", message=as_plain(said(_sentence(error)))), icon=":material/error:")
         with st.expander(common("problem.details")):
             st.code("".join(traceback.format_exception(error)), language="text")
 
@@ -201,7 +201,7 @@ def _open_checkpoint(p: Page) -> None:
     try:
         p.checkpoint  # noqa: B018  (opens it)
     except (transformer.CheckpointError, OSError) as error:
-        name, message = as_plain(p.focus.checkpoint), as_plain(_sentence(error))
+        name, message = as_plain(p.focus.checkpoint), as_plain(said(_sentence(error)))
         st.error(common("problem.checkpoint", name=name, message=message), icon=":material/error:")
         raise _Finished from error
 
