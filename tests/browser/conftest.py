@@ -21,7 +21,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM_ARGUMENTS = [
@@ -36,6 +36,7 @@ CHROMIUM_ARGUMENTS = [
 # A page that is opened by its own address asks for these below that address first, and Streamlit answers 404 by design.
 _PROBES = ("/_stcore/health", "/_stcore/host-config")
 _START_LIMIT, _SETTLE_LIMIT = 120.0, 120.0
+expect.set_options(timeout=30_000)  # 5 s by default; a machine with other work may take longer to show what is right
 
 
 @pytest.fixture(scope="session")

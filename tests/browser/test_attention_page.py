@@ -54,7 +54,7 @@ def test_hovering_a_cell_says_its_weight(app: str, visit: Callable[..., Page], t
     page = open_at(visit, f"{app}/attention?{PLACE}")
     page.mouse.move(*cell(page, 2, 3))
     tip = page.locator(".tip:visible").first
-    tip.wait_for(timeout=10_000)
+    tip.wait_for(timeout=60_000)
     weight = trace.attention("decoder", 1, "cross").weights[1, 2, 3]
     shown = re.search(r"exactly ([\d.e−-]+)", tip.inner_text()).group(1)
     assert float(shown.replace("−", "-")) == pytest.approx(float(weight), rel=1e-5)
@@ -67,7 +67,7 @@ def test_a_click_on_a_cell_opens_its_arithmetic_and_its_address_brings_it_back(
     assert page.get_by_text("The arithmetic of one cell").count() == 0
     page.mouse.click(*cell(page, 2, 3))
     heading = page.get_by_text("The arithmetic of one cell")
-    heading.wait_for(timeout=20_000)
+    heading.wait_for(timeout=60_000)
     settle(page)
     view = trace.attention("decoder", 1, "cross")
     row, column = view.query.labels[2], view.key.labels[3]
@@ -85,9 +85,9 @@ def test_a_click_on_a_step_and_on_a_cell_of_its_scores(app: str, visit: Callable
     page = open_at(visit, f"{app}/attention?{PLACE}")
     page.get_by_text(TEXT["steps"][1], exact=True).click()
     settle(page)
-    page.locator("canvas[data-geometry]").nth(1).wait_for(timeout=20_000)
+    page.locator("canvas[data-geometry]").nth(1).wait_for(timeout=60_000)
     page.mouse.click(*cell(page, 0, 1, drawing=1))
-    page.get_by_text("The arithmetic of one cell").wait_for(timeout=20_000)
+    page.get_by_text("The arithmetic of one cell").wait_for(timeout=60_000)
     settle(page)
     assert parameters(page)["attention_step"] == TEXT["steps"][1]
     assert "token" not in parameters(page)  # the first token is where an address begins
@@ -115,7 +115,7 @@ def test_a_head_clicked_on_the_grid_is_the_head_of_the_attention_page(app: str, 
     assert len(tiles) == 4
     box, (x, y, width, height) = canvas.bounding_box(), tiles[2]  # layer 1, head 0
     page.mouse.click(box["x"] + x + width / 2, box["y"] + y + height / 2)
-    page.get_by_text("Layer 1, head 0").first.wait_for(timeout=20_000)
+    page.get_by_text("Layer 1, head 0").first.wait_for(timeout=60_000)
     settle(page)
     page.get_by_text(HEADS["open"]).click()
     page.get_by_text(TEXT["section_path"]).wait_for(timeout=60_000)

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from charts import style
 from tests.browser import canvas_harness
@@ -84,7 +84,7 @@ class Canvas:
 
     def says(self, text: str) -> None:
         """Waits until the page shows a text, as Python wrote it."""
-        self.page.get_by_text(text, exact=True).wait_for(timeout=10_000)
+        self.page.get_by_text(text, exact=True).wait_for(timeout=60_000)
 
 
 @contextmanager
@@ -248,14 +248,14 @@ def test_the_menu_opens_and_closes_by_keyboard_and_keeps_what_is_typed_from_the_
     export.focus()
     keyboard.press("Enter")
     title = canvas.page.get_by_label("Title")
-    assert title.input_value() == "decoder self-attention · layer 1 · head 2"
-    assert canvas.page.locator("button:focus").inner_text() == "PNG"
+    expect(title).to_have_value("decoder self-attention · layer 1 · head 2")
+    expect(canvas.page.locator("button:focus")).to_have_text("PNG")  # the menu is told a moment later
     title.focus()
     keyboard.type("rc")  # Streamlit's own keys: run again, clear the caches
     assert title.input_value().endswith("head 2rc")
     keyboard.press("Escape")
-    assert not title.is_visible()
-    assert canvas.page.locator("button:focus").inner_text() == "Export"
+    expect(title).to_be_hidden()
+    expect(canvas.page.locator("button:focus")).to_have_text("Export")
     canvas.says("runs 0")
 
 

@@ -33,7 +33,7 @@ def drawn_step(page: Page) -> int:
 
 def rest(page: Page, step: int) -> None:
     """Until the sections below follow."""
-    expect(page.get_by_text(f"Step {step} is marked")).to_be_visible(timeout=20_000)
+    expect(page.get_by_text(f"Step {step} is marked")).to_be_visible(timeout=60_000)
     settle(page)
 
 
