@@ -12,7 +12,7 @@ import argparse
 import json
 import statistics
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from playwright.sync_api import Browser, Page
@@ -75,7 +75,7 @@ class Row:
 
 
 def grid_bytes(browser: Browser, base: str) -> list[Row]:
-    """The message that carries a grid, script and labels included, as Streamlit sends it."""
+    """The message that carries a grid, labels included, as Streamlit sends it; the script has come in one before."""
     rows = []
     for (layers, heads, tokens), goal in GRIDS.items():
         with new_visitor(browser) as context:
@@ -87,7 +87,10 @@ def grid_bytes(browser: Browser, base: str) -> list[Row]:
 
 
 def clicks(browser: Browser, base: str, *, rounds: int) -> list[Row]:
-    """From the click until the next head is outlined; both drawings take turns."""
+    """From the click until another head is outlined; both drawings take turns.
+
+    On the canvas, the head itself is clicked. A heatmap of Plotly tells Python nothing of a click: a button stands in.
+    """
     rows = []
     for layers, heads, tokens in GRIDS:
         seconds: dict[str, list[float]] = {"canvas": [], "plotly": []}
@@ -100,7 +103,7 @@ def clicks(browser: Browser, base: str, *, rounds: int) -> list[Row]:
             for _ in range(rounds + 1):
                 for drawing, tab in tabs.items():
                     tab.page.bring_to_front()
-                    seconds[drawing].append(_click(tab.page, _PLOTLY if drawing == "plotly" else _CANVAS))
+                    seconds[drawing].append(_click_button(tab.page) if drawing == "plotly" else _click_head(tab.page))
                     tab.settle()
         kept = {drawing: times[1:] for drawing, times in seconds.items()}  # the first only warms up
         ratios = [slow / fast for slow, fast in zip(kept["plotly"], kept["canvas"], strict=True)]
@@ -112,10 +115,25 @@ def clicks(browser: Browser, base: str, *, rounds: int) -> list[Row]:
     return rows
 
 
-def _click(page: Page, look: str) -> float:
+def _click_button(page: Page) -> float:
+    return _painted(page, page.get_by_role("button", name="Next head").click, look=_PLOTLY)
+
+
+def _click_head(page: Page) -> float:
+    """One of the first heads that is not chosen: the pointer rests on it before it is clicked, as a hand does."""
+    place, box = _geometry(page)
+    chosen = int(page.locator("text=/^chosen \\d/").inner_text().split()[-1])
+    x, y, width, height = place["tiles"][1 + chosen % 3]
+    page.mouse.move(box["x"] + x + width / 2, box["y"] + y + height / 2)
+    page.wait_for_timeout(200)
+    return _painted(page, lambda: (page.mouse.down(), page.mouse.up()), look=_CANVAS)
+
+
+def _painted(page: Page, click: Callable[[], object], *, look: str) -> float:
+    """Milliseconds from the click until what ``look`` sees has changed and is painted."""
     before = page.evaluate(look)
     page.evaluate(_CLOCK)
-    page.get_by_role("button", name="Next head").click()
+    click()
     return page.evaluate(_PAINTED, [look, before])
 
 

@@ -9,7 +9,11 @@ export default async function draw(component) {
   const { parentElement } = component;
   if (!stages.has(parentElement)) stages.set(parentElement, new Stage(parentElement));
   const stage = stages.get(parentElement);
-  const updated = stage.update(component, createDrawing);
+  const setTriggerValue = (event, value) => {
+    if (stage.drawing.outline?.(value)) stage.schedule(true); // at once: Python's answer comes a tenth of a second later
+    component.setTriggerValue(event, value);
+  };
+  const updated = stage.update({ ...component, setTriggerValue }, createDrawing);
   const generation = stage.generation;
   await updated;
   return () => {

@@ -264,9 +264,20 @@ class GridDrawing {
     return { event: "click", value: { layer, head } };
   }
 
-  choose({ layer, head }) {
-    const tile = this.tiles.findIndex((entry) => entry.layer === layer && entry.head === head);
+  tileOf({ layer, head }) {
+    return this.tiles.findIndex((entry) => entry.layer === layer && entry.head === head);
+  }
+
+  choose(value) {
+    const tile = this.tileOf(value);
     this.selected = tile === this.selected ? -1 : tile;
+  }
+
+  // In the app, a head that was clicked is chosen; -> whether that changes the picture.
+  outline(value) {
+    const before = this.selected;
+    this.selected = this.tileOf(value);
+    return this.selected !== before;
   }
 
   records() {

@@ -375,6 +375,22 @@ def test_the_grid_shows_the_head_under_the_pointer_and_returns_the_one_clicked(s
     canvas.says("head HeadChoice(layer=3, head=4)")
 
 
+def test_a_head_that_is_clicked_is_outlined_before_python_answers(show):
+    canvas = show("grid")
+    canvas.page.evaluate("() => { WebSocket.prototype.send = () => {}; }")  # Python never hears of it
+    x, y, width, height = canvas.geometry["tiles"][10]
+    canvas.hover(x + width / 2, y + height / 2)
+    canvas.page.wait_for_timeout(200)
+    seen = f"() => ({FIND_CANVAS}).toDataURL()"
+    before = canvas.page.evaluate(seen)
+    canvas.page.wait_for_timeout(200)
+    assert canvas.page.evaluate(seen) == before
+    canvas.page.mouse.click(*canvas.at(x + width / 2, y + height / 2))
+    canvas.page.wait_for_timeout(200)
+    assert canvas.page.evaluate(seen) != before
+    canvas.says("runs 0")
+
+
 def test_heads_are_switched_in_the_browser_and_a_token_is_returned(show):
     canvas = show("lines")
     before, colours = len(canvas.sent), canvas.colours()
