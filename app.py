@@ -7,7 +7,7 @@ from ui.navigation import navigation
 from ui.sidebar import sidebar
 from ui.turns import turns
 
-with turns.next():
+with turns.next():  # where a whole class clicks at once, one after the other
     begin()  # first: a change of page keeps the address that is there, and so makes one entry in the browser's history
     page = navigation()
     sidebar()

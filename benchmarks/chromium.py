@@ -40,7 +40,7 @@ _WATCH = """
   look();
 })();
 """
-_STATE = """() => document.querySelector("[data-testid=stSkeleton]") ? "waiting"
+STATE = """() => document.querySelector("[data-testid=stSkeleton]") ? "waiting"
     : document.querySelector("[data-testid=stApp]")?.dataset.testScriptState"""
 
 
@@ -91,7 +91,7 @@ class Tab:
         while time.monotonic() - self._changed < CALM:
             if time.monotonic() > end:
                 raise TimeoutError(f"{self.page.url} was still busy after {PATIENCE:.0f} s")
-            if self.page.evaluate(_STATE) != "notRunning":
+            if self.page.evaluate(STATE) != "notRunning":
                 self._changed = time.monotonic()
             self.page.wait_for_timeout(50)
 

@@ -20,16 +20,14 @@ from urllib.parse import urlencode
 from playwright.sync_api import BrowserContext
 
 from benchmarks.app_server import AppServer
-from benchmarks.chromium import chromium
+from benchmarks.chromium import PATIENCE, STATE, chromium, new_visitor
 from transformer.checkpoint import Checkpoint
 from transformer.sentence_file import SHIPPED, read_sentences
 
 ROOT = Path(__file__).resolve().parents[1]
 N_TOKENS = 256
 SHORT = "The cat sat on the mat."
-FIRST = {"overview": ""}  # the page that the app opens with has no name in the address
 CALM = 1.0  # seconds without any change, after which a page counts as standing still
-_LIMIT = 180.0
 _OPTIONS = "[data-testid=stMain] [role=radio], [data-testid=stMain] [role=tab]"
 # Tasks of 50 ms and more, as the browser itself reports them, and the number of pictures that are still to be drawn.
 _WATCH = """() => {
@@ -37,8 +35,6 @@ _WATCH = """() => {
     const note = list => list.getEntries().forEach(task => window.longTasks.push(task.duration));
     new PerformanceObserver(note).observe({type: "longtask", buffered: false});
 }"""
-_STATE = """() => document.querySelector("[data-testid=stSkeleton]") ? "waiting"
-    : document.querySelector("[data-testid=stApp]")?.dataset.testScriptState"""
 
 
 def long_sentence(checkpoint: Checkpoint, n_tokens: int = N_TOKENS) -> str:
@@ -84,7 +80,7 @@ class Tab:
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("websocket", lambda socket: socket.on("framereceived", self._count))
         self.page.goto(address)
-        self.page.wait_for_selector("[data-testid=stMain] h1", timeout=_LIMIT * 1000)
+        self.page.wait_for_selector("[data-testid=stMain] h1", timeout=PATIENCE * 1000)
         self.settle()
         self.page.evaluate(_WATCH)
 
@@ -94,12 +90,12 @@ class Tab:
 
     def settle(self) -> float:
         """Wait until nothing has run, arrived or blocked the tab for ``CALM``; the moment of the last change."""
-        end, last, tasks = time.monotonic() + _LIMIT, time.monotonic(), 0
+        end, last, tasks = time.monotonic() + PATIENCE, time.monotonic(), 0
         while time.monotonic() - last < CALM:
             if time.monotonic() > end:
-                raise TimeoutError(f"{self.page.url} was not ready after {_LIMIT:.0f} s")
+                raise TimeoutError(f"{self.page.url} was not ready after {PATIENCE:.0f} s")
             asked = time.monotonic()
-            state = self.page.evaluate(_STATE)
+            state = self.page.evaluate(STATE)
             found = len(self.page.evaluate("() => window.longTasks ?? []"))
             # An answer that takes long is a tab that is busy.
             if state != "notRunning":
@@ -150,9 +146,9 @@ def measure(
     sentence, name = long_sentence(checkpoint), checkpoint.name
     with chromium() as browser:
         for page in pages:
-            context = browser.new_context(viewport={"width": 1440, "height": 900})
+            context = new_visitor(browser)
             query = urlencode({"checkpoint": name, "sentence": SHORT})
-            tab = Tab(context, f"{address}/{FIRST.get(page, page)}?{query}")
+            tab = Tab(context, f"{address}/{page}?{query}")
             yield page, tab.measure("", lambda tab=tab: tab.type_sentence(sentence))
             if shots:
                 _photograph(tab, shots / f"{name}_{page}.png")

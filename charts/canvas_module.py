@@ -15,12 +15,11 @@ from pathlib import Path
 from charts import style
 
 FOLDER = Path(__file__).parent / "canvas"
-DRAWINGS = ("map", "mask", "grid", "lines", "steps")  # a payload's "kind"; entry.js gives each its class
-_FRAME = (
-    *("words", "payload", "colour", "elements", "text", "heatmap_layout", "heatmap", "legend", "describe"),
+_FILES = (
+    *("words", "inflate", "payload", "colour", "elements", "text", "heatmap_layout", "heatmap", "legend", "describe"),
     *("svg_pen", "paper_form", "files", "export_menu", "frame", "stage"),
+    *("map", "mask", "grid", "head_chips", "lines", "walk", "steps", "entry", "page"),
 )
-_FILES = (*_FRAME, "map", "mask", "grid", "head_chips", "lines", "walk", "steps", "entry", "page")
 _COMMENT = re.compile(r"^\s*//.*$|^\s+", re.MULTILINE)
 
 
@@ -32,7 +31,7 @@ def scripts(*names: str) -> str:
 
 @cache
 def canvas_module() -> str:
-    """One ES module: the frame with its style sheet, all ``DRAWINGS``, and the entry that Streamlit calls."""
+    """One ES module: the frame with its style sheet, all drawings, and the entry that Streamlit calls."""
     colours = {
         "sequential": style.SEQUENTIAL,
         "diverging": style.DIVERGING,
@@ -52,7 +51,7 @@ def packed_module() -> bytes:
 
 def carrier() -> str:
     """The script of the component that brings ``packed_module`` to a tab of the browser, once."""
-    return scripts("shared", "carrier")
+    return scripts("shared", "inflate", "carrier")
 
 
 def picture() -> str:

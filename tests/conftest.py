@@ -6,7 +6,7 @@ The weights are random: they make every path of the code run in milliseconds and
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -138,13 +138,19 @@ def tiny_checkpoint(checkpoints_folder: Path) -> Callable[[str], Checkpoint]:
 @pytest.fixture
 def open_app(checkpoints_folder: Path) -> Callable[..., AppTest]:
     """``open_app("decoding", checkpoint=…, sentence=…)``: the page as an address opens it."""
+    return lambda page, **address: open_by_address(page, address)
+
+
+def open_by_address(
+    page: str, address: Mapping[str, Any], *, state: Mapping[str, Any] | None = None, timeout: float = 120
+) -> AppTest:
+    """``state``: of the session, before the page runs. ``timeout``: seconds for each run."""
     from streamlit.testing.v1 import AppTest
 
-    def run(page: str, **address: str | list[str]) -> AppTest:
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120).run()
-        app.switch_page(f"pages/{page}.py")
-        for name, value in address.items():
-            app.query_params[name] = value
-        return app.run()
-
-    return run
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=timeout).run()
+    app.switch_page(f"pages/{page}.py")
+    for name, value in address.items():
+        app.query_params[name] = value
+    for name, value in (state or {}).items():
+        app.session_state[name] = value
+    return app.run()

@@ -90,7 +90,7 @@ class Trace:
     def _n_layers(self) -> Mapping[str, int]:
         """From the names: ``encoder.layers.2.…`` says that the encoder has a third layer."""
         places = [name.split(".", 3) for name in self.activations]
-        found = {(place[0], place[2]) for place in places if len(place) == 4 and place[1] == "layers"}
+        found = {(place[0], place[2]) for place in places if len(place) > 2 and place[1] == "layers"}
         return Counter(stack for stack, _ in found)
 
     def attention_kinds(self) -> tuple[tuple[str, str], ...]:

@@ -48,19 +48,19 @@ _CARRIER = st.components.v2.component("glassformer_canvas_script", js=carrier())
 def bring_canvas() -> None:
     """Once on every page that may have a picture. Streamlit sends the bytes once, and from then on only their name.
 
-    They are some 30 KB, as much as dozens of pictures.
+    They are some 34 KB, as much as a dozen pictures.
     """
     _CARRIER(key="canvas script", data=packed_module())
 
 
-def _mount(payload: bytes, *, key: str, event: str) -> object:
-    """What the browser says about ``event`` ("click", "edit"), in the run that the event causes."""
-    return _PICTURE(key=key, data=_spoken(payload), **{f"on_{event}_change": _nothing}).get(event)
+def _mount(payload: bytes, *, key: str, event: str, **more: object) -> object:
+    """What the browser says about ``event`` ("click", "edit"), in the run that the event causes; ``more``: metadata."""
+    return _PICTURE(key=key, data=_spoken(payload, **more), **{f"on_{event}_change": _nothing}).get(event)
 
 
 def _mount_map(payload: bytes, *, key: str, clickable: bool, shape: tuple[int, ...]) -> Cell | None:
-    payload = payload if clickable else with_metadata(payload, {"still": True})
-    return _clicked_cell(_mount(payload, key=key, event="click"), shape)
+    more = {} if clickable else {"still": True}
+    return _clicked_cell(_mount(payload, key=key, event="click", **more), shape)
 
 
 def _nothing() -> None:
@@ -212,10 +212,11 @@ def written_steps(payload: bytes, *, key: str, on_step: Callable[[], None]) -> N
     _PICTURE(key=key, data=_spoken(payload), on_step_change=on_step)
 
 
-def _spoken(payload: bytes) -> bytes:
-    """With the captions that the browser writes by itself, where the language is not English."""
-    words = canvas_words()
-    return with_metadata(payload, {"words": words, "language": language()}) if words else payload
+def _spoken(payload: bytes, **more: object) -> bytes:
+    """With the captions that the browser writes by itself, where the language is not English, and ``more`` metadata."""
+    if words := canvas_words():
+        more = {**more, "words": words, "language": language()}
+    return with_metadata(payload, more) if more else payload
 
 
 def _clicked_cell(value: object, shape: tuple[int, ...]) -> Cell | None:

@@ -1,8 +1,7 @@
 // A component that shows nothing: its data are the module, deflated (charts/canvas_module.py).
 
 async function load(script) {
-  const inflated = new Blob([script]).stream().pipeThrough(new DecompressionStream("deflate"));
-  const code = new Blob([await new Response(inflated).arrayBuffer()], { type: "text/javascript" });
+  const code = new Blob([await inflate(script)], { type: "text/javascript" });
   return (await import(URL.createObjectURL(code))).default;
 }
 

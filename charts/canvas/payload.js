@@ -2,11 +2,6 @@
 
 const ARRAY_TYPES = { uint8: Uint8Array, uint16: Uint16Array, float32: Float32Array };
 
-async function inflate(bytes) {
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
-}
-
 // -> { metadata, arrays: { name: { values, shape } } }
 async function decodePayload(bytes) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 import transformer
+from benchmarks.chromium import new_visitor
 from benchmarks.long_inputs import SHORT, Tab, long_sentence
 from tests.browser.conftest import settle
 from tests.conftest import ROOT
@@ -45,7 +46,7 @@ def tab(chromium: Browser, address: str) -> Iterator[Callable[[str], Tab]]:
     contexts = []
 
     def open_one(page: str) -> Tab:
-        contexts.append(chromium.new_context(viewport={"width": 1440, "height": 900}))
+        contexts.append(new_visitor(chromium))
         return Tab(contexts[-1], f"{address}/{page}?{urlencode({'checkpoint': 'en-fr', 'sentence': SHORT})}")
 
     yield open_one

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Block, ButtonGroup, Element, Selectbox, WidgetState
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, open_by_address
 from transformer.tokenizer import SPECIAL_TOKENS
 from ui.focus import Focus
 from ui.navigation import GROUPS
@@ -53,12 +53,9 @@ class Box:
 
 def open_page(page: str, checkpoint: str, /, *, once: bool = False, **address: object) -> AppTest:
     """The page as an address opens it; ``once``: to be looked at, not to be used."""
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120).run()
-    app.switch_page(f"pages/{page}.py")
-    for name, value in {"checkpoint": checkpoint, "sentence": SENTENCE, **address}.items():
-        app.query_params[name] = value
-    app.session_state[BUTTON] = True  # with Share open: its link holds all of the address, and its note is typed
-    app.run()
+    # With Share open: its link holds all of the address, and its note is typed.
+    address = {"checkpoint": checkpoint, "sentence": SENTENCE, **address}
+    app = open_by_address(page, address, state={BUTTON: True})
     # Only from its third run on do the widgets of the sidebar keep their identity in a test.
     return app if once else app.run()
 
