@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ui.focus import begin
-from ui.navigation import navigation
-from ui.sidebar import sidebar
-from ui.turns import turns
+from ui.compute.turns import turns
+from ui.shell.focus import begin
+from ui.shell.navigation import navigation
+from ui.shell.sidebar import sidebar
 
 with turns.next():  # where a whole class clicks at once, one after the other
     begin()  # first: a change of page keeps the address that is there, and so makes one entry in the browser's history

@@ -17,12 +17,12 @@ import torch
 
 from benchmarks.interleaved import Ratio, Timings, time_interleaved
 from benchmarks.workload import MEDIUM, SMALL, Shape, random_checkpoint, sentence_of
-from transformer.checkpoint import Checkpoint
-from transformer.decoding import Decoding, decode
+from transformer.files.checkpoints import Checkpoint
 from transformer.probes import fast_path, record
-from transformer.recorded import activations_of
-from transformer.strategies import Greedy
-from transformer.tracing import trace
+from transformer.runs.activation_arrays import activations_of
+from transformer.runs.decoding import Decoding, decode
+from transformer.runs.strategies import Greedy
+from transformer.runs.tracing import trace
 
 try:
     from benchmarks import peers

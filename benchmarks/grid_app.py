@@ -18,10 +18,10 @@ from plotly.subplots import make_subplots
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from charts.style import CHOSEN, SEQUENTIAL, colour_scale
-from transformer.attention_view import AttentionView
-from transformer.tokens import Token, TokenSequence
-from ui.attention_canvas import attention_grid, bring_canvas
+from charts.toolkit.style import CHOSEN, SEQUENTIAL, colour_scale
+from transformer.runs.attention_view import AttentionView
+from transformer.text.tokens import Token, TokenSequence
+from ui.show.canvas import attention_grid, bring_canvas
 
 
 @st.cache_resource

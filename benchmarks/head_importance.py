@@ -18,14 +18,14 @@ import transformer
 from benchmarks.forward_and_decode import Row
 from benchmarks.interleaved import Timings, time_interleaved
 from benchmarks.workload import Shape, random_checkpoint, sentence_of
-from transformer.analysis.effects import answer_under, effect_of
-from transformer.analysis.head_importance import all_heads, head_importance
-from transformer.checkpoint import Checkpoint
+from transformer.analysis.answers.effects import answer_under, effect_of
+from transformer.analysis.heads.head_importance import all_heads, head_importance
 from transformer.config import ModelConfig
-from transformer.edits import ablate_head
+from transformer.files.checkpoints import Checkpoint
 from transformer.probes import fast_path
-from transformer.strategies import Greedy
-from transformer.traces import Trace
+from transformer.runs.edits import ablate_head
+from transformer.runs.strategies import Greedy
+from transformer.runs.traces import Trace
 
 GOAL = 3.0  # × one plain batched forward of as many copies
 EFFECT_GOAL = 1.0  # seconds, for a sentence of 20 tokens

@@ -21,8 +21,8 @@ from playwright.sync_api import BrowserContext
 
 from benchmarks.app_server import AppServer
 from benchmarks.chromium import PATIENCE, STATE, chromium, new_visitor
-from transformer.checkpoint import Checkpoint
-from transformer.sentence_file import SHIPPED, read_sentences
+from transformer.files.checkpoints import Checkpoint
+from transformer.text.sentence_files import SHIPPED, read_sentences
 
 ROOT = Path(__file__).resolve().parents[1]
 N_TOKENS = 256
@@ -168,7 +168,7 @@ def _photograph(tab: Tab, path: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     from transformer import load
-    from ui.navigation import GROUPS
+    from ui.shell.navigation import GROUPS
 
     every = [entry.name for group in GROUPS.values() for entry in group]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])

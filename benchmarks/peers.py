@@ -8,7 +8,7 @@ from torch import Tensor
 
 from benchmarks.workload import Shape, never_write
 from transformer.config import ModelConfig
-from transformer.tokenizer import END_ID, PAD_ID, START_ID
+from transformer.text.tokenizer import END_ID, PAD_ID, START_ID
 
 transformers.utils.logging.set_verbosity_error()
 

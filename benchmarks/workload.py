@@ -10,10 +10,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from transformer.checkpoint import Checkpoint
 from transformer.config import ModelConfig
+from transformer.files.checkpoints import Checkpoint
 from transformer.models import build_model
-from transformer.tokenizer import END_ID, SPECIAL_TOKENS, Tokenizer
+from transformer.text.tokenizer import END_ID, SPECIAL_TOKENS, Tokenizer
 
 
 @dataclass(frozen=True)

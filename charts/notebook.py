@@ -20,11 +20,11 @@ from pathlib import Path
 
 import numpy as np
 
-from charts.attention_payload import attention_grid_payload, attention_lines_payload, attention_map_payload
-from charts.canvas_page import canvas_page
-from charts.payload_bytes import unpack
-from charts.value_map_payload import value_map_payload
-from transformer.attention_view import AttentionView
+from charts.canvas.attention_payload import attention_grid_payload, attention_lines_payload, attention_map_payload
+from charts.canvas.standalone_page import canvas_page
+from charts.canvas.value_map_payload import value_map_payload
+from charts.toolkit.payload_bytes import unpack
+from transformer.runs.attention_view import AttentionView
 
 _AROUND = 96  # pixels: the title with its buttons, and the page's margins
 _LEGEND = 40
@@ -78,7 +78,7 @@ def attention_grid(
     captions: Mapping[tuple[int, int], str] | None = None,
     order: Sequence[tuple[int, int]] | None = None,
 ) -> CanvasFigure:
-    """All heads of several layers, one view per layer, as ``ui.attention_canvas.attention_grid`` draws them."""
+    """All heads of several layers, one view per layer, as ``ui.show.canvas.attention_grid`` draws them."""
     payload = attention_grid_payload(views, selected=selected, captions=captions, order=order)
     return CanvasFigure(payload, _grid_height(len(views), max(view.n_heads for view in views), views[0]))
 
@@ -111,7 +111,7 @@ def value_map(
     value_name: str = "value",
     allowed: np.ndarray | None = None,
 ) -> CanvasFigure:
-    """Any labelled matrix [row, column], e.g. ``view.scores[head]``; see ``charts.value_map_payload``."""
+    """Any labelled matrix [row, column], e.g. ``view.scores[head]``; see ``charts.canvas.value_map_payload``."""
     payload = value_map_payload(
         values,
         row_labels=row_labels,

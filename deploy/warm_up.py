@@ -2,7 +2,7 @@
 
 A new server has loaded neither torch nor the model, nor has it traced the first sentence: whoever comes first waits for
 seconds. So the pages that a class opens first run once before the server answers, for a browser that is not there.
-What they load stays where all sessions share it (``ui/loading.py``).
+What they load stays where all sessions share it (``ui/compute/loading.py``).
 """
 
 from __future__ import annotations

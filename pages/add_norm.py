@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import streamlit as st
 
-import charts.norms
+import charts.figures.norms
 from transformer.analysis.layer_norm_steps import norm_names, norm_parameters, norm_statistics
 from transformer.layer_norm import LayerNorm
 from transformer.residual import residual_connection
-from ui import page
-from ui.kept import IN_ADDRESS, belongs_to
-from ui.norm_arithmetic import norm_arithmetic
-from ui.page import Page
-from ui.residual_views import residual_stream, sublayer_updates
-from ui.selectors import chosen_option, settle, settle_labels
-from ui.show import show_figure, show_formula, show_source
-from ui.text import page_texts
+from ui.shell.page import Page, page
+from ui.shell.page_state import IN_ADDRESS, belongs_to
+from ui.shell.selectors import chosen_option, settle, settle_labels
+from ui.show.figures import show_figure, show_formula, show_source
+from ui.words.texts import page_texts
+from views.add_norm.norm_arithmetic import norm_arithmetic
+from views.add_norm.residual import residual_stream, sublayer_updates
 
 
 def choose_norm(p: Page, *, compare: bool = False) -> tuple[str, str]:
@@ -47,7 +46,7 @@ def statistics(p: Page) -> None:
     found = norm_statistics(p.trace, name, after=after)
     label = p.text[f"after_{after}"]
     show_figure(
-        charts.norms.norm_statistics(
+        charts.figures.norms.norm_statistics(
             found.mean_before,
             std_before=found.std_before,
             mean_after=found.mean_after,
@@ -74,7 +73,7 @@ def parameters(p: Page) -> None:
     name, _ = choose_norm(p)
     gain, bias, _ = norm_parameters(p.checkpoint, name)
     show_figure(
-        charts.norms.gain_and_bias(gain, bias=bias),
+        charts.figures.norms.gain_and_bias(gain, bias=bias),
         name="layer-norm-parameters",
         caption=p.text["parameters_caption"],
         alt=p.text["parameters_alt"],

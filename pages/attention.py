@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import streamlit as st
 
-from transformer.analysis.attention_path import attention_path
-from transformer.analysis.value_weighting import norm_weighted
+from transformer.analysis.attention.attention_path import attention_path
+from transformer.analysis.attention.value_weighting import norm_weighted
 from transformer.attention import MultiHeadAttention, attention_scores, attention_weights
-from ui import attention_guess, page
-from ui.attention_cell import explain_cell
-from ui.attention_controls import choose_cell, close_cell, controls, draw, row_labels
-from ui.attention_facts import FEW_KEYS, facts, map_and_facts, read_aloud, rewrite
-from ui.attention_steps import draw_step, stepper
-from ui.attention_trust import edge_effect, trust
-from ui.selectors import chosen_section
-from ui.show import show_source
+from ui.shell.page import page
+from ui.shell.selectors import chosen_section
+from ui.show.figures import show_source
+from views.attention import guess
+from views.attention.cell_arithmetic import explain_cell
+from views.attention.controls import choose_cell, close_cell, controls, draw, row_labels
+from views.attention.facts import FEW_KEYS, facts, map_and_facts, read_aloud, rewrite
+from views.attention.steps import draw_step, stepper
+from views.attention.trust import edge_effect, trust
 
 with page("attention", needs=("stack", "kind", "layer", "head", "token")) as p:
     place = (p.focus.stack, p.focus.layer, p.focus.kind)
@@ -22,8 +23,8 @@ with page("attention", needs=("stack", "kind", "layer", "head", "token")) as p:
     view, row = path.view, p.focus.token
     weighted = norm_weighted(p.checkpoint, p.trace, *place)[p.focus.head]
 
-    if attention_guess.is_on():
-        attention_guess.guess(p, view)
+    if guess.is_on():
+        guess.guess(p, view)
         p.finish()
     shown = controls(p, view)
     rows = row_labels(p, view, shown)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from transformer.faults import checks, live
 from transformer.faults.trained import train_and_save
-from ui import page
-from ui.fault_game import guessed, patient_number
-from ui.fault_reveal import reveal, snippet
-from ui.fault_views import pictures
-from ui.show import show_snippet, show_source
+from ui.shell.page import page
+from ui.show.figures import show_snippet, show_source
+from views.bugs.game import guessed, patient_number
+from views.bugs.reveal import reveal, snippet
+from views.bugs.sections import pictures
 
 SOURCES = {
     "scale": (checks.scale, live.unscaled_scores),

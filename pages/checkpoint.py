@@ -7,13 +7,13 @@ from dataclasses import asdict
 import pandas as pd
 import streamlit as st
 
-from transformer.checkpoint import WEIGHTS, load
-from transformer.received import is_received
-from ui import page
-from ui.computed import parameter_statistics
-from ui.selectors import settle_labels
-from ui.show import show_source, show_table
-from ui.upload_form import upload_form
+from transformer.files.checkpoints import WEIGHTS, load
+from transformer.files.uploads import is_received
+from ui.compute.analyses import parameter_statistics
+from ui.shell.page import page
+from ui.shell.selectors import settle_labels
+from ui.show.figures import show_source, show_table
+from views.checkpoint.upload_form import upload_form
 
 with page("checkpoint", strip=False) as p:
     config, model = p.checkpoint.config, p.checkpoint.model

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from transformer.analysis.comparison import align, difference_map, head_divergence, stream_similarity
-from ui import page
-from ui.compare_modes import checkpoints, kinds, sentences
-from ui.selectors import chosen_option
-from ui.show import show_snippet, show_source
+from transformer.analysis.answers.comparison import align, difference_map, head_divergence, stream_similarity
+from ui.shell.page import page
+from ui.shell.selectors import chosen_option
+from ui.show.figures import show_snippet, show_source
+from views.compare.modes import checkpoints, kinds, sentences
 
 MODES = {"sentences": sentences, "checkpoints": checkpoints, "kinds": kinds}
 
@@ -25,7 +25,7 @@ with page("compare", needs=("kind", "layer", "head"), strip=False) as p:
     MODES[mode](p)
     focus = p.focus
     show_snippet(
-        f"{p.preamble}\nfrom transformer.analysis.comparison import difference_map, head_differences\n\n"
+        f"{p.preamble}\nfrom transformer.analysis.answers.comparison import difference_map, head_differences\n\n"
         f"other = transformer.trace(checkpoint, {st.session_state.get('compare: second', focus.sentence)!r})\n"
         f'place = {{"layer": {focus.layer}, "kind": "{focus.kind}"}}\n'
         f'first, second = (run.attention("{focus.stack}", **place) for run in (trace, other))\n'

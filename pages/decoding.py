@@ -5,23 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 
 from transformer import decode
-from transformer.analysis.leave_one_out import leave_one_out
-from transformer.analysis.masked_tokens import fillings
-from transformer.analysis.word_alignment import word_alignment
-from transformer.beam_search import beam_search
+from transformer.analysis.answers.leave_one_out import leave_one_out
+from transformer.analysis.answers.masked_tokens import fillings
+from transformer.analysis.answers.word_alignment import word_alignment
 from transformer.models import Classifier
-from transformer.strategies import reshape_logits
-from ui import focus as shared_focus
-from ui import page
-from ui.decoding_alignment import alignment
-from ui.decoding_steps import step_by_step
-from ui.decoding_strategies import strategies
-from ui.decoding_tree import beam_tree
-from ui.encoder_answers import classify, fill_blanks
-from ui.loading import config_of
-from ui.page import Page
-from ui.selectors import chosen_section
-from ui.show import show_source
+from transformer.runs.beam_search import beam_search
+from transformer.runs.strategies import reshape_logits
+from ui.compute.loading import config_of
+from ui.shell import focus as shared_focus
+from ui.shell.page import Page, page
+from ui.shell.selectors import chosen_section
+from ui.show.figures import show_source
+from views.decoding.alignment import alignment
+from views.decoding.beam_tree import beam_tree
+from views.decoding.encoder_answers import classify, fill_blanks
+from views.decoding.steps import step_by_step
+from views.decoding.strategies import strategies
 
 SECTIONS = {
     "step": (step_by_step, (decode, reshape_logits)),

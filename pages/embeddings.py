@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import streamlit as st
 
-from charts.embeddings import embedding_rows
+from charts.figures.embeddings import embedding_rows
 from transformer.analysis.neighbours import analogy, nearest_rows
 from transformer.analysis.projection import principal_components
 from transformer.analysis.training_step import training_step
 from transformer.embedding import Embedding
-from ui import embedding_views, page
-from ui.computed import embedding_table
-from ui.kept import IN_ADDRESS
-from ui.selectors import chosen_section
-from ui.show import show_figure, show_snippet, show_source
-from ui.training_step_views import one_training_step
+from ui.compute.analyses import embedding_table
+from ui.lab.training_step import one_training_step
+from ui.shell.page import page
+from ui.shell.page_state import IN_ADDRESS
+from ui.shell.selectors import chosen_section
+from ui.show.figures import show_figure, show_snippet, show_source
+from views.embeddings import sections
 
 SECTIONS = {
-    "lookup": embedding_views.lookup,
-    "neighbours": embedding_views.neighbours,
-    "map": embedding_views.map_of_vocabulary,
-    "analogies": embedding_views.analogies,
+    "lookup": sections.lookup,
+    "neighbours": sections.neighbours,
+    "map": sections.map_of_vocabulary,
+    "analogies": sections.analogies,
     "training": one_training_step,
 }
 
@@ -34,7 +35,7 @@ with page("embeddings", needs=("token",)) as p:
         caption=p.text["rows_caption"].format(vocabulary=f"{vocabulary:,}", width=width),
     )
     if st.toggle(p.text["window"], key="embeddings window", **IN_ADDRESS):
-        embedding_views.neighbouring_rows(p)
+        sections.neighbouring_rows(p)
     SECTIONS[chosen_section(p.text, list(SECTIONS), key="embeddings section")](p)
     show_source(Embedding, nearest_rows, analogy, principal_components, training_step)
     show_snippet(

@@ -5,11 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from transformer.feed_forward import FeedForward
-from ui import page
-from ui.page import Page
-from ui.selectors import settle_labels
-from ui.show import show_formula, show_source
-from ui.unit_views import all_tokens, one_token, words_of_units
+from ui.shell.page import Page, page
+from ui.shell.selectors import settle_labels
+from ui.show.figures import show_formula, show_source
+from views.feed_forward.units import all_tokens, one_token, words_of_units
 
 FUNCTIONS = {"relu": r"\text{ReLU}", "gelu": r"\text{GELU}"}
 

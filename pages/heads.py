@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import streamlit as st
 
-from transformer.analysis.corpus_roles import corpus_roles, summarise
-from transformer.analysis.head_roles import choose_role, head_roles, place_shares
-from transformer.analysis.induction import induction_test
-from ui import corpus, page
-from ui.attention_canvas import attention_grid
-from ui.corpus_views import comparison_table, corpus_captions, corpus_counts, corpus_role_text, depth
-from ui.head_table import captions, concatenation, definitions, role_counts, role_text, sorted_heads
-from ui.heads_controls import chosen_order, snippet
-from ui.kept import IN_ADDRESS
-from ui.navigation import go_to
-from ui.selectors import chosen_option, chosen_section
-from ui.show import show_formula, show_snippet, show_source, show_table
+from transformer.analysis.heads.corpus_roles import corpus_roles, summarise
+from transformer.analysis.heads.head_roles import choose_role, head_roles, place_shares
+from transformer.analysis.heads.induction import induction_test
+from ui.lab.head_table import captions, concatenation, definitions, role_counts, role_text, sorted_heads
+from ui.shell.navigation import go_to
+from ui.shell.page import page
+from ui.shell.page_state import IN_ADDRESS
+from ui.shell.selectors import chosen_option, chosen_section
+from ui.show.canvas import attention_grid
+from ui.show.figures import show_formula, show_snippet, show_source, show_table
+from views.heads import corpus
+from views.heads.controls import chosen_order, snippet
+from views.heads.corpus_sections import comparison_table, corpus_captions, corpus_counts, corpus_role_text, depth
 
 MANY_TOKENS = 64  # from here on most weights are too small for the fixed scale
 

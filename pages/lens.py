@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from charts.lens import lens_grid, word_course
+from charts.figures.lens import lens_grid, word_course
 from transformer.analysis.lens import decided_step, logit_lens
 from transformer.analysis.lens import word_course as course_of
-from ui import page
-from ui.lens_views import GRID, chosen_lens, decided_text, make_room, notes, place_text, position_of, window
-from ui.show import show_figure, show_formula, show_snippet, show_source
-from ui.text import common
+from ui.shell.page import page
+from ui.show.figures import show_figure, show_formula, show_snippet, show_source
+from ui.words.texts import common
+from views.lens.sections import GRID, chosen_lens, decided_text, make_room, notes, place_text, position_of, window
 
 with page("lens", needs=("token",)) as p:
     text, config = p.text, p.checkpoint.config
@@ -47,7 +47,7 @@ with page("lens", needs=("token",)) as p:
     )
     st.markdown(notes(p, lens))
     show_snippet(
-        f"{p.preamble}\nfrom charts.lens import lens_grid\nfrom transformer.analysis.lens import logit_lens\n\n"
+        f"{p.preamble}\nfrom charts.figures.lens import lens_grid\nfrom transformer.analysis.lens import logit_lens\n\n"
         f"lens = logit_lens(checkpoint, trace, sublayers={len(lens.steps) != p.trace.n_layers(lens.stack) + 1})\n"
         "for step, words, probabilities in zip(lens.steps, lens.words, lens.probability):\n"
         f"    print(step, words[{position}], probabilities[{position}])\n"

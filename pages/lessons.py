@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from ui import page
-from ui import text as texts
-from ui.lesson_views import lesson_cards, worksheet_from_link
-from ui.lessons import lessons
-from ui.phrases import said
-from ui.text import as_plain
+from ui.shell.lessons import lessons
+from ui.shell.page import page
+from ui.words import texts
+from ui.words.phrases import said
+from ui.words.texts import as_plain
+from views.lessons.sections import lesson_cards, worksheet_from_link
 
 with page("lessons", strip=False) as p:
     found, problems = lessons(texts.language())

@@ -4,32 +4,34 @@ from __future__ import annotations
 
 import streamlit as st
 
-from transformer import mask_edits
 from transformer.attention import attention_weights
 from transformer.masks import combined_mask
-from ui import edited, mask_editor, page
-from ui.attention_canvas import mask_editor as editor
-from ui.effect_views import picture_and_answer, show_answers, show_numbers, show_steps
-from ui.mask_views import difference, notes, padding_sandbox
-from ui.selectors import chosen_option
-from ui.show import show_formula, show_snippet, show_source
+from transformer.runs import mask_edits
+from ui.lab import edited_model
+from ui.lab.effects import picture_and_answer, show_answers, show_numbers, show_steps
+from ui.shell.page import page
+from ui.shell.selectors import chosen_option
+from ui.show.canvas import mask_editor
+from ui.show.figures import show_formula, show_snippet, show_source
+from views.masks import editor
+from views.masks.sections import difference, notes, padding_sandbox
 
 VIEWS = ("difference", "steps", "padding")
 
 with page("masks", needs=("stack", "kind", "layer", "head")) as p:
     text, focus = p.text, p.focus
     own = p.trace.attention(focus.stack, focus.layer, focus.kind)
-    words = mask_editor.words_in(own)
-    recipe = mask_editor.controls(p, own, words)
+    words = editor.words_in(own)
+    recipe = editor.controls(p, own, words)
     specs = recipe.specs(own, words)
-    effect = edited.effect(p, specs)
+    effect = edited_model.effect(p, specs)
     now = effect.edited.attention(focus.stack, focus.layer, focus.kind)
 
     picture, beside = picture_and_answer()
     with picture:
-        stroke = editor(now, head=focus.head, key="mask editor", own=own.allowed, height=470)
+        stroke = mask_editor(now, head=focus.head, key="mask editor", own=own.allowed, height=470)
         if stroke is not None:
-            mask_editor.draw(stroke)
+            editor.draw(stroke)
             st.rerun()
     with beside:
         show_answers(p, specs)
@@ -51,7 +53,7 @@ with page("masks", needs=("stack", "kind", "layer", "head")) as p:
         ),
     )
     show_snippet(
-        f"{p.preamble}\nfrom transformer.analysis.effects import answer_under, effect_of\n\n"
+        f"{p.preamble}\nfrom transformer.analysis.answers.effects import answer_under, effect_of\n\n"
         f"sentence = {focus.sentence!r}\n"
         f"edits = transformer.edits_from(checkpoint, {list(specs)!r})\n"
         f"effect = effect_of(checkpoint, trace, sentence, edits)\n"

@@ -5,20 +5,19 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from charts.overview import time_and_parameters
-from charts.style import three_digits
-from transformer.analysis.answers import Answer, answer_of, class_probabilities
+from charts.figures.overview import time_and_parameters
+from charts.toolkit.style import three_digits
+from transformer.analysis.answers.answer_probabilities import Answer, answer_of, class_probabilities
 from transformer.analysis.costs import measured_costs as measure
-from transformer.trace_files import trace_to_bytes
-from ui import page
-from ui.chips import Chip, ChipRow, chips
-from ui.computed import measured_costs
-from ui.diagram import model_diagram
-from ui.navigation import GROUPS, go_to, pages
-from ui.page import Page
-from ui.phrases import said
-from ui.show import show_figure, show_formula, show_snippet, show_source
-from ui.text import as_plain, page_text
+from transformer.files.trace_files import trace_to_bytes
+from ui.compute.analyses import measured_costs
+from ui.shell.navigation import GROUPS, go_to, pages
+from ui.shell.page import Page, page
+from ui.show.chips import Chip, ChipRow, chips
+from ui.show.figures import show_figure, show_formula, show_snippet, show_source
+from ui.words.phrases import said
+from ui.words.texts import as_plain, page_text
+from views.overview.diagram import model_diagram
 
 DIAGRAM_WIDTH = 600  # pixels; what remains of a window goes to the text beside it
 
@@ -141,7 +140,7 @@ with page("overview", strip=False) as p:
     show_source(type(p.checkpoint.model), answer_of, measure)
     show_snippet(
         p.preamble
-        + "\nfrom transformer.analysis.answers import answer_of\n\n"
+        + "\nfrom transformer.analysis.answers.answer_probabilities import answer_of\n\n"
         + f"answer = answer_of(checkpoint, trace, {p.focus.sentence!r})\n"
         + "print(answer.probability)\nprint(answer.text)\n"
         + "for part in answer.parts:\n    print(part.display, part.probability)\n"

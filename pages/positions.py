@@ -7,12 +7,12 @@ import streamlit as st
 from transformer import positions as schemes
 from transformer.analysis.position_edits import reordered_positions, without_positions
 from transformer.analysis.position_scores import alibi_bias, measured_position_scores
-from ui import page
-from ui.kept import belongs_to
-from ui.order_views import another_order
-from ui.position_views import choose_scheme, say_whose, views_of
-from ui.selectors import chosen_option
-from ui.show import show_snippet, show_source
+from ui.shell.page import page
+from ui.shell.page_state import belongs_to
+from ui.shell.selectors import chosen_option
+from ui.show.figures import show_snippet, show_source
+from views.positions.order import another_order
+from views.positions.sections import choose_scheme, say_whose, views_of
 
 SOURCES = {
     "sinusoidal": (schemes.SinusoidalEncoding, schemes.sinusoidal_encoding),

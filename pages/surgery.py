@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from transformer.analysis.effects import answer_under, effect_of
-from transformer.analysis.head_importance import importance_by_chunks, remove_one_head_per_row
-from transformer.edits import ablate_head, mean_ablate_head
-from ui import edit_list, edited, page
-from ui.effect_views import picture_and_answer, show_answers, show_numbers, show_steps
-from ui.show import show_formula, show_snippet, show_source
-from ui.surgery_views import choices, importance, importance_map, measure, more_edits
+from transformer.analysis.answers.effects import answer_under, effect_of
+from transformer.analysis.heads.head_importance import importance_by_chunks, remove_one_head_per_row
+from transformer.runs.edits import ablate_head, mean_ablate_head
+from ui.lab import edited_model
+from ui.lab.effects import picture_and_answer, show_answers, show_numbers, show_steps
+from ui.shell.page import page
+from ui.show.figures import show_formula, show_snippet, show_source
+from views.surgery import edit_list
+from views.surgery.sections import choices, importance, importance_map, measure, more_edits
 
 with page("surgery", needs=("stack", "kind", "layer", "head")) as p:
     text, focus = p.text, p.focus
@@ -29,7 +31,7 @@ with page("surgery", needs=("stack", "kind", "layer", "head")) as p:
             edit_list.show(text)
         else:
             st.caption(text["none"])
-        effect = edited.effect(p, specs)
+        effect = edited_model.effect(p, specs)
         show_answers(p, specs)
         show_numbers(p, effect)
 
@@ -43,8 +45,8 @@ with page("surgery", needs=("stack", "kind", "layer", "head")) as p:
         caption=text["formula_caption"].format(tokens=len(effect.asked.ids), heads=len(found.heads)),
     )
     show_snippet(
-        f"{p.preamble}\nfrom transformer.analysis.effects import answer_under, effect_of\n"
-        f"from transformer.analysis.head_importance import head_importance\n\n"
+        f"{p.preamble}\nfrom transformer.analysis.answers.effects import answer_under, effect_of\n"
+        f"from transformer.analysis.heads.head_importance import head_importance\n\n"
         f"sentence = {focus.sentence!r}\n"
         f"edits = transformer.edits_from(checkpoint, {list(specs)!r})\n"
         f"effect = effect_of(checkpoint, trace, sentence, edits)\n"

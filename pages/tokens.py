@@ -5,17 +5,16 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from transformer.byte_pair_merges import merge_steps
-from transformer.tokenizer import END_ID, SPECIAL_TOKENS, Tokenizer
-from ui import page
-from ui.chips import Chip, ChipRow, chips
-from ui.focus import fit_trace
-from ui.kept import IN_ADDRESS
-from ui.page import Page
-from ui.phrases import said
-from ui.show import show_formula, show_snippet, show_source, show_table
-from ui.text import as_plain, counted
-from ui.token_views import kind_of, merges_of_a_word, token_cards, tokenizers_side_by_side
+from transformer.text.byte_pair_merges import merge_steps
+from transformer.text.tokenizer import END_ID, SPECIAL_TOKENS, Tokenizer
+from ui.shell.focus import fit_trace
+from ui.shell.page import Page, page
+from ui.shell.page_state import IN_ADDRESS
+from ui.show.chips import Chip, ChipRow, chips
+from ui.show.figures import show_formula, show_snippet, show_source, show_table
+from ui.words.phrases import said
+from ui.words.texts import as_plain, counted
+from views.tokens.sections import kind_of, merges_of_a_word, token_cards, tokenizers_side_by_side
 
 
 def show_counts(p: Page) -> None:
@@ -89,7 +88,7 @@ with page("tokens", strip=False) as p:
     show_source(Tokenizer, merge_steps)
     show_snippet(
         p.preamble
-        + "\nfrom transformer.byte_pair_merges import merge_steps, readable\n\n"
+        + "\nfrom transformer.text.byte_pair_merges import merge_steps, readable\n\n"
         + "tokenizer = checkpoint.tokenizer\n"
         + f"ids = tokenizer.encode({p.focus.sentence!r})\n"
         + "print(ids, [tokenizer.display(id) for id in ids], tokenizer.decode(ids))\n"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ui import page
-from ui.live_training import now
-from ui.selectors import chosen_section
-from ui.time_lapse import time_lapse
-from ui.training_step_views import step_in_detail
-from ui.training_views import curves
+from ui.lab.training_step import step_in_detail
+from ui.shell.page import page
+from ui.shell.selectors import chosen_section
+from views.training.curves import curves
+from views.training.live_training import now
+from views.training.time_lapse import time_lapse
 
 SECTIONS = {"curves": curves, "time": time_lapse, "now": now, "step": step_in_detail}
 

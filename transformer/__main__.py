@@ -1,6 +1,248 @@
-"""``python -m transformer {train,snapshots,translate,trace,evaluate,inspect}``."""
+"""The commands of ``python -m transformer``: results go to standard output, problems to standard error."""
 
-from transformer.command_line import main
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from transformer.errors import CheckpointError, InputError
+from transformer.text.sentence_files import SHIPPED
+
+_BAD_INPUT = 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the exit status is 0, or 2 with one sentence on standard error."""
+    options = _parser().parse_args(arguments)
+    for stream in (sys.stdin, sys.stdout):
+        if isinstance(stream, io.TextIOWrapper):  # whatever the locale says, and whatever bytes a pipe brings
+            stream.reconfigure(encoding="utf-8", errors="replace")
+    try:
+        return options.command(options)
+    except ModuleNotFoundError as error:
+        remedy = "install what training needs with: pip install -r requirements-train.txt"
+        print(f"error: {options.command.__name__.strip('_')} needs {error.name}; {remedy}", file=sys.stderr)
+        return _BAD_INPUT
+    except (CheckpointError, InputError, ValueError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return _BAD_INPUT
+
+
+def _translate(options: argparse.Namespace) -> int:
+    """One line out for each line in, in order; a line that cannot be translated gives an empty one and a message."""
+    from transformer.files.checkpoints import load
+    from transformer.runs.decoding import decode
+    from transformer.runs.strategies import Beam, Greedy
+
+    checkpoint = load(options.checkpoint)
+    if checkpoint.config.kind != "encoder-decoder":
+        raise ValueError(
+            f"{options.checkpoint} is a {checkpoint.config.kind} model; only an encoder-decoder translates"
+        )
+    strategy = Beam(options.beam) if options.beam > 1 else Greedy()
+    status = 0
+    for number, line in enumerate(sys.stdin, start=1):
+        text = ""
+        try:
+            if line.strip():
+                text = " ".join(decode(checkpoint, line.rstrip("\r\n"), strategy).text.split())
+        except InputError as error:
+            print(f"line {number}: {error}", file=sys.stderr)
+            status = _BAD_INPUT
+        print(text, flush=True)
+    return status
+
+
+def _trace(options: argparse.Namespace) -> int:
+    from transformer.files.checkpoints import load
+    from transformer.runs.tracing import trace
+
+    result = trace(load(options.checkpoint), options.sentence, options.target, source_pads=options.pads)
+    if options.name:
+        print(json.dumps(result.values(options.name).tolist()))
+        return 0
+    print(f"source  {' '.join(result.source.displays) if result.source else '–'}")
+    print(f"target  {' '.join(result.target.displays) if result.target else '–'}")
+    print(f"answer  {result.text}")
+    for note in result.notes:
+        print(f"note    {note}")
+    print(f"\n{'activation':<52}{'axes':<28}{'shape':<18}{'min':>10}{'mean':>10}{'max':>10}")
+    for name in result.names():
+        activation = result[name]
+        values = activation.values
+        numbers = f"{values.min():>10.3g}{values.mean():>10.3g}{values.max():>10.3g}"
+        print(f"{name:<52}{', '.join(activation.axes):<28}{activation.shape!s:<18}{numbers}")
+    return 0
+
+
+def _evaluate(options: argparse.Namespace) -> int:
+    from transformer.files.checkpoints import load
+    from transformer.scores.evaluation import evaluate
+    from transformer.training.progress import progress_bar
+
+    checkpoint = load(options.checkpoint)
+    scores = evaluate(
+        checkpoint,
+        options.data,
+        train=options.train,
+        beam=options.beam,
+        lowercase=options.lowercase,
+        progress=progress_bar,
+    )
+    if options.update_card:
+        from transformer.training.card import update_scores
+
+        train = Path(options.train) if options.train else None
+        update_scores(checkpoint, Path(options.data), scores, train=train, lowercase=options.lowercase)
+    if options.json:
+        print(json.dumps(scores))
+    else:
+        for name, value in scores.items():
+            print(f"{name:<30}{value:.4g}" if isinstance(value, float) else f"{name:<30}{value}")
+    return 0
+
+
+def _inspect(options: argparse.Namespace) -> int:
+    from transformer.analysis.parameters import parameter_statistics
+    from transformer.files.checkpoints import load
+
+    checkpoint = load(options.checkpoint)
+    print(f"{checkpoint.name}  {checkpoint.fingerprint}\n")
+    print(checkpoint.config.to_json())
+    print(f"{'parameter':<58}{'shape':<16}{'numbers':>10}{'mean':>11}{'std':>10}{'largest':>10}")
+    for row in parameter_statistics(checkpoint.model):
+        numbers = f"{row.mean:>11.2e}{row.std:>10.3g}{row.largest:>10.3g}"
+        print(f"{row.name:<58}{row.shape!s:<16}{row.numbers:>10,}{numbers}")
+    print(f"\n{checkpoint.model.n_parameters:,} parameters")
+    return 0
+
+
+def _heads(options: argparse.Namespace) -> int:
+    from transformer.analysis.heads.head_report import report, roles_of_file
+    from transformer.analysis.heads.role_files import as_json, save_corpus_roles
+    from transformer.files.checkpoints import load
+
+    checkpoint, name = load(options.checkpoint), Path(options.sentences).name
+    roles = roles_of_file(checkpoint, options.sentences, limit=options.limit, batch_size=options.batch_size)
+    if options.save:
+        print(f"saved in {save_corpus_roles(checkpoint, roles, sentence_file=name)}", file=sys.stderr)
+    if options.json:
+        print(json.dumps(as_json(checkpoint, roles, sentence_file=name)))
+    else:
+        print(report(checkpoint, roles, sentence_file=name))
+    return 0
+
+
+def _train(options: argparse.Namespace) -> int:
+    from transformer.training.progress import TrainingProgress
+    from transformer.training.publish import publish
+    from transformer.training.recipe import load_recipe
+    from transformer.training.trainer import Trainer
+
+    recipe = load_recipe(options.recipe)
+    run_directory = Path(options.run_directory or Path("runs") / recipe.name)
+    trainer = Trainer(recipe, data=options.data, run_directory=run_directory)
+    with TrainingProgress(trainer) as progress:
+        if trainer.accelerator.is_main_process:
+            trainer.report = progress
+        trainer.run(stop_after=options.stop_after)
+    if trainer.step == recipe.steps and trainer.accelerator.is_main_process:
+        print(publish(trainer, Path(options.output or Path("checkpoints") / recipe.name)))
+    return 0
+
+
+def _snapshots(options: argparse.Namespace) -> int:
+    from transformer.training.publish import earlier_steps, publish_snapshots
+
+    run_directory, output = Path(options.run_directory), Path(options.output)
+    steps = earlier_steps(run_directory, output) if options.steps is None else options.steps
+    for step in publish_snapshots(run_directory, output, steps):
+        print(f"step {step}")
+    return 0
+
+
+def _whole_numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in text.split(",") if number.strip())
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m transformer", description="A Transformer that can be looked into.")
+    commands = parser.add_subparsers(required=True, metavar="{train,snapshots,translate,trace,evaluate,heads,inspect}")
+
+    train = commands.add_parser("train", help="train a recipe; started again, it goes on where it was stopped")
+    train.add_argument("recipe", help="a TOML file, e.g. configs/en-fr.toml")
+    train.add_argument("--data", default="data", help="folder that holds the corpora (default: data)")
+    train.add_argument("--run-directory", help="folder for the run's state (default: runs/NAME)")
+    train.add_argument(
+        "--output", help="where the finished checkpoint goes, if its dev score is better (default: checkpoints/NAME)"
+    )
+    train.add_argument("--stop-after", type=int, help="save and stop after this step; the same command goes on later")
+    train.set_defaults(command=_train)
+
+    snapshots = commands.add_parser(
+        "snapshots", help="put the snapshots of a run, in 8 bits, into the checkpoint that came out of it"
+    )
+    snapshots.add_argument("--run-directory", required=True, metavar="DIR", help="folder of the run's state")
+    snapshots.add_argument("--output", required=True, metavar="DIR", help="the checkpoint; other snapshots in it go")
+    snapshots.add_argument(
+        "--steps", type=_whole_numbers, help="which, e.g. 0,300,3000 (default: all from before the checkpoint)"
+    )
+    snapshots.set_defaults(command=_snapshots)
+
+    translate = commands.add_parser(
+        "translate", help="read sentences, one a line, from standard input; write one line for each"
+    )
+    translate.add_argument("--checkpoint", required=True, metavar="DIR")
+    translate.add_argument("--beam", type=int, default=1, metavar="N", help="beam width (default 1: greedy)")
+    translate.set_defaults(command=_translate)
+
+    trace = commands.add_parser("trace", help="send one sentence through a model and list every activation")
+    trace.add_argument("--checkpoint", required=True, metavar="DIR")
+    trace.add_argument("--sentence", required=True)
+    trace.add_argument("--target", help="the answer to read (teacher forcing); without it the model writes one")
+    trace.add_argument("--pads", type=int, default=0, help="padding tokens to add to the source")
+    trace.add_argument("--name", help="print this activation's values as JSON instead")
+    trace.set_defaults(command=_trace)
+
+    evaluate = commands.add_parser("evaluate", help="score a checkpoint on a file")
+    evaluate.add_argument("--checkpoint", required=True, metavar="DIR")
+    evaluate.add_argument("--data", required=True, metavar="FILE")
+    evaluate.add_argument(
+        "--train", metavar="FILE", help="print baselines beside the scores, fitted to this file (not for translation)"
+    )
+    evaluate.add_argument(
+        "--beam", type=int, default=4, metavar="N", help="beam width for translation (default 4; 1 = greedy)"
+    )
+    evaluate.add_argument(
+        "--lowercase", action="store_true", help="score translations without regard to upper and lower case"
+    )
+    evaluate.add_argument("--json", action="store_true", help="print one JSON object")
+    evaluate.add_argument("--update-card", action="store_true", help="write the scores into the checkpoint's README.md")
+    evaluate.set_defaults(command=_evaluate)
+
+    heads = commands.add_parser("heads", help="find out what every head does over many sentences")
+    heads.add_argument("--checkpoint", required=True, metavar="DIR")
+    heads.add_argument(
+        "--sentences",
+        default=str(SHIPPED),
+        metavar="FILE",
+        help="one a line (default: those that ship with this)",
+    )
+    heads.add_argument("--limit", type=int, metavar="N", help="read the first N sentences only")
+    heads.add_argument("--batch-size", type=int, default=16, metavar="N", help="sentences at once (default 16)")
+    heads.add_argument("--save", action="store_true", help="write head_roles.json into the checkpoint, for the app")
+    heads.add_argument("--json", action="store_true", help="print one JSON object")
+    heads.set_defaults(command=_heads)
+
+    inspect = commands.add_parser("inspect", help="print the configuration and every parameter of a checkpoint")
+    inspect.add_argument("--checkpoint", required=True, metavar="DIR")
+    inspect.set_defaults(command=_inspect)
+    return parser
+
 
 if __name__ == "__main__":
     raise SystemExit(main())

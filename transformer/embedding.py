@@ -8,9 +8,9 @@ from torch import Tensor, nn
 
 from transformer.config import ModelConfig
 from transformer.dropout import Dropout
-from transformer.interruption import before_pass
 from transformer.positions import additive_encoding
 from transformer.probes import Probe
+from transformer.runs.interruption import before_pass
 
 
 def embedding_table(config: ModelConfig) -> nn.Embedding:

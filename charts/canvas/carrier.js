@@ -1,4 +1,4 @@
-// A component that shows nothing: its data are the module, deflated (charts/canvas_module.py).
+// A component that shows nothing: its data are the module, deflated (charts/canvas/module.py).
 
 async function load(script) {
   const code = new Blob([await inflate(script)], { type: "text/javascript" });

@@ -1,4 +1,4 @@
-// Colours. The scales are those of every other figure: COLOURS comes from charts/style.py, see ui/attention_canvas.py.
+// Colours. The scales are those of every other figure: COLOURS comes from charts/toolkit/style.py, see ui/show/canvas.py.
 
 const STEPS = 256;
 

@@ -1,4 +1,4 @@
-// The bytes that charts/payload_bytes.py packs, and how numbers are written.
+// The bytes that charts/toolkit/payload_bytes.py packs, and how numbers are written.
 
 const ARRAY_TYPES = { uint8: Uint8Array, uint16: Uint16Array, float32: Float32Array };
 

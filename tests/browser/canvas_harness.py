@@ -15,9 +15,9 @@ import streamlit as st
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from transformer.attention_view import AttentionView
-from transformer.tokens import Token, TokenSequence
-from ui.attention_canvas import attention_grid, attention_lines, attention_map, bring_canvas, mask_editor, value_map
+from transformer.runs.attention_view import AttentionView
+from transformer.text.tokens import Token, TokenSequence
+from ui.show.canvas import attention_grid, attention_lines, attention_map, bring_canvas, mask_editor, value_map
 
 SENTENCE = [
     "<s>",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from ui.long_jobs import LongJobs
+from ui.compute.long_jobs import LongJobs
 
 
 @st.cache_resource

@@ -12,7 +12,7 @@ from playwright.sync_api import Page
 
 import transformer
 from tests.browser.conftest import settle
-from ui.text import page_text
+from ui.words.texts import page_text
 
 pytestmark = pytest.mark.browser
 

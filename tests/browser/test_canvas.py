@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from charts import style
+from charts.toolkit import style
 from tests.browser import canvas_harness
 
 pytestmark = pytest.mark.browser

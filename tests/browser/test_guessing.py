@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import settle
-from ui.text import page_text
+from ui.words.texts import page_text
 
 pytestmark = pytest.mark.browser
 PLACE = "checkpoint=tiny-translator&sentence=The+old+man+told+us+a+story."

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import ROOT, settle
-from ui.navigation import GROUPS
+from ui.shell.navigation import GROUPS
 
 pytestmark = pytest.mark.browser
 PAGES = [entry for group in GROUPS.values() for entry in group if entry.exists]

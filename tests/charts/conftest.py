@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from charts import sheet
-from transformer.attention_view import AttentionView
-from transformer.tokens import Token, TokenSequence
+from charts.toolkit import sheet
+from transformer.runs.attention_view import AttentionView
+from transformer.text.tokens import Token, TokenSequence
 
 # A repeated word, a special token, HTML, TeX, a template's placeholder, an entity.
 WORDS = ("<s>", "·the", "·<b>x</b>", "·$y$", "·%{z}", "·&amp;", "·the")
@@ -129,7 +129,7 @@ def small_lens(**changed):
 
 def small_measures(*, shares: bool = True):
     """Three tokens, one of which cannot be left out; a row of shares and two signed rows of different scales."""
-    from transformer.analysis.attention_trust import Aligned, Measure
+    from transformer.analysis.attention.attention_trust import Aligned, Measure
 
     tokens = sequence(("<s>", "·<b>x</b>", "·$y$", "·%{z}"))
     rows = (
@@ -142,9 +142,9 @@ def small_measures(*, shares: bool = True):
 
 def small_tree(*, n_steps: int = 2):
     """A search of width 2: <b> wins after being second, $y$ was first and is given up, the rest is pruned at once."""
-    from transformer.analysis.beam_tree import BeamNode, BeamTree
-    from transformer.decoding import Hypothesis
-    from transformer.strategies import Beam
+    from transformer.analysis.answers.beam_tree import BeamNode, BeamTree
+    from transformer.runs.decoding import Hypothesis
+    from transformer.runs.strategies import Beam
 
     rows = [  # step, parent, id, display, log p, total, rank, fate
         (1, -1, 5, "·$y$", -0.7, -0.7, 1, "kept"),
@@ -169,7 +169,7 @@ def small_tree(*, n_steps: int = 2):
 @pytest.fixture(scope="session")
 def figures(tokens, target, causal_view, candidates) -> dict:
     """Every public figure, drawn once, by name."""
-    from charts import (
+    from charts.figures import (
         activation_curve,
         attention_output,
         attention_row,
@@ -196,7 +196,7 @@ def figures(tokens, target, causal_view, candidates) -> dict:
         word_contributions,
         written_texts,
     )
-    from charts import tokens as token_figures
+    from charts.figures import tokens as token_figures
     from transformer.analysis.lens import WordCourse
 
     n, numbers = len(tokens), np.random.default_rng(11)

@@ -8,17 +8,17 @@ import sys
 import numpy as np
 import pytest
 
-from charts.attention_payload import (
+from charts.canvas.attention_payload import (
     KEY_TITLE,
     QUERY_TITLE,
     attention_grid_payload,
     attention_lines_payload,
     attention_map_payload,
 )
-from charts.payload_bytes import pack, unpack
-from charts.value_map_payload import value_map_payload
-from transformer.attention_view import AttentionView
-from transformer.tokens import Token, TokenSequence
+from charts.canvas.value_map_payload import value_map_payload
+from charts.toolkit.payload_bytes import pack, unpack
+from transformer.runs.attention_view import AttentionView
+from transformer.text.tokens import Token, TokenSequence
 
 
 def sequence(displays: list[str], *, special: tuple[str, ...] = ("<s>", "</s>", "<pad>")) -> TokenSequence:
@@ -297,7 +297,7 @@ def test_bytes_of_something_else_are_refused():
 
 
 def test_payloads_need_neither_torch_nor_streamlit():
-    code = "import sys, charts.attention_payload; print(sorted({'torch', 'streamlit'} & set(sys.modules)))"
+    code = "import sys, charts.canvas.attention_payload; print(sorted({'torch', 'streamlit'} & set(sys.modules)))"
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
     )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from charts import style
-from charts.attention_row import dot_product, score_pipeline, value_mix
-from charts.heads import entropy_strip, head_scores
-from charts.heatmaps import token_heatmap
+from charts.figures.attention_row import dot_product, score_pipeline, value_mix
+from charts.figures.heads import entropy_strip, head_scores
+from charts.figures.heatmaps import token_heatmap
+from charts.toolkit import style
 
 
 def test_pipeline_shows_scores_then_what_the_mask_leaves_then_weights(causal_view):

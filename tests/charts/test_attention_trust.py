@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from charts import style
-from charts.attention_trust import aligned_measures
+from charts.figures.attention_trust import aligned_measures
+from charts.toolkit import style
 from tests.charts.conftest import small_measures
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from charts import changes
+from charts.figures import changes
 
 
 def test_importance_stands_in_blocks_on_one_scale_around_zero():

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from charts import checks
-from transformer.activation import Activation
+from charts.toolkit import checks
+from transformer.runs.activation import Activation
 
 
 def test_as_array_takes_activations_and_gives_float32():

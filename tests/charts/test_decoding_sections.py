@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from charts import style
-from charts.beam_tree import search_tree
-from charts.decoding import reshaping
-from charts.word_alignment import alignment_heatmap
-from charts.written_texts import running_log_probability
+from charts.figures.beam_tree import search_tree
+from charts.figures.decoding import reshaping
+from charts.figures.word_alignment import alignment_heatmap
+from charts.figures.written_texts import running_log_probability
+from charts.toolkit import style
 from tests.charts.conftest import small_tree
 
 

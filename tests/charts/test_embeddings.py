@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from charts.embeddings import embedding_rows, embedding_window, gradient_rows
-from charts.vocabulary import nearest_neighbours, vocabulary_projection
+from charts.figures.embeddings import embedding_rows, embedding_window, gradient_rows
+from charts.figures.vocabulary import nearest_neighbours, vocabulary_projection
 
 
 def test_embedding_rows_shows_the_rows_and_marks_their_true_height(tokens, numbers):

@@ -8,8 +8,8 @@ import pandas as pd
 import plotly.graph_objects as go
 import pyarrow as pa
 
-from charts.figure_table import figure_table, plain
-from charts.training_curves import DEV, TRAIN, loss_curves
+from charts.figures.training_curves import DEV, TRAIN, loss_curves
+from charts.toolkit.figure_table import figure_table, plain
 
 
 def test_every_figure_of_the_package_has_a_table(figures):

@@ -1,4 +1,4 @@
-"""Every English text of every figure has an entry in ``ui/texts/en/charts.toml``, so that languages can say it."""
+"""Every English text of every figure has an entry in ``ui/words/en/charts.toml``, so that languages can say it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,23 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from charts import attention_row, decoding, feed_forward, lens, live_curves, residual, training_curves, vocabulary
-from charts.attention_trust import NAMES
-from charts.style import escape
+from charts.figures import (
+    attention_row,
+    decoding,
+    feed_forward,
+    lens,
+    live_curves,
+    residual,
+    training_curves,
+    vocabulary,
+)
+from charts.figures.attention_trust import NAMES
+from charts.toolkit.style import escape
 from tests.charts.conftest import WORDS, small_lens
-from ui import figure_words
-from ui.phrases import speaker_of
+from ui.words import figure_words
+from ui.words.phrases import speaker_of
 
-TEXTS = Path(__file__).resolve().parents[2] / "ui" / "texts"
+TEXTS = Path(__file__).resolve().parents[2] / "ui" / "words"
 TABLES = {code: tomllib.loads((TEXTS / code / "charts.toml").read_text(encoding="utf-8")) for code in ("en", "fr")}
 # What the figures of the tests are given, and so do not say by themselves.
 GIVEN = {
@@ -103,7 +112,7 @@ def test_every_text_of_every_figure_is_in_the_table(figures: dict, tokens, causa
     assert sum(is_english(line) for line, _ in lines) > 200
     lines |= {(name, "aligned_measures") for name in NAMES.values()}
     missing = sorted(f"{name}: {line}" for line, name in lines if is_english(line) and say(line) is None)
-    assert not missing, "add to ui/texts/en/charts.toml and to its translations:\n" + "\n".join(missing)
+    assert not missing, "add to ui/words/en/charts.toml and to its translations:\n" + "\n".join(missing)
 
 
 def test_the_english_table_says_what_is_there() -> None:
@@ -161,7 +170,7 @@ def test_a_token_that_is_also_a_word_of_a_figure_stays() -> None:
 def test_a_table_in_french(monkeypatch: pytest.MonkeyPatch) -> None:
     table = pd.DataFrame({"text": ["step"], "Σ log p": [1.5], "Schritt": [1]})
     assert figure_words.table_for_session(table, {"height": 3}) == (table, {"height": 3})
-    monkeypatch.setattr("ui.text._language_of_run", lambda: "fr")
+    monkeypatch.setattr("ui.words.texts._language_of_run", lambda: "fr")
     said, options = figure_words.table_for_session(table, {"column_config": {"text": "how"}})
     assert list(said) == ["texte", "Σ log p", "Schritt"] and said.iloc[0, 0] == "step"
     assert options["column_config"] == {"texte": "how"} and next(iter(table)) == "text"

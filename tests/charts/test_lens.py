@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from charts import style
-from charts.lens import lens_grid, word_course
+from charts.figures.lens import lens_grid, word_course
+from charts.toolkit import style
 from tests.charts.conftest import small_lens
 from transformer.analysis.lens import WordCourse
 

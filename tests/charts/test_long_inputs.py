@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from charts import parts, style
-from charts.embeddings import gradient_rows
-from charts.figure_table import figure_table
-from charts.heatmaps import token_heatmap
-from charts.time_lapse import MOST_CELLS, map_strip
-from charts.tokens import token_lengths
-from transformer.attention_view import AttentionView
-from transformer.tokens import Token, TokenSequence
+from charts.figures.embeddings import gradient_rows
+from charts.figures.heatmaps import token_heatmap
+from charts.figures.time_lapse import MOST_CELLS, map_strip
+from charts.figures.tokens import token_lengths
+from charts.toolkit import parts, style
+from charts.toolkit.figure_table import figure_table
+from transformer.runs.attention_view import AttentionView
+from transformer.text.tokens import Token, TokenSequence
 
 N = 256
 

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from charts import canvas_module, notebook
-from charts.canvas_page import canvas_page
-from charts.payload_bytes import pack, unpack
+from charts import notebook
+from charts.canvas import module as canvas
+from charts.canvas.standalone_page import canvas_page
+from charts.toolkit.payload_bytes import pack, unpack
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -23,17 +24,17 @@ def held(page: str, name: str) -> bytes:
 
 
 def test_the_script_can_stand_in_a_page() -> None:
-    module = canvas_module.canvas_module()
+    module = canvas.canvas_module()
     assert "</script" not in module and "<!--" not in module
     assert not re.search(r"https?://(?!www\.w3\.org/)", module)
-    assert len(canvas_module.picture()) < 500  # Streamlit sends it with every picture
+    assert len(canvas.picture()) < 500  # Streamlit sends it with every picture
 
 
 def test_the_page_holds_the_payload_and_nothing_of_its_text() -> None:
     payload = pack({"kind": "map", "title": "<b> & {{payload}}", "rows": ["</script>"]}, {})
     page = canvas_page(payload)
     assert held(page, "payload") == payload
-    assert held(page, "script") == canvas_module.packed_module()
+    assert held(page, "script") == canvas.packed_module()
     assert "<title>&lt;b&gt; &amp; {{payload}}</title>" in page
     assert page.count("</script>") == 3
     assert "default-src 'none'" in page
@@ -66,7 +67,7 @@ def test_where_nothing_draws_a_view_is_text() -> None:
 import sys
 sys.modules["charts"] = None
 import numpy, transformer
-from transformer.tokens import Token, TokenSequence
+from transformer.text.tokens import Token, TokenSequence
 one = TokenSequence((Token(index=0, id=0, text="a", display="a"),))
 array = numpy.ones((2, 1, 1), dtype=numpy.float32)
 place = ("encoder.layers.0.self_attention", "encoder", 0, "self")
@@ -79,8 +80,8 @@ print(repr(view))
 
 
 def test_a_trace_says_what_it_holds_and_escapes_what_was_typed() -> None:
-    from transformer.tokens import Token, TokenSequence
-    from transformer.traces import Trace
+    from transformer.runs.traces import Trace
+    from transformer.text.tokens import Token, TokenSequence
 
     typed = TokenSequence((Token(index=0, id=0, text="<b>", display="<b>"),))
     trace = Trace({}, source=typed, target=None, prediction=None, text="<i>", notes=("cut & dried",))

@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 import pandas as pd
 import pytest
 
-from charts.paper import paper_svg
-from charts.training_curves import loss_curves
+from charts.figures.training_curves import loss_curves
+from charts.toolkit.paper import paper_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 HISTORY = pd.DataFrame({"step": [1, 1000], "train_loss": [3.0, 2.5], "dev_loss": [3.0, 2.25]})

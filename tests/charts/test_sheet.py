@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from plotly.subplots import make_subplots
 
-from charts import sheet, style
-from charts.sheet import Sheet, bar, scatter, side_by_side, stacked, stacked_height
+from charts.toolkit import sheet, style
+from charts.toolkit.sheet import Sheet, bar, scatter, side_by_side, stacked, stacked_height
 
 
 def test_stacked_panels_lie_where_plotly_would_put_them():

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from charts.canvas_page import canvas_page
-from charts.payload_bytes import unpack
-from charts.steps_payload import StepBars, steps_payload
+from charts.canvas.standalone_page import canvas_page
+from charts.canvas.steps_payload import StepBars, steps_payload
+from charts.toolkit.payload_bytes import unpack
 from tests.charts.conftest import sequence
-from transformer.tokens import TokenSequence
+from transformer.text.tokens import TokenSequence
 
 
 def bars(n_keys: int, *, seed: int = 0, count: int = 10) -> StepBars:

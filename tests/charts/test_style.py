@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from charts import style
+from charts.toolkit import style
 
 
 def _oklab(colour: str) -> np.ndarray:
@@ -102,8 +102,8 @@ def test_enlarge_refuses_what_is_no_enlargement(figures):
 def test_an_altair_figure_is_enlarged_like_the_others():
     import pandas as pd
 
-    from charts.altair_size import enlarge
-    from charts.training_curves import rate_curve
+    from charts.figures.training_curves import rate_curve
+    from charts.toolkit.altair_size import enlarge
 
     figure = rate_curve(pd.DataFrame({"step": [0, 1], "learning_rate": [0.1, 0.2]}))
     before, after = figure.to_dict(), enlarge(figure, factor=2).to_dict()

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from charts import style
-from charts.time_lapse import ROLE_COLOURS, map_strip, role_timeline
+from charts.figures.time_lapse import ROLE_COLOURS, map_strip, role_timeline
+from charts.toolkit import style
 from tests.charts.conftest import roles_through_training
-from transformer.analysis.head_roles import ROLES
+from transformer.analysis.heads.head_roles import ROLES
 
 NAMES, NOTES = ("0", "<300>"), ("broad", "previous")
 

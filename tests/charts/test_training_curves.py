@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from charts.training_curves import DEV, TRAIN, loss_curves, rate_curve, score_curve
+from charts.figures.training_curves import DEV, TRAIN, loss_curves, rate_curve, score_curve
 
 HISTORY = pd.DataFrame(
     {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from charts import style
-from charts.word_contributions import word_contributions
+from charts.figures.word_contributions import word_contributions
+from charts.toolkit import style
 
 
 def test_bars_carry_the_numbers_and_repeated_words_stay_apart() -> None:

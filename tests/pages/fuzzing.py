@@ -12,11 +12,11 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Block, ButtonGroup, Element, Selectbox, WidgetState
 
 from tests.conftest import ROOT, open_by_address
-from transformer.tokenizer import SPECIAL_TOKENS
-from ui.focus import Focus
-from ui.navigation import GROUPS
-from ui.share import BUTTON
-from ui.text import common
+from transformer.text.tokenizer import SPECIAL_TOKENS
+from ui.shell.focus import Focus
+from ui.shell.navigation import GROUPS
+from ui.shell.share import BUTTON
+from ui.words.texts import common
 
 PAGES = tuple(entry.name for group in GROUPS.values() for entry in group if entry.exists)
 SENTENCE = "The old man ___ the sea."
@@ -133,7 +133,7 @@ def parameters(page: str, checkpoint: str) -> tuple[str, ...]:
 def _in_code() -> tuple[str, ...]:
     """``asked("…")``, ``query_params.get("…")`` and the constants called …PARAMETER or …_AT of every module."""
     names = []
-    for path in (*(ROOT / "ui").rglob("*.py"), *(ROOT / "pages").glob("*.py")):
+    for path in (*(ROOT / "ui").rglob("*.py"), *(ROOT / "views").rglob("*.py"), *(ROOT / "pages").glob("*.py")):
         code = path.read_text(encoding="utf-8")
         names += re.findall(r'(?:asked|query_params\.get)\("([^"]+)"', code)
         names += re.findall(r'^_?\w*(?:PARAMETER|LOOKED_AT|NOTE|FINGERPRINT)\w* = "([^"]+)"', code, re.MULTILINE)

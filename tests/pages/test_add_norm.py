@@ -10,7 +10,7 @@ import pytest
 
 import transformer
 from tests.pages.conftest import is_fine, said
-from ui.text import page_text
+from ui.words.texts import page_text
 
 TEXT = page_text("add_norm")
 CHECKPOINTS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")

@@ -13,10 +13,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import transformer
-from ui.attention_cell import equations
-from ui.attention_facts import read_aloud
-from ui.attention_steps import mask_counts
-from ui.text import page_text
+from ui.words.texts import page_text
+from views.attention.cell_arithmetic import equations
+from views.attention.facts import read_aloud
+from views.attention.steps import mask_counts
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = page_text("attention")
@@ -209,7 +209,7 @@ def test_masked_cells_are_counted_by_their_reason(tiny_checkpoint: Callable) -> 
 
 
 def test_the_equations_hold_only_numbers(tiny_checkpoint: Callable) -> None:
-    from transformer.analysis.cell_arithmetic import cell_arithmetic
+    from transformer.analysis.attention.cell_arithmetic import cell_arithmetic
 
     trace = transformer.trace(tiny_checkpoint("bert"), r"\alpha } $ \end{aligned}")
     cell = cell_arithmetic(trace, "encoder", 0, "self", head=0, query=1, key=2)
@@ -256,8 +256,8 @@ def test_the_path_comes_first_and_nothing_is_attributed_before_it_is_asked_for(o
 
 
 def test_the_check_holds_the_numbers_of_the_library(open_page: Callable, tiny_checkpoint: Callable) -> None:
-    from transformer.analysis.input_attribution import gradient_times_input, integrated_gradients
-    from transformer.analysis.quantity import quantity_of
+    from transformer.analysis.attention.input_attribution import gradient_times_input, integrated_gradients
+    from transformer.analysis.attention.quantity import quantity_of
 
     app = open_page(checkpoint="tiny-gpt", token="3", **TRUST)
     app.segmented_control(key="trust_of").set_value("logit").run()
@@ -312,7 +312,7 @@ def test_the_snippet_of_the_measures_runs(
 
 
 def test_removing_an_edge_is_measured_next_to_its_arithmetic(open_page: Callable, tiny_checkpoint: Callable) -> None:
-    from transformer.analysis.effects import effect_of
+    from transformer.analysis.answers.effects import effect_of
 
     app = open_page(stack="decoder", kind="cross", layer="1", head="1", token="1")
     key = app.selectbox(key="attention_key")

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import transformer
-from charts.style import three_digits
+from charts.toolkit.style import three_digits
 from tests.pages.conftest import is_fine, said
-from transformer.analysis.attention_guess import score_guess
-from ui.attention_guess import SWITCH
-from ui.text import page_text
+from transformer.analysis.attention.attention_guess import score_guess
+from ui.words.texts import page_text
+from views.attention.guess import SWITCH
 
 TEXT = page_text("attention")
 SENTENCE = "The old man told us a story."

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 import transformer
-from charts.style import three_digits
+from charts.toolkit.style import three_digits
 from tests.pages.conftest import is_fine, said
 from tests.pages.nasty import EMPTY, TOO_LONG
 from transformer.faults.catalogue import FAULTS, diagnoses, diagnosis_of, next_with
 from transformer.faults.checks import CHECKS
 from transformer.faults.patients import patient_of
 from transformer.faults.trained import trained_toy
-from ui.text import page_text
+from ui.words.texts import page_text
 
 TEXT = page_text("bugs")
 SENTENCE = "We went to the sea."

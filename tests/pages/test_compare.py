@@ -7,13 +7,13 @@ import shutil
 import pytest
 
 import transformer
-from charts.style import three_digits
+from charts.toolkit.style import three_digits
 from tests.pages.conftest import is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
-from transformer.analysis.comparison import difference_map, head_differences
-from transformer.analysis.word_diff import word_diff
-from ui.compare_views import marked
-from ui.text import page_text
+from transformer.analysis.answers.comparison import difference_map, head_differences
+from transformer.analysis.answers.word_diff import word_diff
+from ui.words.texts import page_text
+from views.compare.sections import marked
 
 TEXT = page_text("compare")
 KINDS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")

@@ -9,16 +9,16 @@ import pytest
 import torch
 
 import transformer
-from charts.payload_bytes import unpack
-from charts.style import three_digits
+from charts.toolkit.payload_bytes import unpack
+from charts.toolkit.style import three_digits
 from tests.pages.conftest import is_fine
 from tests.pages.conftest import said as said_on_page
-from transformer.analysis.beam_tree import beam_tree
-from transformer.analysis.decoding_steps import guess_options, step_attention
-from transformer.analysis.leave_one_out import leave_one_out
-from transformer.analysis.masked_tokens import blanks, fillings
-from transformer.analysis.word_alignment import align
-from ui.text import page_text
+from transformer.analysis.answers.beam_tree import beam_tree
+from transformer.analysis.answers.decoding_steps import guess_options, step_attention
+from transformer.analysis.answers.leave_one_out import leave_one_out
+from transformer.analysis.answers.masked_tokens import blanks, fillings
+from transformer.analysis.answers.word_alignment import align
+from ui.words.texts import page_text
 
 TEXT = page_text("decoding")
 WRITERS = ("tiny-translator", "tiny-gpt")

@@ -8,7 +8,7 @@ import pytest
 from tests.pages.conftest import is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.analysis.neighbours import analogy
-from ui.text import page_text
+from ui.words.texts import page_text
 
 TEXT = page_text("embeddings")
 CHECKPOINTS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
@@ -132,7 +132,7 @@ def test_all_ready_analogies_are_listed_with_their_misses(open_app, tiny_checkpo
         if len(checkpoint.tokenizer.encode(word)) == 1
     ]
     examples = (tuple(single[:4]), tuple(single[1:5]))
-    monkeypatch.setattr("ui.embedding_views.ANALOGIES", examples)
+    monkeypatch.setattr("views.embeddings.sections.ANALOGIES", examples)
     app = show(open_app("embeddings", checkpoint="tiny-translator", sentence=SENTENCE), "analogies")
     is_fine(app)
     listed = app.dataframe[-1].value

@@ -11,7 +11,7 @@ import pytest
 import transformer
 from tests.pages.conftest import is_fine, said
 from transformer.analysis.feed_forward_units import strongest_units
-from ui.text import page_text
+from ui.words.texts import page_text
 
 TEXT = page_text("feed_forward")
 CHECKPOINTS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")

@@ -14,9 +14,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import transformer
-from transformer.analysis.head_roles import HeadRole, head_roles
-from ui.head_table import ORDERS, captions, definitions, measures, role_counts, role_table, role_text, sorted_heads
-from ui.text import page_text
+from transformer.analysis.heads.head_roles import HeadRole, head_roles
+from ui.lab.head_table import ORDERS, captions, definitions, measures, role_counts, role_table, role_text, sorted_heads
+from ui.words.texts import page_text
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = page_text("heads")

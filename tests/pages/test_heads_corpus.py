@@ -12,17 +12,17 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import transformer
-from charts.style import three_digits
+from charts.toolkit.style import three_digits
 from tests.pages.conftest import is_fine, said
 from tests.pages.nasty import NASTY
-from transformer.analysis.corpus_roles import CorpusRole, CorpusRoles, corpus_roles
-from transformer.analysis.induction import InductionTest
-from transformer.analysis.saved_roles import FILE, save_corpus_roles
-from transformer.sentence_file import read_sentences
-from ui.corpus import MOST_SENTENCES, Corpus
-from ui.corpus_views import comparison_table, corpus_captions, corpus_counts, corpus_role_text, percent
-from ui.head_table import CORPUS_ORDERS, sorted_heads
-from ui.text import page_text
+from transformer.analysis.heads.corpus_roles import CorpusRole, CorpusRoles, corpus_roles
+from transformer.analysis.heads.induction import InductionTest
+from transformer.analysis.heads.role_files import FILE, save_corpus_roles
+from transformer.text.sentence_files import read_sentences
+from ui.lab.head_table import CORPUS_ORDERS, sorted_heads
+from ui.words.texts import page_text
+from views.heads.corpus import MOST_SENTENCES, Corpus
+from views.heads.corpus_sections import comparison_table, corpus_captions, corpus_counts, corpus_role_text, percent
 
 TEXT = page_text("heads")
 SENTENCES = ("The cat sat on the mat.", "She saw the sea, and the sea was cold.", "He told us a story about a dog.")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 import transformer
-from charts.style import three_digits
+from charts.toolkit.style import three_digits
 from tests.pages.conftest import is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.analysis.lens import logit_lens
-from ui.text import page_text
+from ui.words.texts import page_text
 
 TEXT = page_text("lens")
 KINDS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")

@@ -10,9 +10,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.conftest import is_fine, said
-from ui import lessons as files
-from ui.lessons import find_lesson
-from ui.text import page_text
+from ui.shell import lessons as files
+from ui.shell.lessons import find_lesson
+from ui.words.texts import page_text
 
 TEXT = page_text("lessons")
 NAME = "03-one-head"
@@ -204,8 +204,8 @@ def test_a_wrong_link_gets_a_sentence(open_app, link: str) -> None:
 
 
 def test_a_worksheet_of_a_nasty_sentence_is_only_text(checkpoints_folder) -> None:
-    from ui.lesson_views import sheet_of
-    from ui.worksheet import as_html
+    from views.lessons.sections import sheet_of
+    from views.lessons.worksheet import as_html
 
     for page in ("tokens", "attention", "decoding"):
         sheet, notes = sheet_of(page, {"checkpoint": "tiny-translator", "sentence": NASTY}, text=TEXT)

@@ -11,10 +11,12 @@ from streamlit.testing.v1 import AppTest
 import transformer
 from tests.pages.conftest import said
 from tests.pages.fuzzing import choose, is_sound, open_page, type_into
-from transformer.inputs import MOST_CHARACTERS
-from ui import corpus, edit_list, lessons
-from ui.share import LONGEST_NOTE
-from ui.text import page_text
+from transformer.runs.inputs import MOST_CHARACTERS
+from ui.shell import lessons
+from ui.shell.share import LONGEST_NOTE
+from ui.words.texts import page_text
+from views.heads import corpus
+from views.surgery import edit_list
 
 LONG = "so " * MOST_CHARACTERS
 
@@ -78,7 +80,7 @@ def test_no_edit_is_added_to_a_full_list() -> None:
     def script() -> None:
         import streamlit as st
 
-        from ui import edit_list
+        from views.surgery import edit_list
 
         if st.button("add"):
             edit_list.add("zero:encoder.1.self.1")
@@ -111,7 +113,7 @@ def test_a_number_of_the_address_is_a_number(value: str, shown: str) -> None:
     def script() -> None:
         import streamlit as st
 
-        from ui.kept import IN_ADDRESS, number_in_address
+        from ui.shell.page_state import IN_ADDRESS, number_in_address
 
         number_in_address("many")
         st.markdown(str(st.number_input("many", 0, 99, 7, key="many", **IN_ADDRESS)))

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 import transformer
 from tests.pages.conftest import is_fine, said
-from ui.mask_editor import Recipe
+from views.masks.editor import Recipe
 
 Open = Callable[..., AppTest]
 SENTENCE = "The old man ___ the sea."

@@ -12,11 +12,12 @@ import transformer
 from tests.pages.conftest import is_fine, said
 from transformer.analysis.training_step import training_step
 from transformer.toy import training
-from ui import job, training_runs
-from ui.live_training import RUN
-from ui.live_training_views import Settings
-from ui.text import page_text
-from ui.training_runs import Run
+from ui.compute import jobs
+from ui.words.texts import page_text
+from views.training import runs as training_runs
+from views.training.live_sections import Settings
+from views.training.live_training import RUN
+from views.training.runs import Run
 
 TEXT = page_text("training")
 KINDS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
@@ -170,7 +171,7 @@ def others() -> Iterator[list[Run[int]]]:
             time.sleep(0.01)
             yield 0
 
-    runs = [Run(endless, patience=SOON) for _ in range(job.AT_ONCE)]
+    runs = [Run(endless, patience=SOON) for _ in range(jobs.AT_ONCE)]
     yield runs
     for run in runs:
         run.stop()

@@ -13,7 +13,7 @@ from benchmarks.long_inputs import long_sentence
 from tests.conftest import ROOT, open_by_address
 from tests.pages.conftest import said
 from tests.pages.fuzzing import PAGES, choose, is_sound
-from ui.text import page_text
+from ui.words.texts import page_text
 
 KINDS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
 # The views that are slowest, or were: (page, key of the buttons, option).

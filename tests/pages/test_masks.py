@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 import transformer
-from charts.style import three_digits
+from charts.toolkit.style import three_digits
 from tests.pages.conftest import is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
-from transformer.analysis.effects import effect_of
-from transformer.analysis.padding import padding_drift
-from transformer.edit_specs import edits_from
-from ui.effect_views import signed
-from ui.mask_editor import Recipe
-from ui.text import common, page_text
+from transformer.analysis.answers.effects import effect_of
+from transformer.analysis.answers.padding import padding_drift
+from transformer.runs.edit_specs import edits_from
+from ui.lab.effects import signed
+from ui.words.texts import common, page_text
+from views.masks.editor import Recipe
 
 TEXT = page_text("masks")
 SENTENCE = "The old man ___ the sea."

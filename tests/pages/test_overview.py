@@ -7,8 +7,8 @@ import pytest
 import transformer
 from tests.pages.conftest import is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
-from transformer.analysis.answers import answer_of
-from ui.text import page_text
+from transformer.analysis.answers.answer_probabilities import answer_of
+from ui.words.texts import page_text
 
 TEXT = page_text("overview")
 CHECKPOINTS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")

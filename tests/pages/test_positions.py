@@ -9,7 +9,7 @@ from tests.pages.conftest import is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.analysis.position_edits import without_positions
 from transformer.analysis.position_scores import measured_position_scores
-from ui.text import page_text
+from ui.words.texts import page_text
 
 TEXT = page_text("positions")
 OWN = {"tiny-translator": "sinusoidal", "tiny-gpt": "learned", "tiny-bert": "rotary", "tiny-sentiment": "relative"}

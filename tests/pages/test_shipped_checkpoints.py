@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.conftest import ROOT
 from tests.pages.conftest import is_fine
-from ui.navigation import GROUPS
+from ui.shell.navigation import GROUPS
 
 SHIPPED = sorted(path for path in (ROOT / "checkpoints").iterdir() if path.is_dir())
 PAGES = [entry.name for group in GROUPS.values() for entry in group if entry.exists]

@@ -8,12 +8,12 @@ import pytest
 import transformer
 from tests.pages.conftest import is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
-from transformer.analysis.answers import answer_of
-from transformer.analysis.effects import answer_under, effect_of
-from transformer.analysis.word_diff import word_diff
-from transformer.edit_specs import edits_from
-from ui.effect_views import signed
-from ui.text import common, page_text
+from transformer.analysis.answers.answer_probabilities import answer_of
+from transformer.analysis.answers.effects import answer_under, effect_of
+from transformer.analysis.answers.word_diff import word_diff
+from transformer.runs.edit_specs import edits_from
+from ui.lab.effects import signed
+from ui.words.texts import common, page_text
 
 TEXT = page_text("surgery")
 SENTENCE = "The old man ___ the sea."

@@ -16,13 +16,13 @@ from streamlit.testing.v1 import AppTest
 import transformer
 from tests.pages.conftest import is_fine, said
 from transformer.analysis.development import Moment, Place, changed_most, development
-from transformer.analysis.head_roles import HeadRole
-from transformer.attention_view import AttentionView
-from transformer.snapshots import snapshot, snapshot_file, write_snapshot
-from transformer.tokens import Token, TokenSequence
+from transformer.analysis.heads.head_roles import HeadRole
+from transformer.files.snapshots import snapshot, snapshot_file, write_snapshot
+from transformer.runs.attention_view import AttentionView
+from transformer.text.tokens import Token, TokenSequence
 from transformer.training.run_state import write_history
-from ui.text import page_text
-from ui.time_lapse_words import marked, probability, step_names, story, summary
+from ui.words.texts import page_text
+from views.training.time_lapse_words import marked, probability, step_names, story, summary
 
 TEXT = page_text("training")
 SENTENCE = "The old man told us a story, and the sea was cold."

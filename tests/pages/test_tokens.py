@@ -6,9 +6,9 @@ import pytest
 
 from tests.pages.conftest import is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
-from transformer.byte_pair_merges import merge_steps
-from ui.text import page_text
-from ui.token_views import kind_of
+from transformer.text.byte_pair_merges import merge_steps
+from ui.words.texts import page_text
+from views.tokens.sections import kind_of
 
 TEXT = page_text("tokens")
 CHECKPOINTS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")

@@ -8,10 +8,10 @@ import sys
 import numpy as np
 import pytest
 
-from transformer.baselines import bag_of_words_accuracy, ngram_perplexities, share, unigram_accuracies
-from transformer.kneser_ney import KneserNey, discounts
-from transformer.masked_words import HiddenWord, hide_words
-from transformer.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID
+from transformer.scores.baselines import bag_of_words_accuracy, ngram_perplexities, share, unigram_accuracies
+from transformer.scores.kneser_ney import KneserNey, discounts
+from transformer.scores.masked_words import HiddenWord, hide_words
+from transformer.text.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID
 
 # ---- n-gram models --------------------------------------------------------------------------------------------------
 

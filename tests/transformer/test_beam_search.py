@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from tests.transformer.tiny import random_model
-from transformer.beam_search import FoundText, beam_search
-from transformer.decoding_state import NEVER_WRITTEN
 from transformer.models import Model
-from transformer.strategies import Beam, length_penalty
-from transformer.tokenizer import END_ID, START_ID
+from transformer.runs.beam_search import FoundText, beam_search
+from transformer.runs.decoding_state import NEVER_WRITTEN
+from transformer.runs.strategies import Beam, length_penalty
+from transformer.text.tokenizer import END_ID, START_ID
 
 VOCABULARY, LIMIT = 7, 4
 SOURCE = torch.tensor([[4, 6, 5, 4, 6, 2]])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.conftest import TINY_SENTENCES
 from transformer import Tokenizer
-from transformer.byte_pair_merges import merge_steps, readable
+from transformer.text.byte_pair_merges import merge_steps, readable
 
 
 def pieces_of_every_word(tokenizer: Tokenizer, text: str) -> list[str]:

@@ -13,7 +13,7 @@ from torch import nn
 from tests.transformer.tiny import random_model, run
 from transformer.dropout import Dropout
 from transformer.probes import Probe, record
-from transformer.recorded import activations_of
+from transformer.runs.activation_arrays import activations_of
 
 
 def test_a_probe_runs_all_its_forward_hooks_in_order_and_takes_what_they_return() -> None:

@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 import transformer
 from tests.transformer.tiny import random_model
 from transformer import CheckpointError, Tokenizer
-from transformer.checkpoint import _claimed_sizes, fingerprint, load_weights, save_weights
+from transformer.files.checkpoints import _claimed_sizes, fingerprint, load_weights, save_weights
 
 SENTENCE = "The cat sat on the mat."
 
@@ -204,7 +204,7 @@ def test_a_config_whose_claims_no_matrix_bears_out_allocates_nothing(
         "decoder.layers.0.feed_forward.input_projection.weight": torch.zeros(1, width, dtype=torch.float16),
     }
     save_file(few, folder / "model.safetensors")
-    monkeypatch.setattr("transformer.checkpoint.build_model", lambda config: pytest.fail("the model was built"))
+    monkeypatch.setattr("transformer.files.checkpoints.build_model", lambda config: pytest.fail("the model was built"))
     refused(folder, "it lacks encoder.layers.0.feed_forward.output_projection.weight")
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import transformer
-from transformer.command_line import main
+from transformer.__main__ import main
 
 ROOT = Path(__file__).resolve().parents[2]
 PAIRS = "The cat sleeps.\tLe chat dort.\nThe cat sleeps.\tLe chat est endormi.\nI see it.\tJe le vois.\n"

@@ -16,9 +16,9 @@ from tests.transformer.tiny import SOURCE, random_model
 from transformer import Beam, Checkpoint, Greedy, InputError, Sample, Tokenizer, decode
 from transformer.cache import AttentionCache, DecoderCache
 from transformer.config import NORMS, POSITIONS
-from transformer.decoding_state import DecodingState, greedy_batch, writable
 from transformer.probes import fast_path
-from transformer.tokenizer import END_ID, PAD_ID, START_ID
+from transformer.runs.decoding_state import DecodingState, greedy_batch, writable
+from transformer.text.tokenizer import END_ID, PAD_ID, START_ID
 
 SENTENCE = "The cat sat on the mat."
 Tiny = Callable[[str], Checkpoint]

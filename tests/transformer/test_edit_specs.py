@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import transformer
-from transformer.edit_specs import EditSpec, edits_from
+from transformer.runs.edit_specs import EditSpec, edits_from
 
 SENTENCE, TARGET = "The cat sat on the mat.", "Le chat dort."
 NAMED = {

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from transformer import Checkpoint, InputError
-from transformer.inputs import check_length, prompt_ids, source_tensor, target_ids
-from transformer.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID
+from transformer.runs.inputs import check_length, prompt_ids, source_tensor, target_ids
+from transformer.text.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID
 
 Tiny = Callable[[str], Checkpoint]
 

@@ -7,8 +7,15 @@ import pytest
 import torch
 
 from transformer import Greedy, decode, trace
-from transformer.mask_edits import block_keys, no_causal_mask, no_padding_mask, only_itself, set_cells, sliding_window
 from transformer.masks import combined_mask
+from transformer.runs.mask_edits import (
+    block_keys,
+    no_causal_mask,
+    no_padding_mask,
+    only_itself,
+    set_cells,
+    sliding_window,
+)
 
 PLACE = {"layer": 0}
 

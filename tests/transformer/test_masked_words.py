@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from transformer.masked_words import hide_words, recovered, words_of
-from transformer.tokenizer import END_ID, MASK_ID, START_ID
+from transformer.scores.masked_words import hide_words, recovered, words_of
+from transformer.text.tokenizer import END_ID, MASK_ID, START_ID
 
 
 def encoded(tokenizer, text: str) -> list[int]:

@@ -14,7 +14,7 @@ from safetensors.torch import load, save
 
 import transformer
 from transformer import CheckpointError
-from transformer.received import MOST_BYTES, MOST_KEPT, is_received, kept, receive
+from transformer.files.uploads import MOST_BYTES, MOST_KEPT, is_received, kept, receive
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "README.md")
 

@@ -16,8 +16,8 @@ from safetensors.torch import load_file, save_file
 import transformer
 from tests.transformer.tiny import random_model
 from transformer import CheckpointError
-from transformer.checkpoint import own_parameters
-from transformer.snapshots import load_snapshot, quantise, snapshot, snapshot_file, snapshot_steps, write_snapshot
+from transformer.files.checkpoints import own_parameters
+from transformer.files.snapshots import load_snapshot, quantise, snapshot, snapshot_file, snapshot_steps, write_snapshot
 
 KINDS = ("encoder-decoder", "decoder-only", "encoder-only")
 

@@ -11,8 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from transformer import CheckpointError, Tokenizer
-from transformer.tokenizer import END_ID, MASK_ID, PAD_ID, SPECIAL_TOKENS, START_ID, byte_alphabet
-from transformer.tokens import visible
+from transformer.text.tokenizer import END_ID, MASK_ID, PAD_ID, SPECIAL_TOKENS, START_ID, byte_alphabet
+from transformer.text.tokens import visible
 
 # The tokenizer of the session never changes, so that all examples may share it.
 ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=60)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from transformer import CheckpointError, Tokenizer
-from transformer.tokenizer_file import LONGEST_ENTRY, MOST_BYTES, MOST_ENTRIES
+from transformer.text.tokenizer_files import LONGEST_ENTRY, MOST_BYTES, MOST_ENTRIES
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from transformer import (
     trace,
 )
 from transformer.probes import Edit
-from transformer.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID
+from transformer.text.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID
 
 SENTENCE = "The cat sat on the mat."
 KINDS = ("translator", "gpt", "bert", "sentiment")

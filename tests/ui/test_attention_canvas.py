@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from charts.attention_payload import Cell, HeadChoice
-from charts.canvas_module import FOLDER, canvas_module
-from charts.payload_bytes import unpack
-from transformer.attention_view import AttentionView
-from transformer.tokens import Token, TokenSequence
-from ui import attention_canvas
+from charts.canvas.attention_payload import Cell, HeadChoice
+from charts.canvas.module import FOLDER, canvas_module
+from charts.toolkit.payload_bytes import unpack
+from transformer.runs.attention_view import AttentionView
+from transformer.text.tokens import Token, TokenSequence
+from ui.show import canvas
 
 
 def view(rows: int = 3, columns: int = 4, *, layer: int = 0, kind: str = "cross") -> AttentionView:
@@ -38,7 +38,7 @@ def script() -> None:
     import streamlit
 
     from tests.ui.test_attention_canvas import view
-    from ui.attention_canvas import attention_grid, attention_lines, attention_map, bring_canvas, mask_editor, value_map
+    from ui.show.canvas import attention_grid, attention_lines, attention_map, bring_canvas, mask_editor, value_map
 
     bring_canvas()
     labels = {"row_labels": ["a", "b"], "column_labels": ["c", "d"], "row_title": "row", "column_title": "column"}
@@ -105,23 +105,23 @@ def test_tokens_never_become_markup(folder_text):
 
 
 def clicking(monkeypatch, value: object) -> None:
-    monkeypatch.setattr(attention_canvas, "_PICTURE", lambda **_: {"click": value})
+    monkeypatch.setattr(canvas, "_PICTURE", lambda **_: {"click": value})
 
 
 def test_a_click_on_the_map_is_a_cell(monkeypatch):
     clicking(monkeypatch, {"query": 2, "key": 3})
-    cell = attention_canvas.attention_map(view(), head=0, key="k")
+    cell = canvas.attention_map(view(), head=0, key="k")
     assert cell == Cell(query=2, key=3)
 
 
 def test_a_click_on_the_grid_is_a_head(monkeypatch):
     clicking(monkeypatch, {"layer": 5, "head": 1})
-    assert attention_canvas.attention_grid([view(layer=5)], key="k") == HeadChoice(layer=5, head=1)
+    assert canvas.attention_grid([view(layer=5)], key="k") == HeadChoice(layer=5, head=1)
 
 
 def test_a_click_on_the_lines_is_a_token(monkeypatch):
     clicking(monkeypatch, {"token": 2})
-    assert attention_canvas.attention_lines(view(), key="k") == 2
+    assert canvas.attention_lines(view(), key="k") == 2
 
 
 NO_CELLS = [
@@ -142,15 +142,15 @@ NO_CELLS = [
 @pytest.mark.parametrize("value", NO_CELLS, ids=repr)
 def test_a_click_that_does_not_fit_the_map_is_none(monkeypatch, value):
     clicking(monkeypatch, value)
-    assert attention_canvas.attention_map(view(), head=0, key="k") is None
+    assert canvas.attention_map(view(), head=0, key="k") is None
 
 
 @pytest.mark.parametrize("value", [{"layer": 0, "head": 2}, {"layer": 1, "head": 0}, {"layer": 0}])
 def test_a_click_on_a_head_that_is_gone_is_none(monkeypatch, value):
     clicking(monkeypatch, value)
-    assert attention_canvas.attention_grid([view(layer=0)], key="k") is None
+    assert canvas.attention_grid([view(layer=0)], key="k") is None
 
 
 def test_a_click_on_a_token_that_is_gone_is_none(monkeypatch):
     clicking(monkeypatch, {"token": 3})
-    assert attention_canvas.attention_lines(view(), key="k") is None
+    assert canvas.attention_lines(view(), key="k") is None

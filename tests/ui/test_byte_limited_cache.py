@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ui.byte_limited_cache import ByteLimitedCache
+from ui.compute.byte_limited_cache import ByteLimitedCache
 
 
 def cache(limit: int = 10) -> ByteLimitedCache[str]:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ui.chips import Chip, ChipRow, chips_data
+from ui.show.chips import Chip, ChipRow, chips_data
 
 
 def test_the_legend_explains_only_what_occurs():

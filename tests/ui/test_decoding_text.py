@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ui.decoding_text import marked
+from views.decoding.text import marked
 
 
 def test_words_that_differ_are_marked() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import transformer
-from ui.diagram import diagram_data, model_stacks
+from views.overview.diagram import diagram_data, model_stacks
 
 SENTENCE = "The cat <b>sat</b> on the mat."
 

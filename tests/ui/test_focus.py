@@ -8,7 +8,7 @@ import pytest
 
 import transformer
 from transformer.config import ModelConfig
-from ui.focus import (
+from ui.shell.focus import (
     LONGEST_IN_ADDRESS,
     MOST_PADS,
     Focus,

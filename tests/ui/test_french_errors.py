@@ -15,12 +15,12 @@ from streamlit.testing.v1 import AppTest
 
 from tests.conftest import ROOT
 from tests.ui.test_lessons import GOOD, written
-from ui import lessons as lesson_files
-from ui import loading, uploads
-from ui.lessons import read_lesson
-from ui.phrases import LONGEST, said, speaker_of
-from ui.text import TEXTS
-from ui.translations import read
+from ui.compute import loading, uploads
+from ui.shell import lessons as lesson_files
+from ui.shell.lessons import read_lesson
+from ui.words.phrases import LONGEST, said, speaker_of
+from ui.words.texts import ROOT as TEXTS
+from ui.words.translations import read
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "README.md")
 ENGLISH_WORDS = re.compile(r"\b(the|is|are|has|it|its|of|must|read|taken|with|needs|lacks|write|does|not|or|no)\b")
@@ -28,7 +28,7 @@ ENGLISH_WORDS = re.compile(r"\b(the|is|are|has|it|its|of|must|read|taken|with|ne
 
 @pytest.fixture
 def in_french(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ui.text._language_of_run", lambda: "fr")
+    monkeypatch.setattr("ui.words.texts._language_of_run", lambda: "fr")
 
 
 # Every sentence in the code, with something in its braces
@@ -84,20 +84,22 @@ def _name(call: ast.Call) -> str:
 
 
 REFUSALS = [
-    *sentences("transformer/received.py", errors=("CheckpointError",)),
-    *sentences("transformer/checkpoint.py", errors=("CheckpointError",), more=("not_whole",)),
-    *sentences("transformer/tokenizer.py", errors=("CheckpointError",)),
-    *sentences("transformer/tokenizer_file.py", errors=("CheckpointError",), more=("_problem", "_vocabulary_problem")),
-    *sentences("transformer/snapshots.py", errors=("CheckpointError",)),
-    *sentences("transformer/analysis/saved_roles.py", errors=("CheckpointError",)),
+    *sentences("transformer/files/uploads.py", errors=("CheckpointError",)),
+    *sentences("transformer/files/checkpoints.py", errors=("CheckpointError",), more=("not_whole",)),
+    *sentences("transformer/text/tokenizer.py", errors=("CheckpointError",)),
+    *sentences(
+        "transformer/text/tokenizer_files.py", errors=("CheckpointError",), more=("_problem", "_vocabulary_problem")
+    ),
+    *sentences("transformer/files/snapshots.py", errors=("CheckpointError",)),
+    *sentences("transformer/analysis/heads/role_files.py", errors=("CheckpointError",)),
     *sentences("transformer/config.py", errors=("ValueError",), only=("from_json",)),
     *(
         f"config.json: {said}"
         for said in sentences("transformer/config.py", errors=("ValueError",), less=("from_json",))
     ),
-    *sentences("transformer/edit_specs.py", errors=("ValueError",), only=("parse",)),
-    *sentences("ui/lessons.py", errors=("ValueError",)),
-    *sentences("ui/worksheet.py", errors=("ValueError",)),
+    *sentences("transformer/runs/edit_specs.py", errors=("ValueError",), only=("parse",)),
+    *sentences("ui/shell/lessons.py", errors=("ValueError",)),
+    *sentences("views/lessons/worksheet.py", errors=("ValueError",)),
 ]
 
 

@@ -9,11 +9,10 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.conftest import ROOT
-from ui.navigation import GROUPS
-from ui.phrases import speaker_of
-from ui.text import TEXTS
-from ui.translations import read
+from ui.shell.navigation import GROUPS
+from ui.words.phrases import speaker_of
+from ui.words.texts import ROOT
+from ui.words.translations import read
 
 PAGES = [entry.name for group in GROUPS.values() for entry in group if entry.exists]
 SIDE = re.compile(r"^[xy]: ")  # in front of the title of an axis
@@ -67,8 +66,8 @@ def test_what_a_table_says_is_french(
     open_app: Callable[..., AppTest], page: str, address: dict[str, str], kind: str
 ) -> None:
     shown = {code: tables(open_app(page, checkpoint=f"tiny-{kind}", language=code, **address)) for code in ("en", "fr")}
-    table = read(TEXTS, "charts", "fr")
-    own = {text for text in read(TEXTS, page, "fr").values() if isinstance(text, str)}
+    table = read(ROOT, "charts", "fr")
+    own = {text for text in read(ROOT, page, "fr").values() if isinstance(text, str)}
     say = speaker_of(table)
     assert not {heading for heading in headings(shown["en"]) & headings(shown["fr"]) if say(heading) is None} - own
     assert not {cell for cell in phrases(shown["en"]) & phrases(shown["fr"]) if say(cell) is None} - own
@@ -78,7 +77,7 @@ def test_what_a_table_says_is_french(
 
 def test_the_history_of_a_training_has_french_headings() -> None:
     history = pd.read_csv(ROOT / "checkpoints" / "en-fr" / "history.csv")
-    assert len(history.columns) > 5 and not [name for name in history if name not in read(TEXTS, "charts", "fr")]
+    assert len(history.columns) > 5 and not [name for name in history if name not in read(ROOT, "charts", "fr")]
 
 
 def test_a_cell_without_a_number_is_empty() -> None:
@@ -87,7 +86,7 @@ def test_a_cell_without_a_number_is_empty() -> None:
     def script() -> None:
         import pandas as pd
 
-        from ui.show import show_table
+        from ui.show.figures import show_table
 
         show_table(pd.DataFrame({"a": [1.0, None]}), name="holes")
 

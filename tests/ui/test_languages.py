@@ -11,18 +11,25 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from ui import text
-from ui.focus import Focus, fit_language
-from ui.navigation import GROUPS
-from ui.text import common, examples, language, languages, page_text, page_texts
-from ui.translations import over, placeholders, read
+from ui.shell.focus import Focus, fit_language
+from ui.shell.navigation import GROUPS
+from ui.words import texts as spoken_texts
+from ui.words.texts import common, examples, language, languages, page_text, page_texts
+from ui.words.translations import SHARED, over, placeholders, read
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDER = ROOT / "ui" / "texts"
-ENGLISH = {
-    path.stem: tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted((FOLDER / "en").glob("*.toml"))
-}
-OTHERS = sorted(path for path in FOLDER.glob("*/*.toml") if path.parent.name != "en")
+FRAME = ROOT / "ui" / "words"
+VIEWS = ROOT / "views"
+
+
+def files(code: str) -> dict[str, Path]:
+    """All text files of one language, by name."""
+    of_pages = {path.parent.name: path for path in VIEWS.glob(f"*/{code}.toml")}
+    return {path.stem: path for path in sorted((FRAME / code).glob("*.toml"))} | of_pages
+
+
+ENGLISH = {name: tomllib.loads(path.read_text(encoding="utf-8")) for name, path in files("en").items()}
+FRENCH = files("fr")
 PAGES = [entry.name for group in GROUPS.values() for entry in group if entry.exists]
 NARROW_SPACES = re.compile(r"[\w)»*`] [;:!?»](?:\s|$)|« ")
 
@@ -48,12 +55,12 @@ def own(path: Path) -> dict[str, object]:
     return dict(leaves(tomllib.loads(path.read_text(encoding="utf-8"))))
 
 
-@pytest.mark.parametrize("path", OTHERS, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_a_translation_says_nothing_that_english_does_not_ask_for(path: Path) -> None:
-    assert path.stem in ENGLISH, f"there is no ui/texts/en/{path.name}"
-    english = dict(leaves(ENGLISH[path.stem]))
-    assert own(path).keys() <= english.keys()
-    for place, value in own(path).items():
+@pytest.mark.parametrize("name", FRENCH)
+def test_a_translation_says_nothing_that_english_does_not_ask_for(name: str) -> None:
+    assert name in ENGLISH, f"there is no English file {name}"
+    english = dict(leaves(ENGLISH[name]))
+    assert own(FRENCH[name]).keys() <= english.keys()
+    for place, value in own(FRENCH[name]).items():
         assert isinstance(value, str) and value.strip(), place
         assert placeholders(value) == placeholders(english[place]), place
         assert value.count("**") % 2 == 0 and value.count("`") == english[place].count("`"), place
@@ -62,32 +69,30 @@ def test_a_translation_says_nothing_that_english_does_not_ask_for(path: Path) ->
 def test_french_is_complete() -> None:
     missing = []
     for name, values in ENGLISH.items():
-        path = FOLDER / "fr" / f"{name}.toml"
-        french = own(path) if path.is_file() else {}
+        french = own(FRENCH[name]) if name in FRENCH else {}
         missing += [
             f"{name}: {place}" for place, value in leaves(values) if place not in french and not is_formula(value)
         ]
-    assert not missing, "ui/texts/fr lacks what ui/texts/en has: " + "; ".join(missing)
+    assert not missing, "the French texts lack what the English ones have: " + "; ".join(missing)
 
 
 def test_french_is_french() -> None:
     """Not a copy: what is the same in both is a name, a symbol, a sentence for the models or a line of code."""
     same = [
-        f"{path.stem}: {place}"
-        for path in OTHERS
-        if path.parent.name == "fr"
-        for place, value in own(path).items()
-        if value == dict(leaves(ENGLISH[path.stem]))[place]
+        f"{name}: {place}"
+        for name in FRENCH
+        for place, value in own(FRENCH[name]).items()
+        if value == dict(leaves(ENGLISH[name]))[place]
         and len(re.findall(r"[A-Za-z]{2,}", re.sub(r"\{[^{}]*\}", "", value))) > 3
         and not re.search(r"^(default|patch_default|own_placeholder|code_)|\.(sentence|first|second)$", place)
     ]
     assert not same
 
 
-@pytest.mark.parametrize("path", [path for path in OTHERS if path.parent.name == "fr"], ids=lambda path: path.stem)
-def test_french_typography(path: Path) -> None:
+@pytest.mark.parametrize("name", FRENCH)
+def test_french_typography(name: str) -> None:
     """An ordinary space before ; : ! ? or inside « » lets a line end there."""
-    for place, value in own(path).items():
+    for place, value in own(FRENCH[name]).items():
         if not place.startswith("code_") and not is_formula(value):
             assert not NARROW_SPACES.search(value), f"{place}: {value}"
 
@@ -102,21 +107,27 @@ def test_the_languages_there_are() -> None:
 @pytest.fixture
 def in_language(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Everything is asked in this language."""
-    return lambda code: monkeypatch.setattr(text, "_language_of_run", lambda: code)
+    return lambda code: monkeypatch.setattr(spoken_texts, "_language_of_run", lambda: code)
 
 
 @pytest.fixture
 def texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of all texts that may be changed."""
-    shutil.copytree(FOLDER, tmp_path / "texts")
-    monkeypatch.setattr(text, "TEXTS", tmp_path / "texts")
-    return tmp_path / "texts"
+    for code in ("en", "fr"):
+        for file in files(code).values():
+            copy = tmp_path / file.relative_to(ROOT)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(file, copy)
+    monkeypatch.setattr(spoken_texts, "ROOT", tmp_path)
+    return tmp_path
 
 
 def add_language(texts: Path, code: str, **files: str) -> None:
-    (texts / code).mkdir()
     for name, content in files.items():
-        (texts / code / f"{name}.toml").write_text(content, encoding="utf-8")
+        shared = name in SHARED
+        file = texts / "ui" / "words" / code / f"{name}.toml" if shared else texts / "views" / name / f"{code}.toml"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(content, encoding="utf-8")
 
 
 def test_a_language_may_be_half_translated(texts: Path, in_language: Callable) -> None:
@@ -145,7 +156,7 @@ def test_a_file_that_is_no_toml_is_as_good_as_missing(texts: Path, in_language: 
     add_language(texts, "xx", common='[language]\nname = "Xx"\n', masks='title = "unclosed\n')
     in_language("xx")
     assert page_text("masks").title == "Masks"
-    (texts / "xx" / "common.toml").write_bytes(b"\xff\xfe")
+    (texts / "ui" / "words" / "xx" / "common.toml").write_bytes(b"\xff\xfe")
     assert "xx" not in languages()
 
 
@@ -179,7 +190,7 @@ def test_a_translation_is_laid_over_english_only_where_it_fits(english: object, 
 def test_a_changed_translation_is_read_again(texts: Path) -> None:
     import os
 
-    file = texts / "fr" / "masks.toml"
+    file = texts / "views" / "masks" / "fr.toml"
     file.write_text('title = "Un"\n', encoding="utf-8")
     os.utime(file, ns=(1, 1))
     assert read(texts, "masks", "fr")["title"] == "Un"
@@ -204,10 +215,10 @@ def test_a_language_that_is_not_there_is_said_and_becomes_english() -> None:
 
 def is_in(app: AppTest, code: str, page: str) -> None:
     assert not app.exception and not app.error, [error.value for error in app.error]
-    spoken = read(FOLDER, page, code)
+    spoken = read(ROOT, page, code)
     assert app.title[0].value == spoken["title"]
     assert any(spoken["question"] in element.value for element in app.markdown)
-    assert app.sidebar.text_area[0].label == read(FOLDER, "common", code)["sidebar"]["sentence"]
+    assert app.sidebar.text_area[0].label == read(ROOT, "common", code)["sidebar"]["sentence"]
     assert app.segmented_control(key="sidebar language").value == code
 
 
@@ -249,12 +260,12 @@ def test_what_the_address_has_wrong_is_said_in_its_language(open_app: Callable[.
 
 def test_a_choice_made_in_one_language_is_the_same_in_another(open_app: Callable[..., AppTest]) -> None:
     """The address holds the words that were on the screen."""
-    for made, words in (("fr", read(FOLDER, "attention", "fr")), ("en", ENGLISH["attention"])):
+    for made, words in (("fr", read(ROOT, "attention", "fr")), ("en", ENGLISH["attention"])):
         for opened in ("fr", "en"):
             step, drawing = words["steps"][4], words["show_lines"]
             asked = {"attention_step": step, "attention_show": drawing}
             app = open_app("attention", checkpoint="tiny-translator", language=opened, **asked)
-            spoken = read(FOLDER, "attention", opened)
+            spoken = read(ROOT, "attention", opened)
             assert app.segmented_control(key="attention_step").value == spoken["steps"][4], (made, opened)
             assert app.segmented_control(key="attention_show").value == spoken["show_lines"], (made, opened)
             assert spoken["steps"][4] in app.query_params["attention_step"], "a copy of the address is as good"
@@ -312,18 +323,18 @@ def test_every_caption_of_the_canvas_can_be_translated() -> None:
     table = ENGLISH["common"]["canvas"]
     assert asked <= table.keys()
     unused = table.keys() - asked
-    drawn = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "charts").glob("*payload.py"))
+    drawn = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "charts" / "canvas").glob("*payload.py"))
     assert {words for words in unused if re.sub(r"[#].*|all ", "", words).strip() not in drawn} <= {
         f"{stack} {kind}-attention" for stack in ("encoder", "decoder") for kind in ("self", "cross")
     }
     assert all(english == said for english, said in table.items())
-    french = read(FOLDER, "common", "fr")["canvas"]
+    french = read(ROOT, "common", "fr")["canvas"]
     assert all(english.count("#") == said.count("#") for english, said in french.items())
 
 
 def test_the_canvas_gets_its_words_in_french_and_none_in_english(in_language: Callable) -> None:
-    from charts.payload_bytes import pack, unpack
-    from ui.attention_canvas import _spoken
+    from charts.toolkit.payload_bytes import pack, unpack
+    from ui.show.canvas import _spoken
 
     payload = pack({"title": "t"}, {})
     assert _spoken(payload) == payload
@@ -337,7 +348,7 @@ def test_tables_have_headings_in_french(open_app: Callable[..., AppTest], page: 
     """Each heading is another one than in English, or one that the table of French says is the same."""
     shown = {code: open_app(page, checkpoint="tiny-translator", language=code) for code in ("en", "fr")}
     headings = {code: [list(table.value.columns) for table in app.dataframe] for code, app in shown.items()}
-    same = {said for name in ("charts", page) for said in own(FOLDER / "fr" / f"{name}.toml").values()}
+    same = {said for name in ("charts", page) for said in own(FRENCH[name]).values()}
     english = {heading for table in headings["en"] for heading in table if re.search(r"[A-Za-z]{2}", str(heading))}
     left = {heading for table in headings["fr"] for heading in table} & english
-    assert left <= same, f"not in ui/texts/fr/charts.toml: {left - same}"
+    assert left <= same, f"not in ui/words/fr/charts.toml: {left - same}"

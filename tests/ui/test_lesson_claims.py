@@ -9,18 +9,18 @@ import pytest
 
 import transformer
 from tests.conftest import ROOT
-from transformer.analysis.attention_trust import beside_attention, input_attributions
-from transformer.analysis.effects import answer_under
-from transformer.analysis.head_effect import head_effect
-from transformer.analysis.head_roles import head_roles
+from transformer.analysis.answers.effects import answer_under
+from transformer.analysis.attention.attention_trust import beside_attention, input_attributions
+from transformer.analysis.attention.quantity import quantity_of
+from transformer.analysis.heads.head_effect import head_effect
+from transformer.analysis.heads.head_roles import head_roles
 from transformer.analysis.lens import logit_lens
 from transformer.analysis.neighbours import nearest_rows
 from transformer.analysis.position_edits import reordered_positions, without_positions
-from transformer.analysis.quantity import quantity_of
 from transformer.faults.catalogue import diagnosis_of
 from transformer.faults.checks import CHECKS
 from transformer.faults.patients import patient_of
-from ui.lessons import Step, find_lesson
+from ui.shell.lessons import Step, find_lesson
 
 CAT, TOM, LOVE = "The cat sat on the mat.", "Tom loves Mary.", "I love you."
 TOKENS, ORDER, HEAD, HEADS = "01-tokens-and-vectors", "02-positions", "03-one-head", "04-many-heads"

@@ -8,12 +8,12 @@ import pytest
 
 import transformer
 from tests.conftest import ROOT
-from ui import text as texts
-from ui.focus import Focus, fit_model, fit_trace
-from ui.lesson_bar import in_words
-from ui.lessons import LESSONS, PLACE, Lesson, Step, find_lesson, lessons, read_lesson
-from ui.navigation import GROUPS
-from ui.text import page_text
+from ui.shell.focus import Focus, fit_model, fit_trace
+from ui.shell.lesson_bar import in_words
+from ui.shell.lessons import LESSONS, PLACE, Lesson, Step, find_lesson, lessons, read_lesson
+from ui.shell.navigation import GROUPS
+from ui.words import texts
+from ui.words.texts import page_text
 
 ENGLISH, FRENCH = lessons("en")[0], lessons("fr")[0]
 STEPS = [(lesson, number) for lesson in ENGLISH for number in range(1, len(lesson.steps) + 1)]

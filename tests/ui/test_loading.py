@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import transformer
-from ui import loading
+from ui.compute import loading
 
 
 @pytest.fixture(autouse=True)

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from ui import long_jobs
-from ui.job import AT_ONCE, PLACES, Job, JobStopped, Places
-from ui.long_jobs import LongJobs
+from ui.compute import long_jobs
+from ui.compute.jobs import AT_ONCE, PLACES, Job, JobStopped, Places
+from ui.compute.long_jobs import LongJobs
 
 SOON = 20.0  # seconds within which what must happen happens, also on a busy machine
 
@@ -170,7 +170,7 @@ def test_a_forward_pass_counts_and_can_be_the_end(start: Callable[..., Job], tin
 
 @pytest.fixture
 def jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[LongJobs]:
-    """Of this test; a page finds them as ``ui.long_jobs.of_a_test``."""
+    """Of this test; a page finds them as ``ui.compute.long_jobs.of_a_test``."""
     made: LongJobs = LongJobs("test")
     monkeypatch.setattr(long_jobs, "of_a_test", made, raising=False)
     yield made
@@ -178,12 +178,12 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[LongJobs]:
 
 
 def open_page(key: str = "a key") -> AppTest:
-    """A session on a page with one long computation, which is ``ui.long_jobs.work``."""
+    """A session on a page with one long computation, which is ``ui.compute.long_jobs.work``."""
 
     def script(key: str) -> None:
         import streamlit as st
 
-        from ui import long_jobs
+        from ui.compute import long_jobs
 
         try:
             st.markdown(f"result: {long_jobs.of_a_test.result(key, long_jobs.work)}")

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from ui import page, text
+from ui.shell.page import page
+from ui.words import texts
 
 SAMPLE = 'title = "A sample"\nquestion = "What for?"\nlook_for = ["One.", "Two.", "Three."]\nmore = "More."\n'
 
@@ -18,9 +19,9 @@ def _frame(body: str, needs: tuple[str, ...]) -> None:
     """Runs inside AppTest, which takes over only the source of this function."""
     import streamlit as st
 
-    from ui import page
-    from ui.focus import begin, current
-    from ui.sidebar import sidebar
+    from ui.shell.focus import begin, current
+    from ui.shell.page import page
+    from ui.shell.sidebar import sidebar
 
     begin()
     sidebar()
@@ -32,9 +33,10 @@ def _frame(body: str, needs: tuple[str, ...]) -> None:
 @pytest.fixture
 def run(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
     """``run(body, needs=(), layer="1")``: a page with that body, opened by an address with those parameters."""
-    shutil.copytree(text.TEXTS, tmp_path / "texts")
-    (tmp_path / "texts" / "en" / "sample.toml").write_text(SAMPLE, encoding="utf-8")
-    monkeypatch.setattr(text, "TEXTS", tmp_path / "texts")
+    shutil.copytree(texts.ROOT / "ui" / "words", tmp_path / "ui" / "words")
+    (tmp_path / "views" / "sample").mkdir(parents=True)
+    (tmp_path / "views" / "sample" / "en.toml").write_text(SAMPLE, encoding="utf-8")
+    monkeypatch.setattr(texts, "ROOT", tmp_path)
 
     def open_page(body: str = "pass", *, needs: tuple[str, ...] = (), **address: str) -> AppTest:
         test = AppTest.from_function(_frame, args=(body, needs), default_timeout=60)

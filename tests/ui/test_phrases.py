@@ -10,12 +10,12 @@ import pytest
 
 import transformer
 from transformer import InputError
-from transformer.analysis.corpus_roles import corpus_roles
+from transformer.analysis.heads.corpus_roles import corpus_roles
 from transformer.toy.tasks import letter_ids
-from ui.phrases import said, speaker_of
-from ui.text import Spoken
+from ui.words.phrases import said, speaker_of
+from ui.words.texts import Spoken
 
-TEXTS = Path(__file__).resolve().parents[2] / "ui" / "texts"
+TEXTS = Path(__file__).resolve().parents[2] / "ui" / "words"
 LONG = "word " * 200
 
 
@@ -42,7 +42,7 @@ def test_what_a_model_cannot_take_is_said_in_french(tiny_checkpoint: Callable, m
             ask()
         assert said(error.value) == str(error.value)
         with monkeypatch.context() as speaking:
-            speaking.setattr("ui.text._language_of_run", lambda: "fr")
+            speaking.setattr("ui.words.texts._language_of_run", lambda: "fr")
             assert french in said(error.value), str(error.value)
 
 
@@ -52,13 +52,13 @@ def test_notes_are_said_in_french(tiny_checkpoint: Callable, monkeypatch: pytest
         for pads in (1, 2)
         for note in transformer.trace(tiny_checkpoint("translator"), "A cat.", source_pads=pads, target_pads=pads).notes
     ]
-    monkeypatch.setattr("ui.text._language_of_run", lambda: "fr")
+    monkeypatch.setattr("ui.words.texts._language_of_run", lambda: "fr")
     assert len(notes) >= 4 and all("jeton" in said(note) for note in notes)
     assert said("Something else.") == "Something else."
 
 
 def test_the_numbers_are_taken_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ui.text._language_of_run", lambda: "fr")
+    monkeypatch.setattr("ui.words.texts._language_of_run", lambda: "fr")
     sentence = "The answer did not end within 40 tokens; it was stopped there."
     assert said(sentence).startswith("La réponse n’était pas finie après 40 jetons")
 
@@ -80,7 +80,7 @@ def test_what_is_said_while_waiting_is_in_the_language_of_who_waits(monkeypatch:
 
     text = Spoken("wait.search")
     assert isinstance(text, str) and text[:] == "Searching …" and clean_text(text) == "Searching …"
-    monkeypatch.setattr("ui.text._language_of_run", lambda: "fr")
+    monkeypatch.setattr("ui.words.texts._language_of_run", lambda: "fr")
     assert clean_text(text) == "Recherche …"
     with pytest.raises(KeyError):
         Spoken("wait.nothing")
@@ -89,8 +89,7 @@ def test_what_is_said_while_waiting_is_in_the_language_of_who_waits(monkeypatch:
 def test_every_spinner_can_be_translated() -> None:
     import re
 
-    ui = TEXTS.parent
-    found = [
-        said for file in ui.glob("*.py") for said in re.findall(r"show_spinner=([^,)\n]+)", file.read_text("utf-8"))
-    ]
+    root = TEXTS.parents[1]
+    files = [file for folder in ("ui", "views") for file in sorted((root / folder).rglob("*.py"))]
+    found = [said for file in files for said in re.findall(r"show_spinner=([^,)\n]+)", file.read_text("utf-8"))]
     assert len(found) > 10 and all(one == "False" or one.startswith('Spoken("wait.') for one in found), found

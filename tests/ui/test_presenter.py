@@ -8,8 +8,8 @@ from collections.abc import Callable
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.conftest import is_fine, said
-from ui.presenter import _FACTOR
-from ui.text import page_text
+from ui.shell.presenter import _FACTOR
+from ui.words.texts import page_text
 
 Open = Callable[..., AppTest]
 LOOK_FOR = page_text("embeddings").look_for[0]

@@ -6,7 +6,7 @@ import tomllib
 
 from streamlit import config
 
-from ui.loading import REPOSITORY
+from ui.compute.loading import REPOSITORY
 
 SETTINGS = tomllib.loads((REPOSITORY / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
 

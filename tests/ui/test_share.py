@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.conftest import is_fine, said
-from ui.share import BUTTON, LONGEST_NOTE, link
+from ui.shell.share import BUTTON, LONGEST_NOTE, link
 
 Open = Callable[..., AppTest]
 NOTE = "Look at <b>head 1</b> & say *why*: $x$ [here](http://example.org)"

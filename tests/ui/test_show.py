@@ -14,9 +14,9 @@ import pytest
 
 import transformer.attention
 from transformer.layer_norm import LayerNorm
-from ui import show
-from ui.figure_export import figure_kind, self_contained_html
-from ui.show import source_of
+from ui.show import figures
+from ui.show.exports import figure_kind, self_contained_html
+from ui.show.figures import source_of
 
 # What a browser would fetch: scripts, styles, pictures and imports with an address of another host.
 _FETCHED = re.compile(rb"""<(?:script|img|link|iframe)[^>]+(?:src|href)\s*=\s*["'](?:https?:)?//""", re.IGNORECASE)
@@ -68,8 +68,8 @@ def test_the_source_is_looked_for_once_and_by_one_thread_at_a_time(monkeypatch: 
         return found(thing)
 
     found = inspect.getsourcelines
-    monkeypatch.setattr(show.inspect, "getsourcelines", slowly)
-    show._source_of.cache_clear()
+    monkeypatch.setattr(figures.inspect, "getsourcelines", slowly)
+    figures._source_of.cache_clear()
     things = [LayerNorm, transformer.attention.MultiHeadAttention, transformer.attention.attention_weights]
     with ThreadPoolExecutor(8) as pool:
         sources = list(pool.map(source_of, things * 8))

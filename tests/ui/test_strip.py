@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import transformer
-from ui.focus import Focus
-from ui.strip import strip_rows
+from ui.shell.focus import Focus
+from ui.shell.strip import strip_rows
 
 
 def test_the_strip_holds_every_token_as_it_is(tiny_checkpoint) -> None:

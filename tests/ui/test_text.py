@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ui import text
-from ui.text import PageText, as_plain, common, default_sentence, examples, page_text
+from ui.words import texts
+from ui.words.texts import PageText, as_plain, common, default_sentence, examples, page_text
 
-NO_PAGES = ("common", "examples", "charts", "errors")
-PAGES = sorted(path.stem for path in (text.TEXTS / "en").glob("*.toml") if path.stem not in NO_PAGES)
+PAGES = sorted(path.parent.name for path in (texts.ROOT / "views").glob("*/en.toml"))
 GOOD = {"title": "T", "question": "Q?", "look_for": ["a", "b", "c"], "more": "m"}
 
 
@@ -21,7 +20,7 @@ def test_every_page_text_is_complete(name: str) -> None:
 
 @pytest.mark.parametrize("broken", [{"title": ""}, {"question": None}, {"look_for": ["a", "b"]}, {"look_for": "abc"}])
 def test_an_incomplete_page_text_is_refused_by_name(broken: dict) -> None:
-    with pytest.raises(ValueError, match=rf"ui/texts/en/sample.toml needs .*{next(iter(broken))}"):
+    with pytest.raises(ValueError, match=rf"views/sample/en.toml needs .*{next(iter(broken))}"):
         PageText("sample", {**GOOD, **broken})
 
 
@@ -31,10 +30,10 @@ def test_a_missing_paragraph_is_named_with_those_there_are() -> None:
 
 
 def test_a_changed_text_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text, "TEXTS", tmp_path)
-    (tmp_path / "en").mkdir()
+    monkeypatch.setattr(texts, "ROOT", tmp_path)
+    (tmp_path / "views" / "sample").mkdir(parents=True)
     for length, title in enumerate(("One", "Two, longer")):
-        file = tmp_path / "en" / "sample.toml"
+        file = tmp_path / "views" / "sample" / "en.toml"
         file.write_text(f'title = "{title}"\nquestion = "Q"\nlook_for = ["a", "b", "c"]\n', encoding="utf-8")
         # Two writes may fall into one tick of the clock.
         import os

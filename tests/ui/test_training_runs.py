@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from ui.job import AT_ONCE, PLACES, Places
-from ui.training_runs import Progress, Run
+from ui.compute.jobs import AT_ONCE, PLACES, Places
+from views.training.runs import Progress, Run
 
 SOON = 20.0  # seconds within which what must happen happens, also on a busy machine
 

@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.conftest import is_fine
-from ui.turns import Turns, turns
+from ui.compute.turns import Turns, turns
 
 
 def in_line(line: Turns) -> int:

@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.conftest import is_fine, said
-from ui import loading, uploads
+from ui.compute import loading, uploads
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "README.md")
 

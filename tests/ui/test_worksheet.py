@@ -10,11 +10,11 @@ import pytest
 
 import transformer
 from tests.pages.nasty import NASTY
-from ui.focus import Focus
-from ui.lessons import Lesson, Step
-from ui.text import as_plain, page_text
-from ui.worksheet import Exercise, Sheet, as_html, lesson_sheet, link_to, read_link
-from ui.worksheet_questions import questions, view_sheet
+from ui.shell.focus import Focus
+from ui.shell.lessons import Lesson, Step
+from ui.words.texts import as_plain, page_text
+from views.lessons.worksheet import Exercise, Sheet, as_html, lesson_sheet, link_to, read_link
+from views.lessons.worksheet_questions import questions, view_sheet
 
 TEXT = page_text("lessons")
 QUIZ = Step("tokens", "One", "Do `it`.", "See **this**.", "Which?", ("no way", "yes"), 1, "Because *so*.")

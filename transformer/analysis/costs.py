@@ -11,9 +11,9 @@ from statistics import median
 import torch
 from torch import nn
 
-from transformer.checkpoint import Checkpoint
+from transformer.files.checkpoints import Checkpoint
 from transformer.models import Model
-from transformer.traces import Trace
+from transformer.runs.traces import Trace
 
 REST = "adding, masks"
 

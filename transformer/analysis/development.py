@@ -18,18 +18,18 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from transformer.analysis.answers import softmax
-from transformer.analysis.head_roles import HeadRole, counted_rows, head_roles
-from transformer.attention_view import AttentionView
-from transformer.checkpoint import Checkpoint
-from transformer.decoding import decode
-from transformer.inputs import prompt_ids
+from transformer.analysis.answers.answer_probabilities import softmax
+from transformer.analysis.heads.head_roles import HeadRole, counted_rows, head_roles
+from transformer.files.checkpoints import Checkpoint
+from transformer.files.snapshots import snapshot, snapshot_steps
 from transformer.probes import record
-from transformer.recorded import activations_of
-from transformer.snapshots import snapshot, snapshot_steps
-from transformer.tokenizer import MASK_ID, PAD_ID
-from transformer.traces import Trace
-from transformer.tracing import trace as trace_sentence
+from transformer.runs.activation_arrays import activations_of
+from transformer.runs.attention_view import AttentionView
+from transformer.runs.decoding import decode
+from transformer.runs.inputs import prompt_ids
+from transformer.runs.traces import Trace
+from transformer.runs.tracing import trace as trace_sentence
+from transformer.text.tokenizer import MASK_ID, PAD_ID
 from transformer.training.card import checkpoint_step
 
 UNCLEAR = ("broad", "none")  # what is no job: it looks everywhere, or at nothing that has a name

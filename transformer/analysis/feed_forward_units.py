@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer.analysis.layer_norm_steps import norm_parameters
-from transformer.checkpoint import Checkpoint
-from transformer.tokenizer import PAD_ID, START_ID
-from transformer.traces import Trace
+from transformer.files.checkpoints import Checkpoint
+from transformer.runs.traces import Trace
+from transformer.text.tokenizer import PAD_ID, START_ID
 
 
 def silent_share(trace: Trace, stack: str) -> np.ndarray:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer.checkpoint import Checkpoint
-from transformer.traces import Trace
+from transformer.files.checkpoints import Checkpoint
+from transformer.runs.traces import Trace
 
 
 @dataclass(frozen=True)

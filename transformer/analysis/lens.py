@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from transformer.analysis.residual_stream import sublayers as sublayers_of
-from transformer.checkpoint import Checkpoint
-from transformer.traces import Trace
+from transformer.files.checkpoints import Checkpoint
+from transformer.runs.traces import Trace
 
 WHOLE = "whole sentence"
 

@@ -9,10 +9,10 @@ import torch
 
 from transformer.analysis.position_edits import without_positions
 from transformer.analysis.positional import rotary_angles
-from transformer.checkpoint import Checkpoint
 from transformer.config import ModelConfig
+from transformer.files.checkpoints import Checkpoint
 from transformer.probes import record
-from transformer.tokenizer import END_ID, START_ID
+from transformer.text.tokenizer import END_ID, START_ID
 
 N_TEXTS = 16
 

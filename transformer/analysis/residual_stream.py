@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer.traces import Trace
+from transformer.runs.traces import Trace
 
 SUBLAYERS = ("self_attention", "cross_attention", "feed_forward")
 

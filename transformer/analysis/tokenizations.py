@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from transformer.byte_pair_merges import merge_steps
-from transformer.tokenizer import Tokenizer, byte_alphabet
-from transformer.tokens import Token, TokenSequence, visible
+from transformer.text.byte_pair_merges import merge_steps
+from transformer.text.tokenizer import Tokenizer, byte_alphabet
+from transformer.text.tokens import Token, TokenSequence, visible
 
 NO_ID = -1  # a piece that this tokenizer's vocabulary does not hold
 

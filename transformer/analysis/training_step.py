@@ -10,11 +10,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from transformer.checkpoint import Checkpoint
+from transformer.files.checkpoints import Checkpoint
 from transformer.models import Model
-from transformer.tokenizer import MASK_ID, PAD_ID
-from transformer.tokens import TokenSequence
-from transformer.traces import Trace
+from transformer.runs.traces import Trace
+from transformer.text.tokenizer import MASK_ID, PAD_ID
+from transformer.text.tokens import TokenSequence
 
 IGNORED = -100  # a label that asks for nothing, as in F.cross_entropy
 OPTIMIZERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}

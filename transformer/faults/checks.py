@@ -16,7 +16,7 @@ from torch.nn import functional as F
 
 from transformer.faults.live import position_bias, score_names
 from transformer.faults.patients import Patient
-from transformer.tokenizer import PAD_ID
+from transformer.text.tokenizer import PAD_ID
 
 PADS = 4
 _NOTHING = 1e-3  # changes below this share of the usual size are rounding

@@ -8,9 +8,9 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from transformer.analysis.padding import without_padding_mask
+from transformer.analysis.answers.padding import without_padding_mask
 from transformer.analysis.position_edits import without_positions
-from transformer.checkpoint import Checkpoint
+from transformer.files.checkpoints import Checkpoint
 from transformer.models import Model, build_model
 from transformer.probes import Edit, recorded_so_far
 

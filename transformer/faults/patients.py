@@ -7,16 +7,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from transformer.attention_view import AttentionView
-from transformer.checkpoint import Checkpoint
 from transformer.faults.live import with_fault
+from transformer.files.checkpoints import Checkpoint
 from transformer.models import Model
 from transformer.probes import Edit, record
-from transformer.recorded import RecordedActivations
-from transformer.tokenizer import PAD_ID
+from transformer.runs.activation_arrays import RecordedActivations
+from transformer.runs.attention_view import AttentionView
+from transformer.runs.traces import Trace
+from transformer.text.tokenizer import PAD_ID
 from transformer.toy.learner import ToyLearner
 from transformer.toy.tasks import batch_of, labelled
-from transformer.traces import Trace
 
 
 @dataclass(frozen=True)

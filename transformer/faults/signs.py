@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer.tokenizer import PAD_ID
-from transformer.traces import Trace
+from transformer.runs.traces import Trace
+from transformer.text.tokenizer import PAD_ID
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file
 
-from transformer.checkpoint import save_weights
 from transformer.errors import CheckpointError
-from transformer.files import write_text
+from transformer.files.checkpoints import save_weights
+from transformer.files.whole_files import write_text
 from transformer.toy.learner import TRAINING_FAULTS, ToyLearner, toy_config
 from transformer.toy.tasks import TASKS
 from transformer.toy.training import train_toy

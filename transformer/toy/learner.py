@@ -9,16 +9,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from transformer.attention_view import AttentionView
 from transformer.config import ModelConfig
-from transformer.decoding_state import greedy_batch, writable
-from transformer.mask_edits import no_causal_mask
 from transformer.models import Model, build_model
 from transformer.positions import LearnedEncoding
 from transformer.probes import Edit, Recording, fast_path, record
-from transformer.recorded import activations_of
-from transformer.tokenizer import END_ID, PAD_ID, START_ID
-from transformer.tokens import TokenSequence
+from transformer.runs.activation_arrays import activations_of
+from transformer.runs.attention_view import AttentionView
+from transformer.runs.decoding_state import greedy_batch, writable
+from transformer.runs.mask_edits import no_causal_mask
+from transformer.text.tokenizer import END_ID, PAD_ID, START_ID
+from transformer.text.tokens import TokenSequence
 from transformer.toy.tasks import MOST_LETTERS, VOCABULARY_SIZE, Batch, Task, batch_of, labelled, letters_of
 
 WIDTH = 64

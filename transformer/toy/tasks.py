@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from transformer.errors import InputError
-from transformer.tokenizer import END_ID, PAD_ID, START_ID
-from transformer.tokens import Token, TokenSequence
+from transformer.text.tokenizer import END_ID, PAD_ID, START_ID
+from transformer.text.tokens import Token, TokenSequence
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 SHORTEST, LONGEST = 4, 10  # letters of a word in training

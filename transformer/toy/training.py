@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import torch
 
-from transformer.attention_view import AttentionView
-from transformer.tokens import TokenSequence
+from transformer.runs.attention_view import AttentionView
+from transformer.text.tokens import TokenSequence
 from transformer.toy.learner import Score, ToyLearner, toy_config
 from transformer.toy.tasks import Batch, Task, draw_batch, letter_ids, task_named
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from transformer.checkpoint import CARD, Checkpoint
 from transformer.config import ModelConfig
-from transformer.files import write_text
+from transformer.files.checkpoints import CARD, Checkpoint
+from transformer.files.whole_files import write_text
 from transformer.training.corpora import SOURCES, corpus_folders
 from transformer.training.run_state import HISTORY, best_row
 

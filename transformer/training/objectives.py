@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from transformer.models import Model
 from transformer.probes import fast_path
-from transformer.tokenizer import END_ID, MASK_ID, PAD_ID, SPECIAL_TOKENS, START_ID, Tokenizer
+from transformer.text.tokenizer import END_ID, MASK_ID, PAD_ID, SPECIAL_TOKENS, START_ID, Tokenizer
 from transformer.training.batches import pad
 
 _ROWS_AT_ONCE = 512  # projecting to the vocabulary in blocks keeps the logits in the processor's cache

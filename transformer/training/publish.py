@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from transformer.checkpoint import CARD, CONFIG, TOKENIZER, WEIGHTS, load_weights
 from transformer.config import ModelConfig
-from transformer.files import atomic_path, write_text
-from transformer.snapshots import snapshot_file, snapshot_steps, write_snapshot
+from transformer.files.checkpoints import CARD, CONFIG, TOKENIZER, WEIGHTS, load_weights
+from transformer.files.snapshots import snapshot_file, snapshot_steps, write_snapshot
+from transformer.files.whole_files import atomic_path, write_text
 from transformer.training.card import checkpoint_step, model_card
 from transformer.training.run_state import HISTORY, best_row, write_history
 

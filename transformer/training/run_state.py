@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from transformer.files import atomic_path, write_text
+from transformer.files.whole_files import atomic_path, write_text
 
 STATE = "state.pt"
 HISTORY = "history.csv"

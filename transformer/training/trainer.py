@@ -10,10 +10,10 @@ from pathlib import Path
 import torch
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from transformer.checkpoint import WEIGHTS, load_weights, save, save_weights
-from transformer.files import remove_unfinished
+from transformer.files.checkpoints import WEIGHTS, load_weights, save, save_weights
+from transformer.files.whole_files import remove_unfinished
 from transformer.models import Model, build_model
-from transformer.tokenizer import Tokenizer
+from transformer.text.tokenizer import Tokenizer
 from transformer.training.batches import length_batches
 from transformer.training.corpora import Corpus, load_corpus
 from transformer.training.objectives import OBJECTIVES, Classification

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import torch
 
-from transformer.bleu_and_chrf import corpus_scores
-from transformer.decoding_state import greedy_batch
 from transformer.models import Model
-from transformer.tokenizer import END_ID, PAD_ID, Tokenizer
+from transformer.runs.decoding_state import greedy_batch
+from transformer.scores.bleu_and_chrf import corpus_scores
+from transformer.text.tokenizer import END_ID, PAD_ID, Tokenizer
 from transformer.training.batches import length_batches, pad
 from transformer.training.corpora import group_references
 from transformer.training.objectives import Classification, Objective

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import transformer
-from transformer.analysis.answers import answer_of, class_probabilities, softmax
+from transformer.analysis.answers.answer_probabilities import answer_of, class_probabilities, softmax
 
 
 @pytest.mark.parametrize("target", [None, "Le chien dort."])

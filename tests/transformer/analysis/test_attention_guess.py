@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from transformer.analysis.attention_guess import score_guess
+from transformer.analysis.attention.attention_guess import score_guess
 
 
 def test_the_row_itself_overlaps_fully():

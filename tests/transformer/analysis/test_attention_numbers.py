@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import transformer
-from transformer.analysis.attention_path import attention_path, output_sum
-from transformer.analysis.cell_arithmetic import cell_arithmetic
-from transformer.analysis.head_effect import head_effect
-from transformer.analysis.value_weighting import norm_weighted, value_norms
-from transformer.inputs import prompt_ids
+from transformer.analysis.attention.attention_path import attention_path, output_sum
+from transformer.analysis.attention.cell_arithmetic import cell_arithmetic
+from transformer.analysis.attention.value_weighting import norm_weighted, value_norms
+from transformer.analysis.heads.head_effect import head_effect
+from transformer.runs.inputs import prompt_ids
 
 SENTENCE = "The old man ___ the sea."
 TARGET = "Le vieil homme."

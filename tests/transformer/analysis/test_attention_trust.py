@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 import transformer
-from transformer.analysis.attention_trust import (
+from transformer.analysis.attention.attention_trust import (
     ANSWER_MEASURES,
     ATTENTION_MEASURES,
     beside_attention,
     beside_nothing,
     input_attributions,
 )
-from transformer.analysis.quantity import quantity_of
-from transformer.analysis.rank_agreement import spearman
-from transformer.analysis.rollout import attention_rollout
-from transformer.analysis.value_weighting import norm_weighted
+from transformer.analysis.attention.quantity import quantity_of
+from transformer.analysis.attention.rank_agreement import spearman
+from transformer.analysis.attention.rollout import attention_rollout
+from transformer.analysis.attention.value_weighting import norm_weighted
 
 SENTENCE = "The old man told us a story."
 

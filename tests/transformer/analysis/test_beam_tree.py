@@ -10,12 +10,12 @@ import torch
 
 import transformer
 from tests.transformer.tiny import random_model
-from transformer.analysis import beam_tree as module
-from transformer.analysis.beam_tree import BeamRecorder, BeamTree, beam_tree
-from transformer.beam_search import beam_search
-from transformer.decoding_state import NEVER_WRITTEN
-from transformer.strategies import Beam, length_penalty
-from transformer.tokenizer import END_ID, START_ID
+from transformer.analysis.answers import beam_tree as module
+from transformer.analysis.answers.beam_tree import BeamRecorder, BeamTree, beam_tree
+from transformer.runs.beam_search import beam_search
+from transformer.runs.decoding_state import NEVER_WRITTEN
+from transformer.runs.strategies import Beam, length_penalty
+from transformer.text.tokenizer import END_ID, START_ID
 
 A, B, C = 4, 5, 6
 NAMES = {END_ID: "</s>", A: "a", B: "b", C: "c"}
@@ -51,7 +51,7 @@ class Stub:
 
 @pytest.fixture
 def tree(monkeypatch: pytest.MonkeyPatch) -> BeamTree:
-    monkeypatch.setattr("transformer.beam_search.DecodingState", Stub)
+    monkeypatch.setattr("transformer.runs.beam_search.DecodingState", Stub)
     recorder, strategy = BeamRecorder(width=2, end_id=END_ID), Beam(2, length_penalty=0.0)
     model = SimpleNamespace(device=torch.device("cpu"))
     found = beam_search(model, None, [START_ID], strategy, 10, recorder=recorder)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import transformer
-from transformer.analysis.comparison import (
+from transformer.analysis.answers.comparison import (
     align,
     alike_heads,
     beginning,
@@ -15,8 +15,8 @@ from transformer.analysis.comparison import (
     head_divergence,
     stream_similarity,
 )
-from transformer.attention_view import AttentionView
-from transformer.tokens import Token, TokenSequence
+from transformer.runs.attention_view import AttentionView
+from transformer.text.tokens import Token, TokenSequence
 
 KINDS = ("translator", "gpt", "bert", "sentiment")
 SENTENCE, OTHER = "The old man told us a story.", "The man told us an old story."

@@ -10,10 +10,10 @@ import pytest
 import transformer
 from tests.transformer.copying import COPYING, copying_checkpoint
 from tests.transformer.inducing import INDUCTION, induction_checkpoint
-from transformer.analysis.corpus_roles import corpus_roles, sentence_roles, summarise
-from transformer.analysis.head_roles import HeadRole, head_roles
+from transformer.analysis.heads.corpus_roles import corpus_roles, sentence_roles, summarise
+from transformer.analysis.heads.head_roles import HeadRole, head_roles
 from transformer.errors import InputError
-from transformer.sentence_file import SHIPPED, read_sentences, sentence_digest, split_sentences
+from transformer.text.sentence_files import SHIPPED, read_sentences, sentence_digest, split_sentences
 
 SENTENCES = (
     "The cat sat on the mat.",

@@ -7,14 +7,14 @@ import pytest
 import torch
 
 import transformer
-from transformer.analysis.decoding_steps import (
+from transformer.analysis.answers.decoding_steps import (
     confidence,
     n_forced,
     reshape_step,
     step_attention,
     without_most_activations,
 )
-from transformer.strategies import reshape_logits
+from transformer.runs.strategies import reshape_logits
 
 SENTENCE = "The children are playing in the street."
 

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import transformer
-from transformer.analysis.answers import answer_of
+from transformer.analysis.answers.answer_probabilities import answer_of
 from transformer.analysis.development import (
     Moment,
     Place,
@@ -27,9 +27,9 @@ from transformer.analysis.development import (
     shared_words,
     training_steps,
 )
-from transformer.analysis.head_roles import HeadRole, head_roles
-from transformer.attention_view import AttentionView
-from transformer.snapshots import snapshot, snapshot_file, write_snapshot
+from transformer.analysis.heads.head_roles import HeadRole, head_roles
+from transformer.files.snapshots import snapshot, snapshot_file, write_snapshot
+from transformer.runs.attention_view import AttentionView
 from transformer.training.run_state import write_history
 
 SENTENCE = "The old man told us a story, and the sea was cold."

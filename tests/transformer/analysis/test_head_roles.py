@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from transformer.analysis.head_roles import (
+from transformer.analysis.heads.head_roles import (
     LEAST_SHARE,
     ROLES,
     choose_role,
@@ -17,8 +17,8 @@ from transformer.analysis.head_roles import (
     monotonicity,
     place_shares,
 )
-from transformer.attention_view import AttentionView
-from transformer.tokens import Token, TokenSequence
+from transformer.runs.attention_view import AttentionView
+from transformer.text.tokens import Token, TokenSequence
 
 WORDS = ("<s>", "·the", "·cat", "·and", "·the", "·dog", "·run", ".", "</s>")
 

@@ -7,8 +7,8 @@ import torch
 
 from tests.transformer.copying import COPYING, copying_checkpoint
 from tests.transformer.inducing import INDUCTION, PREVIOUS, induction_checkpoint
-from transformer.analysis.induction import induction_test, repeated_scores, repeated_sequences
-from transformer.tokenizer import SPECIAL_TOKENS, START_ID
+from transformer.analysis.heads.induction import induction_test, repeated_scores, repeated_sequences
+from transformer.text.tokenizer import SPECIAL_TOKENS, START_ID
 
 
 def test_the_head_that_was_built_for_it_is_the_only_induction_head(tiny_tokenizer):

@@ -12,12 +12,12 @@ import pytest
 import torch
 
 import transformer
-from transformer.analysis import input_attribution
-from transformer.analysis.input_attribution import BASELINES, gradient_times_input, integrated_gradients
-from transformer.analysis.quantity import QUANTITIES, quantity_of
-from transformer.analysis.token_removal import remove_each
-from transformer.edits import Edit
-from transformer.tokens import TokenSequence
+from transformer.analysis.attention import input_attribution
+from transformer.analysis.attention.input_attribution import BASELINES, gradient_times_input, integrated_gradients
+from transformer.analysis.attention.quantity import QUANTITIES, quantity_of
+from transformer.analysis.attention.token_removal import remove_each
+from transformer.runs.edits import Edit
+from transformer.text.tokens import TokenSequence
 
 ROOT = Path(__file__).resolve().parents[3]
 SENTENCE = "The old man told us a story."
@@ -244,7 +244,7 @@ def test_a_strange_path_is_refused(tiny_checkpoint):
 
 def test_captum_is_loaded_only_when_it_is_needed():
     code = (
-        "import sys, transformer.analysis.input_attribution, transformer.analysis.attention_trust\n"
+        "import sys, transformer.analysis.attention.input_attribution, transformer.analysis.attention.attention_trust\n"
         "assert 'torch' in sys.modules and not {'captum', 'matplotlib'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import transformer
-from transformer.analysis.leave_one_out import leave_one_out, words_of
+from transformer.analysis.answers.leave_one_out import leave_one_out, words_of
 
 
 def test_words_keep_their_pieces_and_punctuation_stands_alone(tiny_tokenizer):

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 import transformer
-from transformer.analysis.answers import softmax
+from transformer.analysis.answers.answer_probabilities import softmax
 from transformer.analysis.lens import WHOLE, decided_step, logit_lens, word_course
-from transformer.checkpoint import Checkpoint
+from transformer.files.checkpoints import Checkpoint
 
 SENTENCE = "The old man told us a long story."
 KINDS = ("translator", "gpt", "bert", "sentiment")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import transformer
-from transformer.analysis.masked_tokens import blanks, filled, fillings
+from transformer.analysis.answers.masked_tokens import blanks, filled, fillings
 
 
 def test_blanks_are_found_where_they_were_typed(tiny_checkpoint):

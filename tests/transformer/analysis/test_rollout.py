@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import transformer
-from transformer.activation import Activation
-from transformer.analysis.rollout import attention_rollout
-from transformer.tokens import Token, TokenSequence
-from transformer.traces import Trace
+from transformer.analysis.attention.rollout import attention_rollout
+from transformer.runs.activation import Activation
+from transformer.runs.traces import Trace
+from transformer.text.tokens import Token, TokenSequence
 
 SENTENCE = "The old man told us a story."
 

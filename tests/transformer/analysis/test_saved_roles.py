@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 import transformer
-from transformer.analysis import saved_roles
-from transformer.analysis.corpus_roles import corpus_roles
-from transformer.analysis.saved_roles import FILE, as_json, load_corpus_roles, save_corpus_roles
+from transformer.analysis.heads import role_files
+from transformer.analysis.heads.corpus_roles import corpus_roles
+from transformer.analysis.heads.role_files import FILE, as_json, load_corpus_roles, save_corpus_roles
 from transformer.errors import CheckpointError
-from transformer.sentence_file import read_sentences, sentence_digest
+from transformer.text.sentence_files import read_sentences, sentence_digest
 
 SHIPPED = sorted((Path(__file__).resolve().parents[3] / "checkpoints").glob(f"*/{FILE}"))
 SENTENCES = ("The cat sat on the mat.", "She saw the sea, and the sea was cold.", "Go!")
@@ -77,7 +77,7 @@ def test_a_file_of_other_weights_is_not_used(checkpoint):
 
 def test_a_file_of_other_definitions_is_not_used(checkpoint, monkeypatch):
     save_corpus_roles(checkpoint, corpus_roles(checkpoint, SENTENCES), sentence_file="mine.txt")
-    monkeypatch.setattr(saved_roles, "LEAST_CONSISTENT", 0.6)
+    monkeypatch.setattr(role_files, "LEAST_CONSISTENT", 0.6)
     with pytest.raises(CheckpointError, match="made by other definitions"):
         load_corpus_roles(checkpoint)
 

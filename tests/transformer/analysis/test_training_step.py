@@ -42,7 +42,7 @@ def test_tied_every_row_moves_and_the_two_ways_add_up(tiny_checkpoint, kind, sta
     assert step.tied and (step.by_projection > 0).all()
     looked_up = {token.id for sequence in (trace.source, trace.target) if sequence for token in sequence}
     assert set(np.flatnonzero(step.by_lookup)) == set(step.read.ids)
-    assert set(step.read.ids) <= looked_up | {transformer.tokenizer.MASK_ID}
+    assert set(step.read.ids) <= looked_up | {transformer.text.tokenizer.MASK_ID}
     assert (step.moved <= step.by_lookup + step.by_projection + 1e-6).all()
     untouched = step.by_lookup == 0
     np.testing.assert_allclose(step.moved[untouched], step.by_projection[untouched], atol=1e-6)

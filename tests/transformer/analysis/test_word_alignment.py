@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import transformer
-from transformer.analysis.word_alignment import align, word_alignment
-from transformer.attention_view import AttentionView
-from transformer.tokens import Token, TokenSequence
+from transformer.analysis.answers.word_alignment import align, word_alignment
+from transformer.runs.attention_view import AttentionView
+from transformer.text.tokens import Token, TokenSequence
 
 
 def tokens(*displays: str, name: str = "source") -> TokenSequence:

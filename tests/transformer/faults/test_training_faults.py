@@ -13,7 +13,7 @@ from transformer.faults.catalogue import TRAINING
 from transformer.faults.checks import CHECKS
 from transformer.faults.patients import patient_in_training, self_attention_in_training
 from transformer.faults.trained import HEALTHY, NAMES, STEPS, train_and_save, trained_toy
-from transformer.tokenizer import PAD_ID
+from transformer.text.tokenizer import PAD_ID
 from transformer.toy.learner import TRAINING_FAULTS, ToyLearner, toy_config
 from transformer.toy.tasks import TASKS, draw_batch
 from transformer.toy.training import held_out_words, train_toy

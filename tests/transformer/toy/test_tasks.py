@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from transformer.errors import InputError
-from transformer.tokenizer import END_ID, PAD_ID, START_ID
+from transformer.text.tokenizer import END_ID, PAD_ID, START_ID
 from transformer.toy.tasks import (
     LONGEST,
     MOST_LETTERS,

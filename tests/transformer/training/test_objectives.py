@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from tests.transformer.tiny import random_model
 from transformer import Tokenizer
-from transformer.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID
+from transformer.text.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID
 from transformer.training.objectives import OBJECTIVES, Classification, MaskedToken, NextToken, Objective, Translation
 from transformer.training.validation import dev_accuracy, dev_loss
 

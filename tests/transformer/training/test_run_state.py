@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from transformer.files import atomic_path, write_text
+from transformer.files.whole_files import atomic_path, write_text
 from transformer.training.run_state import COLUMNS, HISTORY, STATE, load_state, save_state, write_history
 
 

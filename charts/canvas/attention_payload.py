@@ -1,0 +1,241 @@
+"""What the attention canvas in the browser needs to draw one head, all heads, or the edges between tokens.
+
+Pure functions from an ``AttentionView`` to bytes; ``charts.toolkit.payload_bytes`` says how the
+bytes are laid out. How exactly a number travels depends on what the picture says about it:
+
+- one head (and any matrix, ``charts.canvas.value_map_payload``): float32, the very numbers of the model;
+- lines: uint16, weight = round(w · 65535), off by at most 1/131070;
+- all heads of all layers: uint8, weight = round(w · 255), off by at most 1/510; the picture writes "≈".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from charts.canvas.value_map_payload import value_map_payload
+from charts.toolkit.payload_bytes import TOLERANCE, mask_bits, pack, whole_numbers
+from transformer.runs.attention_view import AttentionView
+from transformer.text.tokens import TokenSequence
+
+QUERY_TITLE = "query: the token that looks"
+KEY_TITLE = "key: the token that is looked at"
+SHIFTED_TITLE = "query: the token that is being predicted"
+
+
+class Cell(NamedTuple):
+    """One cell of an attention map: which query token, which key token."""
+
+    query: int
+    key: int
+
+
+class HeadChoice(NamedTuple):
+    """One head of one layer."""
+
+    layer: int
+    head: int
+
+
+def attention_map_payload(
+    view: AttentionView,
+    *,
+    head: int,
+    shifted_labels: Sequence[str] | None = None,
+    selected: tuple[int, int] | None = None,
+    stretch: bool = False,
+    height: int | None = None,
+    chosen_row: int | None = None,
+    arrays: Mapping[str, np.ndarray] | None = None,
+) -> bytes:
+    """One head: ``view.weights[head]`` [query, key] on a scale fixed to 0…1.
+
+    ``shifted_labels`` renames the rows to the tokens that are being predicted (cross- and causal attention).
+    ``stretch`` ends the scale at the largest weight instead, and the legend says so. ``chosen_row`` is marked.
+    ``arrays`` adds arrays to those of the map.
+    """
+    _check_head(view, head)
+    _check_weights(view)
+    weights = view.weights[head]
+    largest = float(weights.max(initial=0.0, where=np.broadcast_to(view.allowed, weights.shape)))
+    rows = view.query.labels if shifted_labels is None else tuple(shifted_labels)
+    legend = "attention weight, fixed scale 0…1"
+    if stretch:
+        legend = "attention weight, scale stretched to the largest weight of this map"
+    return value_map_payload(
+        weights,
+        row_labels=rows,
+        column_labels=view.key.labels,
+        row_title=QUERY_TITLE if shifted_labels is None else SHIFTED_TITLE,
+        column_title=KEY_TITLE,
+        scale="sequential",
+        allowed=view.allowed,
+        selected=selected,
+        limit=largest if stretch else 1.0,
+        title=f"{_place(view)} · head {head}",
+        value_name="",
+        phrase=("" if shifted_labels is None else "predicting ", " looks at "),
+        height=height,
+        chosen_row=chosen_row,
+        extra={
+            "legend": legend,
+            "special_rows": _special(view.query) if shifted_labels is None else [],
+            "special_columns": _special(view.key),
+        },
+        arrays=arrays,
+    )
+
+
+def attention_grid_payload(
+    views: Sequence[AttentionView],
+    *,
+    selected: tuple[int, int] | None = None,
+    captions: Mapping[tuple[int, int], str] | None = None,
+    order: Sequence[tuple[int, int]] | None = None,
+    per_line: int | None = None,
+    stretch: bool = False,
+) -> bytes:
+    """All heads of several layers, weights as uint8 [tile, query, key].
+
+    The scale is fixed to 0…1; with ``stretch`` that of every map ends at its own largest weight, and the legend says
+    so: of hundreds of tokens most get a weight that is black on a fixed scale.
+
+    ``views`` has one view per layer, all of the same tokens. ``selected`` is (layer, head). ``captions`` are short role
+    labels under the tiles. ``order`` lists (layer, head) in the order in which the tiles are drawn; without
+    it a row is a layer and a column is a head, unless ``per_line`` says how many tiles stand side by side.
+
+    Raises ``ValueError`` when the views do not share their tokens, or a head is named that does not exist.
+    """
+    if not views:
+        raise ValueError("attention_grid got no views; give one AttentionView per layer")
+    by_layer = {view.layer: view for view in views}
+    if len(by_layer) != len(views):
+        raise ValueError(f"attention_grid: layers {[view.layer for view in views]} repeat; give one view per layer")
+    first = views[0]
+    for view in views:
+        if view.query.labels != first.query.labels or view.key.labels != first.key.labels:
+            raise ValueError(f"{view.name} and {first.name} have different tokens; a grid shows one sentence only")
+        _check_weights(view)
+    every = [HeadChoice(view.layer, head) for view in views for head in range(view.n_heads)]
+    tiles = every if order is None else [HeadChoice(*choice) for choice in order]
+    captions = captions or {}
+    for what, choices in (("order", tiles), ("captions", captions), ("selected", [selected] if selected else [])):
+        if unknown := [tuple(choice) for choice in choices if tuple(choice) not in set(every)]:
+            raise ValueError(f"attention_grid: {what} names {unknown[0]} (layer, head), but there is no such head")
+    if len(set(tiles)) != len(tiles):
+        raise ValueError("attention_grid: order names a head twice; list every (layer, head) once")
+    masks: list[np.ndarray] = []
+    mask_of_layer = {view.layer: _mask_index(masks, view.allowed) for view in views}
+    limits = [_largest(by_layer[layer], head) if stretch else 1.0 for layer, head in tiles]
+    weights = np.stack(
+        [
+            _quantised(by_layer[layer].weights[head] / limit, np.uint8)
+            for (layer, head), limit in zip(tiles, limits, strict=True)
+        ]
+    )
+    metadata = {
+        "kind": "grid",
+        "title": f"{_place(first) if len(views) == 1 else _stack_and_kind(first)} · all {len(tiles)} heads",
+        "rows": list(first.query.labels),
+        "columns": list(first.key.labels),
+        "row_title": QUERY_TITLE,
+        "column_title": KEY_TITLE,
+        "special_rows": _special(first.query),
+        "special_columns": _special(first.key),
+        "phrase": ["", " looks at "],
+        "sorted": order is not None,
+        "tiles": [
+            {
+                "layer": layer,
+                "head": head,
+                "caption": captions.get((layer, head), ""),
+                "mask": mask_of_layer[layer],
+                **({"limit": limit} if stretch else {}),
+            }
+            for (layer, head), limit in zip(tiles, limits, strict=True)
+        ],
+        **({"stretched": True} if stretch else {}),
+        "selected": whole_numbers(selected),
+        **({"per_line": int(per_line)} if per_line else {}),
+    }
+    return pack(metadata, {"weights": weights, "masks": np.stack([mask_bits(mask) for mask in masks])})
+
+
+def attention_lines_payload(
+    view: AttentionView, *, heads: Sequence[int] | None = None, selected_token: int | None = None
+) -> bytes:
+    """All heads of one layer for the view with lines, weights as uint16 [head, query, key].
+
+    ``heads`` are the ones switched on at first (``None``: all). ``selected_token`` is the query token whose edges
+    are shown while nothing is hovered.
+    """
+    _check_weights(view)
+    shown = list(range(view.n_heads)) if heads is None else list(heads)
+    for head in shown:
+        _check_head(view, head)
+    if selected_token is not None and not 0 <= selected_token < len(view.query):
+        raise ValueError(f"{view.name}: selected_token is {selected_token}; it must be 0 to {len(view.query) - 1}")
+    metadata = {
+        "kind": "lines",
+        "title": _place(view),
+        "rows": list(view.query.labels),
+        "columns": list(view.key.labels),
+        "row_title": QUERY_TITLE,
+        "column_title": KEY_TITLE,
+        "special_rows": _special(view.query),
+        "special_columns": _special(view.key),
+        "same_tokens": view.kind == "self",
+        "heads": shown,
+        "selected": selected_token,
+    }
+    return pack(metadata, {"weights": _quantised(view.weights, np.uint16), "allowed": mask_bits(view.allowed)})
+
+
+def _stack_and_kind(view: AttentionView) -> str:
+    return f"{view.stack} {view.kind}-attention"
+
+
+def _place(view: AttentionView) -> str:
+    return f"{_stack_and_kind(view)} · layer {view.layer}"
+
+
+def _quantised(weights: np.ndarray, dtype: type) -> np.ndarray:
+    return np.rint(np.clip(weights, 0.0, 1.0) * np.iinfo(dtype).max).astype(dtype)
+
+
+def _largest(view: AttentionView, head: int) -> float:
+    """The largest weight of one map; 1 where it has none."""
+    weights = view.weights[head][view.allowed]
+    return float(weights.max()) or 1.0 if weights.size else 1.0
+
+
+def _mask_index(masks: list[np.ndarray], mask: np.ndarray) -> int:
+    """Layers nearly always share one mask: send each different one once."""
+    for index, known in enumerate(masks):
+        if np.array_equal(known, mask):
+            return index
+    masks.append(mask)
+    return len(masks) - 1
+
+
+def _special(tokens: TokenSequence) -> list[int]:
+    return [token.index for token in tokens if token.special]
+
+
+def _check_head(view: AttentionView, head: int) -> None:
+    if not 0 <= head < view.n_heads:
+        raise ValueError(f"{view.name}: there is no head {head}; choose 0 to {view.n_heads - 1}")
+
+
+def _check_weights(view: AttentionView) -> None:
+    """A picture on a scale of 0…1 must not clip anything silently."""
+    weights = view.weights
+    if not np.isfinite(weights).all():
+        raise ValueError(f"{view.name}: some weights are not finite numbers; draw them with value_map instead")
+    if weights.size and (weights.min() < -TOLERANCE or weights.max() > 1 + TOLERANCE):
+        raise ValueError(
+            f"{view.name}: weights reach from {weights.min():.3g} to {weights.max():.3g}, but attention weights lie "
+            f"between 0 and 1; draw other values with value_map"
+        )

@@ -1,0 +1,100 @@
+"""What the browser needs to step through a written text: every step's candidates, and where the model looked meanwhile.
+
+Probabilities travel as float32, the model's own numbers; attention weights as uint16, weight = round(w · 65535), off by
+at most 1/131070. ``charts.toolkit.payload_bytes`` says how the bytes are laid out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from charts.toolkit.payload_bytes import TOLERANCE, mask_bits, pack
+from transformer.text.tokens import Token, TokenSequence
+
+TITLE = "The text being written, step by step"
+
+
+@dataclass(frozen=True)
+class StepBars:
+    """One step. ``candidates`` with their ``probabilities``, number ``chosen`` of them came; ``rest`` is that of all
+    others. ``weights`` [key] and ``allowed`` [key]: where the model looked; there may be fewer keys than at a
+    later step. ``said`` is the sentence about the step in pieces, every second one of which is stressed."""
+
+    said: tuple[str, ...]
+    candidates: tuple[str, ...]
+    probabilities: tuple[float, ...]
+    rest: float
+    chosen: int
+    weights: np.ndarray
+    allowed: np.ndarray
+
+
+def steps_payload(
+    steps: Sequence[StepBars],
+    *,
+    tokens: TokenSequence,
+    key: TokenSequence,
+    of: str,
+    before: Sequence[Token] = (),
+    n_given: int = 0,
+    begin: tuple[int, int] = (0, 0),
+) -> bytes:
+    """All ``steps`` of the text ``tokens``, one step a token.
+
+    ``key``: the tokens that the last step could look at; an earlier one at the first of them. ``of`` says whose weights
+    they are. ``before``: tokens in front of the first step (a prompt). The first ``n_given`` tokens were given, not
+    chosen. ``begin``: the step to show first, behind a number that is another one whenever the reader is to be moved
+    there; as long as it stays, the reader stays at the step that was reached in the browser.
+
+    Raises ``ValueError`` for numbers that are no probabilities or weights, or do not fit their labels.
+    """
+    if not steps or len(steps) != len(tokens):
+        raise ValueError(f"there are {len(steps)} steps and {len(tokens)} tokens; every token needs its step")
+    most = max(len(step.candidates) for step in steps)
+    probabilities = np.zeros((len(steps), most), dtype=np.float32)
+    weights = np.zeros((len(steps), len(key)), dtype=np.uint16)
+    allowed = np.zeros((len(steps), len(key)), dtype=bool)
+    for row, step in enumerate(steps):
+        _check(step, row=row, n_keys=len(key))
+        probabilities[row, : len(step.probabilities)] = step.probabilities
+        count = len(step.weights)
+        weights[row, :count] = np.rint(np.clip(step.weights, 0.0, 1.0) * 65535)
+        allowed[row, :count] = step.allowed
+    metadata = {
+        "kind": "steps",
+        "title": TITLE,
+        "tokens": [{**_plain(token), "given": token.index < n_given} for token in tokens],
+        "before": [_plain(token) for token in before],
+        "said": [list(step.said) for step in steps],
+        "candidates": [list(step.candidates) for step in steps],
+        "chosen": [int(step.chosen) for step in steps],
+        "columns": list(key.labels),
+        "counts": [len(step.weights) for step in steps],
+        "of": of,
+        "begin": [int(number) for number in begin],
+    }
+    rest = np.array([step.rest for step in steps], dtype=np.float32)
+    arrays = {"probabilities": probabilities, "rest": rest, "weights": weights, "allowed": mask_bits(allowed)}
+    return pack(metadata, arrays)
+
+
+def _plain(token: Token) -> dict:
+    return {"text": token.display, "special": token.special}
+
+
+def _check(step: StepBars, *, row: int, n_keys: int) -> None:
+    name = f"step {row}"
+    if len(step.candidates) != len(step.probabilities):
+        raise ValueError(f"{name}: {len(step.candidates)} candidates, but {len(step.probabilities)} probabilities")
+    if not 0 <= step.chosen < len(step.candidates):
+        raise ValueError(f"{name}: candidate {step.chosen} is the chosen one, but there are {len(step.candidates)}")
+    if len(step.weights) != len(step.allowed) or len(step.weights) > n_keys:
+        raise ValueError(f"{name}: {len(step.weights)} weights, {len(step.allowed)} of a mask, {n_keys} keys")
+    for what, values in (("probabilities", [*step.probabilities, step.rest]), ("weights", step.weights)):
+        numbers = np.asarray(values, dtype=np.float64)
+        if numbers.size and not (numbers.min() >= 0 and numbers.max() <= 1 + TOLERANCE):  # NaN is neither
+            low, high = numbers.min(), numbers.max()
+            raise ValueError(f"{name}: its {what} reach from {low:.3g} to {high:.3g}; they must lie within 0…1")

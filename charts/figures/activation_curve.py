@@ -1,0 +1,88 @@
+"""ReLU or GELU as a curve, with one token's hidden units on it."""
+
+from __future__ import annotations
+
+from math import erf, sqrt
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from charts.toolkit import style
+from charts.toolkit.checks import as_array
+from charts.toolkit.sheet import Sheet, scatter
+
+
+def relu(values: np.ndarray) -> np.ndarray:
+    """max(0, x)."""
+    return np.maximum(values, 0)
+
+
+def gelu(values: np.ndarray) -> np.ndarray:
+    """x · Φ(x) with the exact normal distribution function (Hendrycks & Gimpel 2016)."""
+    return values * 0.5 * (1 + np.vectorize(erf, otypes=[float])(values / sqrt(2)))
+
+
+CURVES = {"relu": relu, "gelu": gelu}
+
+
+def activation_curve(pre_activation: Any, *, activation: str, token: str) -> go.Figure:
+    """The activation function with one token's units as dots on the curve and as ticks along its lower edge.
+
+    ``pre_activation``: [unit]; ``activation``: "relu" or "gelu"; ``token``: what is displayed for the token.
+    """
+    values = as_array(pre_activation, name="pre_activation", axes=("unit",))
+    if activation not in CURVES:
+        raise ValueError(f"activation is {activation!r}; choose one of {', '.join(CURVES)}")
+    curve = CURVES[activation]
+    reach = 1.05 * style.symmetric_limit(values)
+    line = np.linspace(-reach, reach, 301).astype(np.float32)
+    outputs = curve(values).astype(np.float32)
+    below = int((values <= 0).sum())
+    units = np.arange(len(values), dtype=np.int32)
+    figure = Sheet()
+    figure.add_trace(
+        scatter(
+            x=line,
+            y=curve(line).astype(np.float32),
+            mode="lines",
+            name={"relu": "ReLU(x) = max(0, x)", "gelu": "GELU(x) = x · Φ(x)"}[activation],
+            line={"color": style.BAR, "width": 3},
+            hoverinfo="skip",
+        )
+    )
+    figure.add_trace(
+        scatter(
+            x=values,
+            y=outputs,
+            mode="markers",
+            name=f"the {len(values):,} units of {style.escape(token)}",
+            customdata=units,
+            marker={"color": style.CHOSEN, "size": 7, "opacity": 0.6},
+            hovertemplate=(
+                f"unit %{{customdata}}<br>before <b>%{{x:{style.EXACT}}}</b><br>"
+                f"after <b>%{{y:{style.EXACT}}}</b><extra></extra>"
+            ),
+        )
+    )
+    floor = float(min(outputs.min(), 0.0)) - 0.06 * reach
+    figure.add_trace(
+        scatter(
+            x=values,
+            y=np.full(len(values), floor, dtype=np.float32),
+            mode="markers",
+            marker={"symbol": "line-ns", "size": 12, "line": {"width": 1, "color": style.NEUTRAL}},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    )
+    figure.add_vline(x=0, line={"color": style.NEUTRAL, "width": 1, "dash": "dot"})
+    for text, place, anchor in (
+        (f"{below:,} at or below 0", -0.02, "right"),
+        (f"{len(values) - below:,} above 0", 0.02, "left"),
+    ):
+        figure.add_annotation(text=text, x=place * reach, y=0.96, xref="x", yref="paper", xanchor=anchor, yanchor="top")
+    style.finish(figure, height=400, top=44)
+    figure.update_xaxes(title_text="pre-activation: x W₁ + b₁", range=[-reach, reach], zeroline=False)
+    figure.update_yaxes(title_text="hidden value")
+    return figure.drawn()

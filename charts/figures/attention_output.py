@@ -1,0 +1,47 @@
+"""What the heads of one layer write for one token, and that it adds up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from charts.toolkit import parts, style
+from charts.toolkit.checks import as_array, require_index
+from charts.toolkit.sheet import Sheet
+
+
+def head_contributions(contributions: Any, *, bias: Any, output: Any, head: int) -> go.Figure:
+    """One token's output as a sum, row by row: every head's part, the bias b_O, and their sum; signed, one scale.
+
+    ``contributions``: [head, model], head_h W_O,h; ``bias``, ``output``: [model]; ``head`` is framed.
+    """
+    written = as_array(contributions, name="contributions", axes=("head", "model"))
+    n_heads, d_model = written.shape
+    require_index(head, name="head", size=n_heads)
+    sizes = {"model": d_model}
+    rows = np.vstack(
+        [
+            written,
+            as_array(bias, name="bias", axes=("model",), sizes=sizes),
+            as_array(output, name="output", axes=("model",), sizes=sizes),
+        ]
+    )
+    figure = Sheet(
+        parts.heatmap(
+            rows,
+            hover="%{y}, dimension %{x}",
+            bar=style.colour_bar("what is written"),
+            limit=style.symmetric_limit(rows),
+            ygap=2,
+        )
+    )
+    names = [*(f"head {index}" for index in range(n_heads)), "bias b_O", "sum = output"]
+    style.finish(figure, height=style.rows_height(len(names)), top=64)
+    figure.update_yaxes(**style.label_rows(names, title="part of the sum"))
+    figure.update_xaxes(title_text=f"dimension of the stream ({d_model})", showgrid=False, zeroline=False)
+    box = {"x0": -0.5, "x1": d_model - 0.5, "y0": head - 0.5, "y1": head + 0.5}
+    figure.add_shape(type="rect", **box, line={"color": style.CHOSEN, "width": 3})
+    figure.add_hline(y=n_heads + 0.5, line={"color": style.NEUTRAL, "width": 2})
+    return figure.drawn()

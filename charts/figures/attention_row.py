@@ -1,0 +1,174 @@
+"""One row of one head's attention, step by step: q·k, score, mask, softmax, and the mixing of the values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from charts.toolkit import parts, style
+from charts.toolkit.checks import as_array, as_probabilities, require_index
+from charts.toolkit.sheet import Sheet, bar, scatter, stacked, stacked_height
+
+if TYPE_CHECKING:
+    from transformer.runs.attention_view import AttentionView
+    from transformer.text.tokens import TokenSequence
+
+
+def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = False) -> go.Figure:
+    """One query's way through the softmax: its scores, the scores that the mask leaves, the weights (0…1).
+
+    ``view`` carries scores, mask and weights of a layer; ``head`` and ``row`` (the query's index) choose one row.
+    Masked keys are hatched and have neither score nor weight. The weights' axis is fixed to 0…1; ``stretch`` ends it at
+    the largest weight, and the axis says so.
+    """
+    require_index(head, name="head", size=view.n_heads)
+    require_index(row, name="row", size=len(view.query))
+    scores = np.asarray(view.scores[head, row], dtype=np.float32)
+    weights = np.asarray(view.weights[head, row], dtype=np.float32)
+    masked = ~np.asarray(view.allowed[row], dtype=bool)
+    left, shown = scores.copy(), weights.copy()
+    left[masked] = np.nan
+    shown[masked] = np.nan
+    end, note = parts.share_axis(shown, stretch=stretch)
+    heights = [130.0, 130.0, 150.0]
+    hidden = f"hides {masked.sum()} of {len(masked)} keys" if masked.any() else "hides none of the keys in this row"
+    names = ["scores q·k ÷ √d_k", f"the mask {hidden}", "weights: softmax of what is left (the row sums to 1)" + note]
+    figure = stacked(names, heights=heights)
+    places = np.arange(len(view.key))
+    low, high = min(0.0, float(scores.min())), max(0.0, float(scores.max()))
+    span = (high - low) or 1.0
+    low, high = low - 0.06 * span * (low < 0), high + 0.06 * span
+    for panel, (values, name, colours) in enumerate(
+        (
+            (scores, "score", parts.signed_colours(scores)),
+            (left, "score", parts.signed_colours(scores)),
+            (shown, "weight", style.BAR),
+        ),
+        start=1,
+    ):
+        figure.add_trace(
+            bar(
+                x=places,
+                y=values,
+                marker={"color": colours, "line": {"width": 0}},
+                text=[style.three_digits(float(value)) for value in values]
+                if panel == 3 and len(places) <= 16
+                else None,
+                textposition="outside",
+                cliponaxis=False,
+                hovertemplate=f"%{{x}} (position %{{x:d}})<br>{name} <b>%{{y:{style.EXACT}}}</b><extra></extra>",
+                showlegend=False,
+            ),
+            row=panel,
+            col=1,
+        )
+        if panel > 1 and masked.any():
+            bottom, top = (low, high) if panel == 2 else (0.0, end)
+            figure.add_trace(
+                parts.mask_bars(masked, low=bottom, high=top, showlegend=panel == 2, legendgroup="mask"),
+                row=panel,
+                col=1,
+            )
+    style.finish(figure, height=stacked_height(heights), top=60)
+    figure.update_layout(barmode="overlay", legend={"x": 1, "xanchor": "right", "y": 1.02})
+    figure.update_yaxes(title_text="score", range=[low, high])
+    figure.update_yaxes(title_text="weight", range=[0, end], row=3, col=1)
+    figure.update_xaxes(**style.token_axis(view.key, title=""))
+    query = style.escape(view.query.labels[row])
+    figure.update_xaxes(title_text=f"key: the token that is looked at (query: {query}, head {head})", row=3, col=1)
+    return figure.drawn()
+
+
+def dot_product(query: Any, *, key: Any, query_token: str, key_token: str) -> go.Figure:
+    """Why a query meets a key: both vectors channel by channel, their products, the sum and the score.
+
+    ``query``, ``key``: [channel], one head's vectors; the tokens are what is displayed for the two.
+    """
+    first = as_array(query, name="query", axes=("channel",))
+    second = as_array(key, name="key", axes=("channel",), sizes={"channel": len(first)})
+    products = first * second
+    total = float(products.sum(dtype=np.float64))
+    score = total / np.sqrt(len(first))
+    heights = [100.0, 100.0, 130.0]
+    names = [
+        f"q of {style.escape(query_token)}",
+        f"k of {style.escape(key_token)}",
+        f"q × k: the sum is {style.three_digits(total)}, ÷ √{len(first)} = {style.three_digits(score)} is the score",
+    ]
+    figure = stacked(names, heights=heights)
+    channels = np.arange(len(first), dtype=np.int32)
+    limit = 1.08 * style.symmetric_limit(first, second)
+    for row, (values, name) in enumerate(((first, "q"), (second, "k"), (products, "q × k")), start=1):
+        figure.add_trace(
+            bar(
+                x=channels,
+                y=values,
+                marker={"color": parts.signed_colours(values), "line": {"width": 0}},
+                hovertemplate=f"channel %{{x}}<br>{name} = <b>%{{y:{style.EXACT}}}</b><extra></extra>",
+                showlegend=False,
+            ),
+            row=row,
+            col=1,
+        )
+        figure.update_yaxes(title_text=name, row=row, col=1)
+        if row < 3:
+            figure.update_yaxes(range=[-limit, limit], row=row, col=1)
+    style.finish(figure, height=stacked_height(heights, around=100), top=32)
+    figure.update_xaxes(showgrid=False, range=[-0.5, len(first) - 0.5])
+    figure.update_xaxes(title_text=f"channel of the head (d_k = {len(first)})", row=3, col=1)
+    return figure.drawn()
+
+
+def value_mix(weights: Any, *, values: Any, tokens: TokenSequence, shown: int = 6) -> go.Figure:
+    """What a row's output is made of: weight × value of every key, stacked channel by channel; dots are the sum.
+
+    ``weights``: [key], one row; ``values``: [key, channel]. The ``shown`` keys with the longest contribution
+    ‖weight × value‖ have a colour each, all others are one grey sum, which the legend counts.
+    """
+    sizes = {"key": len(tokens)}
+    shares = as_probabilities(weights, name="weights", axes=("key",), sizes=sizes)
+    vectors = as_array(values, name="values", axes=("key", "channel"), sizes=sizes)
+    if not 1 <= shown < len(style.CATEGORICAL):
+        raise ValueError(f"shown is {shown}; choose 1 to {len(style.CATEGORICAL) - 1} keys, one colour each")
+    contributions = shares[:, None] * vectors
+    order = np.argsort(-np.linalg.norm(contributions, axis=1), kind="stable")
+    places = np.arange(vectors.shape[1], dtype=np.int32)
+    rows = [
+        (
+            f"{style.escape(tokens.labels[key])} × {style.three_digits(float(shares[key]))}",
+            contributions[key],
+            style.category_colour(number),
+        )
+        for number, key in enumerate(sorted(order[:shown]))
+    ]
+    if len(tokens) > shown:
+        rest = order[shown:]
+        rows.append((f"{len(rest)} other tokens together", contributions[rest].sum(axis=0), style.MASKED))
+    figure = Sheet()
+    for name, heights, colour in rows:
+        figure.add_trace(
+            bar(
+                x=places,
+                y=heights,
+                name=name,
+                marker={"color": colour, "line": {"width": 0}},
+                hovertemplate=f"channel %{{x}}<br>{name}<br>adds <b>%{{y:{style.EXACT}}}</b><extra></extra>",
+            )
+        )
+    figure.add_trace(
+        scatter(
+            x=places,
+            y=contributions.sum(axis=0),
+            mode="markers",
+            name="sum = output of the head",
+            marker={"color": "white", "size": 9, "symbol": "diamond", "line": {"width": 2, "color": "black"}},
+            hovertemplate=f"channel %{{x}}<br>output <b>%{{y:{style.EXACT}}}</b><extra></extra>",
+        )
+    )
+    style.finish(figure, height=440, top=72)
+    figure.update_layout(barmode="relative", bargap=0.15)
+    figure.update_xaxes(title_text=f"channel of the head (d_v = {len(places)})", showgrid=False)
+    figure.update_yaxes(title_text="weight × value")
+    return figure.drawn()

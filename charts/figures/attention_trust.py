@@ -1,0 +1,100 @@
+"""An attention row beside what the answer depends on, over the same tokens: one strip per measure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import plotly.graph_objects as go
+
+from charts.toolkit import parts, style
+from charts.toolkit.sheet import Sheet, stacked, stacked_height
+
+if TYPE_CHECKING:
+    from transformer.analysis.attention.attention_trust import Aligned, Measure
+
+NAMES = {
+    "head": "this head",
+    "heads": "mean of all heads",
+    "weighted": "‖α·v‖",
+    "rollout": "rollout",
+    "gradient_times_input": "gradient × input",
+    "integrated_gradients": "integrated gradients",
+    "leave_one_out": "leave one out",
+}
+ROOM = 44  # pixels that a column needs for its number
+_ROW = 34.0
+MOST_NUMBERS = 40  # tokens up to which numbers stand in the cells
+
+
+def aligned_measures(
+    aligned: Aligned, *, answer: str = "the answer", unit: str = "log p", names: Mapping[str, str] = NAMES
+) -> go.Figure:
+    """Shares of attention (0…1) above, signed shares of the answer below, token under token.
+
+    A signed row is coloured by its own largest size (−1…1), since the methods differ in scale; the numbers in the
+    cells are real, in ``unit``. At the right stands ρ, the rank agreement of each row with leaving the token out. A
+    dash: without this token nothing can be asked.
+    """
+    shares = [measure for measure in aligned.measures if not measure.signed]
+    signed = [measure for measure in aligned.measures if measure.signed]
+    titles = {
+        True: f"what {style.escape(answer)} depends on: {unit}",
+        False: "what attention says: shares, 0…1",
+    }
+    panels = [panel for panel in (shares, signed) if panel]
+    heights = [_ROW * len(panel) for panel in panels]
+    figure = stacked([titles[panel[0].signed] for panel in panels], heights=heights, gap=40)
+    for number, panel in enumerate(panels, start=1):
+        _draw(figure, panel, row=number, names=names)
+    style.finish(figure, height=stacked_height(heights, around=112, gap=40), top=40)
+    figure.update_layout(margin={"r": 60})
+    figure.update_xaxes(**style.label_axis([aligned.tokens.displays[place] for place in aligned.positions], title=""))
+    if len(panels) == 2:  # one name for the rows of both
+        figure.update_yaxes(title_text="", row=2)
+    figure.update_xaxes(title_text="token that is read", row=len(panels), col=1)
+    figure.add_annotation(
+        text="<b>ρ</b>", x=1.0, y=1.0, xref="paper", yref="paper", xanchor="left", yanchor="bottom", xshift=12, yshift=3
+    )
+    return figure.drawn()
+
+
+def _draw(figure: Sheet, panel: Sequence[Measure], *, row: int, names: Mapping[str, str]) -> None:
+    values = np.stack([measure.values for measure in panel])
+    signed = panel[0].signed
+    if signed:
+        largest = np.nanmax(np.abs(values), axis=1, keepdims=True, initial=0.0)
+        coloured = np.divide(values, largest, out=np.zeros_like(values), where=largest > 0)
+        coloured[np.isnan(values)] = np.nan
+        hover, limit = f"%{{y}}, %{{x}}: <b>%{{customdata:{style.EXACT}}}</b><br>÷ the row’s largest:", 1.0
+    else:
+        coloured, hover, limit = values, "%{y}, %{x}", None
+    trace = parts.heatmap(
+        coloured.astype(np.float32), hover=hover, bar=None, limit=limit, customdata=values, xgap=2, ygap=2
+    )
+    figure.add_trace(trace, row=row)
+    if values.shape[1] <= MOST_NUMBERS:
+        texts = [[_short(value) for value in line] for line in values]
+        figure.add_trace(parts.cell_texts(trace, texts=texts), row=row)
+    figure.update_yaxes(**style.label_rows([names[measure.name] for measure in panel], title="measure"), row=row)
+    axis = "y" if row == 1 else f"y{row}"
+    for line, measure in enumerate(panel):
+        place = {"x": 1.0, "y": line, "xref": "paper", "yref": axis}
+        figure.add_annotation(text=_agreement(measure), **place, xanchor="left", yanchor="middle", xshift=8)
+        for column in np.flatnonzero(np.isnan(measure.values)):
+            figure.add_annotation(text="–", x=int(column), y=line, xref="x" + axis[1:], yref=axis)
+
+
+def _short(value: float) -> str:
+    """At most three significant digits in little room; the hover has all of them."""
+    if not np.isfinite(value):
+        return ""
+    text = f"{value:.2f}" if abs(value) < 9.995 else style.three_digits(float(value))
+    return "0" if text in ("0.00", "-0.00") else text.replace("-", "−")
+
+
+def _agreement(measure: Measure) -> str:
+    if measure.name == "leave_one_out":
+        return ""
+    return f"{measure.agreement:.2f}".replace("-", "−") if np.isfinite(measure.agreement) else "–"

@@ -1,0 +1,65 @@
+"""Two runs side by side: at which layer, and in which words, they come apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from charts.toolkit import parts, style
+from charts.toolkit.checks import as_array, require_same_length
+from charts.toolkit.sheet import Sheet, scatter
+
+
+def stream_distance(
+    cosine: Any, *, steps: Sequence[str], labels: Sequence[str], equal: Sequence[bool] | None = None
+) -> go.Figure:
+    """1 − cosine of the residual streams of corresponding tokens, step × token, the last step on top.
+
+    ``cosine``: [step, token]; dark = the same direction (0), bright = apart. The scale ends at the largest distance of
+    the words that are ``equal`` in both (default all), and says so; a word that took another's place was different
+    from the start and stands in grey, outside of the scale.
+    """
+    sizes = {"step": len(steps), "token": len(labels)}
+    values = as_array(cosine, name="cosine", axes=("step", "token"), sizes=sizes)
+    if np.abs(values).max() > 1 + 1e-4:
+        raise ValueError(f"cosine holds {style.three_digits(np.abs(values).max())}; a cosine lies in −1…1")
+    same = np.ones(len(labels), dtype=bool) if equal is None else np.asarray(equal, dtype=bool)
+    require_same_length("equal", same, expected=len(labels), of="labels")
+    # Two equal vectors may give a cosine of 1 − 10⁻¹⁶.
+    distance = np.clip(1 - np.asarray(cosine, dtype=np.float64), 0, 2)
+    distance = np.where(distance < 1e-9, 0, distance).astype(np.float32)
+    coloured = np.where(same, distance, np.nan).astype(np.float32)
+    largest = float(np.nanmax(coloured)) if same.any() else 0.0
+    trace = parts.heatmap(
+        coloured,
+        hover="%{x}, %{y}<br>1 − cosine",
+        bar=style.colour_bar(f"1 − cosine (scale ends at {style.three_digits(largest or 1.0)})"),
+        maximum=largest or 1.0,
+        xgap=2,
+        ygap=2,
+    )
+    figure = Sheet(trace)
+    rounded = [[f"{value:.2g}" for value in row] for row in distance]
+    if len(labels) <= 16:
+        figure.add_trace(parts.cell_texts(trace, texts=rounded))
+    grey = [(step, token) for step in range(len(steps)) for token in np.flatnonzero(~same).tolist()]
+    if grey:
+        figure.add_trace(
+            scatter(
+                x=[token for _, token in grey],
+                y=[step for step, _ in grey],
+                mode="text",
+                text=[rounded[step][token] for step, token in grey],
+                textfont={"size": style.TICK_SIZE, "color": style.NEUTRAL},
+                customdata=[float(distance[place]) for place in grey],
+                hovertemplate=f"%{{x}}, %{{y}}<br>1 − cosine<br><b>%{{customdata:{style.EXACT}}}</b><extra></extra>",
+                showlegend=False,
+            )
+        )
+    style.finish(figure, height=36 * len(steps) + 150, top=64)
+    figure.update_yaxes(**{**style.label_axis(steps, title="stream after"), "autotickangles": [0]})
+    figure.update_xaxes(**style.label_axis(labels, title="token of both sentences (A / B where they differ)"))
+    return figure.drawn()

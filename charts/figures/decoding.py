@@ -1,0 +1,241 @@
+"""One step of decoding: the candidates, how they are reshaped and cut, and how sure the answer was."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from charts.toolkit import parts, style
+from charts.toolkit.checks import as_array, as_probabilities, require_columns, require_index
+from charts.toolkit.sheet import Sheet, bar, scatter, side_by_side
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from transformer.text.tokens import TokenSequence
+
+
+def candidate_bars(
+    candidates: pd.DataFrame,
+    *,
+    rest: float | None = None,
+    stretch: bool = False,
+    axis: str = "probability of coming next",
+    row: str = "candidate",
+    chosen_name: str = "chosen",
+) -> go.Figure:
+    """The likeliest next tokens with their probabilities, the chosen one in its own colour.
+
+    ``candidates``: columns ``piece`` (as displayed), ``probability`` and optionally ``chosen`` and ``kept`` (bool;
+    not kept = cut off by top-k or top-p, hatched). ``rest`` is the probability of all tokens not listed, a last grey
+    bar. The axis is fixed to 0…1; ``stretch`` ends it at the largest bar, and the axis says so. ``axis`` says what it
+    is the probability of, ``row`` what a bar stands for, ``chosen_name`` what makes the coloured one special.
+    """
+    require_columns(candidates, name="candidates", columns=("piece", "probability"))
+    values = as_probabilities(candidates["probability"], name="probability", axes=("candidate",))
+    chosen, cut = _flags(candidates)
+    colours = [style.CHOSEN if is_chosen else style.BAR for is_chosen in chosen]
+    labels = [str(piece) for piece in candidates["piece"]]
+    if rest is not None:
+        values = np.append(values, as_probabilities([rest], name="rest", axes=("candidate",)))
+        colours.append(style.MASKED)
+        labels.append("all others")
+        cut = np.append(cut, False)
+    figure = Sheet(parts.bar_rows(values, hover="%{y}<br>probability", colours=colours, cut=cut))
+    _explain(figure, chosen=chosen, cut=cut, row=row, chosen_name=chosen_name)
+    style.finish(figure, height=style.rows_height(len(labels), around=90), top=36)
+    figure.update_layout(margin_r=60)
+    end, note = parts.share_axis(values, stretch=stretch)
+    figure.update_xaxes(title_text=f"{style.escape(axis)}{note}", range=[0, end])
+    figure.update_yaxes(**style.label_rows(labels, title=row))
+    return figure.drawn()
+
+
+def reshaping(candidates: pd.DataFrame, *, temperature: float, rule: str) -> go.Figure:
+    """From logits to the distribution that is drawn from, the same candidates in four aligned panels.
+
+    ``candidates``: columns ``piece``, ``logit``, ``scaled`` (logit ÷ temperature), ``probability`` (softmax of
+    ``scaled`` over the whole vocabulary), ``kept`` (bool: survives top-k/top-p), ``final`` (probability after cutting
+    and dividing by what is left), optionally ``own`` (the model's own probability, drawn as an outline around
+    ``final``: before and after) and ``chosen``. ``rule`` names the cut ("top-k 50, top-p 0.9").
+    """
+    require_columns(candidates, name="candidates", columns=("piece", "logit", "scaled", "probability", "kept", "final"))
+    chosen, cut = _flags(candidates)
+    names = ["logit", f"÷ {style.three_digits(float(temperature))}", "softmax, cut", "final"]
+    figure = side_by_side(names, spacing=0.045, widths=(1, 1, 1, 1.6))
+    colours = [style.CHOSEN if is_chosen else style.BAR for is_chosen in chosen]
+    for number, column in enumerate(("logit", "scaled", "probability", "final"), start=1):
+        if number < 3:
+            values = as_array(candidates[column], name=column, axes=("candidate",))
+            limits, title = parts.room(values, share=0.42), "logit" if number == 1 else "logit ÷ temperature"
+        else:
+            values = as_probabilities(candidates[column], name=column, axes=("candidate",))
+            limits, title = [0, 1.6 if number == 3 else 1.35], "probability" if number == 3 else "chance to be drawn"
+        trace = parts.bar_rows(
+            values,
+            hover=f"%{{y}}<br>{style.escape(column)}",
+            colours=colours,
+            cut=cut if number >= 3 else None,
+        )
+        figure.add_trace(trace, row=1, col=number)
+        figure.update_xaxes(title_text=title, range=limits, row=1, col=number)
+        if number > 2:
+            figure.update_xaxes(tickvals=[0, 0.5, 1], row=1, col=number)
+    if "own" in candidates.columns:
+        own = as_probabilities(candidates["own"], name="own", axes=("candidate",))
+        figure.traces[-1]["textposition"] = "none"
+        for trace in _before(own, final=values, cut=cut):
+            figure.add_trace(trace, row=1, col=4)
+        figure.update_layout(barmode="overlay")
+    _explain(figure, chosen=chosen, cut=cut, by=f"cut off by {style.escape(rule)}")
+    style.finish(figure, height=style.rows_height(len(candidates), around=120), top=64)
+    figure.update_layout(legend={"y": 1 + 26 / max(100, figure.layout["height"] - 120)})
+    figure.update_xaxes(nticks=4)
+    figure.update_yaxes(**style.label_rows([str(piece) for piece in candidates["piece"]], title=""))
+    figure.update_yaxes(title_text="candidate", row=1, col=1)
+    return figure.drawn()
+
+
+def _before(own: np.ndarray, *, final: np.ndarray, cut: np.ndarray) -> tuple[dict[str, Any], dict[str, Any]]:
+    """An outline of each bar as it was, and both numbers behind the longer of the two."""
+    outline = bar(
+        x=own,
+        y=np.arange(len(own)),
+        orientation="h",
+        width=0.9,
+        name="before: the model's own probability",
+        marker={
+            "color": ["rgba(138,141,147,0.35)" if is_cut else "rgba(0,0,0,0)" for is_cut in cut],
+            "line": {"color": style.NEUTRAL, "width": 2},
+        },
+        hovertemplate=f"%{{y}}<br>before<br><b>%{{x:{style.EXACT}}}</b><extra></extra>",
+    )
+    texts = scatter(
+        x=np.maximum(own, final) + 0.02,
+        y=np.arange(len(own)),
+        mode="text",
+        text=[
+            f"{style.three_digits(float(a))} → {'cut' if is_cut else style.three_digits(float(b))}"
+            for a, b, is_cut in zip(own, final, cut, strict=True)
+        ],
+        textposition="middle right",
+        textfont={"size": style.TICK_SIZE},
+        cliponaxis=False,
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    return outline, texts
+
+
+def answer_confidence(
+    probabilities: Any, *, tokens: TokenSequence, runner_up: Any | None = None, current: int | None = None
+) -> go.Figure:
+    """How likely the model found each token of its own answer at the moment it wrote it, 0…1.
+
+    ``probabilities``: [step], of the token that came; ``tokens``: those tokens (the prediction); ``runner_up``: [step],
+    the probability of the likeliest other token; ``current``: the step to draw in colour.
+    """
+    sizes = {"step": len(tokens)}
+    values = as_probabilities(probabilities, name="probabilities", axes=("step",), sizes=sizes)
+    if current is not None:
+        require_index(current, name="current step", size=len(tokens))
+    places = np.arange(len(tokens))
+    figure = Sheet(
+        bar(
+            x=places,
+            y=values,
+            name="the token that came",
+            marker={"color": [style.CHOSEN if place == current else style.BAR for place in places]},
+            text=[style.three_digits(float(value)) for value in values] if len(tokens) <= 16 else None,
+            textposition="outside",
+            cliponaxis=False,
+            hovertemplate=f"step %{{x:d}}: %{{x}}<br>probability <b>%{{y:{style.EXACT}}}</b><extra></extra>",
+            showlegend=False,
+        )
+    )
+    if runner_up is not None:
+        figure.add_trace(
+            scatter(
+                x=places,
+                y=as_probabilities(runner_up, name="runner_up", axes=("step",), sizes=sizes),
+                mode="markers",
+                name="the likeliest other token",
+                marker={"symbol": "line-ew", "size": 26, "line": {"width": 3, "color": style.CATEGORICAL[1]}},
+                hovertemplate=f"likeliest other token<br>probability <b>%{{y:{style.EXACT}}}</b><extra></extra>",
+            )
+        )
+    style.finish(figure, height=360, top=64)
+    figure.update_layout(legend_y=1.08)  # above the numbers on bars that reach 1
+    figure.update_xaxes(**style.token_axis(tokens, title="token of the answer, step by step"))
+    figure.update_layout(
+        uniformtext={"minsize": style.TICK_SIZE - 2, "mode": "hide"}
+    )  # rather no number than a tiny one
+    figure.update_yaxes(title_text="probability when written", range=[0, 1])
+    return figure.drawn()
+
+
+def step_attention(
+    weights: Any,
+    *,
+    tokens: TokenSequence,
+    allowed: Any | None = None,
+    of: str = "mean of all heads",
+    stretch: bool = False,
+) -> go.Figure:
+    """Where one decoder row looks: its attention weight on every source token, 0…1.
+
+    ``weights``: [key]; ``allowed``: [key], False = masked (hatched, no bar); ``of`` says whose weights they are.
+    The axis is fixed to 0…1; ``stretch`` ends it at the largest weight, and the axis says so.
+    """
+    sizes = {"key": len(tokens)}
+    values = as_probabilities(weights, name="weights", axes=("key",), sizes=sizes).copy()
+    masked = np.zeros(len(tokens), dtype=bool)
+    if allowed is not None:
+        masked = as_array(allowed, name="allowed", axes=("key",), sizes=sizes) == 0
+    values[masked] = np.nan
+    end, note = parts.share_axis(values, stretch=stretch)
+    figure = Sheet(
+        bar(
+            x=np.arange(len(tokens)),
+            y=values,
+            marker={"color": style.BAR},
+            hovertemplate=f"%{{x}} (position %{{x:d}})<br>weight <b>%{{y:{style.EXACT}}}</b><extra></extra>",
+            showlegend=False,
+        )
+    )
+    if masked.any():
+        figure.add_trace(parts.mask_bars(masked, low=0.0, high=end))
+    style.finish(figure, height=300, top=40)
+    figure.update_layout(barmode="overlay")
+    figure.update_xaxes(**style.token_axis(tokens, title="key: the token that is looked at"))
+    figure.update_yaxes(title_text=f"weight, {style.escape(of)}{note}", range=[0, end])
+    return figure.drawn()
+
+
+def _flags(candidates: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """(chosen, cut) as two arrays of bool; absent columns mean: none chosen, none cut."""
+    nothing = np.zeros(len(candidates), dtype=bool)
+    chosen = np.asarray(candidates["chosen"], dtype=bool) if "chosen" in candidates.columns else nothing
+    cut = ~np.asarray(candidates["kept"], dtype=bool) if "kept" in candidates.columns else nothing
+    return chosen, cut
+
+
+def _explain(
+    figure: Sheet,
+    *,
+    chosen: np.ndarray,
+    cut: np.ndarray,
+    by: str = "cut off",
+    row: str = "candidate",
+    chosen_name: str = "chosen",
+) -> None:
+    """A legend of what the colours mean, only of those that occur."""
+    for occurs, name, colour, shape in (
+        (bool((~chosen & ~cut[: len(chosen)]).any()), row, style.BAR, ""),
+        (bool(chosen.any()), style.escape(chosen_name), style.CHOSEN, ""),
+        (bool(cut.any()), by, style.MASKED, "/"),
+    ):
+        if occurs and (chosen.any() or cut.any()):
+            figure.add_trace(bar(x=[None], y=[None], name=name, marker={"color": colour, "pattern": {"shape": shape}}))

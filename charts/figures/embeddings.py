@@ -1,0 +1,189 @@
+"""Embeddings: which rows of the matrix E a sentence fetches, where they lie in it, and which a training step moves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from charts.toolkit import parts, style
+from charts.toolkit.checks import as_array, require_index, require_same_length
+from charts.toolkit.sheet import Sheet, scatter, side_by_side, stacked, stacked_height
+
+if TYPE_CHECKING:
+    from transformer.text.tokens import TokenSequence
+
+
+def embedding_rows(rows: Any, *, tokens: TokenSequence, vocabulary_size: int) -> go.Figure:
+    """Left the matrix E as a column of ``vocabulary_size`` rows with the fetched ones marked, right those rows.
+
+    ``rows``: [token, model], row t = E[tokens.ids[t]]. Every mark stands at its true height (id / vocabulary size)
+    and a line leads to the row. Raises ``ValueError`` for an id outside the vocabulary.
+    """
+    values = as_array(rows, name="rows", axes=("token", "dimension"), sizes={"token": len(tokens)})
+    for token in tokens:
+        require_index(token.id, name=f"the id of token {token.display!r}", size=vocabulary_size)
+    n_tokens, n_dimensions = values.shape
+    figure = side_by_side(["E", "", "its rows for this sentence"], widths=[0.06, 0.16, 0.78], spacing=0.0)
+
+    ids = np.array(tokens.ids)
+    heights = ids + 0.5
+    figure.add_trace(
+        scatter(
+            x=np.full(n_tokens, 0.5),
+            y=heights,
+            mode="markers",
+            marker={"symbol": "line-ew", "size": 26, "line": {"width": 2, "color": style.CHOSEN}},
+            customdata=[[style.escape(token.display), token.id] for token in tokens],
+            hovertemplate="%{customdata[0]}: row <b>%{customdata[1]}</b> of E<extra></extra>",
+            showlegend=False,
+        ),
+        row=1,
+        col=1,
+    )
+    # The middle panel runs over the ids as well; a row of the right panel lies at the same share of its height.
+    ends = (np.arange(n_tokens) + 0.5) / n_tokens * vocabulary_size
+    figure.add_trace(
+        scatter(
+            x=[x for _ in range(n_tokens) for x in (0, 1, None)],
+            y=[y for start, end in zip(heights, ends, strict=True) for y in (float(start), float(end), None)],
+            mode="lines",
+            line={"width": 1, "color": style.CHOSEN},
+            hoverinfo="skip",
+            showlegend=False,
+        ),
+        row=1,
+        col=2,
+    )
+    limit = style.symmetric_limit(values)
+    figure.add_trace(
+        parts.heatmap(
+            values,
+            hover="%{y} (position %{y:d})<br>dimension %{x}",
+            bar=style.colour_bar("value", ypad=style.ABOVE_NAMES),
+            limit=limit,
+            ygap=1,
+        ),
+        row=1,
+        col=3,
+    )
+    style.finish(figure, height=max(340, style.rows_height(n_tokens, around=160)), top=90)
+    figure.update_yaxes(matches=None, fixedrange=True)
+    column = {"range": [vocabulary_size, 0], "showgrid": False, "zeroline": False}
+    figure.update_yaxes(**column, title_text="row of E = token id", row=1, col=1)
+    figure.update_yaxes(**column, visible=False, row=1, col=2)
+    # The tokens stand on the right, so that the lines from E reach the rows.
+    figure.update_yaxes(**style.token_rows(tokens, title=""), showticklabels=True, side="right", row=1, col=3)
+    for column in (1, 2):
+        figure.update_xaxes(visible=False, fixedrange=True, range=[0, 1], row=1, col=column)
+    box = {"x0": 0, "x1": 1, "y0": 0, "y1": vocabulary_size}
+    figure.add_shape(type="rect", **box, line={"color": style.NEUTRAL, "width": 1}, fillcolor=style.GRID, layer="below")
+    figure.update_xaxes(title_text=f"dimension (d_model = {n_dimensions})", fixedrange=True, row=1, col=3)
+    return figure.drawn()
+
+
+def embedding_window(
+    rows: Any, *, row_ids: Sequence[int], displays: Sequence[str], looked_up: Sequence[int]
+) -> go.Figure:
+    """The fetched rows between their neighbours in E: parts of the matrix, with a gap wherever rows are left out.
+
+    ``rows``: [row, model], row k = E[row_ids[k]], ``row_ids`` rising; ``displays`` the piece of each row;
+    ``looked_up`` the ids that the sentence fetches (marked by an arrow). Raises ``ValueError`` when ``row_ids``
+    do not rise or lack a looked-up id.
+    """
+    values = as_array(rows, name="rows", axes=("row", "dimension"), sizes={"row": len(row_ids)})
+    require_same_length("displays", displays, expected=len(row_ids), of="rows")
+    if list(row_ids) != sorted(set(row_ids)):
+        raise ValueError(f"row_ids are {list(row_ids)}; give each row of E once, in rising order")
+    absent = sorted(set(looked_up) - set(row_ids))
+    if absent:
+        raise ValueError(f"looked_up names the ids {absent}, which are not among the rows given")
+    labels, order = [], []
+    for index, row_id in enumerate(row_ids):
+        if index and row_id != row_ids[index - 1] + 1:
+            labels.append("⋮")
+            order.append(-1)
+        labels.append(f"{displays[index]}  {row_id}{'  ▶' if row_id in set(looked_up) else ''}")
+        order.append(index)
+    spaced = np.full((len(order), values.shape[1]), np.nan, dtype=np.float32)
+    for place, index in enumerate(order):
+        if index >= 0:
+            spaced[place] = values[index]
+    figure = Sheet(
+        parts.heatmap(
+            spaced,
+            hover="row %{y}<br>dimension %{x}",
+            bar=style.colour_bar("value"),
+            limit=style.symmetric_limit(values),
+            ygap=1,
+        )
+    )
+    style.finish(figure, height=style.rows_height(len(order)), top=64)
+    figure.update_yaxes(**style.label_rows(labels, title="rows of E (⋮ rows left out, ▶ fetched)"))
+    figure.update_xaxes(title_text=f"dimension (d_model = {values.shape[1]})")
+    return figure.drawn()
+
+
+def gradient_rows(moved: Any, *, tokens: TokenSequence, what: str = "length of the move") -> go.Figure:
+    """How far every row of E moved in one training step: bars for the sentence's tokens, a skyline of all rows.
+
+    ``moved``: [vocabulary], ‖E_after[i] − E_before[i]‖ for every id, or another length of every row, which ``what``
+    names. The last bar is the largest of all rows that the sentence does not fetch, exactly 0 where only fetched rows
+    get a gradient.
+    """
+    distances = as_array(moved, name="moved", axes=("vocabulary",), signed=False)
+    for token in tokens:
+        require_index(token.id, name=f"the id of token {token.display!r}", size=len(distances))
+    first = {token.id: token for token in reversed(tokens.tokens)}
+    fetched = [token for token in tokens if first[token.id] is token]
+    ids = np.array([token.id for token in fetched])
+    others = np.ones(len(distances), dtype=bool)
+    others[ids] = False
+    labels = [token.display for token in fetched]
+    values = distances[ids]
+    if others.any():
+        labels.append(f"largest of the other {others.sum():,}")
+        values = np.append(values, distances[others].max())
+    heights = [24 * min(len(labels), style.MOST_LABELS), 130]
+    figure = stacked(["rows this sentence fetches", "all rows of E"], heights=heights, gap=90)
+    colours = [style.CHOSEN] * len(fetched) + [style.MASKED]
+    figure.add_trace(parts.bar_rows(values, hover=f"%{{y}}<br>{what}", colours=colours[: len(values)]), row=1, col=1)
+    everywhere = np.arange(len(distances), dtype=np.int32)
+    for chosen, colour, size, name in (
+        (others, style.QUIET, 0, "not fetched"),
+        (~others, style.CHOSEN, 8, "fetched"),
+    ):
+        figure.add_trace(
+            scatter(
+                x=everywhere[chosen],
+                y=distances[chosen],
+                # A skyline is one shape; thousands of dots are as many elements, which take the browser seconds.
+                mode="markers" if size else "lines",
+                fill=None if size else "tozeroy",
+                line={"width": 1, "color": colour},
+                fillcolor=colour,
+                name=name,
+                marker={"size": size, "color": colour},
+                showlegend=False,
+                hovertemplate=f"row %{{x}} ({name})<br>{what} <b>%{{y:{style.EXACT}}}</b><extra></extra>",
+            ),
+            row=2,
+            col=1,
+        )
+    style.finish(figure, height=stacked_height(heights, around=90, gap=90), top=30)
+    figure.update_layout(margin_r=64)
+    figure.update_xaxes(
+        matches=None,
+        showticklabels=True,
+        range=parts.room(values, share=0.0),
+        title_text=what,
+        row=1,
+        nticks=6,
+    )
+    figure.update_xaxes(matches=None, range=[-0.01 * len(distances), 1.01 * len(distances)], row=2, col=1)
+    figure.update_xaxes(title_text="row of E = token id", row=2, col=1)
+    figure.update_yaxes(**style.label_rows(labels, title="row of"), row=1, col=1)
+    figure.update_yaxes(title_text=what, rangemode="tozero", row=2, col=1)
+    return figure.drawn()

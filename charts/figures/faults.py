@@ -1,0 +1,63 @@
+"""One measure of two runs, the healthy one and another: over the layers, over the steps of training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from charts.toolkit import style
+from charts.toolkit.checks import as_array
+from charts.toolkit.sheet import Sheet, scatter
+
+
+def two_courses(
+    healthy: Any,
+    *,
+    patient: Any,
+    at: Sequence[str] | Sequence[int],
+    title: str,
+    across: str,
+    names: tuple[str, str] = ("healthy", "patient"),
+    share: bool = False,
+    logarithmic: bool = False,
+) -> go.Figure:
+    """Two curves [place] over the same places ``at`` (names of layers, or numbers of steps), on one axis.
+
+    ``title``: what is measured; ``across``: what the places are. ``share``: the axis goes from 0 to 1;
+    ``logarithmic``: all values must be above 0. Raises ``ValueError`` for lengths that differ.
+    """
+    sizes = {"place": len(at)}
+    curves = [
+        as_array(values, name=name, axes=("place",), sizes=sizes)
+        for values, name in zip((healthy, patient), names, strict=True)
+    ]
+    if logarithmic and min(float(curve.min()) for curve in curves) <= 0:
+        raise ValueError("a logarithmic axis needs values above 0")
+    named = all(isinstance(place, str) for place in at)
+    figure = Sheet()
+    colours, dashes, signs = (style.BAR, style.CHOSEN), ("dash", "solid"), ("circle-open", "circle")
+    for curve, name, colour, dash, sign in zip(curves, names, colours, dashes, signs, strict=True):
+        figure.add_trace(
+            scatter(
+                x=np.arange(len(at)) if named else np.asarray(at),
+                y=curve,
+                mode="lines+markers" if named else "lines",
+                name=style.escape(name),
+                line={"color": colour, "width": 3, "dash": dash},
+                marker={"size": 9, "symbol": sign},
+                hovertemplate=f"{style.escape(name)}, %{{x}}<br><b>%{{y:{style.EXACT}}}</b><extra></extra>",
+            )
+        )
+    style.finish(figure, height=300, top=48)
+    figure.update_xaxes(**style.label_axis(at, title=across) if named else {"title_text": across})
+    figure.update_yaxes(title_text=title)
+    if logarithmic:
+        figure.update_yaxes(type="log", dtick=1, exponentformat="none")
+    elif share:
+        figure.update_yaxes(range=[-0.03, 1.03])
+    else:
+        figure.update_yaxes(rangemode="tozero")
+    return figure.drawn()

@@ -1,0 +1,116 @@
+"""The feed-forward layer: its hidden units per token, how many stay silent, the strongest and what they write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from charts.toolkit import parts, style
+from charts.toolkit.checks import as_array, as_probabilities, require_columns, require_same_length
+from charts.toolkit.sheet import Sheet, bar
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from transformer.text.tokens import TokenSequence
+
+
+def hidden_heatmap(
+    values: Any, *, tokens: TokenSequence, units: Sequence[int] | None = None, name: str = "pre-activation"
+) -> go.Figure:
+    """Hidden units of every token, token × unit.
+
+    ``values``: [token, unit], before or after the activation; ``units``: the number of each column's unit if only some
+    are shown. Values that can be negative are diverging around 0; a ReLU's output (nothing below 0) is sequential.
+    """
+    array = as_array(values, name="values", axes=("token", "unit"), sizes={"token": len(tokens)})
+    n_units = array.shape[1]
+    signed = bool((array < 0).any())
+    if units is not None:
+        require_same_length("units", units, expected=n_units, of="columns of values")
+    figure = Sheet(
+        parts.heatmap(
+            array,
+            hover="%{y} (position %{y:d})<br>unit %{x}",
+            bar=style.colour_bar(name),
+            limit=style.symmetric_limit(array) if signed else None,
+            maximum=style.symmetric_limit(array),
+            ygap=1,
+        )
+    )
+    style.finish(figure, height=style.rows_height(len(tokens)), top=64)
+    figure.update_yaxes(**style.token_rows(tokens, title="token"))
+    if units is None:
+        figure.update_xaxes(title_text=f"hidden unit (all {n_units})", showgrid=False, zeroline=False)
+    else:
+        figure.update_xaxes(**style.label_axis([str(unit) for unit in units], title="hidden unit (a choice)"))
+    return figure.drawn()
+
+
+def silent_share(share: Any, *, tokens: TokenSequence, layers: Sequence[str]) -> go.Figure:
+    """The share of hidden units that are silent (ReLU: exactly 0) for each token, one bar a layer, 0…1.
+
+    ``share``: [layer, token]; ``layers``: the name of each layer.
+    """
+    sizes = {"layer": len(layers), "token": len(tokens)}
+    values = as_probabilities(share, name="share", axes=("layer", "token"), sizes=sizes)
+    figure = Sheet()
+    for layer, (name, row) in enumerate(zip(layers, values, strict=True)):
+        figure.add_trace(
+            bar(
+                x=np.arange(len(tokens)),
+                y=row,
+                name=style.escape(name),
+                marker={"color": style.category_colour(layer), "line": {"width": 0}},
+                hovertemplate=(
+                    f"%{{x}}, {style.escape(name)}<br>silent share <b>%{{y:{style.EXACT}}}</b><extra></extra>"
+                ),
+                showlegend=len(layers) > 1,
+            )
+        )
+    style.finish(figure, height=360, top=44)
+    figure.update_xaxes(**style.token_axis(tokens, title="token"))
+    figure.update_yaxes(title_text="share of silent units", range=[0, 1])
+    return figure.drawn()
+
+
+def strongest_units(hidden: Any, *, token: str, top: int = 12, name: str = "hidden value") -> go.Figure:
+    """The units with the largest absolute value for one token, strongest on top.
+
+    ``hidden``: [unit], all units of the token; ``token``: what is displayed for it.
+    """
+    values = as_array(hidden, name="hidden", axes=("unit",))
+    if top < 1:
+        raise ValueError(f"top is {top}; show at least 1 unit")
+    units = np.argsort(-np.abs(values), kind="stable")[:top]
+    strongest = values[units]
+    colours = parts.signed_colours(strongest) if (values < 0).any() else style.BAR
+    figure = Sheet(parts.bar_rows(strongest, hover="unit %{y}", colours=colours))
+    style.finish(figure, height=style.rows_height(len(units), around=60))
+    figure.update_layout(margin_r=48)
+    # Two lines, so that the title survives a narrow window.
+    title = f"{name} for {style.escape(token)}<br>({len(units)} strongest of {len(values):,})"
+    figure.update_xaxes(title_text=title, range=parts.room(strongest, share=0.1))
+    figure.update_yaxes(**style.label_rows([str(unit) for unit in units], title="unit"))
+    return figure.drawn()
+
+
+def unit_writes(words: pd.DataFrame, *, unit: int, axis: str = "") -> go.Figure:
+    """The words that a hidden unit makes likelier (to the right) and less likely (to the left).
+
+    ``words``: columns ``piece`` (as displayed) and ``effect``, what the unit adds to the piece's logit, or what
+    ``axis`` says where that is something else.
+    """
+    require_columns(words, name="words", columns=("piece", "effect"))
+    ordered = words.sort_values("effect", ascending=False, kind="stable")
+    values = np.asarray(ordered["effect"], dtype=np.float32)
+    figure = Sheet(parts.bar_rows(values, hover="%{y}", colours=parts.signed_colours(values)))
+    style.finish(figure, height=style.rows_height(len(values), around=60))
+    figure.update_layout(margin_r=48)
+    axis = axis or f"what unit {unit} adds to the logit (left: less likely, right: likelier)"
+    figure.update_xaxes(title_text=style.escape(axis), range=parts.room(values))
+    figure.update_yaxes(**style.label_rows([str(piece) for piece in ordered["piece"]], title="token"))
+    return figure.drawn()

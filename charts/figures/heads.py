@@ -1,0 +1,98 @@
+"""All heads at a glance: one number per head, and how spread out each row of each head is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from charts.toolkit import parts, style
+from charts.toolkit.checks import as_array, require_index, require_same_length
+from charts.toolkit.sheet import Sheet
+
+if TYPE_CHECKING:
+    from transformer.runs.attention_view import AttentionView
+
+
+def head_scores(
+    scores: Any,
+    *,
+    name: str,
+    layers: Sequence[str] | None = None,
+    roles: Sequence[Sequence[str]] | None = None,
+    maximum: float = 1.0,
+    chosen: tuple[int, int] | None = None,
+) -> go.Figure:
+    """One number for every head, layer × head, with the head's role written into its cell.
+
+    ``scores``: [layer, head], 0…``maximum`` (1 for shares, log₂ of the number of keys for an entropy); ``name``:
+    what the number is; ``layers``: the name of each row; ``roles``: a word per head; ``chosen``: the (layer, head)
+    to frame.
+    """
+    values = as_array(scores, name="scores", axes=("layer", "head"), signed=False)
+    n_layers, n_heads = values.shape
+    if values.max() > maximum * (1 + 1e-4):
+        raise ValueError(f"scores holds {style.three_digits(values.max())}, more than the maximum {maximum}")
+    names = list(layers) if layers is not None else [f"layer {layer}" for layer in range(n_layers)]
+    require_same_length("layers", names, expected=n_layers, of="rows of scores")
+    texts = [[style.three_digits(float(value)) for value in row] for row in values]
+    if roles is not None:
+        require_same_length("roles", roles, expected=n_layers, of="rows of scores")
+        for layer, row in enumerate(roles):
+            require_same_length(f"roles of layer {layer}", row, expected=n_heads, of="heads")
+            texts[layer] = [
+                f"{text}<br>{style.escape(role)}" if role else text
+                for text, role in zip(texts[layer], row, strict=True)
+            ]
+    trace = parts.heatmap(
+        values,
+        hover=f"%{{y}}, head %{{x}}<br>{style.escape(name)}",
+        bar=style.colour_bar(style.escape(name)),
+        maximum=float(maximum),
+        xgap=2,
+        ygap=2,
+    )
+    figure = Sheet(trace, parts.cell_texts(trace, texts=texts))
+    style.finish(figure, height=max(44, 30 + 16 * (roles is not None)) * n_layers + 130, top=64)
+    figure.update_yaxes(**style.label_rows(names, title="layer"))
+    figure.update_xaxes(**style.label_axis([str(head) for head in range(n_heads)], title="head"))
+    if chosen is not None:
+        layer = require_index(chosen[0], name="chosen layer", size=n_layers)
+        head = require_index(chosen[1], name="chosen head", size=n_heads)
+        box = {"x0": head - 0.5, "x1": head + 0.5, "y0": layer - 0.5, "y1": layer + 0.5}
+        figure.add_shape(type="rect", **box, line={"color": style.CHOSEN, "width": 4})
+    return figure.drawn()
+
+
+def entropy_strip(view: AttentionView) -> go.Figure:
+    """How spread out every row of every head is: entropy in bits, head × query, 0 … log₂(number of keys).
+
+    0 = one key gets everything; log₂(n) = all n keys get the same. A row that may look at one key only has entropy
+    0 whatever the head does: such columns are hatched.
+    """
+    values = np.asarray(view.entropy, dtype=np.float32)
+    keys = np.asarray(view.allowed, dtype=bool).sum(axis=1)
+    forced = keys <= 1
+    values = np.where(forced[None, :], np.nan, values)
+    possible = max(1.0, float(np.log2(max(2, len(view.key)))))
+    trace = parts.heatmap(
+        values,
+        hover="%{y}, query %{x} (position %{x:d})<br>entropy in bits",
+        bar=style.colour_bar("entropy (bits)"),
+        maximum=possible,
+        xgap=1,
+        ygap=1,
+    )
+    figure = Sheet(trace, *([parts.cell_texts(trace)] if len(view.query) <= 8 else []))
+    if forced.any():
+        hatched = parts.mask_bars(forced, low=-0.5, high=view.n_heads - 0.5)
+        hatched.update(
+            name="no choice: at most one key", hovertemplate="%{x}: at most one key, no choice<extra></extra>"
+        )
+        figure.add_trace(hatched)
+    style.finish(figure, height=style.rows_height(view.n_heads, around=150), top=64)
+    figure.update_yaxes(**style.label_rows([f"head {head}" for head in range(view.n_heads)], title="head"))
+    figure.update_xaxes(**style.token_axis(view.query, title="query: the token that looks"))
+    return figure.drawn()

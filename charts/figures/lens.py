@@ -1,0 +1,153 @@
+"""The logit lens: what the model would say after each layer, at every position, and how one word wins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import plotly.graph_objects as go
+
+from charts.toolkit import parts, style
+from charts.toolkit.checks import require_index
+from charts.toolkit.sheet import Sheet, scatter
+
+if TYPE_CHECKING:
+    from transformer.analysis.lens import Lens, WordCourse
+
+COLOURS = ("probability", "rank", "divergence")
+LONGEST = 10  # characters of a word in a cell; the hover has all of them
+# On the left, where it can be seen before a wide grid has been scrolled.
+_BAR = {"x": 0, "xanchor": "left", "lenmode": "pixels", "len": 300}
+ROOM = 62  # pixels that a column needs for its word
+
+
+def lens_grid(lens: Lens, *, colour: str = "probability", selected: int | None = None) -> go.Figure:
+    """The likeliest word after every step at every position, the last step on top.
+
+    ``colour``: "probability" of the followed word (0…1), its "rank" (bright = 1, logarithmic), or the "divergence":
+    KL from the last step in bits (bright = 0). A frame marks where the answer is decided: from there on the followed
+    word stays the likeliest. ``selected``: index of the position whose column is marked.
+    """
+    if colour not in COLOURS:
+        raise ValueError(f"colour is {colour!r}; choose one of {', '.join(COLOURS)}")
+    n_steps, n_positions = lens.probability.shape
+    if selected is not None:
+        require_index(selected, name="selected position", size=n_positions)
+    trace, shares = _cells(lens, colour)
+    words = [[style.escape(_short(word)) for word in row] for row in lens.words]
+    places = list(np.ndindex(n_steps, n_positions))
+    inks = [style.ink(float(shares[place]), colours=style.SEQUENTIAL) for place in places]
+    texts = scatter(
+        x=[position for _, position in places],
+        y=[step for step, _ in places],
+        mode="text",
+        text=[f"<b>{words[s][p]}</b>" if lens.ids[s, p, 0] == lens.followed[p] else words[s][p] for s, p in places],
+        textfont={"size": style.TEXT_SIZE, "color": inks},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    figure = Sheet(trace, texts)
+    # Where another word is followed than the one on top, the words followed stand above the grid.
+    other = not lens.of_classes and bool((lens.ids[-1, :, 0] != lens.followed).any())
+    row = 46 if n_steps <= 6 else 34
+    style.finish(figure, height=min(row * n_steps, 800) + 140 + 26 * other, top=64 + 26 * other)
+    names = [*lens.steps[:-1], f"{lens.steps[-1]}<br><b>= the answer</b>"]
+    figure.update_yaxes(
+        **{**style.label_axis(lens.steps, title="said after"), "ticktext": names, "autotickangles": [0]}
+    )
+    reads = style.label_axis(lens.read, title=f"read by the {lens.stack}: the token at this place")
+    figure.update_xaxes(**{**reads, "tickfont_size": style.TICK_SIZE})
+    for position, step in enumerate(lens.decided):
+        if step >= 0:
+            box = {"x0": position - 0.46, "x1": position + 0.46, "y0": int(step) - 0.44, "y1": int(step) + 0.44}
+            figure.add_shape(type="rect", **box, line={"color": style.CHOSEN, "width": 4})
+    if other:
+        for position, word in enumerate(lens.followed_words):
+            figure.add_annotation(
+                text=f"<b>{style.escape(_short(word))}</b>", x=position, y=n_steps - 0.5, yanchor="bottom", yshift=2
+            )
+    if selected is not None:
+        whole = {"x0": selected - 0.5, "x1": selected + 0.5, "y0": -0.5, "y1": n_steps - 0.5}
+        figure.add_shape(type="rect", **whole, line={"color": style.NEUTRAL, "width": 3, "dash": "dot"})
+    return figure.drawn()
+
+
+def _cells(lens: Lens, colour: str) -> tuple[dict, np.ndarray]:
+    """The heatmap, and where on the colour scale each cell lies (0…1)."""
+    word = "class" if lens.of_classes else "word"
+    hover = f"after %{{y}}, at %{{x}}<br>%{{text}}<br>{word} that is followed: %{{customdata}}<br>"
+    if colour == "probability":
+        values, most = lens.probability, 1.0
+        bar, what = style.colour_bar(f"probability of the final {word}", **_BAR), "its probability"
+    elif colour == "rank":
+        values = np.log10(lens.rank)
+        most = max(1.0, float(np.ceil(values.max())))
+        ticks = np.arange(int(most) + 1)
+        names = [f"{10**tick:,}" for tick in ticks.tolist()]
+        bar = style.colour_bar(f"rank of the final {word}", tickvals=ticks.tolist(), ticktext=names, **_BAR)
+        what = "log₁₀ of its rank"
+    else:
+        values, most = lens.divergence, float(lens.divergence.max()) or 1.0
+        bar, what = style.colour_bar("KL from the answer, in bits", **_BAR), "KL from the last step in bits"
+    trace = parts.heatmap(
+        values.astype(np.float32),
+        hover=f"{hover}{what}",
+        bar=bar,
+        maximum=most,
+        xgap=2,
+        ygap=2,
+        text=_candidates(lens),
+        customdata=np.tile([style.escape(word) for word in lens.followed_words], (len(lens.steps), 1)),
+    )
+    shares = values / most
+    if colour != "probability":  # bright = near to the answer, whatever it is measured by
+        trace["colorscale"] = style.colour_scale(style.SEQUENTIAL[::-1])
+        shares = 1 - shares
+    return trace, shares
+
+
+def _candidates(lens: Lens) -> list[list[str]]:
+    """For the hover: the likeliest words of each cell with their probabilities, one a line."""
+    return [
+        [
+            "<br>".join(
+                f"{style.escape(lens.pieces[int(id)])}  {p:.9g}"
+                for id, p in zip(lens.ids[step, position], lens.probabilities[step, position], strict=True)
+            )
+            for position in range(len(lens.read))
+        ]
+        for step in range(len(lens.steps))
+    ]
+
+
+def word_course(course: WordCourse) -> go.Figure:
+    """The probability of the followed word, of the runner-up and of those that led on the way, from step to step."""
+    figure = Sheet()
+    names = ["final", "runner-up"] + ["led before"] * (len(course.words) - 2)
+    colours = [style.CHOSEN, style.BAR, *(style.CATEGORICAL[place] for place in (1, 2, 3, 4, 7))]
+    for index in reversed(range(len(course.words))):
+        label = style.escape(course.words[index])
+        figure.add_trace(
+            scatter(
+                x=np.arange(len(course.steps)),
+                y=course.probabilities[index].astype(np.float32),
+                mode="lines+markers",
+                name=f"{label} ({names[index]})",
+                line={
+                    "color": colours[index % len(colours)],
+                    "width": 5 if index == 0 else 3,
+                    "dash": "solid" if index < 2 else "dot",
+                },
+                marker={"size": 10 if index == 0 else 7},
+                hovertemplate=f"{label} after %{{x}}<br><b>%{{y:{style.EXACT}}}</b><extra></extra>",
+            )
+        )
+    style.finish(figure, height=360, top=48)
+    figure.update_layout(legend={"traceorder": "reversed"})
+    figure.update_xaxes(**style.label_axis(course.steps, title="said after"))
+    figure.update_yaxes(title_text="probability", range=[-0.03, 1.03])
+    return figure.drawn()
+
+
+def _short(word: str) -> str:
+    return word if len(word) <= LONGEST else f"{word[: LONGEST - 1]}…"

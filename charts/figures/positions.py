@@ -1,0 +1,169 @@
+"""Positional encodings: the whole table, single waves, how alike two positions are, and token + position = sum."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from charts.toolkit import parts, style
+from charts.toolkit.checks import as_array, require_index
+from charts.toolkit.sheet import Sheet, scatter, stacked, stacked_height
+
+if TYPE_CHECKING:
+    from transformer.text.tokens import TokenSequence
+
+
+def encoding_heatmap(encoding: Any, *, tokens: TokenSequence | None = None) -> go.Figure:
+    """The table of positional encodings, position × dimension, diverging around 0.
+
+    ``encoding``: [position, model], as many rows as shall be seen. With ``tokens`` a line marks how far the
+    sentence reaches into the table.
+    """
+    values = as_array(encoding, name="encoding", axes=("position", "dimension"))
+    n_positions, n_dimensions = values.shape
+    figure = Sheet(
+        parts.heatmap(
+            values,
+            hover="position %{y}<br>dimension %{x}",
+            bar=style.colour_bar("value"),
+            limit=style.symmetric_limit(values),
+        )
+    )
+    style.finish(figure, height=min(620, max(300, 5 * n_positions + 130)), top=64)
+    figure.update_yaxes(title_text="position in the sentence", range=[n_positions - 0.5, -0.5], zeroline=False)
+    figure.update_xaxes(title_text=f"dimension (d_model = {n_dimensions})", showgrid=False, zeroline=False)
+    if tokens is not None:
+        if len(tokens) > n_positions:
+            raise ValueError(
+                f"the sentence has {len(tokens)} tokens but encoding has only {n_positions} rows; give a row for each"
+            )
+        figure.add_hline(y=len(tokens) - 0.5, line={"color": "#111111", "width": 4})
+        figure.add_hline(
+            y=len(tokens) - 0.5,
+            line={"color": "#FFFFFF", "width": 2, "dash": "dash"},
+        )
+        figure.add_annotation(
+            text=f"this sentence ends here: {len(tokens)} positions",
+            font={"color": "#FFFFFF", "size": style.TEXT_SIZE},
+            bgcolor="rgba(0,0,0,0.75)",
+            x=1,
+            y=len(tokens) - 0.5,
+            xref="x domain",
+            yref="y",
+            xanchor="right",
+            yanchor="top",
+        )
+    return figure.drawn()
+
+
+def encoding_waves(encoding: Any, *, dimensions: Sequence[int], tokens: TokenSequence | None = None) -> go.Figure:
+    """Single dimensions of the positional encoding as curves over the position, with dots at the sentence's tokens.
+
+    ``encoding``: [position, model]; ``dimensions``: which columns to draw, at most eight (one colour each).
+    """
+    values = as_array(encoding, name="encoding", axes=("position", "dimension"))
+    if not 1 <= len(dimensions) <= len(style.CATEGORICAL):
+        raise ValueError(f"{len(dimensions)} dimensions were asked for; choose 1 to {len(style.CATEGORICAL)} curves")
+    positions = np.arange(len(values))
+    figure = Sheet()
+    for number, dimension in enumerate(dimensions):
+        require_index(dimension, name="dimension", size=values.shape[1])
+        curve, colour = values[:, dimension], style.category_colour(number)
+        figure.add_trace(
+            scatter(
+                x=positions,
+                y=curve,
+                mode="lines",
+                name=f"dimension {dimension}",
+                legendgroup=str(dimension),
+                line={"color": colour, "width": 2.5},
+                hovertemplate=f"position %{{x}}, dimension {dimension}<br><b>%{{y:{style.EXACT}}}</b><extra></extra>",
+            )
+        )
+        if tokens is not None:
+            here = min(len(tokens), len(values))
+            figure.add_trace(
+                scatter(
+                    x=positions[:here],
+                    y=curve[:here],
+                    mode="markers",
+                    legendgroup=str(dimension),
+                    showlegend=False,
+                    marker={"color": colour, "size": 10 if here <= 20 else 6, "line": {"width": 1, "color": "white"}},
+                    text=[style.escape(token.display) for token in tokens.tokens[:here]],
+                    hovertemplate=(
+                        f"%{{text}} at position %{{x}}, dimension {dimension}<br>"
+                        f"<b>%{{y:{style.EXACT}}}</b><extra></extra>"
+                    ),
+                )
+            )
+    style.finish(figure, height=380, top=40)
+    dots = " (dots: the tokens of this sentence)" if tokens is not None else ""
+    figure.update_xaxes(title_text=f"position in the sentence{dots}", range=[-0.5, len(values) - 0.5], zeroline=False)
+    figure.update_yaxes(title_text="value of the encoding")
+    return figure.drawn()
+
+
+def position_similarity(similarity: Any, *, measure: str = "cosine similarity") -> go.Figure:
+    """How alike the encodings of two positions are, position × position, diverging around 0.
+
+    ``similarity``: [position, position]. Cosines use the whole scale −1…1; any other ``measure`` is scaled to its
+    largest absolute value.
+    """
+    values = as_array(similarity, name="similarity", axes=("position", "other position"))
+    if values.shape[0] != values.shape[1]:
+        raise ValueError(f"similarity has shape {values.shape}; it must have as many rows as columns")
+    limit = 1.0 if measure.startswith("cosine") else style.symmetric_limit(values)
+    figure = Sheet(
+        parts.heatmap(
+            values,
+            hover=f"positions %{{y}} and %{{x}}<br>{style.escape(measure)}",
+            bar=style.colour_bar(measure),
+            limit=limit,
+        )
+    )
+    style.finish(figure, height=560, top=64)
+    axis = {"showgrid": False, "zeroline": False, "constrain": "domain"}
+    figure.update_xaxes(title_text="position", **axis)
+    figure.update_yaxes(title_text="position", autorange="reversed", scaleanchor="x", **axis)
+    return figure.drawn()
+
+
+def embedding_sum(token: Any, *, position: Any, total: Any, tokens: TokenSequence) -> go.Figure:
+    """Token embedding + positional encoding = what enters the first layer: three heatmaps on one scale.
+
+    All three: [token, model]; ``token`` already multiplied by √d_model, as in the model.
+    """
+    names = ("token embedding × √d_model", "+ position", "= sum, what enters the first layer")
+    sizes = {"token": len(tokens)}
+    first = as_array(token, name="token", axes=("token", "dimension"), sizes=sizes)
+    sizes["dimension"] = first.shape[1]
+    second = as_array(position, name="position", axes=("token", "dimension"), sizes=sizes)
+    third = as_array(total, name="total", axes=("token", "dimension"), sizes=sizes)
+    limit = style.symmetric_limit(first, second, third)
+    row = min(24.0, max(14.0, 150 / len(tokens)))
+    heights = [min(row * len(tokens), row * style.MOST_ROWS / 2)] * 3  # all three on a screen or two
+    figure = stacked(names, heights=heights)
+    for number, values in enumerate((first, second, third), start=1):
+        figure.add_trace(
+            parts.heatmap(
+                values,
+                hover="%{y} (position %{y:d})<br>dimension %{x}",
+                bar=style.colour_bar("value (one scale for all three)", ypad=style.ABOVE_NAMES)
+                if number == 1
+                else None,
+                limit=limit,
+                ygap=1,
+            ),
+            row=number,
+            col=1,
+        )
+    style.finish(figure, height=stacked_height(heights, around=150), top=90)
+    figure.update_yaxes(**style.token_rows(tokens, title=""))
+    figure.update_yaxes(title_text="token", row=2, col=1)
+    figure.update_xaxes(showgrid=False, zeroline=False)
+    figure.update_xaxes(title_text=f"dimension (d_model = {first.shape[1]})", row=3, col=1)
+    return figure.drawn()

@@ -1,0 +1,134 @@
+"""Positions that live in the scores: the relative bias of T5 and the turning angles of rotary encoding."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from charts.toolkit import style
+from charts.toolkit.checks import as_array, require_index, require_same_length
+from charts.toolkit.sheet import Sheet, scatter
+
+_DASHES = ("solid", "dash", "dot")
+
+
+def relative_bias(bias: Any, *, distances: Sequence[int]) -> go.Figure:
+    """What each head adds to the score of a key at a distance, before the softmax: one curve a head.
+
+    ``bias``: [head, distance]; ``distances``: key position − query position of each column (negative = to the left).
+    """
+    values = as_array(bias, name="bias", axes=("head", "distance"), sizes={"distance": len(distances)})
+    figure = Sheet()
+    for head, curve in enumerate(values):
+        figure.add_trace(
+            scatter(
+                x=np.asarray(distances),
+                y=curve,
+                mode="lines+markers",
+                name=f"head {head}",
+                marker={"size": 5},
+                line={"color": style.category_colour(head), "dash": _DASHES[head // len(style.CATEGORICAL) % 3]},
+                hovertemplate=(
+                    f"head {head}, distance %{{x}}<br>adds <b>%{{y:{style.EXACT}}}</b> to the score<extra></extra>"
+                ),
+            )
+        )
+    style.finish(figure, height=400, top=48)
+    figure.update_xaxes(title_text="distance: key position − query position")
+    figure.update_yaxes(title_text="added to the score")
+    return figure.drawn()
+
+
+def distance_buckets(buckets: Any, *, distances: Sequence[int]) -> go.Figure:
+    """Which bucket each distance falls into: distances at one height share one learned number per head.
+
+    ``buckets``: [distance], the number of the bucket; ``distances``: key position − query position of each entry.
+    """
+    values = as_array(
+        buckets, name="buckets", axes=("distance",), sizes={"distance": len(distances)}, signed=False
+    ).astype(np.int32)
+    figure = Sheet(
+        scatter(
+            x=np.asarray(distances),
+            y=values,
+            mode="lines+markers",
+            line={"color": style.BAR, "width": 2, "shape": "hvh"},
+            marker={"size": 5},
+            hovertemplate="distance %{x}<br>bucket <b>%{y}</b><extra></extra>",
+            showlegend=False,
+        )
+    )
+    style.finish(figure, height=360)
+    figure.update_xaxes(title_text="distance: key position − query position")
+    figure.update_yaxes(title_text="number of the bucket")
+    return figure.drawn()
+
+
+def rotary_angles(angles: Any, *, pairs: Sequence[int], distances: Sequence[int] | None = None) -> go.Figure:
+    """Rotary encoding: the cosine of the angle by which a pair of channels is turned, over the distance.
+
+    ``angles``: [distance, pair] in radians, m · θ_i, pair i being the channels i and i + d_k/2 of each head;
+    ``pairs``: which pairs to draw, at most eight; ``distances``: the distance of each row (0, 1, 2 … if not given).
+    The cosine is the factor that the turning leaves of two equal channels' product: 1 = as if there were no distance.
+    The hover has the angle.
+    """
+    values = as_array(angles, name="angles", axes=("distance", "pair"))
+    if not 1 <= len(pairs) <= len(style.CATEGORICAL):
+        raise ValueError(f"{len(pairs)} pairs were asked for; choose 1 to {len(style.CATEGORICAL)} curves")
+    places = np.arange(len(values)) if distances is None else np.asarray(distances)
+    require_same_length("distances", places, expected=len(values), of="rows of angles")
+    figure = Sheet()
+    for number, pair in enumerate(pairs):
+        require_index(pair, name="pair", size=values.shape[1])
+        figure.add_trace(
+            scatter(
+                x=places,
+                y=np.cos(values[:, pair]),
+                customdata=values[:, pair],
+                mode="lines",
+                name=f"channels {pair} and {pair + values.shape[1]}",
+                line={"color": style.category_colour(number), "width": 2.5},
+                hovertemplate=(
+                    f"distance %{{x}}, pair {pair}<br>angle %{{customdata:{style.EXACT}}} rad<br>"
+                    f"cosine <b>%{{y:{style.EXACT}}}</b><extra></extra>"
+                ),
+            )
+        )
+    style.finish(figure, height=400, top=48)
+    figure.update_xaxes(title_text="distance between two tokens")
+    figure.update_yaxes(title_text="cosine of the turning angle", range=[-1.05, 1.05])
+    return figure.drawn()
+
+
+def agreement_by_distance(curves: Mapping[str, Any], *, chosen: str) -> go.Figure:
+    """How much two positions agree at a distance, beside themselves (1): one curve a scheme, ``chosen`` drawn thick.
+
+    ``curves``: name → [distance] for the distances 0, 1, 2 …; 0 = no more alike than by chance.
+    """
+    if chosen not in curves:
+        raise ValueError(f"there is no curve {chosen!r}; there are {', '.join(curves)}")
+    figure = Sheet()
+    for number, (name, values) in enumerate(curves.items()):
+        curve = as_array(values, name=name, axes=("distance",))
+        figure.add_trace(
+            scatter(
+                x=np.arange(len(curve)),
+                y=curve,
+                mode="lines",
+                name=style.escape(name),
+                showlegend=True,
+                line={
+                    "color": style.category_colour(number),
+                    "width": 4 if name == chosen else 2,
+                    "dash": "solid" if name == chosen else "dash",
+                },
+                hovertemplate=f"{style.escape(name)}, distance %{{x}}<br><b>%{{y:{style.EXACT}}}</b><extra></extra>",
+            )
+        )
+    style.finish(figure, height=360, top=48)
+    figure.update_xaxes(title_text="distance between two tokens")
+    figure.update_yaxes(title_text="agreement", rangemode="tozero")
+    return figure.drawn()

@@ -1,0 +1,110 @@
+"""The residual stream: how its vectors grow from sub-layer to sub-layer, and what each sub-layer adds to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from charts.toolkit import parts, style
+from charts.toolkit.checks import as_array, require_index
+from charts.toolkit.sheet import Sheet, scatter, stacked, stacked_height
+
+if TYPE_CHECKING:
+    from transformer.text.tokens import TokenSequence
+
+
+def residual_growth(
+    norms: Any, *, steps: Sequence[str], tokens: TokenSequence, highlighted: int | None = None
+) -> go.Figure:
+    """The length of every token's vector in the residual stream after each step, and the mean over the tokens.
+
+    ``norms``: [step, token], ‖x‖; ``steps``: names of the steps in order ("embedding", "0 self-attention" …);
+    ``highlighted``: index of the token to draw in colour.
+    """
+    sizes = {"step": len(steps), "token": len(tokens)}
+    values = as_array(norms, name="norms", axes=("step", "token"), sizes=sizes, signed=False)
+    if highlighted is not None:
+        require_index(highlighted, name="highlighted token", size=len(tokens))
+    places = np.arange(len(steps))
+    figure = Sheet()
+    order = [index for index in range(len(tokens)) if index != highlighted]
+    for index in order + ([] if highlighted is None else [highlighted]):
+        chosen = index == highlighted
+        label = style.escape(tokens.labels[index])
+        figure.add_trace(
+            scatter(
+                x=places,
+                y=values[:, index],
+                mode="lines+markers" if chosen else "lines",
+                name=label if chosen else "each other token" if highlighted is not None else "each token",
+                legendgroup=label if chosen else "tokens",
+                showlegend=chosen or index == order[0],
+                line={"color": style.CHOSEN if chosen else style.QUIET, "width": 3 if chosen else 1.5},
+                hovertemplate=f"{label} %{{x}}<br>length <b>%{{y:{style.EXACT}}}</b><extra></extra>",
+            )
+        )
+    figure.add_trace(
+        scatter(
+            x=places,
+            y=values.mean(axis=1),
+            mode="lines+markers",
+            name="mean of all tokens",
+            line={"color": style.BAR, "width": 3, "dash": "dash"},
+            hovertemplate=f"mean, %{{x}}<br>length <b>%{{y:{style.EXACT}}}</b><extra></extra>",
+        )
+    )
+    style.finish(figure, height=440, top=48)
+    figure.update_xaxes(**style.label_axis(steps, title="after which step"))
+    figure.update_yaxes(title_text="length ‖x‖ of the vector", rangemode="tozero")
+    return figure.drawn()
+
+
+def sublayer_contribution(ratio: Any, *, cosine: Any, sublayers: Sequence[str], tokens: TokenSequence) -> go.Figure:
+    """How much each sub-layer adds to each token: the length of the update against the stream, and its direction.
+
+    ``ratio``: [sub-layer, token], ‖update‖ / ‖stream before it‖; ``cosine``: the same shape, the cosine between the
+    two (1 = further the same way, −1 = takes back, 0 = something new).
+    """
+    sizes = {"sub-layer": len(sublayers), "token": len(tokens)}
+    axes = ("sub-layer", "token")
+    ratios = as_array(ratio, name="ratio", axes=axes, sizes=sizes, signed=False)
+    cosines = as_array(cosine, name="cosine", axes=axes, sizes=sizes)
+    if np.nanmax(np.abs(cosines)) > 1 + 1e-4:
+        raise ValueError(f"cosine holds {style.three_digits(np.nanmax(np.abs(cosines)))}; a cosine lies in −1…1")
+    gap = 72
+    heights = [max(120.0, 28.0 * len(sublayers))] * 2
+    figure = stacked(["length of the update ÷ length of the stream", "direction: cosine"], heights=heights, gap=gap)
+    total = stacked_height(heights, around=170, gap=gap)
+    lower_top = heights[1] / (stacked_height(heights, around=0, gap=gap))
+    for row, trace in enumerate(
+        (
+            parts.heatmap(
+                ratios,
+                hover="%{y}, %{x}<br>update ÷ stream",
+                bar=style.colour_bar("", len=0.3, ypad=style.ABOVE_NAMES),
+                maximum=float(np.nanmax(ratios)) or 1.0,
+                xgap=1,
+                ygap=1,
+            ),
+            parts.heatmap(
+                cosines,
+                hover="%{y}, %{x}<br>cosine with the stream",
+                bar=style.colour_bar("", len=0.3, ypad=style.ABOVE_NAMES, y=lower_top),
+                limit=1.0,
+                xgap=1,
+                ygap=1,
+            ),
+        ),
+        start=1,
+    ):
+        figure.add_trace(trace, row=row, col=1)
+        if len(tokens) <= 10:
+            figure.add_trace(parts.cell_texts(trace), row=row, col=1)
+    style.finish(figure, height=total, top=64)
+    figure.update_yaxes(**style.label_rows(sublayers, title="sub-layer"))
+    figure.update_xaxes(**style.token_axis(tokens, title=""))
+    figure.update_xaxes(title_text="token", row=2, col=1)
+    return figure.drawn()

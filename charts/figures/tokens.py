@@ -1,0 +1,170 @@
+"""Tokens: the merges that build a word out of its letters, and where tokenizers cut a sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import plotly.graph_objects as go
+
+from charts.toolkit import style
+from charts.toolkit.checks import require_same_length
+from charts.toolkit.sheet import Sheet, bar
+
+if TYPE_CHECKING:
+    from transformer.text.tokens import Token, TokenSequence
+
+_ROW = 38  # pixels of a row of boxes
+_MOST_BYTES = 400  # of a ruler whose boxes still have room for texts
+_LONE_BYTE = re.compile(r"⟨[0-9A-F]{2}⟩")
+
+
+def merge_tree(
+    states: Sequence[Sequence[str]],
+    *,
+    ranks: Sequence[int] | None = None,
+    display: Callable[[str], str] = str,
+    n_steps: int | None = None,
+) -> go.Figure:
+    """Byte-pair encoding of one word from top to bottom: its bytes, then one merge after the other.
+
+    ``states``: the pieces after each merge, the first state before any; a piece is as wide as it has first pieces, so
+    that a merged piece stands right below its parts. New pieces are coloured. ``ranks``: for each merge its number
+    in the tokenizer's list (lower = learned earlier). ``display`` makes a piece readable (é is two bytes, which are no
+    letters by themselves). ``n_steps`` keeps room for so many merges, so that the picture stays in its place while
+    somebody steps through it. Raises ``ValueError`` when a state is not the one before with neighbouring pieces joined.
+    """
+    if not states or not states[0]:
+        raise ValueError(f"states is {list(states)!r}; give at least the first state with at least one piece")
+    if ranks is not None:
+        require_same_length("ranks", ranks, expected=len(states) - 1, of="merges")
+    layouts = [[(0 + index, 1) for index in range(len(states[0]))]]
+    for step in range(1, len(states)):
+        layouts.append(_joined(states[step - 1], layouts[-1], states[step], step=step))
+    figure = Sheet()
+    for fresh, name, colour in ((False, "as before", style.PALE), (True, "joined in this step", style.CHOSEN)):
+        boxes = [
+            (step, start, width, piece)
+            for step, (state, layout) in enumerate(zip(states, layouts, strict=True))
+            for piece, (start, width) in zip(state, layout, strict=True)
+            if (step > 0 and (start, width) not in layouts[step - 1]) == fresh
+        ]
+        if boxes:
+            figure.add_trace(
+                bar(
+                    base=[start + 0.04 for _, start, _, _ in boxes],
+                    x=[width - 0.08 for _, _, width, _ in boxes],
+                    y=[step for step, *_ in boxes],
+                    orientation="h",
+                    name=name,
+                    marker={"color": colour, "line": {"width": 0}, "cornerradius": 4},
+                    text=[style.escape(display(piece)) for *_, piece in boxes],
+                    textposition="inside",
+                    insidetextanchor="middle",
+                    textangle=0,
+                    constraintext="none",
+                    textfont={"size": style.TITLE_SIZE, "color": "#FFFFFF" if fresh else "#000000"},
+                    hovertemplate=f"%{{text}}<br>{name}<extra></extra>",
+                )
+            )
+    labels = ["bytes"] + [
+        f"merge {step}" + (f" (rule {ranks[step - 1]:,})" if ranks is not None else "")
+        for step in range(1, len(states))
+    ]
+    labels += [""] * max(0, (n_steps or 0) + 1 - len(states))
+    style.finish(figure, height=_ROW * len(labels) + 90, top=40)
+    figure.update_layout(barmode="overlay", bargap=0.18)
+    figure.update_xaxes(
+        title_text=f"the {len(states[0])} bytes of the word (· is a space)",
+        range=[0, len(states[0])],
+        showgrid=False,
+        showticklabels=False,
+        zeroline=False,
+    )
+    figure.update_yaxes(**style.label_rows(labels, title="step"))
+    return figure.drawn()
+
+
+def _joined(
+    before: Sequence[str], layout: list[tuple[int, int]], after: Sequence[str], *, step: int
+) -> list[tuple[int, int]]:
+    """(start, width) of every piece of ``after``, each of which must be neighbours of ``before`` joined."""
+    places, index = [], 0
+    for piece in after:
+        text, first = "", index
+        while index < len(before) and len(text) < len(piece):
+            text += before[index]
+            index += 1
+        if text != piece:
+            raise ValueError(
+                f"states: after merge {step} stands the piece {piece!r}, but the pieces before it give {text!r}; "
+                f"each state must be the one before with neighbouring pieces joined"
+            )
+        places.append((layout[first][0], sum(width for _, width in layout[first:index])))
+    if index != len(before):
+        raise ValueError(f"states: merge {step} lost the pieces {list(before[index:])!r}")
+    return places
+
+
+def token_lengths(sequences: Mapping[str, TokenSequence]) -> go.Figure:
+    """A ruler of the sentence, one row per tokenizer: every token as a box as wide as it has bytes in UTF-8.
+
+    ``sequences``: what each tokenizer made of the same sentence, by the tokenizer's name. Special tokens are no part
+    of the sentence and are left out. A letter without an accent is one byte, an emoji usually four. A negative id
+    stands for a piece that the vocabulary lacks.
+    """
+    if not sequences:
+        raise ValueError("sequences is empty; give at least one tokenizer's tokens")
+    figure = Sheet()
+    longest = 0
+    for row, (name, tokens) in enumerate(sequences.items()):
+        start, boxes = 0, []
+        for token in tokens:
+            if not token.special:
+                width = _n_bytes(token)
+                boxes.append((start, width, token))
+                start += width
+        longest = max(longest, start)
+        figure.add_trace(
+            bar(
+                base=[start for start, *_ in boxes],
+                x=[width for _, width, _ in boxes],
+                y=[row] * len(boxes),
+                orientation="h",
+                name=style.escape(name),
+                # Neighbours differ in colour, so that the cuts are seen; the colour has no other meaning.
+                marker={
+                    "color": [
+                        style.CATEGORICAL[0] if number % 2 else style.CATEGORICAL[4] for number in range(len(boxes))
+                    ],
+                    "line": {"width": 0},
+                },
+                text=[style.escape(token.display) for *_, token in boxes],
+                textposition="inside" if start <= _MOST_BYTES else "none",  # to measure hundreds takes seconds
+                insidetextanchor="middle",
+                textangle=0,
+                # The width comes along, since Plotly's %{x} is where a box ends.
+                customdata=[
+                    [width, f"id <b>{token.id}</b>" if token.id >= 0 else "not in the vocabulary"]
+                    for _, width, token in boxes
+                ],
+                hovertemplate="%{text}<br>bytes: %{customdata[0]}, %{customdata[1]}<extra></extra>",
+                showlegend=False,
+            )
+        )
+    labels = [f"{name}: {sum(not token.special for token in tokens)} tokens" for name, tokens in sequences.items()]
+    style.finish(figure, height=56 * len(labels) + 80)
+    # A label that does not fit its box is left to the hover instead of shrinking out of sight.
+    figure.update_layout(barmode="overlay", uniformtext={"minsize": 10, "mode": "hide"})
+    figure.update_xaxes(title_text="bytes of the sentence (a plain letter is one)", range=[0, max(1, longest)])
+    figure.update_yaxes(**style.label_rows(labels, title="tokenizer"))
+    return figure.drawn()
+
+
+def _n_bytes(token: Token) -> int:
+    """Bytes of a token. Lone bytes such as ⟨F0⟩ are no text of their own: they are counted in ``display``."""
+    if lone := _LONE_BYTE.findall(token.display):
+        rest = _LONE_BYTE.sub("", token.display)
+        return len(lone) + sum(1 if character in "·⏎⇥" else len(character.encode()) for character in rest)
+    return len(token.text.encode("utf-8"))

@@ -1,0 +1,73 @@
+"""The curves of a training run over its steps: loss, score on dev, learning rate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from charts.toolkit.checks import require_columns
+from charts.toolkit.style import BAR, CHOSEN, NEUTRAL, TEXT_SIZE
+
+if TYPE_CHECKING:  # both take a third of a second to import, and most pages need neither
+    import altair as alt
+    import pandas as pd
+
+TRAIN, DEV = "training batches", "dev split"
+
+
+def loss_curves(history: pd.DataFrame, *, loss: str = "loss (nats per token)") -> alt.LayerChart:
+    """Training and dev loss. ``history``: the columns ``step``, ``train_loss``, ``dev_loss`` of history.csv; the dev
+    column is empty between evaluations. Raises ``ValueError`` for a missing column."""
+    import altair as alt
+    import pandas as pd
+
+    require_columns(history, name="history", columns=["step", "train_loss", "dev_loss"])
+    curves = {TRAIN: "train_loss", DEV: "dev_loss"}
+    data = pd.concat(
+        pd.DataFrame({"step": history["step"], "value": history[column], "curve": name})
+        for name, column in curves.items()
+    ).dropna()
+    colour = alt.Color(
+        "curve:N",
+        scale=alt.Scale(domain=list(curves), range=[BAR, CHOSEN]),
+        legend=alt.Legend(title=None, orient="top-right", labelFontSize=TEXT_SIZE),
+    )
+    return _curve(data, title=loss, colour=colour, height=280)
+
+
+def score_curve(history: pd.DataFrame, *, score: str) -> alt.LayerChart:
+    """The score on dev by which the checkpoint was chosen; needs ``step`` and ``dev_score``."""
+    require_columns(history, name="history", columns=["step", "dev_score"])
+    data = history[["step", "dev_score"]].dropna().rename(columns={"dev_score": "value"})
+    return _curve(data, title=score, colour=CHOSEN, height=220, points=True)
+
+
+def rate_curve(history: pd.DataFrame) -> alt.LayerChart:
+    """The learning rate; needs ``step`` and ``learning_rate``."""
+    require_columns(history, name="history", columns=["step", "learning_rate"])
+    data = history[["step", "learning_rate"]].rename(columns={"learning_rate": "value"})
+    return _curve(data, title="learning rate", colour=BAR, height=190)
+
+
+def _curve(
+    data: pd.DataFrame, *, title: str, colour: alt.Color | str, height: int, points: bool = False
+) -> alt.LayerChart:
+    """A line, and a ruler that follows the pointer and reads the nearest step."""
+    import altair as alt
+
+    ruler = alt.selection_point(on="pointerover", nearest=True, encodings=["x"], clear="pointerout")
+    x = alt.X("step:Q", title="step", axis=alt.Axis(format="~s", labelFontSize=TEXT_SIZE, titleFontSize=TEXT_SIZE))
+    y_axis = alt.Axis(labelFontSize=TEXT_SIZE, titleFontSize=TEXT_SIZE, tickCount=5)
+    y = alt.Y("value:Q", title=title, scale=alt.Scale(zero=False), axis=y_axis)
+    tooltip = [
+        *([alt.Tooltip("curve:N")] if "curve" in data else []),
+        alt.Tooltip("step:Q", format=","),
+        alt.Tooltip("value:Q", title=title, format=".6~g"),
+    ]
+    line = (
+        alt.Chart(data)
+        .mark_line(strokeWidth=2.5, point=points)
+        .encode(x=x, y=y, color=alt.value(colour) if isinstance(colour, str) else colour)
+    )
+    shown = alt.condition(ruler, alt.value(0.9), alt.value(0), empty=False)
+    read = alt.Chart(data).mark_rule(color=NEUTRAL).encode(x=x, tooltip=tooltip, opacity=shown).add_params(ruler)
+    return alt.layer(line, read).properties(height=height)

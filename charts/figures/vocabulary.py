@@ -1,0 +1,112 @@
+"""The vocabulary as a cloud of points, and what lies nearest to one point of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from charts.toolkit import parts, style
+from charts.toolkit.checks import as_array, require_columns, require_index, require_same_length
+from charts.toolkit.sheet import Sheet, scatter
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from transformer.text.tokens import TokenSequence
+
+
+def vocabulary_projection(
+    coordinates: Any,
+    *,
+    displays: Sequence[str],
+    tokens: TokenSequence,
+    explained: tuple[float, float] | None = None,
+) -> go.Figure:
+    """Every row of E as a point in two dimensions, the sentence's tokens marked and labelled.
+
+    ``coordinates``: [vocabulary, 2], for example the first two principal components; ``displays``: the piece of
+    every id; ``explained``: share of the variance along each of the two axes, 0…1.
+    """
+    points = as_array(coordinates, name="coordinates", axes=("vocabulary", "component"), sizes={"component": 2})
+    require_same_length("displays", displays, expected=len(points), of="points")
+    for token in tokens:
+        require_index(token.id, name=f"the id of token {token.display!r}", size=len(points))
+    marked = list({token.id: token for token in tokens}.values())
+    ids = np.array([token.id for token in marked])
+    rest = np.ones(len(points), dtype=bool)
+    rest[ids] = False
+    figure = Sheet()
+    figure.add_trace(
+        scatter(
+            x=points[rest, 0],
+            y=points[rest, 1],
+            mode="markers",
+            name="all other tokens",
+            marker={"size": 4, "color": style.GRID},
+            text=[style.escape(display) for display, kept in zip(displays, rest, strict=True) if kept],
+            hovertemplate="%{text}<extra></extra>",
+        )
+    )
+    figure.add_trace(
+        scatter(
+            x=points[ids, 0],
+            y=points[ids, 1],
+            mode="markers+text" if len(marked) <= style.MOST_LABELS else "markers",  # the others are there on hover
+            name="tokens of this sentence",
+            marker={"size": 11, "color": style.CHOSEN, "line": {"width": 1, "color": "white"}},
+            text=[style.escape(token.display) for token in marked],
+            textposition=_away_from_each_other(points[ids]),
+            textfont={"size": style.TITLE_SIZE if len(marked) <= 15 else 12, "weight": "bold", "color": style.CHOSEN},
+            customdata=ids,
+            hovertemplate=(
+                f"%{{text}} (id %{{customdata}})<br>%{{x:{style.EXACT}}}, %{{y:{style.EXACT}}}<extra></extra>"
+            ),
+        )
+    )
+    style.finish(figure, height=560, top=36)
+    for number, update in enumerate((figure.update_xaxes, figure.update_yaxes)):
+        share = f" ({style.three_digits(100 * explained[number])} % of the variance)" if explained else ""
+        update(title_text=f"{('first', 'second')[number]} principal component{share}", zeroline=False)
+    figure.update_xaxes(constrain="domain")
+    figure.update_yaxes(scaleanchor="x", scaleratio=1, constrain="domain")
+    return figure.drawn()
+
+
+def _away_from_each_other(points: np.ndarray) -> list[str]:
+    """For each point the side for its label that points away from its nearest neighbour."""
+    sides = []
+    for index, point in enumerate(points):
+        others = np.delete(points, index, axis=0)
+        if not len(others):
+            sides.append("top center")
+            continue
+        across, up = point - others[np.argmin(((others - point) ** 2).sum(axis=1))]
+        if abs(across) > abs(up):
+            sides.append("middle right" if across > 0 else "middle left")
+        else:
+            sides.append("top center" if up >= 0 else "bottom center")
+    return sides
+
+
+def nearest_neighbours(neighbours: pd.DataFrame, *, of: str, measure: str = "cosine similarity") -> go.Figure:
+    """The rows of E nearest to one vector, nearest on top; the same figure serves an analogy (a − b + c).
+
+    ``neighbours``: columns ``piece`` (as displayed) and ``similarity``, nearest first; ``of`` says what they are
+    near to.
+    """
+    require_columns(neighbours, name="neighbours", columns=("piece", "similarity"))
+    values = np.asarray(neighbours["similarity"], dtype=np.float32)
+    pieces = [str(piece) for piece in neighbours["piece"]]
+    figure = Sheet(parts.bar_rows(values, hover="%{y}"))
+    style.finish(figure, height=style.rows_height(len(pieces), around=60))
+    figure.update_layout(margin_r=56)
+    lowest, highest = parts.room(values, share=0.0)
+    fits = measure.startswith("cosine") and lowest == 0.0 and highest <= 1.0
+    figure.update_xaxes(
+        title_text=f"{measure} to {style.escape(of)}", range=[0, 1] if fits else [lowest * 1.15, highest]
+    )
+    figure.update_yaxes(**style.label_rows(pieces, title="token"))
+    return figure.drawn()

@@ -1,0 +1,43 @@
+"""Word alignment: how much each translated word looked at each word of the source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+
+from charts.toolkit import parts, style
+from charts.toolkit.checks import as_array, as_probabilities
+from charts.toolkit.sheet import Sheet
+
+_MOST_NUMBERS = 14  # columns; with more there is no room for a number in a cell
+
+
+def alignment_heatmap(
+    weights: Any,
+    *,
+    target: Sequence[str],
+    source: Sequence[str],
+    best: Any | None = None,
+    row: str = "target word",
+) -> go.Figure:
+    """Target word × source word, weights 0…1, the source word with the largest weight of each row framed.
+
+    ``weights``: [target word, source word]; ``best``: [target word], the index of the source word to frame; ``row``
+    says what a row is.
+    """
+    sizes = {"target word": len(target), "source word": len(source)}
+    values = as_probabilities(weights, name="weights", axes=("target word", "source word"), sizes=sizes)
+    trace = parts.heatmap(
+        values, hover="%{y}<br>looks at %{x}<br>weight", bar=style.colour_bar("weight"), xgap=1, ygap=1
+    )
+    figure = Sheet(trace, *([parts.cell_texts(trace)] if len(source) <= _MOST_NUMBERS else []))
+    style.finish(figure, height=style.rows_height(len(target), around=150), top=64)
+    figure.update_xaxes(**style.label_axis(source, title="source word (looked at)"))
+    figure.update_yaxes(**style.label_rows(target, title=style.escape(row)))
+    if best is not None:
+        for place, column in enumerate(as_array(best, name="best", axes=("target word",), sizes=sizes).astype(int)):
+            box = {"x0": column - 0.48, "x1": column + 0.48, "y0": place - 0.46, "y1": place + 0.46}
+            figure.add_shape(type="rect", **box, line={"color": style.CHOSEN, "width": 3})
+    return figure.drawn()

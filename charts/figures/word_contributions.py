@@ -1,0 +1,47 @@
+"""What each word of a sentence contributes to a classifier's verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from charts.toolkit import parts, style
+from charts.toolkit.checks import as_array
+from charts.toolkit.sheet import Sheet, bar
+
+
+def word_contributions(contributions: Any, *, words: Sequence[str], of: str) -> go.Figure:
+    """One bar a word, in the order of the sentence: what the probability of the class ``of`` loses without the word.
+
+    ``contributions``: [word], p(of | all words) − p(of | all but this one), −1…1; ``words``: their texts.
+    """
+    values = as_array(contributions, name="contributions", axes=("word",), sizes={"word": len(words)})
+    if np.nanmax(np.abs(values)) > 1 + 1e-4:
+        raise ValueError(
+            f"contributions hold {style.three_digits(float(values[np.abs(values).argmax()]))}; "
+            f"a difference of two probabilities lies in −1…1"
+        )
+    few = len(words) <= 16
+    figure = Sheet(
+        bar(
+            x=np.arange(len(words)),
+            y=values,
+            marker={"color": parts.signed_colours(values), "line": {"width": 0}},
+            text=[style.three_digits(float(value)) for value in values] if few else None,
+            textposition="outside",
+            textfont={"size": style.TICK_SIZE},
+            cliponaxis=False,
+            hovertemplate=f"%{{x}} (word %{{x:d}})<br>contributes <b>%{{y:{style.EXACT}}}</b><extra></extra>",
+            showlegend=False,
+        )
+    )
+    style.finish(figure, height=340, top=32)
+    figure.update_layout(
+        uniformtext={"minsize": style.TICK_SIZE - 2, "mode": "hide"}
+    )  # rather no number than a tiny one
+    figure.update_xaxes(**style.label_axis(words, title="word that is left out"))
+    figure.update_yaxes(title_text=f"change of p({style.escape(of)})", range=parts.room(values))
+    return figure.drawn()

@@ -1,0 +1,159 @@
+"""Any figure as a table: what it draws, row by row, for those who read with something else than their eyes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from html import unescape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:  # a third of a second to import, and most pages do not need both
+    import altair as alt
+    import pandas as pd
+    import plotly.graph_objects as go
+
+_BREAK = re.compile(r"<br\s*/?>")
+_TAG = re.compile(r"</?[a-z]+[^<>]*>")
+_AXIS = re.compile(r"[xy]axis\d*")
+
+
+def figure_table(figure: go.Figure | alt.TopLevelMixin) -> pd.DataFrame:
+    """The data of a Plotly or Altair figure, one row a bar, point or cell, with every digit.
+
+    Columns of a Plotly figure: ``panel`` and ``series`` where there are several, then the titles of its axes (``x`` and
+    ``y`` where panels differ), ``value`` for what colour says, ``text`` and ``hover`` for what is written. Positions
+    that carry a label are given as that label. Columns of an Altair figure: the fields that it encodes, by their
+    titles.
+    """
+    import pandas as pd
+
+    if type(figure).__module__.split(".", 1)[0] == "altair":
+        return _altair_table(figure.to_dict())
+    layout = figure.layout.to_plotly_json()
+    traces = [trace for trace in figure.data if trace.visible is not False]
+    # What the pointer does not answer to only joins what is drawn.
+    traces = [trace for trace in traces if trace.hoverinfo != "skip"] or traces
+    titles = {letter: _shared_title(layout, traces, letter) for letter in "xy"}
+    panels = _panel_names(layout)
+    tables = [pd.DataFrame(dict(_columns(trace, layout, titles, panels))) for trace in traces]
+    table = pd.concat([one for one in tables if len(one)] or [pd.DataFrame()], ignore_index=True)
+    # Where neither is there, a line is interrupted: nothing is drawn.
+    table = table.dropna(how="all", subset=[title for title in titles.values() if title in table], ignore_index=True)
+    # One panel with labels and one with numbers on the same axis: a column is either.
+    for name in [name for name in table if table[name].dtype == object]:
+        if table[name].map(lambda cell: isinstance(cell, str)).any():
+            table[name] = table[name].map(str, na_action="ignore")
+    alike = [name for name in ("panel", "series") if name in table and table[name].nunique(dropna=False) < 2]
+    return table.drop(columns=alike)
+
+
+def plain(text: Any) -> str:
+    """Text as Plotly shows it: without its tags, its entities as the signs they stand for."""
+    return unescape(_TAG.sub("", _BREAK.sub(", ", str(text))))
+
+
+def _columns(trace: Any, layout: Mapping, titles: Mapping[str, str], panels: Mapping[str, str]) -> Iterator[tuple]:
+    x_axis, y_axis = trace["xaxis"] or "x", trace["yaxis"] or "y"
+    yield "panel", panels.get(x_axis + y_axis, x_axis[1:] or "1")
+    yield "series", plain(trace.name or "")
+    if trace.type == "heatmap":
+        z = np.asarray(trace.z)
+        row, column = (place.ravel() for place in np.indices(z.shape))
+        sides = {"y": (y_axis, trace.y, row), "x": (x_axis, trace.x, column)}
+        for letter, (axis, values, places) in sides.items():
+            along = np.arange(z.shape[0 if letter == "y" else 1]) if values is None else np.asarray(values)
+            yield titles[letter], np.asarray(_labelled(along, layout, axis))[places]
+        yield "value", z.ravel()
+        shape = z.shape
+    else:
+        length = max(len(values) for values in (trace.x, trace.y, ()) if values is not None)
+        for letter, axis, values in (("x", x_axis, trace.x), ("y", y_axis, trace.y)):
+            along = np.arange(length) if values is None else np.asarray(values)
+            yield titles[letter], _labelled(along, layout, axis)
+        shape = (length,)
+    yield from _written("text", trace.text, shape)
+    yield from _written("hover", trace.customdata, shape)
+
+
+def _written(name: str, values: Any, shape: tuple[int, ...]) -> Iterator[tuple]:
+    """What is written on marks or said when the pointer is over them, if there is one text (or list) for each."""
+    if values is None or isinstance(values, str):
+        return
+    array = np.asarray(values, dtype=object)
+    said = {}
+    if array.shape == shape:
+        said = {name: array.ravel()}
+    elif array.shape[: len(shape)] == shape and array.ndim == len(shape) + 1:
+        said = {f"{name} {k + 1}": array[..., k].ravel() for k in range(array.shape[-1])}
+    for column, cells in said.items():
+        if any(cell is not None and cell != "" for cell in cells):
+            yield column, [plain(cell) if isinstance(cell, str) else cell for cell in cells]
+
+
+def _labelled(values: np.ndarray, layout: Mapping, axis: str) -> list:
+    """Positions as the labels of their axis; a label that stands at several gets its position behind it."""
+    named = layout.get(f"{axis[0]}axis{axis[1:]}", {})
+    aliases = named.get("labelalias") or {}  # of long axes: by position, as text
+    labels = [plain(text) for text in aliases.values()] or [plain(text) for text in _listed(named.get("ticktext"))]
+    places = [int(place) for place in aliases] or _listed(named.get("tickvals"))
+    known = {
+        place: label if labels.count(label) == 1 else f"{label} ({place})"
+        for place, label in zip(places, labels, strict=False)
+    }
+    return [known.get(value, plain(value) if isinstance(value, str) else value) for value in values.tolist()]
+
+
+def _listed(values: Any) -> list:
+    return [] if values is None else np.asarray(values).tolist()
+
+
+def _shared_title(layout: Mapping, traces: list, letter: str) -> str:
+    """The title of the axes of one direction, if they agree and it is not that of the other direction."""
+    axes = {f"{letter}axis{(trace[f'{letter}axis'] or letter)[1:]}" for trace in traces}
+    found = {plain(layout.get(axis, {}).get("title", {}).get("text") or "") for axis in axes} - {""}
+    return f"{letter}: {found.pop()}" if len(found) == 1 else letter
+
+
+def _panel_names(layout: Mapping) -> dict[str, str]:
+    """Names that stand over panels (``charts.toolkit.sheet``), by the panel's axes, e.g. "x2y2"."""
+    places = (
+        (note.get("xref", ""), note.get("yref", ""), note.get("text", "")) for note in layout.get("annotations", ())
+    )
+    return {
+        x.removesuffix(" domain") + y.removesuffix(" domain"): plain(text)
+        for x, y, text in places
+        if x.endswith(" domain") and y.endswith(" domain")
+    }
+
+
+def _altair_table(specification: Mapping[str, Any]) -> pd.DataFrame:
+    import pandas as pd
+
+    fields = dict(_encoded(specification))
+    tables = [pd.DataFrame(rows) for rows in specification.get("datasets", {}).values()]
+    tables = [table[[field for field in fields if field in table]] for table in tables]
+    together = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+    return together.rename(columns=fields)
+
+
+def _encoded(node: Any) -> Iterator[tuple[str, str]]:
+    """(field, title) of everything that a specification encodes, later ones with a title of their own first."""
+    found: dict[str, str] = {}
+
+    def walk(part: Any) -> None:
+        if isinstance(part, Mapping):
+            if isinstance(part.get("field"), str):
+                title = part.get("title")
+                found[part["field"]] = (
+                    title if isinstance(title, str) and title else found.get(part["field"], part["field"])
+                )
+            for child in part.values():
+                walk(child)
+        elif isinstance(part, list):
+            for child in part:
+                walk(child)
+
+    walk({key: value for key, value in node.items() if key != "datasets"})
+    return iter(found.items())

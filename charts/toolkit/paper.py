@@ -1,0 +1,96 @@
+"""An Altair figure for a printed column: vector, white, black letters, a width in millimetres.
+
+Plotly's figures and the canvas get the same in the browser, which has drawn them (``ui/show/exports.js`` and
+``charts/canvas/files.js``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from charts.toolkit.style import TEXT_SIZE
+
+if TYPE_CHECKING:
+    import altair as alt
+
+FONT = "Helvetica, Arial, sans-serif"
+_PER_MILLIMETRE, _PER_POINT = 96 / 25.4, 96 / 72  # CSS pixels
+_SIZE = re.compile(r'(<svg\b[^>]*?) width="([\d.]+)" height="([\d.]+)"')
+
+
+def paper_svg(chart: alt.TopLevelMixin, *, title: str = "", millimetres: float = 84, points: float = 8) -> str:
+    """``chart`` as SVG, ``millimetres`` wide, with letters of ``points``; ``title`` stands above it.
+
+    Raises ``ValueError`` for a size that is not greater than 0.
+    """
+    if not (millimetres > 0 and points > 0):
+        raise ValueError(f"{millimetres} mm with letters of {points} pt: both must be greater than 0")
+    import vl_convert
+
+    specification = _specification(chart.to_dict(), title, millimetres * _PER_MILLIMETRE, points * _PER_POINT)
+    svg = vl_convert.vegalite_to_svg(specification)
+    return _SIZE.sub(lambda found: _in_millimetres(found, millimetres), svg, count=1)
+
+
+def _specification(specification: Mapping[str, Any], title: str, width: float, size: float) -> dict[str, Any]:
+    text = {"font": FONT, "fontSize": size, "color": "#000"}
+    labels = {"labelFont": FONT, "titleFont": FONT, "labelColor": "#000", "titleColor": "#000"}
+    sizes = {"labelFontSize": size, "titleFontSize": size, "titleFontWeight": "normal"}
+    scaled = _scaled(dict(specification), size / TEXT_SIZE)
+    # About seven letters to twelve of their heights, bold; Vega does not wrap by itself.
+    lines = _wrapped(title, most=int(width / (0.56 * size)))
+    named = {"title": {"text": lines, "anchor": "start", "frame": "bounds", "offset": size}} if title else {}
+    return {
+        **scaled,
+        **named,
+        "width": round(width),
+        "background": "#FFFFFF",
+        "autosize": {"type": "fit-x", "contains": "padding"},  # a title adds to the height
+        "padding": 2,
+        "config": {
+            "title": {**text, "fontWeight": "bold"},
+            "axis": {**labels, **sizes, "domainColor": "#000", "tickColor": "#000", "gridColor": "#DDDDDD"},
+            "legend": {**labels, **sizes},
+            "view": {"stroke": None},
+        },
+    }
+
+
+def _scaled(node: Any, factor: float) -> Any:
+    """Sizes of letters, lines and the picture's height, as far as the figure sets them itself."""
+    if isinstance(node, list):
+        return [_scaled(child, factor) for child in node]
+    if not isinstance(node, dict):
+        return node
+    kept = {name: child for name, child in node.items() if name not in ("config", "datasets")}
+    lengths = ("fontSize", "labelFontSize", "titleFontSize", "strokeWidth", "height", "minExtent", "maxExtent")
+    scaled = {
+        name: child * factor
+        if name in lengths and isinstance(child, (int, float))
+        else child * factor**2
+        if name == "size" and isinstance(child, (int, float))  # an area
+        else _scaled(child, factor)
+        for name, child in kept.items()
+    }
+    return {**scaled, **({"datasets": node["datasets"]} if "datasets" in node else {})}
+
+
+def _wrapped(text: str, *, most: int) -> list[str]:
+    lines = [""]
+    for word in text.split():
+        if lines[-1] and len(lines[-1]) + 1 + len(word) > most:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {word}".strip()
+    return lines
+
+
+def _in_millimetres(found: re.Match, millimetres: float) -> str:
+    width, height = float(found[2]), float(found[3])
+    box = "" if "viewBox" in found.string[found.start() : found.string.index(">", found.end())] else _box(width, height)
+    return f'{found[1]} width="{millimetres:g}mm" height="{millimetres * height / width:.2f}mm"{box}'
+
+
+def _box(width: float, height: float) -> str:
+    return f' viewBox="0 0 {width:g} {height:g}"'

@@ -1,0 +1,133 @@
+"""Pieces that several figures are made of: heatmaps, numbers in cells, rows of bars, hatched masks, ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from charts.toolkit import style
+from charts.toolkit.sheet import bar, scatter
+
+
+def heatmap(
+    values: np.ndarray,
+    *,
+    hover: str,
+    bar: dict[str, Any] | None,
+    limit: float | None = None,
+    maximum: float = 1.0,
+    **more: Any,
+) -> dict[str, Any]:
+    """A heatmap trace: diverging from −limit to limit if ``limit`` is given, else sequential from 0 to ``maximum``.
+
+    ``hover`` is what stands above the exact value, with ``%{x}`` and ``%{y}``. ``bar`` is ``style.colour_bar(…)``
+    or ``None``. NaN leaves a cell empty. Cells that get too narrow for gaps (``xgap``, ``ygap``) have none.
+    """
+    n_rows, n_columns = np.shape(values)
+    for gap, count in (("ygap", n_rows), ("xgap", n_columns)):
+        if count > style.MOST_ROWS:
+            more.pop(gap, None)
+    return dict(
+        type="heatmap",
+        z=values,
+        zmin=0.0 if limit is None else -limit,
+        zmax=maximum if limit is None else limit,
+        colorscale=style.colour_scale(style.SEQUENTIAL if limit is None else style.DIVERGING),
+        showscale=bar is not None,
+        colorbar=bar,
+        hovertemplate=f"{hover}<br><b>%{{z:{style.EXACT}}}</b><extra></extra>",
+        hoverongaps=False,
+        **more,
+    )
+
+
+def cell_texts(trace: Mapping[str, Any], *, texts: Sequence[Sequence[str]] | None = None) -> dict[str, Any]:
+    """What stands in every cell of a heatmap (three significant digits if no ``texts``), black or white as is readable.
+
+    Plotly's own cell text picks a dark grey that drowns in middle tones, hence a trace of its own.
+    """
+    values = np.asarray(trace["z"])
+    colours = style.SEQUENTIAL if trace["zmin"] == 0 else style.DIVERGING
+    places = [(row, column) for row, column in np.ndindex(values.shape) if np.isfinite(values[row, column])]
+    shares = [(values[place] - trace["zmin"]) / (trace["zmax"] - trace["zmin"]) for place in places]
+    return scatter(
+        x=[column for _, column in places],
+        y=[row for row, _ in places],
+        mode="text",
+        text=[texts[row][column] if texts else style.three_digits(values[row, column]) for row, column in places],
+        textfont={"size": style.TICK_SIZE, "color": [style.ink(share, colours=colours) for share in shares]},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def bar_rows(
+    values: np.ndarray,
+    *,
+    hover: str,
+    colours: str | Sequence[str] = style.BAR,
+    cut: np.ndarray | None = None,
+    **more: Any,
+) -> dict[str, Any]:
+    """Horizontal bars, row k for ``values[k]``, with three significant digits at the end, of as many as have room.
+
+    ``cut`` hatches the bars of what was thrown away and says so at their end. ``hover`` stands above the exact value.
+    """
+    values = np.asarray(values)
+    texts = [style.three_digits(float(value)) for value in values]
+    pattern = None
+    if cut is not None:
+        base = [colours] * len(values) if isinstance(colours, str) else list(colours)
+        colours = [style.MASKED if is_cut else colour for colour, is_cut in zip(base, cut, strict=True)]
+        pattern = {"shape": ["/" if is_cut else "" for is_cut in cut], "size": 8, "solidity": 0.3}
+        texts = [f"{text} cut" if is_cut else text for text, is_cut in zip(texts, cut, strict=True)]
+    return bar(
+        x=values,
+        y=np.arange(len(values)),
+        orientation="h",
+        marker={"color": colours, "pattern": pattern, "line": {"width": 0}},
+        text=texts if len(texts) <= style.MOST_LABELS else None,
+        textposition="outside",
+        textfont={"size": style.TICK_SIZE},
+        cliponaxis=False,
+        hovertemplate=f"{hover}<br><b>%{{x:{style.EXACT}}}</b><extra></extra>",
+        showlegend=False,
+        **more,
+    )
+
+
+def mask_bars(masked: np.ndarray, *, low: float, high: float, **more: Any) -> dict[str, Any]:
+    """Hatched columns from ``low`` to ``high`` where ``masked`` is true: no value's colour, the whole height."""
+    places = np.flatnonzero(masked)
+    return bar(
+        x=places,
+        y=np.full(len(places), high - low, dtype=np.float32),
+        base=low,
+        width=1.0,
+        marker={"color": style.MASKED, "pattern": style.HATCH, "line": {"width": 0}},
+        name="masked: it may not look there",
+        hovertemplate="%{x}: masked, it may not look there<extra></extra>",
+        **more,
+    )
+
+
+def share_axis(values: np.ndarray, *, stretch: bool) -> tuple[float, str]:
+    """(end, note) of an axis of weights or probabilities: 1, or the largest value if it is to be stretched."""
+    largest = float(np.nanmax(values)) if np.isfinite(values).any() else 0.0
+    if not stretch or not 0 < largest < 1:
+        return 1.0, ""
+    return largest, f" (stretched: ends at {style.three_digits(largest)})"
+
+
+def room(values: np.ndarray, *, share: float = 0.16) -> list[float]:
+    """The range of an axis of signed bars with labels outside their ends: 0 is in it, and room on both used sides."""
+    low, high = min(0.0, float(np.nanmin(values))), max(0.0, float(np.nanmax(values)))
+    span = (high - low) or 1.0
+    return [low - share * span if low < 0 else 0.0, high + share * span if high > 0 or low == 0 else 0.0]
+
+
+def signed_colours(values: np.ndarray) -> list[str]:
+    """The colour of each bar by its sign, for numbers that can be negative."""
+    return [style.POSITIVE if value >= 0 else style.NEGATIVE for value in values]

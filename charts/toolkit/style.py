@@ -1,0 +1,262 @@
+"""The one place for colours, fonts, sizes, number formats and axes of every figure.
+
+Colours mean the same everywhere: weights and probabilities on ``SEQUENTIAL`` fixed to 0…1, signed values on
+``DIVERGING`` centred on 0, kinds of things in ``CATEGORICAL``, masked cells in ``MASKED`` (always hatched).
+Text and background are left to the page's theme; what a figure draws itself is a grey that is readable on both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+if TYPE_CHECKING:
+    from charts.toolkit.sheet import Sheet
+    from transformer.text.tokens import TokenSequence
+
+# Equal steps in OKLab, lightness 0.22 … 0.94: dark = little, bright = much. No grey in it, so that it cannot be
+# mistaken for a masked cell.
+SEQUENTIAL = (
+    *("#1d0f3e", "#241857", "#282570", "#2a3881", "#2a4b90", "#195e9c", "#00719f", "#0083a1", "#0295a3"),
+    *("#01a5a3", "#02b79f", "#04c696", "#46d485", "#7ede75", "#abe665", "#d6ec56", "#fdf14e"),
+)
+# Equal steps in OKLab from blue (negative) over near-white (0) to orange-brown (positive), both arms equally long.
+DIVERGING = (
+    *("#163583", "#1e4da0", "#2766bd", "#307fdb", "#5499e2", "#7ab1e6", "#a0c7ea", "#c8ddee", "#f2f2f2"),
+    *("#eed5c2", "#eab894", "#e59967", "#df7835", "#d05b00", "#b24600", "#943200", "#771f00"),
+)
+# Okabe & Ito's set for every kind of colour vision; grey instead of its black, which a dark page would swallow.
+CATEGORICAL = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#8A8D93")
+
+MASKED = "#8A8D93"
+NEUTRAL = "#7A7D85"  # text, marks and lines that must be readable on white and on black
+GRID = "rgba(128,128,128,0.25)"
+QUIET = "rgba(128,128,128,0.45)"  # what is there but not the point
+PALE = "#C9CBD0"  # boxes that carry black text on either ground
+BAR = CATEGORICAL[0]
+CHOSEN = CATEGORICAL[5]  # the token, row or candidate that the page is about
+POSITIVE = DIVERGING[13]
+NEGATIVE = DIVERGING[3]
+
+# Quoted, since a bare family name with a number in it is no valid CSS and Plotly then measures another font.
+FONT = "'Source Sans 3', 'Source Sans Pro', 'Noto Sans', 'DejaVu Sans', sans-serif"
+TEXT_SIZE = 14
+TICK_SIZE = 13
+TITLE_SIZE = 15
+MOST_LABELS = 40  # of one axis that are written at a time
+MOST_ROWS = 64  # that get a line's height each
+ABOVE_NAMES = 24  # pixels that a colour bar is lifted by where a panel's name stands below it
+
+HATCH = {"shape": "/", "fgcolor": MASKED, "bgcolor": "rgba(128,128,128,0.12)", "size": 8, "solidity": 0.2}
+EXACT = ".9~g"  # d3 format: nine significant digits, enough to give back any float32
+SHORT = ".3~g"  # d3 format: three significant digits
+
+_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;", "%": "&#37;", "\n": "⏎", "\r": "⏎"})
+
+
+def escape(text: str) -> str:
+    """Text as Plotly must get it to show exactly these characters.
+
+    Plotly reads a little HTML in every text (``<s>`` would strike out what follows), TeX between dollars and
+    placeholders after a per cent sign. Tokens are typed by the user, so all of that is taken from them.
+    """
+    return str(text).translate(_ESCAPES)
+
+
+def three_digits(value: float) -> str:
+    """A number with three significant digits, as it stands on a picture: 0.0123, 12.3, 1,230, 1.23e-05.
+
+    Whole numbers are counts and stay exact: ``three_digits(5993) == "5,993"``.
+    """
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return f"{value:,}"
+    value = float(value)
+    if not np.isfinite(value):
+        return str(value)
+    if value == 0 or 1e-4 <= abs(value) < 1e6:
+        rounded = float(f"{value:.3g}")
+        return f"{rounded:,.0f}" if abs(rounded) >= 1000 else f"{rounded:.3g}"
+    return f"{value:.3g}"
+
+
+def colour_scale(colours: tuple[str, ...]) -> list[list[Any]]:
+    """A list of colours as Plotly's colour scale."""
+    return [[index / (len(colours) - 1), colour] for index, colour in enumerate(colours)]
+
+
+def symmetric_limit(*arrays: np.ndarray) -> float:
+    """The largest absolute value, so that −limit … limit puts 0 in the middle; 1 if all values are 0."""
+    finite = [np.abs(array[np.isfinite(array)]) for array in map(np.asarray, arrays)]
+    limit = max((float(values.max()) for values in finite if values.size), default=0.0)
+    return limit if limit > 0 else 1.0
+
+
+def ink(share: float, *, colours: tuple[str, ...]) -> str:
+    """Black or white, whichever is easier to read on the colour at ``share`` (0…1) of a scale."""
+    place = min(max(share, 0.0), 1.0) * (len(colours) - 1)
+    low = min(int(place), len(colours) - 2)
+    first, second = (np.array([int(colours[low + k][1 + 2 * c : 3 + 2 * c], 16) for c in range(3)]) for k in (0, 1))
+    rgb = (first + (second - first) * (place - low)) / 255
+    # Relative luminance of WCAG 2: above 0.179 black has the greater contrast.
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    return "#000000" if float(linear @ [0.2126, 0.7152, 0.0722]) > 0.179 else "#FFFFFF"
+
+
+def category_colour(index: int) -> str:
+    """The colour of the index-th kind; after eight kinds the colours begin again."""
+    return CATEGORICAL[index % len(CATEGORICAL)]
+
+
+@lru_cache(maxsize=1)
+def template() -> dict[str, Any]:
+    """Transparent paper and neutral greys; Streamlit's own theme overrules the colours of text and ground."""
+    axis = {
+        "gridcolor": GRID,
+        "linecolor": QUIET,
+        "zerolinecolor": QUIET,
+        "ticks": "",  # Plotly gives heatmaps ticks by itself, and then misplaces the title of the axis
+        "automargin": True,
+        "showgrid": True,
+    }
+    return {
+        "layout": {
+            "paper_bgcolor": "rgba(0,0,0,0)",
+            "plot_bgcolor": "rgba(0,0,0,0)",
+            "font": {"family": FONT, "color": NEUTRAL, "size": TEXT_SIZE},
+            "colorway": list(CATEGORICAL),
+            "xaxis": axis,
+            "yaxis": axis,
+            "hoverlabel": {"align": "left", "font": {"size": TEXT_SIZE}, "namelength": -1},
+        }
+    }
+
+
+def finish(figure: Sheet | go.Figure, *, height: float, top: int = 24) -> None:
+    """Give a figure its template, its height in pixels and the sizes that are readable from afar.
+
+    ``top`` is the room in pixels above the plot, for a legend, a colour bar or the titles of panels.
+    """
+    figure.update_layout(
+        template=template(),
+        height=round(height),
+        margin={"l": 8, "r": 16, "t": top, "b": 8, "pad": 2},
+        font_size=TEXT_SIZE,
+        bargap=0.25,
+        legend={
+            "orientation": "h",
+            "x": 0,
+            "xanchor": "left",
+            "y": 1,
+            "yanchor": "bottom",
+            "font": {"size": TEXT_SIZE},
+        },
+    )
+    axis = {"tickfont_size": TICK_SIZE, "title_font_size": TEXT_SIZE, "title_standoff": 10}
+    figure.update_xaxes(**axis)
+    figure.update_yaxes(**axis)
+    figure.update_annotations(font_size=TEXT_SIZE)
+
+
+def enlarge(figure: go.Figure, *, factor: float) -> go.Figure:
+    """A copy with every font, the height and the margins ``factor`` times as large, for the back of a room."""
+    if not factor > 0:
+        raise ValueError(f"factor is {factor!r}; a figure can only be enlarged by a number greater than 0")
+
+    def scaled(node: Any, key: str) -> Any:
+        if isinstance(node, dict):
+            return {
+                name: value * factor
+                if (name == "size" and key.endswith("font")) or (key == "margin" and name in "lrtb")
+                else scaled(value, name)
+                for name, value in node.items()
+            }
+        if isinstance(node, (list, tuple)) and key in ("data", "annotations"):
+            return [scaled(value, key) for value in node]
+        return node
+
+    # Part by part: the figure's own to_plotly_json would turn the arrays into base64 text.
+    layout = scaled(figure.layout.to_plotly_json(), "layout")
+    layout["height"] = layout.get("height", 450) * factor
+    return go.Figure(data=[scaled(trace.to_plotly_json(), "trace") for trace in figure.data], layout=layout)
+
+
+def label_axis(labels: Sequence[str], *, title: str) -> dict[str, Any]:
+    """Settings of an axis on which position k carries ``labels[k]``: keys are the indices, so equal labels stay apart.
+
+    Labels are horizontal as long as they fit, then slanted, then upright. Beyond ``MOST_LABELS`` only every second,
+    third … is written, more of them when the reader zooms in; hover names each.
+    """
+    shared = {
+        "title_text": title,
+        "autotickangles": [0, -45, -90],
+        "tickfont_size": TICK_SIZE,
+        "showgrid": False,
+        "zeroline": False,
+        "range": [-0.5, len(labels) - 0.5],
+    }
+    texts = [escape(label) for label in labels]
+    if len(labels) <= MOST_LABELS:
+        return {**shared, "tickmode": "array", "tickvals": list(range(len(labels))), "ticktext": texts}
+    # Plotly would draw every tick of a list, 256 of them in seconds. Of categories it draws as many as fit; the
+    # indices are the categories, because texts may be equal, and the texts are what they are called.
+    places = [str(index) for index in range(len(labels))]
+    return {
+        **shared,
+        "type": "category",
+        "categoryorder": "array",
+        "categoryarray": places,
+        "labelalias": dict(zip(places, texts, strict=True)),
+        "tickmode": "auto",
+        "nticks": MOST_LABELS,
+        "tickfont_size": TICK_SIZE - 2,
+    }
+
+
+def label_rows(labels: Sequence[str], *, title: str) -> dict[str, Any]:
+    """As ``label_axis``, for a vertical axis: the first label is on top."""
+    return {**label_axis(labels, title=title), "range": [len(labels) - 0.5, -0.5]}
+
+
+def token_axis(tokens: TokenSequence, *, title: str) -> dict[str, Any]:
+    """``label_axis`` of a sentence: a repeated word stays two places, both showing the same text."""
+    return label_axis(tokens.displays, title=title)
+
+
+def token_rows(tokens: TokenSequence, *, title: str) -> dict[str, Any]:
+    """``label_rows`` of a sentence: the first token is on top."""
+    return label_rows(tokens.displays, title=title)
+
+
+def rows_height(n_rows: int, *, panels: int = 1, around: int = 130) -> int:
+    """Height in pixels of a figure with so many rows of cells or bars: 15 to 30 pixels a row, plus ``around``; more
+    than ``MOST_ROWS`` rows share the room of so many, and are there to be zoomed into."""
+    row = min(30.0, max(15.0, 360 / max(1, n_rows)))
+    return round(panels * min(n_rows * row, MOST_ROWS * 15.0) + around)
+
+
+def colour_bar(title: str, **more: Any) -> dict[str, Any]:
+    """A colour bar along the top right, where no width of the window clips its title.
+
+    Where the panels have names, ``ypad=ABOVE_NAMES`` lifts it above them.
+    """
+    return {
+        "title": {"text": title, "side": "top", "font": {"size": TICK_SIZE}},
+        "orientation": "h",
+        "thickness": 10,
+        "len": 0.45,
+        "x": 1,
+        "xanchor": "right",
+        "y": 0.999,  # at 1 exactly Plotly 4 shifts the titles of the axes by half the bar's height
+        "yanchor": "bottom",
+        "ypad": 4,
+        "xpad": 0,
+        "outlinewidth": 0,
+        "tickfont": {"size": TICK_SIZE - 1},
+        "tickangle": 0,
+        "nticks": 5,
+        **more,
+    }

@@ -1,0 +1,235 @@
+"""Two runs side by side: which tokens correspond, where the maps differ, which heads differ most, and from which layer
+on the same word is not the same vector any more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+
+import numpy as np
+
+from transformer.runs.attention_view import AttentionView
+from transformer.runs.traces import Trace
+from transformer.text.tokens import TokenSequence
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """Which tokens of two sequences correspond. ``pairs``: (position in the first, in the second), in order; ``equal``:
+    whether both have the same text, or one has taken the other's place. ``first``, ``second``: the sequences."""
+
+    first: TokenSequence
+    second: TokenSequence
+    pairs: tuple[tuple[int, int], ...]
+    equal: tuple[bool, ...]
+
+    @property
+    def positions(self) -> tuple[np.ndarray, np.ndarray]:
+        """The corresponding positions in the first and in the second, [pair] each."""
+        both = np.array(self.pairs, dtype=np.int64).reshape(-1, 2)
+        return both[:, 0], both[:, 1]
+
+    @property
+    def merged(self) -> tuple[tuple[int | None, int | None], ...]:
+        """All tokens of both in one row: pairs, and between them those of one side only, the first's before."""
+        row: list[tuple[int | None, int | None]] = []
+        i = j = 0
+        for end_i, end_j in (*self.pairs, (len(self.first), len(self.second))):
+            row += [(k, None) for k in range(i, end_i)] + [(None, k) for k in range(j, end_j)]
+            if end_i < len(self.first):  # the last stop is the end of both, no pair
+                row.append((end_i, end_j))
+            i, j = end_i + 1, end_j + 1
+        return tuple(row)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """A label for each entry of ``merged``: the token, ``·tired / ·wide``, ``·tired (A)`` or ``·wide (B)``."""
+        equal = dict(zip(self.pairs, self.equal, strict=True))
+        return tuple(
+            f"{self.first[i].display} (A)"
+            if j is None
+            else f"{self.second[j].display} (B)"
+            if i is None
+            else self.first[i].display
+            if equal[i, j]
+            else f"{self.first[i].display} / {self.second[j].display}"
+            for i, j in self.merged
+        )
+
+
+def align(first: TokenSequence, second: TokenSequence) -> Alignment:
+    """Tokens with the same text in the same order (longest matching blocks, Ratcliff & Obershelp 1988).
+
+    Compared by text, not id, so that the tokenizers may differ. Where as many tokens were put in as were taken out,
+    they are paired one for one (``equal`` is false). ``align(b, a)`` gives the same pairs, turned round.
+    """
+    keys = [tuple((token.special, token.text or token.display) for token in tokens) for tokens in (first, second)]
+    turned = keys[1] < keys[0]  # difflib may match a with b otherwise than b with a: always ask the same way round
+    a, b = (keys[1], keys[0]) if turned else (keys[0], keys[1])
+    found: list[tuple[int, int]] = []
+    for what, i, end_i, j, end_j in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+        if what == "equal" or (what == "replace" and end_i - i == end_j - j):
+            found += zip(range(i, end_i), range(j, end_j), strict=True)
+    pairs = tuple((y, x) if turned else (x, y) for x, y in found)
+    return Alignment(first, second, pairs, tuple(keys[0][i] == keys[1][j] for i, j in pairs))
+
+
+@dataclass(frozen=True)
+class MapDifference:
+    """What the second map has more than the first, over the tokens of both.
+
+    ``values`` [row, column] = second − first, in −1 … 1; ``known`` [row, column]: ``False`` where a token has no
+    counterpart or neither may look (``values`` are 0 there). ``query``, ``key``: how rows and columns correspond.
+    """
+
+    values: np.ndarray
+    known: np.ndarray
+    query: Alignment
+    key: Alignment
+
+    @property
+    def mean_change(self) -> float:
+        """Mean of |second − first| over the cells that both have; NaN without any."""
+        return float(np.abs(self.values[self.known]).mean()) if self.known.any() else float("nan")
+
+    @property
+    def n_unaligned(self) -> int:
+        """How many rows and columns have no counterpart."""
+        return sum(None in entry for side in (self.query, self.key) for entry in side.merged)
+
+
+def difference_map(
+    first: AttentionView, second: AttentionView, *, head: int, second_head: int | None = None
+) -> MapDifference:
+    """α_second[i′, j′] − α_first[i, j] for all pairs of corresponding queries i, i′ and keys j, j′.
+
+    ``second_head`` is the same head where it is not given. Raises ``ValueError`` for a head that does not exist.
+    """
+    heads = (head, head if second_head is None else second_head)
+    for view, number in zip((first, second), heads, strict=True):
+        if not 0 <= number < view.n_heads:
+            raise ValueError(f"{view.name}: there is no head {number}; choose 0 to {view.n_heads - 1}")
+    query, key = align(first.query, second.query), align(first.key, second.key)
+    shape = (len(query.merged), len(key.merged))
+    values, known = np.zeros(shape, dtype=np.float32), np.zeros(shape, dtype=bool)
+    rows, columns = (
+        np.array([place for place, entry in enumerate(side.merged) if None not in entry], dtype=np.int64)
+        for side in (query, key)
+    )
+    one, two = (
+        view.weights[number][np.ix_(query.positions[side], key.positions[side])]
+        for side, (view, number) in enumerate(zip((first, second), heads, strict=True))
+    )
+    seen = [view.allowed[np.ix_(query.positions[k], key.positions[k])] for k, view in enumerate((first, second))]
+    known[np.ix_(rows, columns)] = seen[0] | seen[1]
+    values[np.ix_(rows, columns)] = two - one
+    return MapDifference(values, known, query, key)
+
+
+def head_divergence(first: AttentionView, second: AttentionView, *, head: int | None = None) -> np.ndarray:
+    """Jensen–Shannon divergence of the rows in bits, mean over corresponding queries, [head]: 0 = alike, 1 = apart.
+
+    JSD(P, Q) = ½ KL(P ‖ M) + ½ KL(Q ‖ M), M = ½ (P + Q) (Lin 1991). What a row gives to keys without a counterpart is
+    counted as one more key. Head h is compared with head h; with ``head``, that one head of the first with all of the
+    second. NaN where no query or no key has a counterpart.
+    """
+    query, key = align(first.query, second.query), align(first.key, second.key)
+    if not query.pairs or not key.pairs:
+        return np.full(second.n_heads if head is not None else min(first.n_heads, second.n_heads), np.nan)
+    p, q = (
+        _with_rest(view.weights[:, query.positions[side]], key.positions[side])
+        for side, view in enumerate((first, second))
+    )
+    if head is not None:
+        p = p[head : head + 1]
+    else:
+        p, q = p[: len(q)], q[: len(p)]
+    middle = (p + q) / 2
+    return np.maximum(0.0, ((_kl(p, middle) + _kl(q, middle)) / 2).mean(axis=-1))
+
+
+def _with_rest(weights: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """[head, query, corresponding keys + 1]: the last column is all that goes to the other keys."""
+    kept = weights[:, :, keys].astype(np.float64)
+    rest = np.maximum(0.0, weights.sum(axis=-1, dtype=np.float64) - kept.sum(axis=-1))
+    return np.concatenate((kept, rest[..., None]), axis=-1)
+
+
+def _kl(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    ratio = np.divide(p, q, out=np.ones_like(q), where=(p > 0) & (q > 0))
+    return (p * np.log2(ratio)).sum(axis=-1)
+
+
+def head_differences(first: Trace, second: Trace, stack: str, kind: str = "self") -> np.ndarray:
+    """``head_divergence`` of every head that both runs have, [layer, head]."""
+    layers = range(min(first.n_layers(stack), second.n_layers(stack)))
+    return np.stack(
+        [head_divergence(first.attention(stack, layer, kind), second.attention(stack, layer, kind)) for layer in layers]
+    )
+
+
+def alike_heads(view: AttentionView, other: Trace, stack: str, kind: str, *, head: int) -> np.ndarray:
+    """``head_divergence`` of one head from every head of another run, [layer, head]: the smallest is its likeness.
+
+    In two checkpoints heads with the same number have nothing in common but the number.
+    """
+    return np.stack(
+        [
+            head_divergence(view, other.attention(stack, layer, kind), head=head)
+            for layer in range(other.n_layers(stack))
+        ]
+    )
+
+
+@dataclass(frozen=True)
+class StreamSimilarity:
+    """cos(x, x′) of corresponding tokens, [step, pair], ``steps`` being the embedding and then every layer."""
+
+    steps: tuple[str, ...]
+    alignment: Alignment
+    cosine: np.ndarray
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """One for each pair."""
+        both = zip(self.alignment.labels, self.alignment.merged, strict=True)
+        return tuple(label for label, entry in both if None not in entry)
+
+
+def stream_similarity(first: Trace, second: Trace, stack: str) -> StreamSimilarity:
+    """How alike the residual streams of two runs of one checkpoint are, token by token, layer by layer.
+
+    Raises ``ValueError`` for streams of different sizes: vectors of two models have no common axes.
+    """
+    start, layers = f"{stack}.layers.0.residual.in", range(first.n_layers(stack))
+    names = (start, *(f"{stack}.layers.{layer}.residual.out" for layer in layers))
+    widths = tuple(trace[start].shape[-1] for trace in (first, second))
+    depths = (first.n_layers(stack), second.n_layers(stack))
+    if widths[0] != widths[1] or depths[0] != depths[1]:
+        raise ValueError(
+            f"the two runs have {depths[0]} and {depths[1]} layers of {widths[0]} and {widths[1]} numbers; only two "
+            f"runs of one checkpoint can be compared number by number"
+        )
+    alignment = align(first.tokens(stack), second.tokens(stack))
+    one, two = alignment.positions
+    rows = []
+    for name in names:
+        x, y = first.values(name)[one].astype(np.float64), second.values(name)[two].astype(np.float64)
+        lengths = np.linalg.norm(x, axis=-1) * np.linalg.norm(y, axis=-1)
+        rows.append(np.divide((x * y).sum(axis=-1), lengths, out=np.zeros(len(x)), where=lengths > 0))
+    steps = ("embedding", *(f"layer {layer}" for layer in layers))
+    return StreamSimilarity(steps, alignment, np.clip(np.stack(rows), -1.0, 1.0))
+
+
+def beginning(view: AttentionView, n_tokens: int) -> AttentionView:
+    """The first ``n_tokens`` rows and columns of a causal map: the part that does not depend on what came after."""
+    tokens = TokenSequence(view.query.tokens[:n_tokens], view.query.name)
+    kept = slice(0, n_tokens)
+    return replace(
+        view,
+        weights=view.weights[:, kept, kept],
+        scores=view.scores[:, kept, kept],
+        allowed=view.allowed[kept, kept],
+        query=tokens,
+        key=tokens,
+    )

@@ -1,0 +1,94 @@
+"""What each word contributes to a classifier's verdict: take it away and ask again (Li, Monroe & Jurafsky 2016,
+"Understanding Neural Networks through Representation Erasure")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from transformer.files.checkpoints import Checkpoint
+from transformer.probes import fast_path
+from transformer.runs.inputs import source_tensor
+from transformer.text.tokenizer import PAD_ID
+from transformer.text.tokens import Token, TokenSequence, visible
+
+_BATCH = 32
+
+
+@dataclass(frozen=True)
+class Word:
+    """Neighbouring tokens that belong together: positions ``start`` to ``end`` (not included) of the sentence."""
+
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class LeaveOneOut:
+    """``probabilities`` [class] of the whole sentence; ``without`` [word, class] when one word is left out."""
+
+    class_names: tuple[str, ...]
+    words: tuple[Word, ...]
+    probabilities: np.ndarray
+    without: np.ndarray
+
+    @property
+    def contributions(self) -> np.ndarray:
+        """[word, class]: p(class | all words) − p(class | all but this one). Positive: it speaks for the class."""
+        return self.probabilities - self.without
+
+
+def leave_one_out(checkpoint: Checkpoint, sentence: str, *, pads: int = 0) -> LeaveOneOut:
+    """Classify the sentence, then again once for every word without that word, all measured, nothing estimated.
+
+    Raises ``ValueError`` for a model that has no classes, ``InputError`` for a text that the model cannot take.
+    """
+    if not checkpoint.config.n_classes:
+        raise ValueError(f"{checkpoint.name} is no classifier: it has no classes that a word could speak for")
+    ids = source_tensor(checkpoint, sentence, pads=pads)[0].tolist()
+    words = words_of(checkpoint.tokenizer.sequence(ids))
+    shortened = [ids[: word.start] + ids[word.end :] for word in words]
+    probabilities = _classify(checkpoint, [ids, *shortened])
+    return LeaveOneOut(checkpoint.config.class_names, words, probabilities[0], probabilities[1:])
+
+
+def words_of(tokens: TokenSequence) -> tuple[Word, ...]:
+    """The words of a sentence: a word with all its pieces, punctuation by itself, special tokens left out."""
+    words: list[Word] = []
+    previous: Token | None = None
+    for token in tokens:
+        if token.special:
+            previous = None
+            continue
+        if previous is not None and not _starts(token, previous):
+            last = words[-1]
+            words[-1] = Word(last.text + token.text, last.start, token.index + 1)
+        else:
+            words.append(Word(token.text, token.index, token.index + 1))
+        previous = token
+    return tuple(Word(word.text.strip() or visible(word.text.encode()), word.start, word.end) for word in words)
+
+
+def _starts(token: Token, previous: Token) -> bool:
+    """Whether a word begins here: after a space or line break, or where letters meet punctuation."""
+    if token.display.startswith("⟨") or previous.display == "·":  # a byte of a character, or what a lone space begins
+        return False
+    return token.starts_word or _is_mark(token) != _is_mark(previous)
+
+
+def _is_mark(token: Token) -> bool:
+    """Punctuation. An apostrophe stands inside of words more often than around them."""
+    text = token.text.strip()
+    return bool(text) and not any(character.isalnum() or character in "'’" for character in text)
+
+
+def _classify(checkpoint: Checkpoint, texts: list[list[int]]) -> np.ndarray:
+    """softmax of the class logits: [text, class]. Shorter texts are padded, which the mask makes harmless."""
+    longest = max(len(ids) for ids in texts)
+    padded = torch.tensor([ids + [PAD_ID] * (longest - len(ids)) for ids in texts])
+    with torch.inference_mode(), fast_path():
+        logits = torch.cat([checkpoint.model(part) for part in padded.split(_BATCH)])
+    return logits.softmax(dim=-1).cpu().numpy()

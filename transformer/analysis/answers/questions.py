@@ -1,0 +1,61 @@
+"""What a model was asked in a trace: which rows of its logits the answer came from, and what was chosen there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from transformer.files.checkpoints import Checkpoint
+from transformer.runs.inputs import prompt_ids
+from transformer.runs.traces import Trace
+from transformer.text.tokenizer import MASK_ID, PAD_ID
+
+
+@dataclass(frozen=True)
+class Asked:
+    """``rows`` of the activation ``logits``; in each, the id (or class) that was chosen and how it is shown.
+
+    ``everywhere``: a masked-token model that had no blank to fill; what counts is what it says at every real token.
+    """
+
+    logits: str
+    rows: tuple[int, ...]
+    ids: tuple[int, ...]
+    displays: tuple[str, ...]
+    everywhere: bool = False
+
+    def log_probabilities(self, trace: Trace) -> np.ndarray:
+        """ln p of everything that could have stood there: [row, vocabulary] (or [1, class]), in float64."""
+        logits = np.atleast_2d(trace.values(self.logits))[list(self.rows)].astype(np.float64)
+        shifted = logits - logits.max(axis=-1, keepdims=True, initial=-np.inf)
+        return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+
+    def chosen(self, log_probabilities: np.ndarray) -> np.ndarray:
+        """Of [row, vocabulary] the values of what was chosen: [row]."""
+        return log_probabilities[np.arange(len(self.ids)), list(self.ids)]
+
+
+def asked(checkpoint: Checkpoint, trace: Trace, sentence: str) -> Asked:
+    """What ``trace``, made from ``sentence``, is the answer to.
+
+    A classifier: its verdict. A decoder: every token that it wrote (or was given). A masked-token model: its blanks, or
+    without any blank every token that is no special one, with the token that the model finds most probable there.
+    """
+    config = checkpoint.config
+    if config.n_classes:
+        best = int(trace.values("classifier.logits").argmax())
+        return Asked("classifier.logits", (0,), (best,), (config.class_names[best],))
+    everywhere = False
+    if config.has_decoder:
+        # A decoder-only model is asked from the last token of the prompt on; everything before was typed.
+        first = 0 if config.has_encoder else len(prompt_ids(checkpoint, sentence)) - 1
+        rows = [token.index for token in trace.prediction if token.index >= first and token.id != PAD_ID]
+    else:
+        rows = [token.index for token in trace.source if token.id == MASK_ID]
+        if everywhere := not rows:
+            rows = [token.index for token in trace.source if not token.special]
+    tokens = [trace.prediction[row] for row in rows]
+    logits = "decoder.logits" if config.has_decoder else "encoder.logits"
+    ids, displays = tuple(token.id for token in tokens), tuple(token.display for token in tokens)
+    return Asked(logits, tuple(rows), ids, displays, everywhere)

@@ -1,0 +1,90 @@
+"""One number of the answer: which token (or class) is meant, where it stands, and which tokens it is a function of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from transformer.files.checkpoints import Checkpoint
+from transformer.runs.traces import Trace
+from transformer.text.tokens import TokenSequence
+
+QUANTITIES = ("log_probability", "probability", "logit")
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """The number F, and what it is a function of.
+
+    ``of``: one of ``QUANTITIES``; ``id``: the token (or class) that is meant, ``display``: how it is shown; ``row`` of
+    the logits that it stands in (0 for a classifier). ``source``, ``target``: the tokens that the model reads for it;
+    of the target only the prefix up to ``row``, since the rest is hidden from it.
+    """
+
+    of: str
+    row: int
+    id: int
+    display: str
+    source: TokenSequence | None
+    target: TokenSequence | None
+    of_class: bool = False
+
+    @property
+    def read(self) -> dict[str, TokenSequence]:
+        """The tokens by the stack that reads them, the encoder first."""
+        both = {"encoder": self.source, "decoder": self.target}
+        return {stack: tokens for stack, tokens in both.items() if tokens is not None}
+
+    @property
+    def place(self) -> tuple[str, int] | None:
+        """(stack, position) that the answer is read from; ``None`` for a class, which is read from all positions."""
+        return None if self.of_class else ("decoder" if self.target is not None else "encoder", self.row)
+
+
+def quantity_of(
+    checkpoint: Checkpoint, trace: Trace, *, row: int = 0, id: int | None = None, of: str = "log_probability"
+) -> Quantity:
+    """The number behind one step of the answer in ``trace``.
+
+    ``row``: for a decoder the index of the token that is read there (the answer follows it), for a masked-token model
+    the place that is asked; a classifier has one answer, row 0. ``id``: another token (class) than the one in the
+    trace. Raises ``ValueError`` for what is not there.
+    """
+    config = checkpoint.config
+    if of not in QUANTITIES:
+        raise ValueError(f"of is {of!r}; choose one of {', '.join(QUANTITIES)}")
+    n_rows = 1 if config.n_classes else len(trace.prediction)
+    if not 0 <= row < n_rows:
+        raise ValueError(f"there is no row {row}; the answer is read from rows 0 to {n_rows - 1}")
+    if id is None:
+        id = int(trace.values("classifier.logits").argmax()) if config.n_classes else trace.prediction[row].id
+    size = config.n_classes or config.vocabulary_size
+    if not 0 <= id < size:
+        raise ValueError(f"there is no {'class' if config.n_classes else 'token'} {id}; there are 0 to {size - 1}")
+    display = config.class_names[id] if config.n_classes else checkpoint.tokenizer.display(id)
+    target = None if trace.target is None else TokenSequence(trace.target.tokens[: row + 1], trace.target.name)
+    return Quantity(of, row, id, display, trace.source, target, of_class=bool(config.n_classes))
+
+
+def numbers(checkpoint: Checkpoint, quantity: Quantity, ids: Mapping[str, Tensor], *, row: int) -> Tensor:
+    """F of a batch of texts: [batch]. ``ids``: by stack [batch, position]; ``row``: where the answer stands in them.
+
+    Only the row that is asked is projected to the vocabulary. Runs under whatever recording and gradient mode is on.
+    """
+    model, config = checkpoint.model, checkpoint.config
+    source, target = ids.get("encoder"), ids.get("decoder")
+    if config.kind == "encoder-decoder":
+        hidden = model.decode(target, model.encode(source), source)
+    elif config.has_decoder:
+        hidden = model.decode(target)
+    else:
+        hidden = model.encode(source)
+    # [batch, class] or [batch, vocabulary]
+    logits = model.classify(hidden, source) if config.n_classes else model.project(hidden[:, row : row + 1])[:, 0]
+    if quantity.of == "log_probability":
+        logits = logits.log_softmax(dim=-1)
+    elif quantity.of == "probability":
+        logits = logits.softmax(dim=-1)
+    return logits[:, quantity.id]

@@ -1,0 +1,158 @@
+"""Attention rollout: how much of every input token is mixed into a position after several layers, by the weights alone.
+
+"Quantifying Attention Flow in Transformers" (Abnar & Zuidema 2020, §3). A position keeps itself through the residual
+and takes from others through attention, so each layer mixes by
+
+    Ã = r·I + (1 − r)·Ā,   Ā = mean over the heads of the weights, r = ½, every row divided by its sum,
+
+and the layers multiply: R_0 = I, R_l = Ã_l R_{l−1}. Row i of R_l says how the input tokens share position i.
+
+The decoder of an encoder-decoder mixes twice a layer, and from two sentences. Here row t of T says what it has of the
+target's tokens and row t of S what it has of the source's; R is the rollout of the whole encoder:
+
+    self-attention:   T ← Ã T,   S ← Ã S                  Ã from the weights of self-attention
+    cross-attention:  T ← r T,   S ← r S + (1 − r) Ā R    Ā from the weights of cross-attention
+
+with T = I and S = 0 at the start, so that a row of S and the same row of T always sum to 1 together.
+
+What it leaves out: how long the values are and what they say, that heads differ, the feed-forward layers and the norms,
+and that the residual weighs what it weighs (here: r). It is a bookkeeping of weights, not a measurement.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from transformer.runs.attention_view import AttentionView
+from transformer.runs.traces import Trace
+from transformer.text.tokens import TokenSequence
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """What the positions of one stack are mixed from after layer ``layer``.
+
+    ``source`` [query, source token], ``target`` [query, target token]: shares; ``None`` where the stack does not read
+    that sentence. A row of both together sums to 1. ``source_allowed``, ``target_allowed``: ``True`` where any path
+    leads from the token to the query; elsewhere the share is exactly 0.
+    """
+
+    stack: str
+    layer: int
+    source: np.ndarray | None
+    target: np.ndarray | None
+    source_allowed: np.ndarray | None
+    target_allowed: np.ndarray | None
+    source_tokens: TokenSequence | None
+    target_tokens: TokenSequence | None
+
+    def view(self, kind: str = "self") -> AttentionView:
+        """One map, drawn like any other: a single "head" whose rows sum to 1.
+
+        ``kind`` "self": the stack's own tokens; "cross": decoder × source. In an encoder-decoder each of the two is a
+        part of the whole and is divided by its own sum. There are no scores behind it: they are all NaN.
+        """
+        if kind not in ("self", "cross") or (kind == "cross" and (self.stack != "decoder" or self.source is None)):
+            raise ValueError(f"the rollout of this {self.stack} has no map of kind {kind!r}")
+        of_source = self.stack == "encoder" or kind == "cross"
+        shares = self.source if of_source else self.target
+        sums = shares.sum(axis=-1, keepdims=True)
+        weights = np.divide(shares, sums, out=np.zeros_like(shares), where=sums > 0).astype(np.float32)[None]
+        return AttentionView(
+            name=f"{self.stack}.rollout.{kind}",
+            stack=self.stack,
+            layer=self.layer,
+            kind=kind,
+            weights=weights,
+            allowed=self.source_allowed if of_source else self.target_allowed,
+            scores=np.full_like(weights, np.nan),
+            query=self.source_tokens if self.stack == "encoder" else self.target_tokens,
+            key=self.source_tokens if of_source else self.target_tokens,
+        )
+
+
+def attention_rollout(trace: Trace, stack: str, *, layer: int | None = None, residual: float = 0.5) -> Rollout:
+    """The rollout of ``stack`` through its layers 0 … ``layer`` (default: all of them). ``residual`` is r, 0…1.
+
+    Raises ``ValueError`` for a stack or layer that is not there.
+    """
+    if not 0 <= residual <= 1:
+        raise ValueError(f"residual is {residual}; it is the share that a position keeps of itself, 0 to 1")
+    tokens, n_layers = trace.tokens(stack), trace.n_layers(stack)
+    last = n_layers - 1 if layer is None else layer
+    if not 0 <= last < n_layers:
+        raise ValueError(f"there is no layer {layer}; the {stack} has layers 0 to {n_layers - 1}")
+    own = _Shares.identity(len(tokens))
+    crossed = (stack, "cross") in trace.attention_kinds()
+    encoder = _encoder_shares(trace, residual) if crossed else None
+    other = _Shares.none(len(tokens), len(trace.source)) if crossed else None
+    for index in range(last + 1):
+        mix = _mixing(trace.attention(stack, index), residual)
+        own = own.mixed_by(mix)
+        if crossed:
+            cross = trace.attention(stack, index, "cross")
+            own, other = _add_cross(own, other.mixed_by(mix), cross, encoder, residual)
+    of_encoder = stack == "encoder"
+    source, target = (own, None) if of_encoder else (other, own)
+    return Rollout(
+        stack=stack,
+        layer=last,
+        source=None if source is None else source.values,
+        target=None if target is None else target.values,
+        source_allowed=None if source is None else source.reached,
+        target_allowed=None if target is None else target.reached,
+        source_tokens=trace.source if source is not None else None,
+        target_tokens=None if of_encoder else tokens,
+    )
+
+
+@dataclass(frozen=True)
+class _Shares:
+    """``values`` [query, token], and ``reached``: where a path leads, whatever its share."""
+
+    values: np.ndarray
+    reached: np.ndarray
+
+    @classmethod
+    def identity(cls, size: int) -> _Shares:
+        return cls(np.eye(size), np.eye(size, dtype=bool))
+
+    @classmethod
+    def none(cls, n_queries: int, n_tokens: int) -> _Shares:
+        return cls(np.zeros((n_queries, n_tokens)), np.zeros((n_queries, n_tokens), dtype=bool))
+
+    def mixed_by(self, mix: _Shares) -> _Shares:
+        return _Shares(mix.values @ self.values, mix.reached @ self.reached)
+
+
+def _encoder_shares(trace: Trace, residual: float) -> _Shares:
+    found = attention_rollout(trace, "encoder", residual=residual)
+    return _Shares(found.source, found.source_allowed)
+
+
+def _mixing(view: AttentionView, residual: float) -> _Shares:
+    """Ã = r·I + (1 − r)·Ā, rows divided by their sums: a query that may look at nothing keeps all of itself."""
+    identity = np.eye(len(view.query))
+    mix = residual * identity + (1 - residual) * view.weights.mean(axis=0, dtype=np.float64)
+    sums = mix.sum(axis=-1, keepdims=True)
+    mix = np.where(sums > 0, mix / np.where(sums > 0, sums, 1.0), identity)
+    return _Shares(mix, view.allowed | identity.astype(bool))
+
+
+def _add_cross(
+    own: _Shares, other: _Shares, view: AttentionView, encoder: _Shares, residual: float
+) -> tuple[_Shares, _Shares]:
+    """T ← r T and S ← r S + (1 − r) Ā R; a row that may look at nothing keeps what it has."""
+    weights = view.weights.mean(axis=0, dtype=np.float64)
+    sums = weights.sum(axis=-1, keepdims=True)
+    weights = np.divide(weights, sums, out=np.zeros_like(weights), where=sums > 0)
+    kept = np.where(sums > 0, residual, 1.0)
+    return (
+        _Shares(kept * own.values, own.reached),
+        _Shares(
+            kept * other.values + (1 - kept) * (weights @ encoder.values),
+            other.reached | (view.allowed @ encoder.reached),
+        ),
+    )

@@ -1,0 +1,1 @@
+"""What heads do: their roles, their importance, what each one changes."""

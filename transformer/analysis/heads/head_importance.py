@@ -1,0 +1,153 @@
+"""Which heads does this answer need? Every head is removed once, many heads in one pass.
+
+The sentence is repeated along the batch, and in every row another head is zeroed: one batched pass measures as many
+heads as it has rows. "Are Sixteen Heads Really Better than One?" (Michel et al. 2019, §3) does it one head at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer.analysis.answers.questions import asked
+from transformer.config import ModelConfig
+from transformer.files.checkpoints import Checkpoint
+from transformer.probes import Edit, record
+from transformer.runs.traces import Trace
+
+TOKENS_PER_PASS = 1024  # rows × tokens: more needs memory and gains no time
+
+
+class Head(NamedTuple):
+    """One head of a model, by its place."""
+
+    stack: str
+    kind: str
+    layer: int
+    head: int
+
+
+class HeadImportance(NamedTuple):
+    """What removing one head does. ``change``: Σ ln p of the answer's tokens without the head − with it, below 0 where
+    the head helped. ``kl``: KL(original ‖ without) of the next-token distribution, mean over the answer, in nats."""
+
+    place: Head
+    change: float
+    kl: float
+
+
+@dataclass(frozen=True)
+class Importance:
+    """``measured``: as many heads as were measured (all, unless it was stopped); ``heads``: all there are."""
+
+    heads: tuple[Head, ...]
+    measured: tuple[HeadImportance, ...]
+
+    @property
+    def complete(self) -> bool:
+        return len(self.measured) == len(self.heads)
+
+    def table(self, stack: str, kind: str, what: str = "change") -> np.ndarray:
+        """``change`` or ``kl`` as [layer, head]; NaN where a head was not measured."""
+        places = [place for place in self.heads if (place.stack, place.kind) == (stack, kind)]
+        if not places:
+            raise ValueError(f"there is no {stack} {kind}-attention in this model")
+        table = np.full((1 + max(p.layer for p in places), 1 + max(p.head for p in places)), np.nan)
+        for row in self.measured:
+            if (row.place.stack, row.place.kind) == (stack, kind):
+                table[row.place.layer, row.place.head] = getattr(row, what)
+        return table
+
+
+def all_heads(config: ModelConfig) -> tuple[Head, ...]:
+    """Every head of a model, in the order of the forward pass."""
+    cross = config.has_encoder and config.has_decoder
+    kinds = [("encoder", "self", config.n_encoder_layers), ("decoder", "self", config.n_decoder_layers)]
+    kinds += [("decoder", "cross", config.n_decoder_layers)] if cross else []
+    return tuple(
+        Head(stack, kind, layer, head)
+        for stack, kind, n_layers in kinds
+        for layer in range(n_layers)
+        for head in range(config.n_heads)
+    )
+
+
+def head_importance(
+    checkpoint: Checkpoint,
+    trace: Trace,
+    sentence: str,
+    *,
+    rows: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Importance:
+    """The importance of all heads for the answer in ``trace``, made from ``sentence``.
+
+    ``rows``: heads per pass (by default as many as make ``TOKENS_PER_PASS`` tokens). ``progress(done, total)`` is
+    called after every pass; where ``cancelled()`` is true after one, the heads that were not reached are left out.
+    """
+    heads = all_heads(checkpoint.config)
+    measured: list[HeadImportance] = []
+    for part in importance_by_chunks(checkpoint, trace, sentence, heads=heads, rows=rows):
+        measured += part
+        if progress is not None:
+            progress(len(measured), len(heads))
+        if cancelled is not None and cancelled():
+            break
+    return Importance(heads, tuple(measured))
+
+
+def importance_by_chunks(
+    checkpoint: Checkpoint, trace: Trace, sentence: str, *, heads: Sequence[Head], rows: int | None = None
+) -> Iterator[tuple[HeadImportance, ...]]:
+    """The importance of ``heads``, one batched pass after the other, so that a reader may stop in between."""
+    if rows is not None and rows < 1:
+        raise ValueError(f"rows is {rows}; a pass needs at least 1 head")
+    question = asked(checkpoint, trace, sentence)
+    sequences = [tokens.ids for tokens in (trace.source, trace.target) if tokens is not None]
+    rows = rows or max(1, TOKENS_PER_PASS // sum(len(ids) for ids in sequences))
+    device = checkpoint.model.device
+    logits = torch.from_numpy(np.atleast_2d(trace.values(question.logits)).copy()).to(device)
+    ids = torch.tensor(question.ids, device=device)
+    with torch.inference_mode():
+        before = logits[list(question.rows)].log_softmax(dim=-1)  # [token, vocabulary]
+        probabilities = before.exp()
+        own = before.gather(-1, ids[:, None])
+        for start in range(0, len(heads), rows):
+            chunk = heads[start : start + rows]
+            inputs = [torch.tensor([sequence], device=device).expand(len(chunk), -1) for sequence in sequences]
+            with record(remove_one_head_per_row(chunk, checkpoint.config.n_heads)):
+                after = checkpoint.model(*inputs)
+            if after.ndim == 2:  # a classifier has one row of logits per sentence
+                after = after[:, None]
+            after = after[:, list(question.rows)].log_softmax(dim=-1)  # [head, token, vocabulary]
+            change = (after.gather(-1, ids[None, :, None].expand(len(chunk), -1, -1)) - own).sum(dim=(1, 2))
+            divergence = (probabilities * (before - after)).sum(dim=-1).mean(dim=-1).clamp(min=0.0)
+            numbers = zip(chunk, change.tolist(), divergence.tolist(), strict=True)
+            yield tuple(HeadImportance(Head(*head), gain, kl) for head, gain, kl in numbers)
+
+
+def remove_one_head_per_row(heads: Iterable[Head], n_heads: int) -> list[Edit]:
+    """Edits after which row b of the batch runs without ``heads[b]``, and with all others."""
+    by_layer: dict[tuple[str, str, int], list[tuple[int, int]]] = {}
+    heads = tuple(heads)
+    for row, (stack, kind, layer, head) in enumerate(heads):
+        if not 0 <= head < n_heads:
+            raise ValueError(f"there is no head {head}; this model has heads 0 to {n_heads - 1}")
+        by_layer.setdefault((stack, kind, layer), []).append((row, head))
+    edits = []
+    for (stack, kind, layer), places in by_layer.items():
+        kept = torch.ones(len(heads), n_heads, 1, 1)
+        for row, head in places:
+            kept[row, head] = 0.0
+
+        def zero(context: Tensor, kept: Tensor = kept) -> Tensor:  # [batch, head, query, channel]
+            return context * kept.to(context)
+
+        edits.append(Edit(f"{stack}.layers.{layer}.{kind}_attention.context", zero, "another head removed in each row"))
+    return edits

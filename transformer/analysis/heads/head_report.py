@@ -1,0 +1,95 @@
+"""What ``python -m transformer heads`` does: the roles of all heads over a file of sentences, as a table."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from tqdm import tqdm
+
+from transformer.analysis.heads.corpus_roles import (
+    LEAST_CONSISTENT,
+    LEAST_LEANING,
+    CorpusRole,
+    CorpusRoles,
+    corpus_roles,
+)
+from transformer.analysis.heads.induction import LEAST_INDUCTION, InductionTest
+from transformer.files.checkpoints import Checkpoint
+from transformer.text.sentence_files import read_sentences
+
+_MEASURES = ("entropy", "confidence", "sinks", "diagonal", "monotone", "induction")
+
+
+def roles_of_file(checkpoint: Checkpoint, path: str | Path, *, limit: int | None, batch_size: int) -> CorpusRoles:
+    """``corpus_roles`` over the first ``limit`` sentences of a file (all of them if ``None``), with a progress bar.
+
+    Raises ``InputError`` for a file without sentences that the model can read, ``ValueError`` for a limit below 1.
+    """
+    sentences = read_sentences(path)
+    if limit is not None and limit < 1:
+        raise ValueError(
+            f"--limit is {limit}; it must be at least 1, or left out to read all {len(sentences)} sentences"
+        )
+    sentences = sentences[:limit]
+    with tqdm(total=len(sentences), unit="sentence", disable=None) as bar:  # None: silent where nobody watches
+
+        def progress(done: int, _total: int) -> None:
+            bar.update(done - bar.n)
+
+        return corpus_roles(checkpoint, sentences, batch_size=batch_size, progress=progress)
+
+
+def report(checkpoint: Checkpoint, roles: CorpusRoles, *, sentence_file: str) -> str:
+    """A table with a line for every head, between what it was made from and how many heads have a role."""
+    limit = checkpoint.config.max_length
+    measures = [name for name in _MEASURES if any(not math.isnan(_score(head, name)) for head in roles.heads)]
+    head_line = f"{'layer and head':<22}{'role':<14}{'in':>6}   {'largest share':<20}" + "".join(
+        f"{name:>12}" for name in measures
+    )
+    lines = [
+        f"{checkpoint.name} {checkpoint.fingerprint}: {roles.n_sentences} sentences of {sentence_file} "
+        f"({roles.digest})"
+        + (
+            f", {roles.n_skipped} skipped: empty, or longer than the {limit} tokens it reads" if roles.n_skipped else ""
+        ),
+        f"role: what the head does in at least {LEAST_CONSISTENT:.0%} of the sentences; in brackets: what it does less "
+        f"often, but in {LEAST_LEANING:.0%} of them or more; –: no clear role",
+        "",
+        head_line,
+        *(_line(head, measures) for head in roles.heads),
+        "",
+        f"{sum(head.role != 'none' for head in roles.heads)} of {len(roles.heads)} heads have a role",
+    ]
+    if roles.induction is not None:
+        lines.append(_induction_line(roles.induction))
+    return "\n".join(lines)
+
+
+def _line(head: CorpusRole, measures: list[str]) -> str:
+    place = f"{head.stack} {head.kind} {head.layer}.{head.head}"
+    does = head.leaning or head.role
+    name = "–" if does == "none" else f"({does})" if head.leaning else does
+    numbers = "".join(f"{_number(_score(head, measure)):>12}" for measure in measures)
+    nearest = head.nearest
+    largest = f"{nearest} {_number(_score(head, nearest))}" if nearest else "–"
+    share = f"{head.shares.get(does, 0.0):.0%}" if head.n_sentences else "–"
+    return f"{place:<22}{name:<14}{share:>6}   {largest:<20}{numbers}"
+
+
+def _induction_line(test: InductionTest) -> str:
+    layer, head = test.strongest
+    found = ", ".join(f"{layer}.{head}" for layer, head in test.heads) or "none"
+    return (
+        f"induction heads (at least {LEAST_INDUCTION} in {test.n_sequences} sequences of {test.length} random tokens, "
+        f"each written twice): {found}; the largest score is {_number(test.induction[layer, head])} "
+        f"(head {layer}.{head}), evenly spread attention scores {_number(test.chance)}"
+    )
+
+
+def _score(head: CorpusRole, name: str) -> float:
+    return head.scores.get(name, math.nan)
+
+
+def _number(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.3g}"

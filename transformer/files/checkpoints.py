@@ -1,0 +1,204 @@
+"""A checkpoint directory: ``config.json``, ``model.safetensors``, ``tokenizer.json``, ``README.md``."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from transformer.config import ModelConfig
+from transformer.errors import CheckpointError
+from transformer.files.whole_files import atomic_path, write_text
+from transformer.models import Model, build_model
+from transformer.text.tokenizer import PAD_ID, Tokenizer
+
+WEIGHTS, CONFIG, TOKENIZER, CARD = "model.safetensors", "config.json", "tokenizer.json", "README.md"
+_PICKLES = ("*.pt", "*.pth", "*.bin", "*.pkl", "*.ckpt")
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """A trained model with all that belongs to it. The model is in ``eval()`` mode and shared: never change it.
+
+    ``weights``: the file inside of ``path`` that the model was read from (a snapshot has another than its checkpoint).
+    """
+
+    path: Path
+    model: Model
+    tokenizer: Tokenizer
+    card: str
+    weights: str = WEIGHTS
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @property
+    def config(self) -> ModelConfig:
+        return self.model.config
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """First 12 hexadecimal digits of the SHA-256 of weights, config and tokenizer: names this checkpoint."""
+        return fingerprint(self.path, weights=self.weights)
+
+
+def fingerprint(path: Path, *, weights: str = WEIGHTS) -> str:
+    digest = hashlib.sha256()
+    for file in (weights, CONFIG, TOKENIZER):
+        digest.update((Path(path) / file).read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def load(path: str | Path, *, device: str | torch.device = "cpu") -> Checkpoint:
+    """Read a checkpoint directory; weights are float32 in memory, whatever the file holds.
+
+    Raises ``CheckpointError`` when a file is missing, broken, or does not fit the others, with both numbers;
+    nothing is allocated for the weights before their shapes have been compared with the config's.
+    """
+    path = Path(path)
+    _check_files(path)
+    try:
+        config = ModelConfig.from_json(path / CONFIG)
+    except ValueError as error:
+        raise CheckpointError(str(error)) from error
+    tokenizer = Tokenizer.load(path / TOKENIZER)
+    if tokenizer.vocabulary_size != config.vocabulary_size:
+        raise CheckpointError(
+            f"{path}: the tokenizer has {tokenizer.vocabulary_size} entries but config.json says "
+            f"vocabulary_size {config.vocabulary_size}; they must come from the same training run"
+        )
+    if config.pad_id != PAD_ID:
+        raise CheckpointError(f"{path}: config.json says pad_id {config.pad_id} but the tokenizer pads with {PAD_ID}")
+    model = load_weights(config, path / WEIGHTS).to(device).eval()
+    card = (path / CARD).read_text(encoding="utf-8", errors="replace") if (path / CARD).is_file() else ""
+    return Checkpoint(path=path, model=model, tokenizer=tokenizer, card=card)
+
+
+def load_weights(config: ModelConfig, file: Path) -> Model:
+    """A model of ``config`` with the weights of a safetensors file; shapes are compared before anything is read."""
+    try:
+        with safe_open(str(file), framework="pt") as weights:
+            stored = {name: tuple(weights.get_slice(name).get_shape()) for name in weights.keys()}  # noqa: SIM118 (no dict)
+            return fill_model(config, file, stored, read=lambda name: weights.get_tensor(name).float())
+    except SafetensorError as error:
+        raise not_whole(file, error) from error
+
+
+def fill_model(
+    config: ModelConfig, file: Path, stored: Mapping[str, tuple], *, read: Callable[[str], torch.Tensor]
+) -> Model:
+    """A model of ``config`` with the tensors that ``read`` gives by name; ``stored``: their shapes, compared first.
+
+    Raises ``CheckpointError`` for shapes that do not fit and numbers that are not finite; ``file`` is what it names.
+    """
+    sizes = _claimed_sizes(config)
+    _compare(file, sizes, {name: shape for name, shape in stored.items() if name in sizes})
+    model = build_model(config)
+    parameters = own_parameters(model)
+    _compare(file, {name: tuple(parameter.shape) for name, parameter in parameters.items()}, dict(stored))
+    tensors = {name: read(name) for name in stored}
+    if broken := [name for name, tensor in tensors.items() if not torch.isfinite(tensor).all()]:
+        raise CheckpointError(f"{file} holds numbers that are not finite (NaN or infinite) in {', '.join(broken[:3])}")
+    with torch.no_grad():
+        for name, parameter in parameters.items():
+            parameter.copy_(tensors[name])
+    return model
+
+
+def not_whole(file: Path, error: Exception) -> CheckpointError:
+    return CheckpointError(f"{file} is not a whole safetensors file: {error}")
+
+
+def save(path: str | Path, model: Model, tokenizer: Tokenizer, *, card: str = "", half: bool = True) -> None:
+    """Write a checkpoint directory; each file replaces its predecessor only when it is whole."""
+    path = Path(path)
+    save_weights(path / WEIGHTS, model, half=half)
+    with atomic_path(path / TOKENIZER) as temporary:
+        tokenizer.save(temporary)
+    write_text(path / CONFIG, model.config.to_json())
+    if card:
+        write_text(path / CARD, card)
+
+
+def save_weights(file: Path, model: Model, *, half: bool = True) -> None:
+    """One safetensors file, in half precision unless told otherwise; a tied matrix is written once.
+
+    Raises ``ValueError`` for weights that are not finite, or are not in half precision (65,504 is its largest number):
+    ``load`` would refuse the file.
+    """
+    dtype = torch.float16 if half else torch.float32
+    tensors = {name: tensor.detach().to("cpu", dtype).contiguous() for name, tensor in own_parameters(model).items()}
+    if broken := [name for name, tensor in tensors.items() if not torch.isfinite(tensor).all()]:
+        remedy = "; if they are only too large for half precision, save with half=False" if half else ""
+        raise ValueError(f"not saved: numbers are not finite in {', '.join(broken[:3])}{remedy}")
+    with atomic_path(file) as temporary:
+        save_file(tensors, str(temporary))
+
+
+def own_parameters(model: Model) -> dict[str, torch.nn.Parameter]:
+    """Every parameter once: ``named_parameters`` leaves out the second name of a tied matrix."""
+    return dict(model.named_parameters(remove_duplicate=True))
+
+
+def _check_files(path: Path) -> None:
+    if not path.is_dir():
+        raise CheckpointError(
+            f"{path} is no directory; a checkpoint is a directory with {CONFIG}, {WEIGHTS}, {TOKENIZER}"
+        )
+    if not (path / WEIGHTS).is_file() and (pickles := [f.name for pattern in _PICKLES for f in path.glob(pattern)]):
+        raise CheckpointError(
+            f"{path} holds {pickles[0]}, a pickle, which may run any code when opened; convert it where you trust it: "
+            f"safetensors.torch.save_file(torch.load({pickles[0]!r}, weights_only=True), {WEIGHTS!r})"
+        )
+    if missing := [file for file in (CONFIG, WEIGHTS, TOKENIZER) if not (path / file).is_file()]:
+        raise CheckpointError(
+            f"{path} lacks {', '.join(missing)}; a checkpoint needs {CONFIG}, {WEIGHTS} and {TOKENIZER}"
+        )
+
+
+def _claimed_sizes(config: ModelConfig) -> dict[str, tuple]:
+    """Every matrix of a model with this config, so that a config that lies about one allocates nothing.
+
+    Building the model on torch's meta device would say the same, but imports torch's compiler: a second at every start.
+    """
+    layers = {"encoder": config.n_encoder_layers, "decoder": config.n_decoder_layers}
+    width, hidden = config.d_model, config.d_ff
+    sizes = {}
+    for stack in (stack for stack, n_layers in layers.items() if n_layers):
+        if stack == "encoder" or not config.has_encoder or not config.tie_embeddings:
+            sizes[f"{stack}.embedding.table.weight"] = (config.vocabulary_size, width)
+        if config.positions == "learned":
+            sizes[f"{stack}.embedding.position_encoding.table"] = (config.max_length, width)
+    for stack, n_layers in layers.items():
+        kinds = ("self", "cross") if stack == "decoder" and config.has_encoder else ("self",)
+        for layer in reversed(range(n_layers)):
+            prefix = f"{stack}.layers.{layer}"
+            sizes[f"{prefix}.feed_forward.input_projection.weight"] = (hidden, width)
+            sizes[f"{prefix}.feed_forward.output_projection.weight"] = (width, hidden)
+            for kind in kinds:
+                for part in ("query", "key", "value", "output"):
+                    sizes[f"{prefix}.{kind}_attention.{part}_projection.weight"] = (width, width)
+    return sizes
+
+
+def _compare(file: Path, expected: dict[str, tuple], stored: dict[str, tuple]) -> None:
+    if problems := _differences(expected, stored):
+        raise CheckpointError(f"{file} does not fit its config.json: {'; '.join(problems)}")
+
+
+def _differences(expected: dict[str, tuple], stored: dict[str, tuple]) -> list[str]:
+    problems = [f"it lacks {name} {expected[name]}" for name in expected if name not in stored]
+    problems += [f"it has an unknown {name} {stored[name]}" for name in stored if name not in expected]
+    problems += [
+        f"{name} is {stored[name]} in the file but {expected[name]} by the config"
+        for name in expected
+        if name in stored and stored[name] != expected[name]
+    ]
+    return problems[:3] + ([f"and {len(problems) - 3} more"] if len(problems) > 3 else [])

@@ -1,0 +1,140 @@
+"""Snapshots: the model as it was at earlier steps of its training, small enough to ship several of them.
+
+A checkpoint directory may hold ``snapshots/step-000300.safetensors`` and so on. All share the checkpoint's config and
+tokenizer. Every matrix is stored in 8 bits with one scale for each row (absmax quantisation, as in "LLM.int8()",
+Dettmers et al. 2022, §2.1), every vector (biases, γ, β) in half precision; a tied matrix is stored once.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from transformer.config import ModelConfig
+from transformer.errors import CheckpointError
+from transformer.files.checkpoints import Checkpoint, fill_model, not_whole, own_parameters
+from transformer.files.whole_files import atomic_path
+from transformer.models import Model
+
+FOLDER = "snapshots"
+LARGEST = 127  # of a signed 8-bit number, so that the range is symmetric around 0
+_SCALE = ".scale"  # what follows the name of a matrix in the name of its scales
+_FILE = re.compile(r"step-(\d{6,})\.safetensors")
+
+
+def snapshot_file(step: int) -> str:
+    """``snapshots/step-000300.safetensors``: its place inside of a checkpoint directory."""
+    return f"{FOLDER}/step-{step:06d}.safetensors"
+
+
+def snapshot_steps(path: str | Path) -> tuple[int, ...]:
+    """The steps of which a checkpoint directory holds snapshots, in order; empty where it came without."""
+    found = (_FILE.fullmatch(file.name) for file in (Path(path) / FOLDER).glob("step-*.safetensors"))
+    return tuple(sorted(int(match[1]) for match in found if match))
+
+
+def snapshot(checkpoint: Checkpoint, step: int) -> Checkpoint:
+    """The same checkpoint with its weights at ``step``: trace and decode with it as with any other.
+
+    Raises ``CheckpointError`` for a step of which there is no snapshot, and for a file that is broken or does not fit.
+    """
+    if step not in (steps := snapshot_steps(checkpoint.path)):
+        listed = f"it has those of steps {', '.join(map(str, steps))}" if steps else "it came without snapshots"
+        raise CheckpointError(f"{checkpoint.path} has no snapshot of step {step}; {listed}")
+    file = snapshot_file(step)
+    model = load_snapshot(checkpoint.path / file, checkpoint.config, step=step)
+    return replace(checkpoint, model=model.to(checkpoint.model.device), weights=file)
+
+
+def quantise(matrix: Tensor) -> tuple[Tensor, Tensor]:
+    """A matrix [row, column] as (q, s): int8 [row, column] and one half-precision scale a row, [row].
+
+    s_i = max_j |w_ij| / 127, rounded up to a half-precision number; q_ij = round(w_ij / s_i), −127…127.
+    w_ij ≈ q_ij · s_i is off by at most s_i / 2, that is 1/254 of the largest weight of its row.
+    """
+    matrix = matrix.detach().to("cpu", torch.float32)
+    wanted = matrix.abs().amax(dim=1) / LARGEST
+    scale = wanted.half()
+    too_small = scale.float() < wanted  # rounded down, the largest weight of the row would not fit
+    scale = torch.where(too_small, (scale.view(torch.int16) + 1).view(torch.float16), scale)  # the next half number
+    divisor = scale.float()[:, None]
+    numbers = torch.where(divisor > 0, matrix / divisor, 0.0).round()
+    return numbers.to(torch.int8), scale
+
+
+def write_snapshot(path: str | Path, model: Model, step: int) -> None:
+    """One safetensors file of ``model``, as ``quantise`` says, with the step in its metadata; whole or not at all.
+
+    Raises ``ValueError`` for weights that are not finite or too large for half precision.
+    """
+    tensors: dict[str, Tensor] = {}
+    for name, parameter in own_parameters(model).items():
+        if not torch.isfinite(parameter).all():
+            raise ValueError(f"no snapshot of step {step}: numbers are not finite in {name}")
+        if parameter.ndim == 2:
+            tensors[name], tensors[name + _SCALE] = quantise(parameter)
+        else:
+            tensors[name] = parameter.detach().to("cpu", torch.float16).contiguous()
+    if broken := [name for name, tensor in tensors.items() if not torch.isfinite(tensor).all()]:
+        raise ValueError(f"no snapshot of step {step}: {broken[0]} is too large for half precision (at most 65,504)")
+    with atomic_path(Path(path)) as temporary:
+        save_file(tensors, str(temporary), metadata={"step": str(step)})
+
+
+def load_snapshot(path: str | Path, config: ModelConfig, *, step: int | None = None) -> Model:
+    """The model of ``config`` that ``write_snapshot`` wrote: float32, in ``eval()`` mode.
+
+    Weights of matrices differ from those that were written by at most scale / 2 (see ``quantise``), vectors by half
+    precision's rounding. ``step``: the one that its metadata must name, if given.
+
+    Raises ``CheckpointError`` when the file is broken, does not fit the config (before anything is allocated for the
+    weights), or holds numbers that are not finite.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise CheckpointError(f"there is no snapshot {path}")
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            _check_step(path, (file.metadata() or {}).get("step"), step)
+            slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 (no dict)
+            shapes = {name: tuple(part.get_shape()) for name, part in slices.items()}
+            _check_types(path, shapes, {name: part.get_dtype() for name, part in slices.items()})
+            weights = {name: shape for name, shape in shapes.items() if not name.endswith(_SCALE)}
+
+            def read(name: str) -> Tensor:
+                values = file.get_tensor(name).float()
+                return values * file.get_tensor(name + _SCALE).float()[:, None] if values.ndim == 2 else values
+
+            return fill_model(config, path, weights, read=read).eval()
+    except SafetensorError as error:
+        raise not_whole(path, error) from error
+
+
+def _check_step(path: Path, stored: str | None, step: int | None) -> None:
+    if stored is None or not stored.isdecimal():
+        raise CheckpointError(f"{path} does not say of which step it is (metadata step: {stored!r}): it is no snapshot")
+    if step is not None and int(stored) != step:
+        raise CheckpointError(f"{path} is a snapshot of step {stored}, not of step {step}; was it renamed?")
+
+
+def _check_types(path: Path, shapes: dict[str, tuple], types: dict[str, str]) -> None:
+    """Matrices in 8 bits, each with one scale a row; everything else in half precision; no scale without a matrix."""
+    for name, shape in shapes.items():
+        wanted = "I8" if len(shape) == 2 else "F16"
+        if types[name] != wanted:
+            raise CheckpointError(
+                f"{path}: {name} {shape} is stored as {types[name]}, but a snapshot holds it as {wanted}; "
+                f"write it with transformer.files.snapshots.write_snapshot"
+            )
+        if len(shape) == 2 and shapes.get(name + _SCALE) != shape[:1]:
+            raise CheckpointError(
+                f"{path}: {name} {shape} needs {shape[0]} scales, one a row; it has {shapes.get(name + _SCALE)}"
+            )
+        if name.endswith(_SCALE) and len(shapes.get(name.removesuffix(_SCALE), ())) != 2:
+            raise CheckpointError(f"{path} has {name} but no matrix that it belongs to")

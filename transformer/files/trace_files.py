@@ -1,0 +1,104 @@
+"""A trace as one file: the arrays as safetensors, everything else as JSON in its header.
+
+No torch is needed to read it back, and nothing in it can run: a header that says more than the file holds is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from transformer.errors import TraceFileError
+from transformer.files.whole_files import atomic_path
+from transformer.runs.activation import Activation
+from transformer.runs.traces import Trace
+from transformer.text.tokens import Token, TokenSequence
+
+FORMAT = "glassformer-trace-1"
+_SEQUENCES = ("source", "target", "prediction")
+
+
+def save_trace(trace: Trace, path: str | Path) -> None:
+    """Write a trace; ``read_trace`` gives it back, every number bitwise the same."""
+    with atomic_path(Path(path)) as temporary:
+        temporary.write_bytes(trace_to_bytes(trace))
+
+
+def read_trace(path: str | Path) -> Trace:
+    """Read what ``save_trace`` or the app's export has written.
+
+    Raises ``TraceFileError`` for a file that is missing, is not whole or is no trace.
+    """
+    try:
+        raw = Path(path).read_bytes()
+    except OSError as error:
+        raise TraceFileError(f"{path} cannot be read: {error.strerror}") from error
+    return trace_from_bytes(raw, name=str(path))
+
+
+def trace_to_bytes(trace: Trace) -> bytes:
+    """The file as bytes. Header: ``{"format": …, "trace": JSON of axes, tokens, text, notes}``."""
+    described = {
+        "axes": {name: activation.axes for name, activation in trace.activations.items()},
+        **{name: _described(getattr(trace, name)) for name in _SEQUENCES},
+        "text": trace.text,
+        "forced": trace.forced,
+        "notes": trace.notes,
+    }
+    arrays = {name: np.ascontiguousarray(activation.values) for name, activation in trace.activations.items()}
+    return save(arrays, metadata={"format": FORMAT, "trace": json.dumps(described)})
+
+
+def trace_from_bytes(raw: bytes, *, name: str = "the file") -> Trace:
+    """The trace in ``raw``; ``name`` is what errors call it. Raises ``TraceFileError`` as ``read_trace`` does."""
+    try:
+        arrays, metadata = load(raw), header(raw).get("__metadata__") or {}
+    except (SafetensorError, ValueError) as error:
+        raise TraceFileError(f"{name} is not a whole safetensors file: {error}") from error
+    if metadata.get("format") != FORMAT:
+        raise TraceFileError(f"{name} says format {metadata.get('format')!r}; a trace says {FORMAT!r}")
+    try:
+        described = json.loads(metadata["trace"])
+        axes = described["axes"]
+        if axes.keys() != arrays.keys():
+            raise ValueError("its header names other arrays than it holds")
+        for values in arrays.values():
+            values.setflags(write=False)  # as in a trace that was just made
+        activations = {key: Activation(key, tuple(axes[key]), arrays[key]) for key in axes}  # in their first order
+        sequences = {key: _sequence(described[key]) for key in _SEQUENCES}
+        return Trace(
+            activations=activations,
+            **sequences,
+            text=str(described["text"]),
+            forced=bool(described["forced"]),
+            notes=tuple(str(note) for note in described["notes"]),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise TraceFileError(f"{name} is no whole trace: {error!s}") from error
+
+
+def header(raw: bytes) -> Mapping:
+    """The JSON header of a safetensors file: eight bytes of length, little-endian, then the JSON itself."""
+    length = int.from_bytes(raw[:8], "little")
+    if length > len(raw) - 8:
+        raise ValueError(f"its header claims {length} bytes, but only {max(0, len(raw) - 8)} follow")
+    found = json.loads(raw[8 : 8 + length])
+    if not isinstance(found, dict):
+        raise ValueError("its header is no JSON object")
+    return found
+
+
+def _described(tokens: TokenSequence | None) -> dict | None:
+    return None if tokens is None else {"name": tokens.name, "tokens": [asdict(token) for token in tokens]}
+
+
+def _sequence(described: dict | None) -> TokenSequence | None:
+    if described is None:
+        return None
+    return TokenSequence(tuple(Token(**token) for token in described["tokens"]), described["name"])

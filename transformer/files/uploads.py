@@ -1,0 +1,89 @@
+"""A checkpoint that somebody sends: a few files of known names, checked before any of them is believed.
+
+Nothing in these formats can run; what remains are files that claim too much. Names, sizes and the config's limits are
+checked before a byte is written, shapes before a weight is read (``checkpoint.load``).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from transformer.config import ModelConfig
+from transformer.errors import CheckpointError
+from transformer.files.checkpoints import CARD, CONFIG, TOKENIZER, WEIGHTS, fingerprint, load
+from transformer.text.tokenizer_files import MOST_BYTES as MOST_TOKENIZER_BYTES
+
+MOST_BYTES = {WEIGHTS: 100_000_000, TOKENIZER: MOST_TOKENIZER_BYTES, CONFIG: 65_536, CARD: 1_000_000}
+LONGEST_MODEL = 4096  # max_length: no tensor in a file bears it out where positions are not learned
+MOST_KEPT = 6
+_NAME = re.compile(r"received-[0-9a-f]{12}")
+_PICKLES = (".pt", ".pth", ".bin", ".pkl", ".pickle", ".ckpt")
+
+
+def receive(files: Mapping[str, bytes], folder: Path) -> Path:
+    """Keep a checkpoint given as file name → content in a directory of ``folder`` that is named by its fingerprint.
+
+    At most ``MOST_KEPT`` are kept: the oldest go. Raises ``CheckpointError`` with what is wrong; nothing is kept then.
+    """
+    _check_files(files)
+    folder.mkdir(parents=True, exist_ok=True)
+    waiting = Path(tempfile.mkdtemp(dir=folder, prefix=".waiting-"))
+    try:
+        for name, content in files.items():
+            (waiting / name).write_bytes(content)
+        _check_config(waiting / CONFIG)
+        load(waiting)
+        place = folder / f"received-{fingerprint(waiting)}"
+        if place.is_dir():
+            os.utime(place)  # sent again: now the youngest
+        else:
+            os.replace(waiting, place)
+    except (CheckpointError, ValueError) as error:
+        raise CheckpointError(str(error).replace(f"{waiting}{os.sep}", "").replace(str(waiting), "this")) from error
+    finally:
+        shutil.rmtree(waiting, ignore_errors=True)
+    _forget_the_oldest(folder)
+    return place
+
+
+def kept(folder: Path) -> tuple[Path, ...]:
+    """The received checkpoints in ``folder``, the youngest first."""
+    found = [path for path in folder.iterdir() if _NAME.fullmatch(path.name)] if folder.is_dir() else []
+    return tuple(sorted(found, key=lambda path: -path.stat().st_mtime_ns))
+
+
+def is_received(name: str) -> bool:
+    """Whether a checkpoint of this name was received, as opposed to one that lay there when the app was started."""
+    return bool(_NAME.fullmatch(name))
+
+
+def _check_files(files: Mapping[str, bytes]) -> None:
+    """Names and sizes only: cheap, and enough to refuse most of what does not belong here."""
+    for name, content in files.items():
+        if name.lower().endswith(_PICKLES):
+            raise CheckpointError(
+                f"{name!r} is a pickle, which may run any code when opened; convert it where you trust it, with "
+                f"safetensors.torch.save_file(torch.load({name!r}, weights_only=True), {WEIGHTS!r})"
+            )
+        if name not in MOST_BYTES:
+            raise CheckpointError(f"{name!r} is no file of a checkpoint; it has {', '.join(MOST_BYTES)}")
+        if len(content) > MOST_BYTES[name]:
+            raise CheckpointError(f"{name} has {len(content):,} bytes; at most {MOST_BYTES[name]:,} are taken")
+    if missing := [name for name in (CONFIG, WEIGHTS, TOKENIZER) if name not in files]:
+        raise CheckpointError(f"{', '.join(missing)} is missing; choose all files of the checkpoint at once")
+
+
+def _check_config(path: Path) -> None:
+    config = ModelConfig.from_json(path)
+    if config.max_length > LONGEST_MODEL:
+        raise CheckpointError(f"{CONFIG}: max_length is {config.max_length}; at most {LONGEST_MODEL} is taken")
+
+
+def _forget_the_oldest(folder: Path) -> None:
+    for path in kept(folder)[MOST_KEPT:]:
+        shutil.rmtree(path, ignore_errors=True)

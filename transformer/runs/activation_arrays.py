@@ -1,0 +1,46 @@
+"""From recorded tensors to plain arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from torch import Tensor
+
+from transformer.models import Model
+from transformer.probes import Probe, Recording
+from transformer.runs.activation import Activation
+
+
+class RecordedActivations(Mapping[str, Activation]):
+    """Everything recorded for the first text of the batch; the batch axis is dropped, values are read-only.
+
+    The tensors of the forward pass are kept as they are. One becomes an array when it is asked for, so that keeping
+    everything costs little; on a CPU the array is a view, and nothing is copied then either.
+    """
+
+    def __init__(self, probes: Mapping[str, Probe], tensors: Mapping[str, Tensor]) -> None:
+        self._probes, self._tensors = probes, dict(tensors)
+
+    def __getitem__(self, name: str) -> Activation:
+        values = self._tensors[name].numpy(force=True)[0]
+        values.flags.writeable = False  # traces are shared between threads
+        return Activation(name, self._probes[name].axes, values)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tensors
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tensors)
+
+    def __len__(self) -> int:
+        return len(self._tensors)
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory that the recorded tensors take, to the byte where none shares it with another."""
+        return sum(tensor.nbytes for tensor in self._tensors.values())
+
+
+def activations_of(model: Model, recording: Recording) -> Mapping[str, Activation]:
+    """What ``recording`` holds of a pass of ``model``, by probe name, in the order of the pass."""
+    return RecordedActivations(model.probes, recording.tensors)

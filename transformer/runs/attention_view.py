@@ -1,0 +1,98 @@
+"""Attention of one layer together with the tokens of both its axes."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+
+import numpy as np
+
+from transformer.text.tokens import TokenSequence
+
+KINDS = ("self", "cross")
+
+
+@dataclass(frozen=True)
+class AttentionView:
+    """All heads of one attention layer, labelled.
+
+    ``weights``: [head, query, key], each row sums to 1 over ``key`` (or is all 0 where nothing is allowed).
+    ``allowed``: [query, key], ``True`` where the query may attend to the key.
+    ``scores``: [head, query, key], scaled by 1/√d_k, before the mask.
+    ``query`` are the tokens that look, ``key`` the tokens that are looked at: in cross-attention the
+    target and the source, never the other way round.
+
+    Raises ``ValueError`` when an array does not fit the number of tokens of its axes.
+    """
+
+    name: str
+    stack: str
+    layer: int
+    kind: str
+    weights: np.ndarray
+    allowed: np.ndarray
+    scores: np.ndarray
+    query: TokenSequence
+    key: TokenSequence
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"attention kind {self.kind!r} is unknown; choose one of {', '.join(KINDS)}")
+        expected = (len(self.query), len(self.key))
+        for field in ("weights", "scores"):
+            shape = getattr(self, field).shape
+            if len(shape) != 3 or shape[1:] != expected:
+                raise ValueError(
+                    f"{self.name}: {field} has shape {shape} but there are {expected[0]} query tokens and "
+                    f"{expected[1]} key tokens; it must be [head, query, key]"
+                )
+        if self.scores.shape != self.weights.shape:
+            raise ValueError(
+                f"{self.name}: weights has {self.weights.shape[0]} heads but scores has {self.scores.shape[0]}"
+            )
+        if self.allowed.shape != expected:
+            raise ValueError(
+                f"{self.name}: allowed has shape {self.allowed.shape} but there are {expected[0]} query tokens "
+                f"and {expected[1]} key tokens; it must be [query, key]"
+            )
+
+    def __repr__(self) -> str:
+        rows, columns = len(self.query), len(self.key)
+        return f"AttentionView({self.name}: {self.n_heads} heads, {rows} query × {columns} key tokens)"
+
+    def _repr_html_(self) -> str | None:
+        """What a notebook shows: all heads of the layer as small maps, the one under the pointer large.
+
+        Drawn by ``charts.notebook``, which is looked up by its name and only when a notebook asks: this library draws
+        nothing, needs nothing that draws, and shows its text where ``charts`` is not there.
+        """
+        try:
+            notebook = importlib.import_module("charts.notebook")
+        except ImportError:
+            return None
+        return notebook.attention_heads(self)._repr_html_()
+
+    @property
+    def n_heads(self) -> int:
+        return self.weights.shape[0]
+
+    @property
+    def entropy(self) -> np.ndarray:
+        """Entropy in bits of every row, H = −Σ_key w·log₂ w: [head, query]. 0 = one key gets all."""
+        positive = np.where(self.weights > 0, self.weights, 1.0)
+        return (self.weights * -np.log2(positive)).sum(axis=-1) + 0.0  # never −0
+
+    @property
+    def sink_share(self) -> np.ndarray:
+        """Share of every row that goes to sinks, i.e. special tokens and punctuation: [head, query]."""
+        return self.weights[:, :, self.sinks].sum(axis=-1)
+
+    @property
+    def sinks(self) -> np.ndarray:
+        """[key], ``True`` for special tokens and pure punctuation."""
+        return np.array([token.special or _is_punctuation(token.text) for token in self.key], dtype=bool)
+
+
+def _is_punctuation(text: str) -> bool:
+    stripped = text.strip()
+    return bool(stripped) and not any(character.isalnum() for character in stripped)

@@ -1,0 +1,252 @@
+"""Writing a text one token at a time, keeping what could have been chosen at every step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer.errors import InputError
+from transformer.files.checkpoints import Checkpoint
+from transformer.models import log_probabilities
+from transformer.probes import Edit, Recording, check_edits, fast_path, record
+from transformer.runs.activation import Activation
+from transformer.runs.activation_arrays import activations_of
+from transformer.runs.beam_search import beam_search
+from transformer.runs.decoding_state import NEVER_WRITTEN, DecodingState, writable
+from transformer.runs.inputs import prompt_ids, source_tensor, target_ids
+from transformer.runs.strategies import Beam, Greedy, Sample, Strategy, reshape_logits
+from transformer.text.tokenizer import END_ID, START_ID
+from transformer.text.tokens import TokenSequence
+
+if TYPE_CHECKING:
+    from transformer.analysis.answers.beam_tree import BeamRecorder
+
+N_CANDIDATES = 20
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One token that could have come. ``probability`` is the model's own (among all tokens but ``<pad>`` and ``<s>``,
+    which are never written); ``chance`` is what the strategy drew from (after temperature, top-k, top-p), 0 for a token
+    that it had ruled out."""
+
+    id: int
+    display: str
+    logit: float
+    probability: float
+    chance: float
+
+
+@dataclass(frozen=True)
+class Step:
+    """One written token: the ``candidates`` (most probable first), the ``chosen`` one, all ``logits`` [vocabulary],
+    and, where asked for, the ``activations`` of the step (query axes have length 1 after the first step)."""
+
+    index: int
+    candidates: tuple[Candidate, ...]
+    chosen: Candidate
+    logits: np.ndarray
+    activations: Mapping[str, Activation] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """One text of a beam: ids without ``<s>``; ``score`` is the log-probability divided by the length penalty."""
+
+    ids: tuple[int, ...]
+    text: str
+    log_probability: float
+    score: float
+    finished: bool
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """A written text. ``tokens`` are the written tokens, ``</s>`` included where it was reached (``finished``).
+
+    ``log_probability`` is Σ log p(token) under the model itself. ``hypotheses``: the texts of a beam, best first.
+    """
+
+    text: str
+    source: TokenSequence | None
+    tokens: TokenSequence
+    steps: tuple[Step, ...]
+    log_probability: float
+    finished: bool
+    hypotheses: tuple[Hypothesis, ...] = ()
+
+
+def decode(
+    checkpoint: Checkpoint,
+    sentence: str,
+    strategy: Strategy | None = None,
+    *,
+    forced: str | Sequence[int] = "",
+    edits: Iterable[Edit] = (),
+    source_pads: int = 0,
+    record_steps: bool = False,
+    cached: bool = True,
+    recorder: BeamRecorder | None = None,
+) -> Decoding:
+    """Translate ``sentence`` (encoder-decoder) or continue it (decoder-only), by ``strategy`` (default: ``Greedy()``).
+
+    ``forced``: the answer must begin with this text, or with exactly these token ids. ``edits`` change the model during
+    this call only. ``record_steps`` keeps every activation of every step. ``cached=False`` recomputes everything at
+    each step; with edits that is always done, because an edit may concern positions that a cache would not compute
+    again. ``recorder`` looks on while a beam searches (``transformer.analysis.answers.beam_tree``).
+
+    Raises ``InputError`` for a text that the model cannot take, ``ValueError`` for a model that does not write.
+    """
+    model, device = checkpoint.model, checkpoint.model.device
+    if not model.config.has_decoder:
+        raise ValueError(f"{checkpoint.name} is an {model.config.kind} model: it does not write text; use trace()")
+    strategy, edits = strategy or Greedy(), tuple(edits)
+    check_edits(model.probes, edits)
+    source = source_tensor(checkpoint, sentence, pads=source_pads) if model.config.has_encoder else None
+    prompt = [START_ID] if source is not None else prompt_ids(checkpoint, sentence)
+    forced_ids = forced_tokens(checkpoint, forced)
+    limit = _room(checkpoint, source, prompt, forced_ids, strategy.max_new_tokens)
+    with torch.inference_mode():
+        if isinstance(strategy, Beam):
+            return _beam(checkpoint, source, prompt, forced_ids, strategy, limit, edits, recorder)
+        state = None
+        generator = torch.Generator().manual_seed(strategy.seed) if isinstance(strategy, Sample) else None
+        ids: list[int] = []
+        rows: list[Tensor] = []
+        recordings = []
+        while len(ids) < limit and (not ids or ids[-1] != END_ID):
+            with record(edits) if edits or record_steps else fast_path() as recording:
+                state = state or DecodingState(model, source, cached=cached and not edits)
+                logits = state.feed(torch.tensor([ids[-1:] or prompt], device=device))[0]
+            rows.append(writable(logits.cpu()))
+            ids.append(forced_ids[len(ids)] if len(ids) < len(forced_ids) else _choose(rows[-1], strategy, generator))
+            recordings.append(recording if record_steps else None)
+        logits = torch.stack(rows)
+        chances = _chances(logits, strategy)
+    return _decoding(checkpoint, source, prompt, ids, logits, chances, recordings)
+
+
+def forced_tokens(checkpoint: Checkpoint, forced: str | Sequence[int]) -> list[int]:
+    """The token ids that an answer must begin with.
+
+    Raises ``ValueError`` for ids that no answer can hold: ``</s>`` ends it, so it can only come last.
+    """
+    if isinstance(forced, str):
+        return target_ids(checkpoint, forced) if forced else []
+    ids = [int(id) for id in forced]
+    size = checkpoint.config.vocabulary_size
+    for place, id in enumerate(ids):
+        if not 0 <= id < size or id in NEVER_WRITTEN or (id == END_ID and place < len(ids) - 1):
+            raise ValueError(
+                f"forced token {place} is {id}; give ids of 0 to {size - 1} without <pad> and <s>, "
+                f"and {END_ID} (</s>) only as the last"
+            )
+    return ids
+
+
+def _chances(logits: Tensor, strategy: Greedy | Sample) -> Tensor:
+    if isinstance(strategy, Greedy):
+        return torch.softmax(logits, dim=-1)
+    shaped = reshape_logits(logits, temperature=strategy.temperature, top_k=strategy.top_k, top_p=strategy.top_p)
+    return torch.softmax(shaped, dim=-1)
+
+
+def _choose(logits: Tensor, strategy: Greedy | Sample, generator: torch.Generator | None) -> int:
+    if isinstance(strategy, Greedy):
+        return int(logits.argmax())
+    return int(torch.multinomial(_chances(logits, strategy), 1, generator=generator))
+
+
+def _room(
+    checkpoint: Checkpoint, source: Tensor | None, prompt: list[int], forced: list[int], wanted: int | None
+) -> int:
+    """How many tokens may be written: all forced ones, and never past ``max_length`` positions."""
+    given = len(prompt) + len(forced)
+    room = checkpoint.config.max_length - len(prompt)
+    if room < len(forced) + 1:
+        raise InputError(
+            f"The text has {given} tokens, and this model sees at most {checkpoint.config.max_length}: "
+            f"there is no room to write. Shorten it."
+        )
+    usual = len(forced) + (2 * source.shape[1] + 10 if source is not None else 40)
+    return min(room, max(len(forced), usual if wanted is None else wanted))
+
+
+def _steps(
+    checkpoint: Checkpoint, logits: Tensor, chances: Tensor, ids: Sequence[int], recordings: Sequence[Recording | None]
+) -> tuple[Step, ...]:
+    """logits, chances: [step, vocabulary]. Candidates of all steps are found at once."""
+    display = checkpoint.tokenizer.display
+    probabilities = torch.softmax(logits, dim=-1)
+    best = probabilities.topk(min(N_CANDIDATES, probabilities.shape[-1]), dim=-1).indices
+    listed = torch.cat((best, torch.tensor(ids)[:, None]), dim=-1)  # [step, candidate]: the chosen one comes last
+    columns = [tensor.gather(-1, listed).tolist() for tensor in (logits, probabilities, chances)]
+    steps = []
+    for index, rows in enumerate(zip(listed.tolist(), *columns, strict=True)):
+        *candidates, chosen = (Candidate(id, display(id), *values) for id, *values in zip(*rows, strict=True))
+        recording = recordings[index] if recordings else None
+        activations = activations_of(checkpoint.model, recording) if recording is not None else {}
+        steps.append(Step(index, tuple(candidates), chosen, logits[index].numpy(), activations))
+    return tuple(steps)
+
+
+def _decoding(
+    checkpoint: Checkpoint,
+    source: Tensor | None,
+    prompt: Sequence[int],
+    ids: Sequence[int],
+    logits: Tensor,  # [step, vocabulary]
+    chances: Tensor,  # [step, vocabulary]
+    recordings: Sequence[Recording | None] = (),
+    hypotheses: tuple[Hypothesis, ...] = (),
+) -> Decoding:
+    tokenizer = checkpoint.tokenizer
+    log_p = log_probabilities(logits).gather(-1, torch.tensor(ids)[:, None])
+    return Decoding(
+        text=tokenizer.decode([*prompt, *ids]),
+        source=None if source is None else tokenizer.sequence(source[0].tolist()),
+        tokens=tokenizer.sequence(ids, "prediction"),
+        steps=_steps(checkpoint, logits, chances, ids, recordings),
+        log_probability=float(log_p.sum(dtype=torch.float64)),
+        finished=bool(ids) and ids[-1] == END_ID,
+        hypotheses=hypotheses,
+    )
+
+
+def _beam(
+    checkpoint: Checkpoint,
+    source: Tensor | None,
+    prompt: list[int],
+    forced: list[int],
+    strategy: Beam,
+    limit: int,
+    edits: tuple[Edit, ...],
+    recorder: BeamRecorder | None = None,
+) -> Decoding:
+    with record(edits) if edits else fast_path():
+        found = beam_search(
+            checkpoint.model,
+            source,
+            prompt,
+            strategy,
+            limit,
+            forced=forced,
+            cached=not edits,
+            banned=NEVER_WRITTEN,
+            recorder=recorder,
+        )
+        # One pass over the winner gives the logits of all its steps.
+        state = DecodingState(checkpoint.model, source, cached=False)
+        whole = torch.tensor([prompt + list(found[0].ids)], device=checkpoint.model.device)
+        logits = writable(state.feed_all(whole)[0].cpu())
+    rows = logits[len(prompt) - 1 : -1]
+    chances = log_probabilities(rows).exp()
+    hypotheses = tuple(
+        Hypothesis(h.ids, checkpoint.tokenizer.decode(h.ids), h.log_probability, h.score, h.finished) for h in found
+    )
+    return _decoding(checkpoint, source, prompt, found[0].ids, rows, chances, hypotheses=hypotheses)

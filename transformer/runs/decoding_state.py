@@ -1,0 +1,80 @@
+"""A model in the middle of writing: what it has read, what it has written, and its caches."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from transformer.cache import DecoderCache
+from transformer.models import Model
+from transformer.text.tokenizer import END_ID, PAD_ID, START_ID
+
+NEVER_WRITTEN = (PAD_ID, START_ID)
+
+
+def writable(logits: Tensor) -> Tensor:
+    """Logits with −∞ for ``<pad>`` and ``<s>``: training never asks for them, so their logits mean nothing."""
+    logits = logits.clone()
+    for id in NEVER_WRITTEN:
+        logits[..., id] = -torch.inf
+    return logits
+
+
+class DecodingState:
+    """Feeds tokens to the decoder of an encoder-decoder or decoder-only model, for a batch of texts.
+
+    ``cached=False`` runs all tokens again at every step: slow, and the reference that the cache is tested against.
+    """
+
+    def __init__(self, model: Model, source_ids: Tensor | None, *, cached: bool = True) -> None:
+        self.model = model
+        self.source_ids = source_ids
+        self.memory = None if source_ids is None else model.encode(source_ids)
+        self.cache = DecoderCache(model.config.n_decoder_layers) if cached else None
+        self.ids: Tensor | None = None  # everything fed so far: [batch, position]
+
+    def feed(self, ids: Tensor) -> Tensor:
+        """Append ``ids`` [batch, new positions]; return the logits after the last of them: [batch, vocabulary]."""
+        return self.model.project(self._hidden(ids)[:, -1:])[:, 0]
+
+    def feed_all(self, ids: Tensor) -> Tensor:
+        """Append ``ids``; return the logits after each of them: [batch, new positions, vocabulary]."""
+        return self.model.project(self._hidden(ids))
+
+    def _hidden(self, ids: Tensor) -> Tensor:
+        self.ids = ids if self.ids is None else torch.cat((self.ids, ids), dim=1)
+        new = ids if self.cache is not None else self.ids
+        if self.memory is None:
+            return self.model.decode(new, cache=self.cache)
+        return self.model.decode(new, self.memory, self.source_ids, cache=self.cache)
+
+    def select(self, rows: Tensor) -> None:
+        """Go on with these rows of the batch, in this order; a row may be taken several times."""
+        self.ids = self.ids[rows]
+        if self.memory is not None:
+            self.memory, self.source_ids = self.memory[rows], self.source_ids[rows]
+        if self.cache is not None:
+            self.cache.select(rows)
+
+
+@torch.inference_mode()
+def greedy_batch(model: Model, source_ids: Tensor, max_new_tokens: int) -> list[list[int]]:
+    """Translate many padded sources [batch, position] at once, taking the most probable token at every step.
+
+    The ids of each translation, without special tokens; it stops at ``max_new_tokens`` or at the model's maximum.
+    """
+    state = DecodingState(model, source_ids)
+    batch = len(source_ids)
+    next_ids = torch.full((batch, 1), START_ID, device=source_ids.device)
+    finished = torch.zeros(batch, dtype=torch.bool, device=source_ids.device)
+    written = []
+    for _ in range(min(max_new_tokens, model.config.max_length)):
+        best = writable(state.feed(next_ids)).argmax(dim=-1)
+        best = torch.where(finished, PAD_ID, best)
+        written.append(best)
+        finished = finished | (best == END_ID)
+        if bool(finished.all()):
+            break
+        next_ids = best[:, None]
+    rows = torch.stack(written, dim=1).tolist()
+    return [[id for id in row if id not in (END_ID, PAD_ID)] for row in rows]

@@ -1,0 +1,73 @@
+"""From what a person typed to ids, or to a sentence about why that cannot be done."""
+
+from __future__ import annotations
+
+import re
+
+import torch
+from torch import Tensor
+
+from transformer.errors import InputError
+from transformer.files.checkpoints import Checkpoint
+from transformer.text.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID
+
+MOST_CHARACTERS = 40_000
+BLANK = re.compile(r"\[MASK\]|_{3,}")
+
+
+def source_tensor(checkpoint: Checkpoint, text: str, *, pads: int = 0) -> Tensor:
+    """What the encoder reads: [1, position]. Translation: tokens + ``</s>``; encoder-only: ``<s>`` + tokens + ``</s>``.
+
+    A masked-token model takes ``[MASK]`` or ``___`` for a blank; every other special token that is typed stays text.
+    """
+    ids = _ids(checkpoint, text)
+    ids = [*ids, END_ID] if checkpoint.config.has_decoder else [START_ID, *ids, END_ID]
+    check_length(checkpoint, len(ids) + pads, "sentence", pads)
+    return torch.tensor([ids + [PAD_ID] * pads], device=checkpoint.model.device)
+
+
+def prompt_ids(checkpoint: Checkpoint, text: str) -> list[int]:
+    """What a decoder-only model reads before it writes: ``<s>`` + tokens."""
+    ids = [START_ID, *_ids(checkpoint, text)]
+    check_length(checkpoint, len(ids), "text")
+    return ids
+
+
+def target_ids(checkpoint: Checkpoint, text: str) -> list[int]:
+    """The tokens of a given answer, without special tokens."""
+    ids = _ids(checkpoint, text, what="target")
+    check_length(checkpoint, len(ids) + 1, "target")
+    return ids
+
+
+def _ids(checkpoint: Checkpoint, text: str, *, what: str = "sentence") -> list[int]:
+    if not text.strip():
+        raise InputError(f"The {what} is empty. Type at least one word, or take one of the examples.")
+    if len(text) > MOST_CHARACTERS:  # before it is cut into tokens, which takes time
+        raise InputError(
+            f"The {what} has {len(text):,} characters; at most {MOST_CHARACTERS:,} are looked at. "
+            "Nothing was cut: shorten it."
+        )
+    encode = checkpoint.tokenizer.encode
+    config = checkpoint.config
+    if config.kind != "encoder-only" or config.n_classes:
+        return encode(text)
+    first, *others = BLANK.split(text)
+    if not others:
+        return encode(text)
+    # The space before a blank belongs to the word that is missing; what follows ("." or " and") is taken as it is.
+    ids = encode(first.removesuffix(" "))
+    for number, part in enumerate(others, start=1):
+        ids += [MASK_ID, *encode(part.removesuffix(" ") if number < len(others) else part, continues=True)]
+    return ids
+
+
+def check_length(checkpoint: Checkpoint, length: int, what: str, pads: int = 0) -> None:
+    """Raise ``InputError`` where ``length`` tokens, of which ``pads`` are padding, are more than the model can read."""
+    limit = checkpoint.config.max_length
+    if length > limit:
+        padding = f" (of which {pads} are padding)" if pads else ""
+        raise InputError(
+            f"The {what} has {length} tokens{padding}, special tokens included, but this model reads at most {limit}. "
+            f"Nothing was cut: shorten it by about {length - limit} tokens."
+        )

@@ -1,0 +1,134 @@
+"""A trace: everything that was recorded in one forward pass of one sentence."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
+
+import numpy as np
+
+from transformer.errors import did_you_mean
+from transformer.runs.activation import Activation
+from transformer.runs.attention_view import KINDS, AttentionView
+from transformer.text.tokens import TokenSequence
+
+STACKS = ("encoder", "decoder")
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Every activation of one recorded pass, with its tokens.
+
+    ``source``: tokens that the encoder read (``None`` for a decoder-only model).
+    ``target``: tokens that the decoder read, beginning with ``<s>`` (``None`` for an encoder-only model).
+    ``prediction``: for each row of ``target`` the token that follows it: row t of the logits answers
+    "what comes after ``target[t]``", and ``prediction[t]`` is what did come.
+    ``text``: the model's answer in plain text (translation, continuation, class), see ``forced``.
+    ``forced``: ``True`` when the target was given (teacher forcing) instead of decoded.
+    ``notes``: sentences for the reader about what was done to the input (cut, padded …).
+    """
+
+    activations: Mapping[str, Activation]
+    source: TokenSequence | None
+    target: TokenSequence | None
+    prediction: TokenSequence | None
+    text: str
+    forced: bool = False
+    notes: tuple[str, ...] = field(default=())
+
+    def __repr__(self) -> str:
+        read = [f"{len(self.tokens(stack))} {stack} tokens" for stack in self.stacks]
+        return f"Trace({', '.join([*read, f'{len(self.activations)} activations', f'answer {self.text!r}'])})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the tokens, the answer, and how to ask for more."""
+        rows = [(f"{stack} read", " ".join(self.tokens(stack).displays)) for stack in self.stacks]
+        rows.append(("given" if self.forced else "answer", self.text))
+        rows += [("note", note) for note in self.notes]
+        asked = ", ".join(
+            f"attention({stack!r}, layer=0…{self.n_layers(stack) - 1}, kind={kind!r})"
+            for stack, kind in self.attention_kinds()
+        )
+        rows += [("attention", asked), ("activations", f"{len(self.activations)}, see names()")]
+        cells = "".join(
+            f"<tr><th>{escape(name)}</th><td style='text-align:left'><bdi>{escape(said)}</bdi></td></tr>"
+            for name, said in rows
+        )
+        return f"<table>{cells}</table>"
+
+    def names(self) -> tuple[str, ...]:
+        """The names of all recorded activations, in the order of the forward pass."""
+        return tuple(self.activations)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.activations
+
+    def __getitem__(self, name: str) -> Activation:
+        try:
+            return self.activations[name]
+        except KeyError:
+            hint = did_you_mean(name, self.activations, otherwise="names() lists all")
+            raise KeyError(f"this trace has no activation {name!r}; {hint}") from None
+
+    def values(self, name: str) -> np.ndarray:
+        """Short for ``trace[name].values``."""
+        return self[name].values
+
+    @property
+    def stacks(self) -> tuple[str, ...]:
+        """Which of ``encoder`` and ``decoder`` this model has."""
+        return tuple(stack for stack in STACKS if self.n_layers(stack))
+
+    def n_layers(self, stack: str) -> int:
+        """Number of layers of a stack, 0 if the model has none."""
+        return self._n_layers.get(stack, 0)
+
+    @cached_property
+    def _n_layers(self) -> Mapping[str, int]:
+        """From the names: ``encoder.layers.2.…`` says that the encoder has a third layer."""
+        places = [name.split(".", 3) for name in self.activations]
+        found = {(place[0], place[2]) for place in places if len(place) > 2 and place[1] == "layers"}
+        return Counter(stack for stack, _ in found)
+
+    def attention_kinds(self) -> tuple[tuple[str, str], ...]:
+        """The (stack, kind) pairs that exist, in the order of the forward pass."""
+        return tuple(
+            (stack, kind)
+            for stack in STACKS
+            for kind in KINDS
+            if f"{stack}.layers.0.{kind}_attention.weights" in self.activations
+        )
+
+    def tokens(self, stack: str) -> TokenSequence:
+        """The tokens that a stack read."""
+        sequence = {"encoder": self.source, "decoder": self.target}.get(stack)
+        if sequence is None:
+            raise ValueError(f"this trace has no stack {stack!r}; it has {', '.join(self.stacks)}")
+        return sequence
+
+    def attention(self, stack: str, layer: int, kind: str = "self") -> AttentionView:
+        """All heads of one attention layer.
+
+        ``stack`` is "encoder" or "decoder"; ``kind`` is "self", or "cross" where rows are decoder tokens
+        and columns encoder tokens. Raises ``ValueError`` for a layer that does not exist.
+        """
+        prefix = f"{stack}.layers.{layer}.{kind}_attention"
+        if f"{prefix}.weights" not in self.activations:
+            kinds = ", ".join(
+                f"{s} {k}-attention in layers 0–{self.n_layers(s) - 1}" for s, k in self.attention_kinds()
+            )
+            raise ValueError(f"there is no {stack} {kind}-attention in layer {layer}; this model has {kinds}")
+        return AttentionView(
+            name=prefix,
+            stack=stack,
+            layer=layer,
+            kind=kind,
+            weights=self.values(f"{prefix}.weights"),
+            allowed=self.values(f"{prefix}.allowed"),
+            scores=self.values(f"{prefix}.scores"),
+            query=self.tokens(stack),
+            key=self.tokens("encoder" if kind == "cross" else stack),
+        )

@@ -1,0 +1,101 @@
+"""One sentence through one model, with everything recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor
+
+from transformer.files.checkpoints import Checkpoint
+from transformer.probes import Edit, check_edits, record
+from transformer.runs.activation_arrays import activations_of
+from transformer.runs.decoding import decode
+from transformer.runs.inputs import check_length, prompt_ids, source_tensor, target_ids
+from transformer.runs.strategies import Strategy
+from transformer.runs.traces import Trace
+from transformer.text.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID
+from transformer.text.tokens import TokenSequence
+
+
+def trace(
+    checkpoint: Checkpoint,
+    sentence: str,
+    target: str | None = None,
+    *,
+    edits: Iterable[Edit] = (),
+    strategy: Strategy | None = None,
+    source_pads: int = 0,
+    target_pads: int = 0,
+) -> Trace:
+    """Record one forward pass over ``sentence`` and its answer.
+
+    The answer is ``target`` where one is given (teacher forcing); otherwise the model writes it first, by ``strategy``
+    (default greedy), and the pass that is recorded runs over what it wrote. Encoder-only models need no answer.
+    ``source_pads`` and ``target_pads`` add padding, to show what the padding mask does. ``edits`` change the model
+    for this call only, while it writes and while it is recorded.
+
+    Raises ``InputError`` for a text that the model cannot take, ``ValueError`` for an edit of what is not there.
+    """
+    model, tokenizer, config = checkpoint.model, checkpoint.tokenizer, checkpoint.config
+    edits = tuple(edits)
+    check_edits(model.probes, edits)
+    source = source_tensor(checkpoint, sentence, pads=source_pads) if config.has_encoder else None
+    read, written, notes = None, None, []
+    if config.has_decoder:
+        prompt, answer, finished = _answer(checkpoint, sentence, target, edits, strategy, source_pads)
+        if not finished:
+            notes.append(f"The answer did not end within {len(answer)} tokens; it was stopped there.")
+        whole, padding = prompt + answer, [PAD_ID] * target_pads
+        read, written = whole[:-1] + padding, whole[1:] + padding
+        what = "target" if config.has_encoder else "sentence with its target"
+        check_length(checkpoint, len(read), what, target_pads)
+    for name, pads in (("source", source_pads), ("target", target_pads if config.has_decoder else 0)):
+        if pads:
+            notes.append(f"{pads} <pad> {'token was' if pads == 1 else 'tokens were'} added to the {name}.")
+    inputs = [] if source is None else [source]
+    if read is not None:
+        inputs.append(torch.tensor([read], device=model.device))
+    with torch.inference_mode(), record(edits) as recording:
+        logits = model(*inputs)
+        activations = activations_of(model, recording)
+    if config.has_decoder:
+        prediction = tokenizer.sequence(written, "prediction")
+        text = tokenizer.decode(answer if config.has_encoder else whole)
+    else:
+        prediction, text = _encoder_answer(checkpoint, source, logits)
+    return Trace(
+        activations=activations,
+        source=None if source is None else tokenizer.sequence(source[0].tolist(), "source"),
+        target=None if read is None else tokenizer.sequence(read, "target"),
+        prediction=prediction,
+        text=text,
+        forced=target is not None and config.has_decoder,
+        notes=tuple(notes),
+    )
+
+
+def _answer(
+    checkpoint: Checkpoint,
+    sentence: str,
+    target: str | None,
+    edits: tuple[Edit, ...],
+    strategy: Strategy | None,
+    source_pads: int,
+) -> tuple[list[int], list[int], bool]:
+    """The tokens that the decoder begins with, the tokens of the answer, and whether the answer came to its end."""
+    prompt = [START_ID] if checkpoint.config.has_encoder else prompt_ids(checkpoint, sentence)
+    if target is not None:
+        return prompt, [*target_ids(checkpoint, target), END_ID], True
+    decoding = decode(checkpoint, sentence, strategy, edits=edits, source_pads=source_pads)
+    return prompt, list(decoding.tokens.ids), decoding.finished
+
+
+def _encoder_answer(checkpoint: Checkpoint, source: Tensor, logits: Tensor) -> tuple[TokenSequence | None, str]:
+    """Nothing and the most probable class; or the most probable token at every position and the sentence with its
+    blanks filled in."""
+    if checkpoint.config.n_classes:
+        return None, checkpoint.config.class_names[int(logits[0].argmax())]
+    best = logits[0].argmax(dim=-1)
+    filled = torch.where(source[0] == MASK_ID, best, source[0])
+    return checkpoint.tokenizer.sequence(best.tolist(), "prediction"), checkpoint.tokenizer.decode(filled.tolist())

@@ -1,0 +1,142 @@
+"""Scores of a checkpoint on a file (BLEU and chrF, perplexity, masked words, accuracy), with baselines beside them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from transformer.errors import InputError
+from transformer.files.checkpoints import Checkpoint
+from transformer.runs.decoding import decode
+from transformer.runs.strategies import Beam, Greedy
+from transformer.scores.baselines import bag_of_words_accuracy, ngram_perplexities, share, unigram_accuracies
+from transformer.scores.bleu_and_chrf import corpus_scores
+from transformer.scores.masked_words import hide_words, recovered
+from transformer.training.corpora import group_references, read_pairs, read_texts
+from transformer.training.objectives import OBJECTIVES
+from transformer.training.validation import dev_accuracy, dev_loss
+
+Progress = Callable[[Iterable], Iterable]
+_BATCH_TOKENS = 2_000
+
+
+def evaluate(
+    checkpoint: Checkpoint,
+    data: str | Path,
+    *,
+    train: str | Path | None = None,
+    beam: int = 4,
+    lowercase: bool = False,
+    progress: Progress = iter,
+) -> dict:
+    """Score ``checkpoint`` on a file in the layout of its kind of corpus; the same file gives the same scores.
+
+    - encoder-decoder: ``bleu``, ``chrf`` (all translations of a source are references), ``lowercase`` where upper
+      and lower case are to count as equal
+    - decoder-only: ``perplexity_per_word``
+    - masked-token: ``masked_accuracy``, the share of whole words that are recovered when 15 % of each sentence's words
+      are hidden (``masked_words``), and ``masked_accuracy_letters``, the same without punctuation marks
+    - classifier: ``accuracy``
+
+    With ``train``, the training file in the same layout, baselines that were fitted to that file alone stand beside:
+    ``unigram_perplexity_per_word`` and ``trigram_perplexity_per_word``; ``unigram_accuracy`` and
+    ``unigram_accuracy_letters``; ``bag_of_words_accuracy``; and ``sentences_also_in_train``, which should be 0.
+
+    Raises ``InputError`` for a file without examples and for an option that this kind of checkpoint has no use for.
+    """
+    kind = checkpoint.config.kind
+    if kind == "encoder-decoder":
+        if train is not None:
+            raise InputError(f"{checkpoint.name} translates: there is no baseline that a training file is needed for")
+        return translation_scores(checkpoint, read_pairs(data), beam=beam, lowercase=lowercase, progress=progress)
+    if lowercase:
+        raise InputError(f"{checkpoint.name} is {kind}: only translations can be scored without regard to case")
+    if checkpoint.config.n_classes:
+        scores = _classifier_scores(checkpoint, data, train)
+    elif kind == "decoder-only":
+        scores = _perplexities(checkpoint, _texts(data), train)
+    else:
+        scores = _masked_word_scores(checkpoint, _texts(data), train)
+    if train is not None:
+        scores["sentences_also_in_train"] = len({*read_texts(train)} & {*read_texts(data)})
+    return scores
+
+
+def translation_scores(
+    checkpoint: Checkpoint,
+    pairs: Sequence[tuple[str, str]],
+    *,
+    beam: int = 4,
+    lowercase: bool = False,
+    progress: Progress = iter,
+) -> dict:
+    """Translate every source once and score against all its translations. ``beam`` 1 is greedy."""
+    _require(pairs, "the data")
+    sources, references = group_references(pairs)
+    strategy = Beam(beam) if beam > 1 else Greedy()
+    hypotheses = [decode(checkpoint, source, strategy).text for source in progress(sources)]
+    return {**corpus_scores(hypotheses, references, lowercase=lowercase), "sentences": len(sources), "beam": beam}
+
+
+def _perplexities(checkpoint: Checkpoint, texts: Sequence[str], train: str | Path | None) -> dict:
+    """exp(Σ −log p(token) / number of words): tokens include ``</s>``, words are what white space separates."""
+    examples = _encoded(checkpoint, [(text,) for text in texts], "next-token")
+    n_tokens = sum(len(ids) - 1 for (ids,) in examples)
+    n_words = sum(len(text.split()) for text in texts)
+    loss = dev_loss(OBJECTIVES["next-token"](checkpoint.model), examples, _BATCH_TOKENS)
+    scores = {"perplexity_per_word": math.exp(loss * n_tokens / n_words)}
+    if train is not None:
+        scores |= ngram_perplexities(checkpoint.tokenizer, _texts(train), texts)
+    return {**scores, "perplexity_per_token": math.exp(loss), "sentences": len(texts)}
+
+
+def _masked_word_scores(checkpoint: Checkpoint, texts: Sequence[str], train: str | Path | None) -> dict:
+    examples = [ids for (ids,) in _encoded(checkpoint, [(text,) for text in texts], "masked-token")]
+    hidden = hide_words(checkpoint.tokenizer, examples)
+    right = recovered(checkpoint.model, examples, hidden, _BATCH_TOKENS)
+    with_letters = [found for found, word in zip(right, hidden, strict=True) if word.has_letters]
+    scores = {"masked_accuracy": share(right), "masked_accuracy_letters": share(with_letters)}
+    if train is not None:
+        scores |= unigram_accuracies(checkpoint.tokenizer, _texts(train), hidden)
+    counts = {"masked_words": len(hidden), "masked_words_letters": len(with_letters)}
+    return {**scores, **counts, "sentences": len(texts)}
+
+
+def _classifier_scores(checkpoint: Checkpoint, data: str | Path, train: str | Path | None) -> dict:
+    rows = _labelled(data, checkpoint.config.n_classes)
+    examples = _encoded(checkpoint, rows, "classification")
+    scores = {"accuracy": dev_accuracy(OBJECTIVES["classification"](checkpoint.model), examples, _BATCH_TOKENS)}
+    if train is not None:
+        scores["bag_of_words_accuracy"] = bag_of_words_accuracy(_labelled(train, checkpoint.config.n_classes), rows)
+    return {**scores, "sentences": len(rows)}
+
+
+def _texts(path: str | Path) -> list[str]:
+    texts = read_texts(path)
+    _require(texts, path)
+    return texts
+
+
+def _labelled(path: str | Path, n_classes: int) -> list[tuple[str, int]]:
+    rows = read_pairs(path)
+    _require(rows, path)
+    if wrong := [label for _, label in rows if label.strip() not in {str(index) for index in range(n_classes)}]:
+        raise InputError(f"{path}: a text has the class {wrong[0]!r}; this model's are numbered 0 to {n_classes - 1}")
+    return [(text, int(label)) for text, label in rows]
+
+
+def _encoded(checkpoint: Checkpoint, texts: Sequence[tuple], task: str) -> list[tuple]:
+    """Encode, and refuse what does not fit rather than score less than was asked for."""
+    examples = OBJECTIVES[task].encode(checkpoint.tokenizer, texts)
+    limit = checkpoint.config.max_length
+    if too_long := [text[0] for text, example in zip(texts, examples, strict=True) if len(example[0]) > limit]:
+        raise InputError(
+            f"{len(too_long)} texts are longer than the {limit} tokens this model reads: {too_long[0][:60]}…"
+        )
+    return examples
+
+
+def _require(examples: Sequence, data: object) -> None:
+    if not examples:
+        raise InputError(f"There is nothing to score in {data}: it has no line with text.")

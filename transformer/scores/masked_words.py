@@ -1,0 +1,113 @@
+"""How many hidden words a masked-token model recovers: whole words, not pieces of them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import torch
+
+from transformer.models import Model
+from transformer.text.tokenizer import MASK_ID, PAD_ID, SPECIAL_TOKENS, Tokenizer
+from transformer.training.batches import length_batches, pad
+
+HIDDEN_SHARE = 0.15
+
+
+@dataclass(frozen=True)
+class HiddenWord:
+    """One word that is hidden in sentence ``sentence`` from position ``start`` on: ``answer`` is its tokens.
+
+    ``has_letters``: it has a letter or a digit; otherwise it is a punctuation mark.
+    """
+
+    sentence: int
+    start: int
+    answer: tuple[int, ...]
+    has_letters: bool
+
+
+def hide_words(tokenizer: Tokenizer, examples: Sequence[Sequence[int]], *, seed: int = 0) -> list[HiddenWord]:
+    """Choose 15 % of the words of each sentence, rounded, and at least one. The same for the same sentences and seed.
+
+    ``examples``: ids of each sentence, special tokens included; those are never hidden.
+    """
+    chance = random.Random(seed)
+    hidden = []
+    for index, ids in enumerate(examples):
+        words = words_of(tokenizer, ids)
+        n_hidden = min(len(words), max(1, round(HIDDEN_SHARE * len(words))))
+        for start, end in sorted(chance.sample(words, n_hidden)):
+            answer = tuple(ids[start:end])
+            hidden.append(HiddenWord(index, start, answer, has_letters(tokenizer, answer)))
+    return hidden
+
+
+def words_of(tokenizer: Tokenizer, ids: Sequence[int]) -> list[tuple[int, int]]:
+    """Where the words of a sentence begin and end (the end is not part of it), in tokens.
+
+    A word is a token with a leading space and the tokens without one that continue it; an apostrophe may stand in it:
+    ``don't`` is one word. Every other token without letters and digits (a full stop, a hyphen) is a word of its own,
+    and ends the word before.
+    """
+    words: list[tuple[int, int]] = []
+    before = _Kind.SPECIAL
+    for position, id in enumerate(ids):
+        kind = _kind(tokenizer, id)
+        if kind is not _Kind.SPECIAL:
+            starts = tokenizer.token_bytes[id].startswith(b" ") or before is _Kind.SPECIAL
+            if not starts and (before is _Kind.SPACE or before is kind is _Kind.LETTERS):
+                words[-1] = (words[-1][0], position + 1)
+            else:
+                words.append((position, position + 1))
+        before = kind
+    return words
+
+
+def has_letters(tokenizer: Tokenizer, ids: Sequence[int]) -> bool:
+    """Whether tokens hold a letter or a digit."""
+    return any(character.isalnum() for character in _text(tokenizer, ids))
+
+
+class _Kind(Enum):
+    SPECIAL, SPACE, LETTERS, PUNCTUATION = range(4)
+
+
+def _kind(tokenizer: Tokenizer, id: int) -> _Kind:
+    if id < len(SPECIAL_TOKENS):
+        return _Kind.SPECIAL
+    text = _text(tokenizer, (id,)).strip(" ")
+    if not text:
+        return _Kind.SPACE
+    # A byte of a character that is split into several (�) is most often part of a letter.
+    in_words = text.strip("'’") == "" or any(c.isalnum() or c == "\N{REPLACEMENT CHARACTER}" for c in text)
+    return _Kind.LETTERS if in_words else _Kind.PUNCTUATION
+
+
+def _text(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
+    return b"".join(tokenizer.token_bytes[id] for id in ids).decode("utf-8", errors="replace")
+
+
+@torch.inference_mode()
+def recovered(model: Model, examples: Sequence[Sequence[int]], hidden: Sequence[HiddenWord], tokens: int) -> list[bool]:
+    """For each hidden word, whether the model finds it: the most probable token is the right one at all its positions.
+
+    Every token of every hidden word is shown as ``<mask>``, all hidden words of a sentence at once. ``tokens``: how
+    many a batch holds.
+    """
+    shown = [list(ids) for ids in examples]
+    words_in: list[list[int]] = [[] for _ in examples]
+    for number, word in enumerate(hidden):
+        shown[word.sentence][word.start : word.start + len(word.answer)] = [MASK_ID] * len(word.answer)
+        words_in[word.sentence].append(number)
+    model.eval()
+    right = [False] * len(hidden)
+    for batch in length_batches([len(ids) for ids in shown], tokens, seed=0, epoch=0):
+        best = model(pad([shown[index] for index in batch], PAD_ID).to(model.device)).argmax(dim=-1).tolist()
+        for index, row in zip(batch, best, strict=True):
+            for number in words_in[index]:
+                word = hidden[number]
+                right[number] = tuple(row[word.start : word.start + len(word.answer)]) == word.answer
+    return right

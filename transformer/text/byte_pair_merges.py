@@ -1,0 +1,57 @@
+"""How byte-pair encoding builds a word, merge by merge (Sennrich, Haddow & Birch 2016, Algorithm 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from transformer.text.tokenizer import Tokenizer, byte_alphabet
+from transformer.text.tokens import visible
+
+
+@dataclass(frozen=True)
+class MergeStep:
+    """The pieces of a word after one merge. ``rank`` is the merge's place in the learned list (0 = first);
+    ``None`` for the start, where every byte stands alone. ``merged`` is the pair that has just been joined."""
+
+    pieces: tuple[str, ...]
+    rank: int | None
+    merged: tuple[str, str] | None
+
+
+def merge_steps(tokenizer: Tokenizer, word: str, *, n_merges: int | None = None) -> list[MergeStep]:
+    """Apply the learned merges to ``word`` (in the byte alphabet, as ``Tokenizer.words`` gives it).
+
+    At each step the pair with the lowest rank is joined, everywhere in the word. ``n_merges`` pretends that the
+    tokenizer had learned only that many merges: what a smaller vocabulary would have done.
+    """
+    merges = tokenizer.merges if n_merges is None else tokenizer.merges[:n_merges]
+    rank_of = {pair: rank for rank, pair in enumerate(merges)}
+    pieces = tuple(word)
+    steps = [MergeStep(pieces, None, None)]
+    while True:
+        ranked = [(rank_of[pair], pair) for pair in pairwise(pieces) if pair in rank_of]
+        if not ranked:
+            return steps
+        rank, pair = min(ranked)
+        pieces = _join(pieces, pair)
+        steps.append(MergeStep(pieces, rank, pair))
+
+
+def _join(pieces: tuple[str, ...], pair: tuple[str, str]) -> tuple[str, ...]:
+    joined: list[str] = []
+    position = 0
+    while position < len(pieces):
+        if pieces[position : position + 2] == pair:
+            joined.append("".join(pair))
+            position += 2
+        else:
+            joined.append(pieces[position])
+            position += 1
+    return tuple(joined)
+
+
+def readable(piece: str) -> str:
+    """A piece of the byte alphabet as a person reads it: ``Ġthe`` → ``·the``."""
+    byte_of = {character: byte for byte, character in byte_alphabet().items()}
+    return visible(bytes(byte_of[character] for character in piece))

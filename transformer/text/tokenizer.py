@@ -1,0 +1,164 @@
+"""Byte-level byte-pair encoding (Sennrich et al. 2016; bytes as in GPT-2, Radford et al. 2019, §2.2).
+
+Every text is a sequence of bytes, so no character is unknown, and decoding gives back exactly what was encoded.
+One space is put in front of every text, so that a word at the beginning is the same token as
+the word in the middle; decoding takes that one space away again.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import tokenizers
+from tokenizers import decoders, models, pre_tokenizers, trainers
+
+from transformer.errors import CheckpointError
+from transformer.text.tokenizer_files import check_tokenizer_file
+from transformer.text.tokens import Token, TokenSequence, visible
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+SPECIAL_TOKENS = ("<pad>", "<s>", "</s>", "<mask>")
+PAD_ID, START_ID, END_ID, MASK_ID = range(4)
+
+
+class Tokenizer:
+    """Text ↔ ids, with the merges that lie between them."""
+
+    def __init__(self, backend: tokenizers.Tokenizer) -> None:
+        self._backend = backend
+        # "</s>" typed by a user is text: five characters, never the special token.
+        self._backend.encode_special_tokens = True
+        for expected, special in enumerate(SPECIAL_TOKENS):
+            if (found := backend.token_to_id(special)) != expected:
+                raise CheckpointError(f"the tokenizer gives {special} the id {found}; this project needs {expected}")
+        highest = max(backend.get_vocab().values())
+        if highest != self.vocabulary_size - 1:
+            raise CheckpointError(
+                f"the tokenizer has {self.vocabulary_size} entries but its highest id is {highest}; ids have no gaps"
+            )
+        known = set(byte_alphabet().values())
+        for piece in self.pieces[len(SPECIAL_TOKENS) :]:
+            if not known.issuperset(piece):
+                raise CheckpointError(f"the tokenizer's entry {piece!r} holds a character that stands for no byte")
+
+    @classmethod
+    def train(cls, texts: Iterable[str], vocabulary_size: int) -> Tokenizer:
+        """Learn merges until there are ``vocabulary_size`` entries (4 special tokens and 256 bytes included)."""
+        smallest = len(SPECIAL_TOKENS) + 256
+        if vocabulary_size < smallest:
+            raise ValueError(f"vocabulary_size is {vocabulary_size}; 4 special tokens and 256 bytes need {smallest}")
+        backend = tokenizers.Tokenizer(models.BPE())
+        backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        backend.decoder = decoders.ByteLevel()
+        trainer = trainers.BpeTrainer(
+            vocab_size=vocabulary_size,
+            special_tokens=list(SPECIAL_TOKENS),
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+            show_progress=False,
+        )
+        backend.train_from_iterator((f" {text}" for text in texts), trainer)
+        return cls(backend)
+
+    @classmethod
+    def load(cls, path: Path) -> Tokenizer:
+        """Raises ``CheckpointError`` for anything but plain byte-level BPE with this project's special tokens."""
+        check_tokenizer_file(Path(path))
+        try:
+            return cls(tokenizers.Tokenizer.from_file(str(path)))
+        except CheckpointError:
+            raise
+        except Exception as error:  # the library raises bare Exception for every kind of broken file
+            raise CheckpointError(f"{path} is not a tokenizer that can be read: {error}") from error
+
+    def save(self, path: Path) -> None:
+        self._backend.save(str(path))
+
+    @property
+    def vocabulary_size(self) -> int:
+        return self._backend.get_vocab_size()
+
+    def encode(self, text: str, *, continues: bool = False) -> list[int]:
+        """Ids of a text, without special tokens. Lone surrogates, which are no text, become �.
+
+        ``continues``: the text goes on after something else, so that no space is put in front.
+        """
+        front = "" if continues else " "
+        return self._backend.encode(front + _without_surrogates(text), add_special_tokens=False).ids if text else []
+
+    def encode_many(self, texts: Sequence[str]) -> list[list[int]]:
+        """``encode`` of many texts, in parallel."""
+        whole = [" " + _without_surrogates(text) for text in texts]
+        encodings = self._backend.encode_batch_fast(whole, add_special_tokens=False)
+        return [encoding.ids if text else [] for text, encoding in zip(texts, encodings, strict=True)]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of ids; special tokens are left out."""
+        return b"".join(self.token_bytes[id] for id in ids).decode("utf-8", errors="replace").removeprefix(" ")
+
+    def sequence(self, ids: Sequence[int], name: str = "source") -> TokenSequence:
+        """Label ids. A character made of several byte tokens belongs to the last of them; the texts of all tokens
+        together are ``decode(ids)`` (with the space in front)."""
+        decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        last = max((index for index, id in enumerate(ids) if id >= len(SPECIAL_TOKENS)), default=-1)
+        tokens = []
+        for index, id in enumerate(ids):
+            special = id < len(SPECIAL_TOKENS)
+            text = "" if special else decoder.decode(self.token_bytes[id], final=index == last)
+            tokens.append(Token(index, int(id), text, self.display(id), special))
+        return TokenSequence(tuple(tokens), name)
+
+    def display(self, id: int) -> str:
+        """How one token is shown: a leading space as ``·``, single bytes that are no character as ``⟨F0⟩``."""
+        return self._displays[id]
+
+    @cached_property
+    def _displays(self) -> tuple[str, ...]:
+        """Made once: writing a text shows twenty candidates at every step."""
+        return SPECIAL_TOKENS + tuple(visible(raw) for raw in self.token_bytes[len(SPECIAL_TOKENS) :])
+
+    def to_id(self, piece: str) -> int | None:
+        """The id of a piece in the byte alphabet (as ``pieces`` and ``merges`` write it), or ``None``."""
+        return self._backend.token_to_id(piece)
+
+    @cached_property
+    def pieces(self) -> tuple[str, ...]:
+        """All entries of the vocabulary in the byte alphabet of the merges, by id."""
+        by_id = sorted(self._backend.get_vocab().items(), key=lambda item: item[1])
+        return tuple(piece for piece, _ in by_id)
+
+    @cached_property
+    def token_bytes(self) -> tuple[bytes, ...]:
+        """The bytes that each id stands for; special tokens stand for none."""
+        byte_of = {character: byte for byte, character in byte_alphabet().items()}
+        return tuple(
+            b"" if id < len(SPECIAL_TOKENS) else bytes(byte_of[character] for character in piece)
+            for id, piece in enumerate(self.pieces)
+        )
+
+    @cached_property
+    def merges(self) -> tuple[tuple[str, str], ...]:
+        """The learned merges, the earliest (most frequent in training) first."""
+        stored = json.loads(self._backend.to_str())["model"]["merges"]
+        return tuple(tuple(merge.split(" ")) if isinstance(merge, str) else tuple(merge) for merge in stored)
+
+    def words(self, text: str) -> list[str]:
+        """The pre-tokenizer's words, in the byte alphabet: merges never cross their borders."""
+        if not text:
+            return []
+        return [word for word, _ in self._backend.pre_tokenizer.pre_tokenize_str(" " + _without_surrogates(text))]
+
+
+def _without_surrogates(text: str) -> str:
+    return _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def byte_alphabet() -> dict[int, str]:
+    """One visible character per byte (Radford et al. 2019): printable Latin-1 stays, the rest moves up from U+0100."""
+    visible = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    hidden = [byte for byte in range(256) if byte not in visible]
+    return {byte: chr(byte) for byte in visible} | {byte: chr(256 + i) for i, byte in enumerate(hidden)}

@@ -1,0 +1,163 @@
+"""One long computation in a thread of its own, and the line in which those of all sessions wait; no Streamlit here."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+from transformer.runs.interruption import interruptible
+
+Result = TypeVar("Result")
+AT_ONCE = 2  # over all sessions; the cores are needed for everybody's short work as well
+PATIENCE = 4.0  # seconds for which a job goes on although nobody looks at it
+LOOK_AGAIN = 0.25  # seconds
+_GRACE = 1.0  # seconds for which it goes on after somebody left: most of them come back in the same breath
+
+
+class Places:
+    """Room for so many at once; the others wait in the order in which they came."""
+
+    def __init__(self, count: int) -> None:
+        self._free = count
+        self._queue: deque[object] = deque()
+        self._changed = threading.Condition()
+
+    def enter(self, who: object, *, waits: Callable[[], bool]) -> bool:
+        """Wait for a place. ``False`` where ``waits()`` has become false before there was one."""
+        with self._changed:
+            self._queue.append(who)
+            try:
+                while not (self._free and self._queue[0] is who):
+                    if not waits():
+                        return False
+                    self._changed.wait(LOOK_AGAIN)
+                self._free -= 1
+                return True
+            finally:
+                self._queue.remove(who)
+                self._changed.notify_all()
+
+    def leave(self) -> None:
+        with self._changed:
+            self._free += 1
+            self._changed.notify_all()
+
+    def number(self, who: object) -> int:
+        """1 for the one who is next; 0 for one who does not wait."""
+        with self._changed:
+            return self._queue.index(who) + 1 if who in self._queue else 0
+
+
+PLACES = Places(AT_ONCE)
+
+
+class JobStopped(BaseException):
+    """Raised inside of work that nobody waits for any more. No ``Exception``: no analysis may swallow it."""
+
+
+class Job(Generic[Result]):
+    """One computation in the background: ``work(report)`` is called in a thread when there is a place for it.
+
+    ``report(done, total)`` says how far it is, and ends the work (by ``JobStopped``) where nobody wants it any more; so
+    does every forward pass of a model. ``passes``: how many of those the work takes, about, where it does not report.
+    """
+
+    def __init__(
+        self,
+        work: Callable[[Callable[[int, int], None]], Result],
+        *,
+        passes: int = 0,
+        places: Places | None = None,
+        patience: float | None = None,
+    ) -> None:
+        self._work, self._passes, self._n_passed = work, passes, 0
+        self._places = PLACES if places is None else places
+        self._patience = PATIENCE if patience is None else patience
+        self._seen: dict[Hashable, float] = {}  # until when each of those who look counts as looking
+        self._seen_lock = threading.Lock()
+        self._done = threading.Event()
+        self.progress: tuple[int, int] | None = None
+        self.started = 0.0  # a moment of time.monotonic(), 0 while it waits
+        self.result: Result | None = None
+        self.problem: Exception | None = None
+        self.stopped = False
+        self._thread = threading.Thread(target=self._run, name="glassformer long job", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def look(self, who: Hashable) -> bool:
+        """Keep it going; whether it is over. Only a job that is still wanted can be joined (``wanted``)."""
+        with self._seen_lock:
+            self._seen[who] = time.monotonic() + self._patience
+        return self._done.is_set()
+
+    def leave(self, who: Hashable, *, at_once: bool = False) -> None:
+        """``who`` looks no longer; without anybody else the work ends, at once or after a moment."""
+        with self._seen_lock:
+            if at_once:
+                self._seen.pop(who, None)
+            elif who in self._seen:
+                self._seen[who] = min(self._seen[who], time.monotonic() + _GRACE)
+
+    @property
+    def wanted(self) -> bool:
+        now = time.monotonic()
+        with self._seen_lock:
+            return any(until > now for until in self._seen.values())
+
+    @property
+    def over(self) -> bool:
+        return self._done.is_set()
+
+    @property
+    def before(self) -> int:
+        """How many are in line before it."""
+        return max(0, self._places.number(self) - 1)
+
+    @property
+    def waiting(self) -> bool:
+        return not self.started and not self.over
+
+    @property
+    def share(self) -> float:
+        """How much of it is done, about: 0…1."""
+        done, total = self.progress or (self._n_passed, self._passes)
+        return min(1.0, done / total) if total else 0.0
+
+    def wait(self, timeout: float) -> bool:
+        """Until it is over, or for so many seconds; whether it is over."""
+        return self._done.wait(timeout)
+
+    def _report(self, done: int, total: int) -> None:
+        self.progress = (done, total)
+        self._go_on()
+
+    def _before_pass(self) -> None:
+        self._go_on()
+        self._n_passed += 1
+
+    def _go_on(self) -> None:
+        if not self.wanted:
+            raise JobStopped
+
+    def _run(self) -> None:
+        try:
+            if not self._places.enter(self, waits=lambda: self.wanted):
+                self.stopped = True
+                return
+            try:
+                self.started = time.monotonic()
+                with interruptible(self._before_pass):
+                    self.result = self._work(self._report)
+            finally:
+                self._places.leave()
+        except JobStopped:
+            self.stopped = True
+        except Exception as problem:  # whoever waits raises it on the page, which makes a sentence of it
+            self.problem = problem
+        finally:
+            self._done.set()

@@ -1,0 +1,172 @@
+"""Checkpoints and traces, loaded once and shared by all browser sessions: nothing in here may be changed by anyone."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Callable, Hashable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TypeVar
+
+import pandas as pd
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+import transformer
+from transformer.config import ModelConfig
+from transformer.files.uploads import is_received
+from ui.compute.byte_limited_cache import ByteLimitedCache
+from ui.compute.uploads import is_here, own_uploads, uploads_folder
+from ui.words.texts import common
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+FOLDER_VARIABLE = "GLASSFORMER_CHECKPOINTS"
+THREADS_VARIABLE = "GLASSFORMER_THREADS"
+FAVOURITE = "en-fr"
+Value = TypeVar("Value")
+_FILES = ("config.json", "model.safetensors", "tokenizer.json")
+
+
+def checkpoints_folder() -> Path:
+    """``checkpoints/`` of the repository, or what GLASSFORMER_CHECKPOINTS says."""
+    return _folder(os.environ.get(FOLDER_VARIABLE, ""))
+
+
+@lru_cache(maxsize=8)
+def _folder(named: str) -> Path:
+    return Path(named) if named else REPOSITORY / "checkpoints"
+
+
+def checkpoint_names() -> tuple[str, ...]:
+    """Folders that hold a checkpoint; the first is the one that the app opens with, a translator where there is one."""
+    folder = checkpoints_folder()
+    try:
+        inside = os.listdir(folder)
+    except OSError:
+        return ()
+    found = sorted(name for name in inside if os.path.isfile(f"{folder}/{name}/{_FILES[0]}"))
+    return tuple(sorted(found, key=lambda name: (name != FAVOURITE, not _translates(name))))
+
+
+def choosable_checkpoints(focused: str = "") -> tuple[str, ...]:
+    """``checkpoint_names``, what this session has uploaded, and the upload that its address names."""
+    named = (focused,) if is_here(focused) else ()
+    return tuple(dict.fromkeys((*checkpoint_names(), *own_uploads(), *named)))
+
+
+def checkpoint_path(name: str) -> Path:
+    """The directory of a checkpoint, be it one that lies in ``checkpoints_folder`` or an upload."""
+    return (uploads_folder() if is_received(name) else checkpoints_folder()) / name
+
+
+def load_checkpoint(name: str) -> transformer.Checkpoint:
+    """The checkpoint of that name; read again when one of its files has changed.
+
+    Raises ``transformer.CheckpointError`` when its files are missing or do not fit together.
+    """
+    path = checkpoint_path(name)
+    return _kept(CHECKPOINTS, (path, _stamp(path)), lambda: _open(path), doing="wait.open")
+
+
+def load_trace(name: str, *, sentence: str, target: str = "", pads: int = 0) -> transformer.Trace:
+    """The trace of one sentence (teacher-forced when there is a target), read-only, from the cache where possible.
+
+    Raises ``transformer.InputError`` for a text that the model cannot take.
+    """
+    checkpoint = load_checkpoint(name)
+    return keep_trace(
+        (checkpoint.fingerprint, sentence, target, pads),
+        lambda: transformer.trace(checkpoint, sentence, target=target or None, source_pads=pads),
+        doing="wait.trace",
+    )
+
+
+def load_history(name: str) -> pd.DataFrame | None:
+    """The training curves of a checkpoint (its ``history.csv``), or ``None`` where it came without."""
+    path = checkpoint_path(name) / "history.csv"
+    return pd.read_csv(path) if path.is_file() else None
+
+
+def config_of(name: str) -> ModelConfig:
+    """The configuration alone, without the weights. Raises ``ValueError`` when it is missing or wrong."""
+    path = checkpoint_path(name)
+    return _config(path / _FILES[0], _stamp(path, _FILES[:1]))
+
+
+def _translates(name: str) -> bool:
+    try:
+        return config_of(name).kind == "encoder-decoder"
+    except (OSError, ValueError):
+        return False
+
+
+def _stamp(path: Path, files: Sequence[str] = _FILES) -> tuple[tuple[int, int], ...]:
+    """Size and time of change of every file: another training run under the same name is another checkpoint.
+
+    Every page asks several times in a run; with paths as plain texts it is three times as fast.
+    """
+    stamps = []
+    for file in files:
+        try:
+            status = os.stat(f"{path}/{file}")
+        except OSError:
+            stamps.append((0, 0))
+        else:
+            stamps.append((status.st_size, status.st_mtime_ns))
+    return tuple(stamps)
+
+
+@lru_cache(maxsize=32)
+def _config(path: Path, _changed: tuple) -> ModelConfig:
+    return ModelConfig.from_json(path)
+
+
+def _open(path: Path) -> transformer.Checkpoint:
+    set_threads()
+    checkpoint = transformer.load(path)
+    spare_the_collector()
+    return checkpoint
+
+
+# en-fr takes 28 MB, an upload at most 100 MB.
+CHECKPOINTS: ByteLimitedCache[transformer.Checkpoint] = ByteLimitedCache(
+    limit=400_000_000, size_of=lambda checkpoint: sum(p.nbytes for p in checkpoint.model.parameters())
+)
+# Three sentences each for a class of thirty, or four texts of the greatest length.
+TRACES: ByteLimitedCache[transformer.Trace] = ByteLimitedCache(
+    limit=256_000_000, size_of=lambda trace: trace.activations.n_bytes
+)
+
+
+def keep_trace(key: Hashable, make: Callable[[], transformer.Trace], *, doing: str) -> transformer.Trace:
+    """The trace of that key from the cache that all traces share; the text named ``doing`` is said while it is made."""
+    return _kept(TRACES, key, make, doing=doing)
+
+
+def _kept(cache: ByteLimitedCache[Value], key: Hashable, make: Callable[[], Value], *, doing: str) -> Value:
+    def making() -> Value:
+        if get_script_run_ctx(suppress_warning=True) is None:  # a test, a script: there is no page to say it on
+            return make()
+        with st.spinner(common(doing)):
+            return make()
+
+    return cache.get(key, making)
+
+
+@lru_cache(maxsize=1)
+def set_threads() -> None:
+    """One thread per forward pass unless GLASSFORMER_THREADS says otherwise: thirty sessions fight for the cores."""
+    import torch
+
+    torch.set_num_threads(max(1, int(os.environ.get(THREADS_VARIABLE) or 1)))
+
+
+@lru_cache(maxsize=1)
+def spare_the_collector() -> None:
+    """What has been loaded by now stays until the end, so the garbage collector need not look through it any more.
+
+    It is 300,000 objects, torch's mostly; going through them takes 0.2 s, in which nobody is served.
+    """
+    gc.collect()
+    gc.freeze()

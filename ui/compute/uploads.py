@@ -1,0 +1,47 @@
+"""Checkpoints that people send to this server: kept until it stops, in a folder of their own outside the repository.
+
+Everybody who has the address of a page can open one; in the list of checkpoints only its sender finds it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock
+
+import streamlit as st
+
+from transformer.files.uploads import is_received, receive
+
+_OWN = "uploads: own"
+_one_at_a_time = Lock()  # each is loaded once to be checked: many at once would add up
+
+
+@lru_cache(maxsize=1)
+def uploads_folder() -> Path:
+    """Made at the first upload, removed when the server stops."""
+    folder = Path(tempfile.mkdtemp(prefix="glassformer-uploads-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def keep(files: Mapping[str, bytes]) -> str:
+    """Check and keep an upload; the name under which it can be opened. Raises ``CheckpointError``."""
+    with _one_at_a_time:
+        name = receive(files, uploads_folder()).name
+    st.session_state[_OWN] = (*(own for own in st.session_state.get(_OWN, ()) if own != name), name)
+    return name
+
+
+def is_here(name: str) -> bool:
+    """Whether this is the name of an upload that is still kept."""
+    return is_received(name) and (uploads_folder() / name).is_dir()
+
+
+def own_uploads() -> tuple[str, ...]:
+    """What this session has sent and is still kept."""
+    return tuple(name for name in st.session_state.get(_OWN, ()) if is_here(name))

@@ -1,0 +1,1 @@
+"""What two or three pages have in common."""

@@ -1,0 +1,139 @@
+"""What an edit did, shown the same way on all pages of the laboratory: the answer before and after, and by how much."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+import charts.figures.changes
+from charts.toolkit.style import three_digits
+from transformer.analysis.answers.answer_probabilities import Answer
+from transformer.analysis.answers.effects import Effect, candidates
+from transformer.analysis.answers.word_diff import Piece, word_diff
+from ui.lab import edited_model
+from ui.shell.page import Page
+from ui.shell.page_state import IN_ADDRESS, belongs_to
+from ui.show.figures import show_figure
+from ui.words.texts import as_plain, common
+
+_STYLE = Path(__file__).with_name("effects.css")
+_MARKS = {"same": "{}", "removed": ":orange[~~{}~~]", "added": ":blue[**{}**]"}
+
+
+def picture_and_answer() -> tuple[DeltaGenerator, DeltaGenerator]:
+    """Room for the picture and, beside it (below it in a narrow window), for what it does to the answer."""
+    st.html(_STYLE)
+    with st.container(key="laboratory"):
+        picture, beside = st.columns([11, 9], gap="medium")
+    return picture, beside
+
+
+def show_answers(p: Page, specs: tuple[str, ...]) -> None:
+    """Both answers, large; below, which words are gone (orange, struck out) and which are new (blue, bold)."""
+    before, after = edited_model.new_answer(p, ()), edited_model.new_answer(p, specs)
+    with st.container(border=True, gap="xsmall", key="answers"):
+        _answer(common("effect.before"), before)
+        changed = " ".join(before.text.split()) != " ".join(after.text.split())
+        if not specs:
+            st.markdown(common("effect.no_edits"))
+            return
+        st.caption(" · ".join(filter(None, (common("effect.after"), _sure(after)))))
+        if not changed:
+            st.markdown(common("effect.same"))
+            return
+        pieces = word_diff(before.text, after.text)
+        words = "".join(marked(piece) for piece in pieces).strip()
+        # Two texts without any letters may differ in what is no word, e.g. control characters.
+        st.markdown(f"##### {words or as_plain(after.text) or '–'}")
+        st.caption(common("effect.diff"))
+
+
+def marked(piece: Piece) -> str:
+    """The spaces stand outside of the mark, or Markdown would not read it as one; a new piece always has one before."""
+    space = " " if piece.fate != "same" or piece.text[:1].isspace() else ""
+    return space + _MARKS[piece.fate].format(as_plain(" ".join(piece.text.split())))
+
+
+def _answer(name: str, answer: Answer) -> None:
+    st.caption(" · ".join(filter(None, (name, _sure(answer)))))
+    st.markdown(f"##### {as_plain(' '.join(answer.text.split())) or '–'}")
+
+
+def _sure(answer: Answer) -> str:
+    return common("effect.sure", probability=three_digits(answer.probability)) if answer.parts else ""
+
+
+def show_numbers(p: Page, effect: Effect) -> None:
+    """ln p of the original answer before and after, the factor, the mean divergence."""
+    if not effect.asked.ids:
+        return
+    before, after = float(effect.before.sum()), float(effect.after.sum())
+    numbers = (
+        ("factor", f"×{three_digits(effect.factor)}", common("effect.factor_below", change=signed(effect.change))),
+        ("log_p", signed(after), common("effect.log_p_before", before=signed(before))),
+        (
+            "kl",
+            "< 0.001" if 0 < effect.mean_kl < 0.001 else three_digits(effect.mean_kl),
+            common("effect.kl_below", count=len(effect.kl)),
+        ),
+    )
+    with st.container(key="numbers"):
+        for column, number in zip(st.columns([4, 3, 3], gap="small"), numbers, strict=True):
+            with column:
+                _metric(*number)
+    if effect.asked.everywhere:
+        st.caption(common("effect.everywhere"))
+    elif p.trace.forced:
+        st.caption(common("effect.forced"))
+
+
+def _metric(name: str, value: str, below: str) -> None:
+    label, explanation = common(f"effect.{name}"), common(f"effect.{name}_help")
+    st.metric(label, value, below, delta_color="off", delta_arrow="off", help=explanation)
+
+
+def show_steps(p: Page, effect: Effect) -> None:
+    """Where along the answer the edits bite, and the candidates of one step before and after."""
+    displays = effect.asked.displays
+    if not displays:
+        return
+    left, right = st.columns(2)
+    with left:
+        if len(displays) > 1:
+            st.markdown(f"**{common('effect.per_token')}**")
+            show_figure(
+                charts.figures.changes.divergence_per_token(effect.kl, labels=displays),
+                name="divergence-per-token",
+                caption=common("effect.per_token_caption"),
+                alt=common("effect.per_token"),
+            )
+    with right:
+        step = 0
+        if len(displays) > 1:
+            strongest = int(effect.kl.argmax())
+            belongs_to("effect step", effect.asked.ids, default=strongest)
+            step = st.selectbox(
+                common("effect.step"),
+                range(len(displays)),
+                index=strongest,
+                format_func=lambda index: f"{index + 1}: {displays[index]}",
+                key="effect step",
+                **IN_ADDRESS,
+            )
+        rows = pd.DataFrame(candidates(p.checkpoint, effect, step)).rename(columns={"display": "piece"})
+        show_figure(
+            charts.figures.changes.candidates_before_and_after(
+                rows, names=(common("effect.before_short"), common("effect.after_short"))
+            ),
+            name="candidates-before-and-after",
+            caption=common("effect.candidates_caption"),
+            alt=common("effect.candidates_alt"),
+        )
+
+
+def signed(value: float) -> str:
+    """Three significant digits with a real minus, and a plus in front of what grew."""
+    return ("−" if value < 0 else "+" if value > 0 else "") + three_digits(abs(value))

@@ -1,0 +1,135 @@
+"""Heads by their roles: order, captions, table and words for the Heads page."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+import pandas as pd
+
+from charts.toolkit.style import three_digits
+from transformer.analysis.heads.corpus_roles import LEAST_CONSISTENT, CorpusRole
+from transformer.analysis.heads.head_roles import (
+    LEAST_BROAD,
+    LEAST_LIFT,
+    LEAST_MONOTONE,
+    LEAST_ROWS,
+    LEAST_SHARE,
+    PLACES,
+    ROLES,
+    HeadRole,
+)
+from transformer.analysis.heads.induction import LEAST_INDUCTION, LENGTH, N_SEQUENCES
+from transformer.config import ModelConfig
+from ui.words.texts import PageText
+
+ORDERS = ("layer", "role", "entropy", "sinks")
+CORPUS_ORDERS = (*ORDERS, "consistency")
+MEASURES = ("entropy", "confidence", "sinks", "distance", "induction", "previous_random")  # beside the roles
+
+
+def sorted_heads(roles: Sequence[HeadRole | CorpusRole], *, order: str) -> list[tuple[int, int]] | None:
+    """(layer, head) in the order of the tiles; ``None`` for the table of layers × heads.
+
+    "consistency" and "induction" are orders of ``CorpusRole`` only.
+    """
+    if order == "layer":
+        return None
+    keys = {
+        "role": lambda head: (ROLES.index(head.role), -_or_zero(head.score)),
+        "entropy": lambda head: _or_zero(head.scores["broad"]),
+        "sinks": lambda head: -_or_zero(head.scores["sinks"]),
+        "consistency": lambda head: (head.role == "none", -_or_zero(head.consistency)),
+        "induction": lambda head: -_or_zero(head.scores["induction"]),
+    }
+    return [(head.layer, head.head) for head in sorted(roles, key=keys[order])]
+
+
+def captions(roles: Sequence[HeadRole | CorpusRole], text: PageText) -> dict[tuple[int, int], str]:
+    """A short word for the role under every tile; heads without one get a dash."""
+    return {(head.layer, head.head): text["role_short"][head.role] for head in roles}
+
+
+def role_text(head: HeadRole, text: PageText) -> str:
+    """ "previous token (0.87)", or "no clear role" with the place that gets the largest share."""
+    name = text["role"][head.role]
+    if not math.isnan(head.score):
+        return text["chosen_score"].format(role=name, score=three_digits(head.score))
+    nearest = max(PLACES, key=lambda place: _or_zero(head.scores.get(place, math.nan)))
+    share = _or_zero(head.scores.get(nearest, math.nan))
+    if share == 0.0:
+        return name
+    return text["chosen_nearest"].format(role=name, nearest=text["role"][nearest], score=three_digits(share))
+
+
+def role_counts(roles: Sequence[HeadRole], text: PageText) -> str:
+    """ "In this sentence: 2 × previous token, 5 × no clear role.", or that it is too short to tell."""
+    if all(math.isnan(score) for head in roles for score in head.scores.values()):
+        return text["too_short"].format(least=LEAST_ROWS)
+    found = Counter(head.role for head in roles)
+    counts = [text["counts"].format(count=found[role], role=text["role"][role]) for role in ROLES if found[role]]
+    return text["counted"].format(roles=", ".join(counts))
+
+
+def concatenation(text: PageText, config: ModelConfig, *, n_rows: int) -> tuple[str, str]:
+    """MultiHead = Concat(head_0 …) W_O with this sentence's shapes, as LaTeX, and a caption."""
+    d_model, last = config.d_model, config.n_heads - 1
+    latex = (
+        rf"\underset{{{n_rows} \times {d_model}}}{{\text{{MultiHead}}}} = "
+        rf"\underset{{{n_rows} \times {d_model}}}{{[\text{{head}}_0 \mid \dots \mid \text{{head}}_{{{last}}}]}}\;\;"
+        rf"\underset{{{d_model} \times {d_model}}}{{W_O}} + b_O"
+    )
+    return latex, text["formula"].format(heads=config.n_heads, d_head=config.d_head, d_model=d_model, rows=n_rows)
+
+
+def measures(roles: Sequence[HeadRole | CorpusRole], text: PageText) -> dict[str, str]:
+    """The measures that exist for at least one of the heads: name → what it is called."""
+    names = {**{role: text["role"][role] for role in ROLES}, **text["measure_name"]}
+    return {
+        name: names[name]
+        for name in (*MEASURES, *ROLES)
+        if any(not math.isnan(head.scores.get(name, math.nan)) for head in roles)
+    }
+
+
+def role_table(roles: Sequence[HeadRole | CorpusRole], text: PageText) -> pd.DataFrame:
+    """One row a head: its place, its role, all measures."""
+    return pd.DataFrame(
+        [
+            {
+                text["column_layer"]: head.layer,
+                text["column_head"]: head.head,
+                text["column_role"]: text["role"][head.role],
+                text["column_score"]: head.score,
+                **{called: head.scores.get(name, math.nan) for name, called in measures(roles, text).items()},
+            }
+            for head in roles
+        ]
+    )
+
+
+def definitions(text: PageText) -> str:
+    """All definitions as a Markdown list, with the thresholds that the library uses."""
+    numbers = {
+        "share": LEAST_SHARE,
+        "lift": LEAST_LIFT,
+        "monotone": LEAST_MONOTONE,
+        "broad": LEAST_BROAD,
+        "consistent": LEAST_CONSISTENT,
+        "induction": LEAST_INDUCTION,
+        "length": LENGTH,
+        "sequences": N_SEQUENCES,
+        "rows": LEAST_ROWS,
+    }
+    lines = [text["definition_intro"], ""]
+    for name, meaning in text["definition"].items():
+        lines.append(f"- **{text['role'].get(name) or text['measure_name'][name]}:** {meaning}")
+    written = "\n".join([*lines, "", text["definition_sources"]])
+    for name, number in numbers.items():  # str.format would take the braces of the formulas for its own
+        written = written.replace(f"{{{name}}}", str(number))
+    return written
+
+
+def _or_zero(value: float) -> float:
+    return 0.0 if math.isnan(value) else value

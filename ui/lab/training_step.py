@@ -1,0 +1,190 @@
+"""One training step on the sentence: on the page Embeddings what it does to E, on the page Training the whole model."""
+
+from __future__ import annotations
+
+import math
+
+import plotly.graph_objects as go
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from charts.figures.embeddings import gradient_rows
+from charts.figures.gradients import gradient_by_block
+from charts.toolkit.style import three_digits
+from transformer.analysis.training_step import TrainingStep, training_step
+from ui.compute import analyses
+from ui.shell.page import Page
+from ui.shell.page_state import IN_ADDRESS, belongs_to
+from ui.shell.selectors import settle_labels
+from ui.show.figures import show_figure, show_formula, show_snippet, show_source
+from ui.words.texts import page_text
+
+_RATES = (0.0001, 0.001, 0.01, 0.1)
+_KINDS = ("self_attention", "cross_attention", "feed_forward", "norms")  # of blocks inside of a layer
+
+
+def one_training_step(p: Page) -> None:
+    """Which rows of E get a gradient from this sentence, and how far they move."""
+    text = page_text("embeddings")
+    controls = st.container(horizontal=True, vertical_alignment="bottom")
+    step, _ = _step(p, controls, optimizer="sgd")
+    moved, how = step.moved, text["how_measured"]
+    if step.by_projection is not None and step.tied:
+        ways = {text["way_both"]: moved, text["way_lookup"]: step.by_lookup, text["way_projection"]: step.by_projection}
+        settle_labels("training way", text, ("way_both", "way_lookup", "way_projection"))
+        way = controls.segmented_control(
+            text["way"],
+            list(ways),
+            default=text["way_both"],
+            required=True,
+            key="training way",
+            help=text["way_help"],
+            **IN_ADDRESS,
+        )
+        moved, how = ways[way], how if way == text["way_both"] else text["how_part"]
+    st.markdown(f"{text['training']} {_loss(p, step)}")
+    show_figure(
+        gradient_rows(moved, tokens=step.read), name="training-step", caption=text["training_caption"].format(how=how)
+    )
+    _who_moved(p, step)
+
+
+def step_in_detail(p: Page) -> None:
+    """The section of the page Training: loss before and after, the gradient in every block, what moves in E."""
+    text = p.text
+    controls = st.container(horizontal=True, vertical_alignment="bottom")
+    names = {text["step_adam"]: "adam", text["step_sgd"]: "sgd"}
+    settle_labels("training optimizer", text, ("step_adam", "step_sgd"))
+    chosen = controls.segmented_control(
+        text["step_optimizer"],
+        list(names),
+        default=text["step_adam"],
+        required=True,
+        key="training optimizer",
+        **IN_ADDRESS,
+    )
+    step, arguments = _step(p, controls, optimizer=names[chosen])
+    adam = step.optimizer == "adam"
+    with controls:
+        change = three_digits(step.loss_after - step.loss_before)
+        st.metric(text["step_before"], three_digits(step.loss_before), width="content")
+        st.metric(text["step_after"], three_digits(step.loss_after), change, delta_color="inverse", width="content")
+    st.markdown(_loss(p, step))
+    show_figure(_by_block(p, step), name="step-blocks", caption=text["step_blocks"])
+    with st.grid(2, min_column_width=430):
+        with st.container():
+            what = text["step_gradient"]
+            figure = gradient_rows(step.gradient, tokens=step.read, what=what)
+            show_figure(figure, name="step-gradients", caption=text["step_gradient_caption"])
+        with st.container():
+            figure = gradient_rows(step.moved, tokens=step.read)
+            show_figure(figure, name="step-moves", caption=text[f"step_moves_{step.optimizer}"])
+    width = p.checkpoint.config.d_model
+    show_formula(
+        r"E \leftarrow E - \eta \, \frac{g}{|g| + 10^{-8}}" if adam else r"E \leftarrow E - \eta \, g",
+        caption=text[f"step_formula_{step.optimizer}"].format(
+            rate=f"{step.rate:g}", width=width, most=three_digits(step.rate * math.sqrt(width))
+        ),
+    )
+    _who_moved(p, step)
+    show_source(training_step)
+    show_snippet(_snippet(p, arguments))
+
+
+def _step(p: Page, controls: DeltaGenerator, *, optimizer: str) -> tuple[TrainingStep, dict[str, object]]:
+    """The step that the controls ask for (learning rate, a classifier's class), and what it was asked with."""
+    text, config = page_text("embeddings"), p.checkpoint.config
+    arguments: dict[str, object] = {"stack": p.focus.stack, "optimizer": optimizer}
+    with controls:
+        rate = st.select_slider(
+            text["rate"],
+            _RATES,
+            value=0.001 if optimizer == "adam" else 0.01,
+            key=f"training rate {optimizer}",
+            help=text["rate_help"] if optimizer == "sgd" else None,
+            width=260,
+            **IN_ADDRESS,
+        )
+        if config.n_classes:
+            belongs_to("training class", (p.checkpoint.fingerprint, p.focus.sentence), default=p.trace.text)
+            name = st.segmented_control(
+                text["class"],
+                config.class_names,
+                default=p.trace.text,
+                required=True,
+                key="training class",
+                **IN_ADDRESS,
+            )
+            arguments["label"] = config.class_names.index(name)
+    arguments["rate"] = rate
+    if not config.has_decoder and not config.n_classes:  # it has to guess the followed token
+        arguments["masked"] = min(p.focus.token, len(_real(p)) - 1)
+    step = analyses.training_step(p.checkpoint, p.trace, **arguments)
+    if step is None:  # stopped
+        p.finish()
+    return step, arguments
+
+
+def _loss(p: Page, step: TrainingStep) -> str:
+    """What was asked, how the loss changed, and that the model on the page did not."""
+    text, config = page_text("embeddings"), p.checkpoint.config
+    asked = "asked_next" if config.has_decoder else "asked_class" if config.n_classes else "asked_blank"
+    end = text["training_worse"] if step.loss_after > step.loss_before else text["training_copy"]
+    loss = text["training_loss"].format(
+        asked=text[asked].format(count=step.n_asked),
+        before=three_digits(step.loss_before),
+        after=three_digits(step.loss_after),
+    )
+    return f"{loss} {end}"
+
+
+def _who_moved(p: Page, step: TrainingStep) -> None:
+    """Why these rows and no others."""
+    text, config = page_text("embeddings"), p.checkpoint.config
+    still = {"still": f"{int((step.moved == 0).sum()):,}", "count": f"{len(step.moved):,}"}
+    if config.n_classes:
+        st.markdown(text["classifier"].format(**still))
+    elif step.tied:
+        st.markdown(text["tied"])
+    else:
+        st.markdown(f"{text['untied'].format(**still)} {text['untied_other']}")
+    if not config.has_decoder and not config.n_classes and step.read.ids != tuple(token.id for token in _real(p)):
+        st.markdown(text["hidden_word"])
+
+
+def _by_block(p: Page, step: TrainingStep) -> go.Figure:
+    """The gradient of all blocks: the places of the model below each other, the kinds of blocks side by side."""
+    text, shared = p.text, p.checkpoint.config.tie_embeddings
+    found: dict[str, dict[str, float]] = {text[f"step_{kind}"]: {} for kind in ("outside", *_KINDS)}
+    places: dict[str, None] = {}
+    for block in step.blocks:
+        name = text[f"step_{block.part}"]
+        if block.layer is not None:
+            place, kind = f"{block.stack} {block.layer}", name
+        else:
+            part = text["step_shared"] if shared and block.part == "embedding" else f"{block.stack} {name}"
+            place, kind = part, text["step_outside"]
+        places[place] = None
+        found[kind][place] = block.gradient
+    kinds = [kind for kind, values in found.items() if values]
+    lengths = [[found[kind].get(place, math.nan) for kind in kinds] for place in places]
+    return gradient_by_block(lengths, kinds=kinds, places=list(places))
+
+
+def _snippet(p: Page, arguments: dict[str, object]) -> str:
+    written = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+    return (
+        p.preamble
+        + "from transformer.analysis.training_step import training_step\n\n"
+        + f"step = training_step(checkpoint, trace, {written})\n"
+        + "print(step.loss_before, step.loss_after)\n"
+        + "for block in step.blocks:\n"
+        + "    print(block.stack, block.layer, block.part, block.numbers, block.gradient, block.moved)\n"
+        + "for token in step.read:\n"
+        + "    print(token.display, step.gradient[token.id], step.moved[token.id])\n"
+    )
+
+
+def _real(p: Page) -> list:
+    """The tokens without pads."""
+    return [token for token in p.trace.tokens(p.focus.stack) if token.id != p.checkpoint.config.pad_id]

@@ -1,0 +1,1 @@
+"""Around every page: its frame, the focus, the address, navigation, sidebar, lessons, presenter."""

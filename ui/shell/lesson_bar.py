@@ -1,0 +1,160 @@
+"""The lesson that is running, as a bar on every page: what to do, what to notice, a question with its answer after the
+guess. Which lesson and step is part of the focus, and so of the address."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import streamlit as st
+
+from ui.shell import focus as shared_focus
+from ui.shell import page_state
+from ui.shell.focus import Focus
+from ui.shell.lessons import PLACE, Lesson, Step, find_lesson
+from ui.shell.navigation import go_to
+from ui.words import texts
+from ui.words.texts import PageText, page_text
+
+STYLE = Path(__file__).with_suffix(".css")
+_GUESSES, _PREPARED = "lesson: guesses", "lesson: prepared step"
+
+
+def running(focus: Focus) -> tuple[Focus, Lesson | None, tuple[str, ...]]:
+    """The lesson that the focus names, the focus on a step that it has, and a line for what is not there."""
+    if not focus.lesson:
+        return focus, None, ()
+    text, lesson = page_text("lessons"), find_lesson(focus.lesson, texts.language())
+    if lesson is None:
+        return replace(focus, lesson="", lesson_step=1), None, (text["unknown"].format(name=repr(focus.lesson)),)
+    step = min(max(1, focus.lesson_step), len(lesson.steps))
+    if step == focus.lesson_step:
+        return focus, lesson, ()
+    note = text["unknown_step"].format(step=focus.lesson_step, count=len(lesson.steps), shown=step)
+    return replace(focus, lesson_step=step), lesson, (note,)
+
+
+def open_step(lesson: Lesson, number: int) -> None:
+    """Go to a step, counted from 1: to its page, with its place in the model. Ends this run."""
+    step = lesson.steps[number - 1]
+    st.session_state.pop(_PREPARED, None)
+    go_to(step.page, **step_focus(lesson, number, shared_focus.current()))
+
+
+def step_focus(lesson: Lesson, number: int, focus: Focus) -> dict[str, object]:
+    """What changes in ``focus`` at that step, lesson and step included."""
+    aimed = asdict(lesson.steps[number - 1].focused(focus, default=shared_focus.default_focus()))
+    return {name: aimed[name] for name in PLACE} | {"lesson": lesson.name, "lesson_step": number}
+
+
+def score(lesson: Lesson) -> tuple[int, int]:
+    """Of the questions that were answered in this session: how many rightly, and how many."""
+    made = [(lesson.steps[number - 1], guess) for (name, number), guess in _guesses().items() if name == lesson.name]
+    return sum(guess == step.answer for step, guess in made), len(made)
+
+
+def lesson_bar(lesson: Lesson, focus: Focus, *, page: str) -> None:
+    """Draw the step on the page of that name, above everything that the page draws."""
+    text, number = page_text("lessons"), focus.lesson_step
+    step = lesson.steps[number - 1]
+    _prepare(lesson, number, page=page)
+    st.html(STYLE)
+    with st.container(border=True, key="lesson-bar", gap="xsmall"):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lesson-head"):
+            place = text["place"].format(number=number, count=len(lesson.steps))
+            # The lesson's own title is left out in a narrow window, with the dot behind it (lesson_bar.css).
+            st.markdown(f":material/school: **{lesson.title} ·** {place} · **{step.title}**", width="stretch")
+            if page != step.page and st.button(text["to_page"], type="primary", key="lesson page"):
+                open_step(lesson, number)
+            _moves(lesson, number, text)
+        left, right = (column.container(gap="xsmall") for column in st.columns(2, gap="medium"))
+        left.markdown(f"**{text['do']}** {step.do}")
+        (left if step.question else right).markdown(f"**{text['notice']}** {step.notice}")
+        if step.question:
+            with right:
+                _question(lesson, number, step, text)
+
+
+def _moves(lesson: Lesson, number: int, text: PageText) -> None:
+    if st.button(text["back"], icon=":material/arrow_back:", key="lesson back", disabled=number == 1):
+        open_step(lesson, number - 1)
+    last = number == len(lesson.steps)
+    forward = {"icon": ":material/flag:"} if last else {"icon": ":material/arrow_forward:", "icon_position": "right"}
+    if st.button(text["finish" if last else "next"], type="primary", key="lesson next", **forward):
+        if last:
+            go_to("lessons", lesson="", lesson_step=1)
+        open_step(lesson, number + 1)
+    st.button(
+        text["leave"],
+        icon=":material/close:",
+        type="tertiary",
+        key="lesson leave",
+        on_click=shared_focus.change,
+        kwargs={"lesson": "", "lesson_step": 1},
+    )
+
+
+@st.fragment
+def _question(lesson: Lesson, number: int, step: Step, text: PageText) -> None:
+    """A guess first; only then the answer. In a fragment: the page below need not run again."""
+    guess = _guesses().get((lesson.name, number))
+    if guess is None:
+        with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="lesson-question"):
+            chosen = st.radio(
+                f"**{step.question}**",
+                range(len(step.choices)),
+                index=None,
+                format_func=step.choices.__getitem__,
+                key=f"lesson choice {lesson.name} {number}",
+                width="stretch",
+            )
+            st.button(
+                text["check"],
+                key="lesson check",
+                disabled=chosen is None,
+                on_click=_check,
+                args=(lesson.name, number, chosen),
+            )
+        return
+    right = guess == step.answer
+    said = text["right" if right else "wrong"].format(guess=step.choices[guess], answer=step.choices[step.answer])
+    st.markdown(f"**{step.question}**")
+    st.markdown(f"{':green[:material/check:]' if right else ':orange[:material/close:]'} {said} {step.explanation}")
+
+
+def _check(name: str, number: int, guess: int | None) -> None:
+    if guess is not None:
+        st.session_state[_GUESSES] = {**_guesses(), (name, number): guess}
+
+
+def forget_guesses(name: str) -> None:
+    """So that a lesson can be taken again."""
+    st.session_state[_GUESSES] = {place: guess for place, guess in _guesses().items() if place[0] != name}
+
+
+def _guesses() -> dict[tuple[str, int], int]:
+    return st.session_state.get(_GUESSES, {})
+
+
+def _prepare(lesson: Lesson, number: int, *, page: str) -> None:
+    """Set the page's own controls as the step wants them: once, before the page draws them, and never against the
+    address."""
+    step = lesson.steps[number - 1]
+    if page != step.page or st.session_state.get(_PREPARED) == (lesson.name, number):
+        return
+    st.session_state[_PREPARED] = (lesson.name, number)
+    for parameter, values in step.changes.items():  # also where there are none: the step before may have had some
+        if parameter not in st.query_params:
+            page_state.offer(parameter, values)
+    for key, value in step.options.items():
+        if key not in st.query_params:
+            page_state.preset(key, in_words(value, page_text(page)))
+
+
+def in_words(value: str | int | float | bool, text: PageText) -> str | int | float | bool:
+    """What a control is to be set to: ``steps.3`` is the third of the texts ``steps`` of its page, in the language that
+    is spoken; everything else stands for itself."""
+    name, dot, number = str(value).rpartition(".")
+    if not dot or not number.isdecimal() or not isinstance(text.get(name), list):
+        return value
+    return text[name][int(number) - 1]

@@ -1,0 +1,243 @@
+"""Lessons as a teacher writes them: ``lessons/<language>/<number>-<name>.toml``, read and checked.
+
+A file has ``title``, ``aim``, ``minutes``, maybe a table ``focus`` that holds for all its steps, and a ``[[step]]`` for
+every step. ``lessons/README.md`` says it for teachers.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from transformer.errors import did_you_mean
+from transformer.runs.attention_view import KINDS
+from transformer.runs.edit_specs import EditSpec
+from transformer.runs.traces import STACKS
+from ui.compute.loading import REPOSITORY
+from ui.shell.focus import MOST_PADS, Focus
+from ui.shell.navigation import GROUPS
+
+LESSONS = REPOSITORY / "lessons"
+FALLBACK = "en"
+LONGEST_FILE = 200_000  # bytes
+MOST_STEPS = 40
+PLACE = ("checkpoint", "sentence", "target", "stack", "kind", "layer", "head", "token", "pads")
+CHANGES = ("edit", "mask", "second")  # what a page keeps in the address beside its controls, by the name it has there
+_STEP_KEYS = (
+    *("page", "title", "do", "notice", "question", "choices", "answer", "explanation", "focus", "options"),
+    *CHANGES,
+)
+_LESSON_KEYS = ("title", "aim", "minutes", "focus", "step")
+_MASK = re.compile(
+    r"own|layer|no_causal|no_padding|itself|(window|word) \d{1,5}|(allow|block) \d{1,5}-\d{1,5}(,\d{1,5}-\d{1,5})*"
+)
+_ALLOWED = {"stack": STACKS, "kind": KINDS}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: what to do on ``page`` and what to notice there; then maybe a question.
+
+    ``answer`` is the place of the right one among ``choices``, from 0. ``focus`` holds every name of ``PLACE`` that is
+    not as in ``Focus()``; ``options``: values of that page's own controls, by the keys of their widgets. ``changes``
+    has every name of ``CHANGES`` with what the address would hold under it: edits, a painted mask, a second sentence.
+    """
+
+    page: str
+    title: str
+    do: str
+    notice: str
+    question: str = ""
+    choices: tuple[str, ...] = ()
+    answer: int = 0
+    explanation: str = ""
+    focus: Mapping[str, str | int] = field(default_factory=dict)
+    options: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+    changes: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: dict.fromkeys(CHANGES, ()))
+
+    def focused(self, focus: Focus, *, default: Focus) -> Focus:
+        """``focus`` moved to this step's place: what the step does not name is as in ``default``."""
+        return replace(focus, **({name: getattr(default, name) for name in PLACE} | dict(self.focus)))
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """``name`` is the file's name without its ending; lessons come in the order of their names. ``minutes``: about."""
+
+    name: str
+    title: str
+    aim: str
+    minutes: int
+    steps: tuple[Step, ...]
+
+    @property
+    def n_questions(self) -> int:
+        return sum(bool(step.question) for step in self.steps)
+
+
+def read_lesson(path: Path) -> Lesson:
+    """The lesson of one file. Raises ``ValueError`` that names the file, the step and the field that are wrong."""
+    return _read(path, path.stat().st_mtime_ns)
+
+
+def lessons(language: str = FALLBACK, *, folder: Path | None = None) -> tuple[tuple[Lesson, ...], tuple[str, ...]]:
+    """All lessons in one language, in English where a lesson has not been translated; and a sentence for every file
+    that cannot be read. A broken translation is shown in English too."""
+    folder = folder or LESSONS
+    paths: dict[str, list[Path]] = {}
+    for spoken in dict.fromkeys((language, FALLBACK)):
+        for path in sorted((folder / spoken).glob("*.toml")):
+            paths.setdefault(path.stem, []).append(path)
+    found, problems = [], []
+    for name in sorted(paths):
+        for path in paths[name]:
+            try:
+                found.append(read_lesson(path))
+                break
+            except (ValueError, OSError) as error:
+                problems.append(str(error))
+    return tuple(found), tuple(problems)
+
+
+def find_lesson(name: str, language: str = FALLBACK, *, folder: Path | None = None) -> Lesson | None:
+    """The lesson of that name, ``None`` where there is none that can be read."""
+    return next((lesson for lesson in lessons(language, folder=folder)[0] if lesson.name == name), None)
+
+
+@lru_cache(maxsize=128)
+def _read(path: Path, _changed: int) -> Lesson:
+    where = f"lessons/{path.parent.name}/{path.name}"
+    if (size := path.stat().st_size) > LONGEST_FILE:
+        raise ValueError(f"{where} has {size:,} bytes; a lesson has at most {LONGEST_FILE:,}")
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{where} is not valid TOML: {error}. Often a quotation mark is missing.") from None
+    _known(values, _LESSON_KEYS, where)
+    shared = _focus(values.get("focus", {}), f"{where}, focus")
+    steps = values.get("step")
+    if not isinstance(steps, list) or not steps:
+        raise ValueError(f"{where} has no steps; write each under a line [[step]]")
+    if len(steps) > MOST_STEPS:
+        raise ValueError(f"{where} has {len(steps)} steps; a lesson has at most {MOST_STEPS}. Make two lessons of it.")
+    return Lesson(
+        name=path.stem,
+        title=_text(values, "title", where),
+        aim=_text(values, "aim", where),
+        minutes=_minutes(values, where),
+        steps=tuple(_step(step, shared, f"{where}, step {number}") for number, step in enumerate(steps, 1)),
+    )
+
+
+def _step(values: Any, shared: Mapping[str, str | int], where: str) -> Step:
+    if not isinstance(values, dict):
+        raise ValueError(f"{where} is {values!r}; a step begins with a line [[step]]")
+    _known(values, _STEP_KEYS, where)
+    page = _text(values, "page", where)
+    pages = [entry.name for group in GROUPS.values() for entry in group]
+    if page not in pages:
+        raise ValueError(f"{where}: there is no page {page!r}; {did_you_mean(page, pages, otherwise=', '.join(pages))}")
+    question = values.get("question", "")
+    quiz: dict[str, Any] = {}
+    if question:
+        choices = values.get("choices")
+        if not isinstance(choices, list) or len(choices) < 2 or not all(isinstance(c, str) and c for c in choices):
+            raise ValueError(f"{where}: a question needs choices, a list of at least two texts; it has {choices!r}")
+        if len(set(choices)) < len(choices):
+            raise ValueError(f"{where}: choices holds the same text twice")
+        quiz = {
+            "question": _text(values, "question", where),
+            "choices": tuple(choices),
+            "answer": _answer(values.get("answer"), choices, where),
+            "explanation": _text(values, "explanation", where),
+        }
+    elif lonely := [key for key in ("choices", "answer", "explanation") if key in values]:
+        raise ValueError(f"{where} has {lonely[0]} but no question")
+    options = values.get("options", {})
+    if not isinstance(options, dict) or not all(isinstance(value, str | int | float) for value in options.values()):
+        raise ValueError(f'{where}: options is {options!r}; write e.g. options = {{ decoding_section = "tree" }}')
+    return Step(
+        page=page,
+        **{name: _text(values, name, where) for name in ("title", "do", "notice")},
+        **quiz,
+        focus={**shared, **_focus(values.get("focus", {}), f"{where}, focus")},
+        options=options,
+        changes={name: _changes(values, name, where) for name in CHANGES},
+    )
+
+
+def _changes(values: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]:
+    """The texts of one kind of change, each of which makes sense; a single one need not be a list."""
+    found = values.get(name, [])
+    found = [found] if isinstance(found, str) else found
+    if not isinstance(found, list) or not all(isinstance(one, str) and one.strip() for one in found):
+        raise ValueError(f"{where}: {name} is {found!r}; write a text in quotation marks, or several in a list")
+    for text in found:
+        if name == "edit":
+            try:
+                EditSpec.parse(text)
+            except ValueError as error:
+                raise ValueError(f"{where}: edit is {text!r}, which makes no sense: {error}") from None
+        if name == "mask" and not _MASK.fullmatch(text):
+            raise ValueError(f'{where}: mask is {text!r}; write e.g. mask = ["window 3", "block 2-5"]')
+    if name == "second" and len(found) > 1:
+        raise ValueError(f"{where}: second holds {len(found)} sentences; there is one second sentence")
+    return tuple(found)
+
+
+def _answer(answer: Any, choices: Sequence[str], where: str) -> int:
+    """As the text of the right choice, or its number from 1."""
+    if isinstance(answer, int) and not isinstance(answer, bool) and 1 <= answer <= len(choices):
+        return answer - 1
+    if answer in choices:
+        return choices.index(answer)
+    raise ValueError(
+        f"{where}: answer is {answer!r}; write the text of one of the choices, or its number from 1 to {len(choices)}"
+    )
+
+
+def _focus(values: Any, where: str) -> dict[str, str | int]:
+    """A place in the model, checked name by name."""
+    if not isinstance(values, dict):
+        raise ValueError(f"{where} is {values!r}; write e.g. focus = {{ layer = 1, head = 3 }}")
+    _known(values, PLACE, where)
+    usual = asdict(Focus())
+    for name, value in values.items():
+        if isinstance(usual[name], int):
+            most = MOST_PADS if name == "pads" else 10**6
+            if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
+                raise ValueError(f"{where}: {name} is {value!r}; it must be a whole number from 0 on")
+        elif not isinstance(value, str):
+            raise ValueError(f"{where}: {name} is {value!r}; it must be a text in quotation marks")
+        elif name in _ALLOWED and value not in _ALLOWED[name]:
+            raise ValueError(f"{where}: {name} is {value!r}; choose {' or '.join(_ALLOWED[name])}")
+    return values
+
+
+def _known(values: Mapping[str, Any], names: Sequence[str], where: str) -> None:
+    for name in values:
+        if name not in names:
+            raise ValueError(
+                f"{where} has {name!r}; {did_you_mean(name, names, otherwise='known: ' + ', '.join(names))}"
+            )
+
+
+def _text(values: Mapping[str, Any], name: str, where: str) -> str:
+    value = values.get(name)
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(
+            f"{where}: {name} is missing" if value is None else f"{where}: {name} is {value!r}, not a text"
+        )
+    return value.strip()
+
+
+def _minutes(values: Mapping[str, Any], where: str) -> int:
+    value = values.get("minutes")
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{where}: minutes is {value!r}; write about how long it takes, e.g. minutes = 20")
+    return value

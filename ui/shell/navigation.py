@@ -1,0 +1,108 @@
+"""The one list of pages, and how to get from one to another with the focus."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+from urllib.parse import urlsplit
+
+import streamlit as st
+from streamlit.navigation.page import StreamlitPage
+
+from ui.compute.loading import REPOSITORY
+from ui.shell.focus import change, current, default_focus
+from ui.words.texts import common, page_text
+
+
+@dataclass(frozen=True)
+class Entry:
+    """``name`` is the file ``pages/<name>.py``, the address of the page and the name of its text."""
+
+    name: str
+    icon: str
+
+    @property
+    def title(self) -> str:
+        """In the language of this run."""
+        return page_text(self.name).title
+
+    @property
+    def exists(self) -> bool:
+        return os.path.isfile(f"{REPOSITORY}/pages/{self.name}.py")
+
+
+# Keys: names in the section [navigation] of common.toml.
+GROUPS: dict[str, tuple[Entry, ...]] = {
+    "follow": (
+        Entry("overview", ":material/account_tree:"),
+        Entry("tokens", ":material/segment:"),
+        Entry("embeddings", ":material/table_rows:"),
+        Entry("positions", ":material/waves:"),
+        Entry("attention", ":material/visibility:"),
+        Entry("heads", ":material/grid_view:"),
+        Entry("add_norm", ":material/add_circle:"),
+        Entry("feed_forward", ":material/bolt:"),
+        Entry("decoding", ":material/edit_note:"),
+    ),
+    "laboratory": (
+        Entry("masks", ":material/grid_off:"),
+        Entry("surgery", ":material/content_cut:"),
+        Entry("lens", ":material/search:"),
+        Entry("compare", ":material/compare:"),
+        Entry("bugs", ":material/bug_report:"),
+        Entry("training", ":material/model_training:"),
+        Entry("checkpoint", ":material/inventory_2:"),
+    ),
+    "learn": (Entry("lessons", ":material/school:"),),
+}
+
+
+def pages() -> dict[str, StreamlitPage]:
+    """The pages whose file exists, by name. The first one is where the app opens."""
+    entries = [entry for group in GROUPS.values() for entry in group if entry.exists]
+    return {
+        entry.name: st.Page(
+            REPOSITORY / "pages" / f"{entry.name}.py",
+            title=entry.title,
+            icon=entry.icon,
+            url_path=entry.name if entry is not entries[0] else "home",  # never seen: it lives at "/"
+            default=entry is entries[0],
+        )
+        for entry in entries
+    }
+
+
+def navigation() -> StreamlitPage:
+    """Set up the browser's tab, draw the navigation and return the page to run."""
+    # An icon by name would be fetched from another host.
+    st.set_page_config(page_title="Glassformer", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide")
+    existing = pages()
+    shown = {
+        common(f"navigation.{title}"): [existing[entry.name] for entry in group if entry.name in existing]
+        for title, group in GROUPS.items()
+        if any(entry.name in existing for entry in group)
+    }
+    first = next(iter(existing))
+    if urlsplit(st.context.url or "").path.endswith(f"/{first}"):
+        next(iter(shown.values())).append(_by_its_name(first, existing[first]))
+    return st.navigation(shown, expanded=True)
+
+
+def _by_its_name(name: str, page: StreamlitPage) -> StreamlitPage:
+    """The first page lives at "/"; whoever asks for it by its name, as for any other page, is led there."""
+
+    def lead_there() -> None:
+        st.switch_page(page, query_params={key: st.query_params.get_all(key) for key in st.query_params})
+
+    return st.Page(lead_there, title=page.title, url_path=name, visibility="hidden")
+
+
+def go_to(name: str, **focus_values: object) -> NoReturn:
+    """Open another page, e.g. ``go_to("attention", stack="encoder", layer=1, head=3)``, focus included."""
+    existing = pages()
+    if name not in existing:
+        raise ValueError(f"there is no page {name!r}; there are {', '.join(existing)}")
+    change(**focus_values)
+    st.switch_page(existing[name], query_params=current().to_address(default=default_focus()))

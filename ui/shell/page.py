@@ -1,0 +1,232 @@
+"""The frame of every page: title, question, what to look at, the sentence's tokens, and what to do when it fails.
+
+with page("attention", needs=("stack", "kind", "layer", "head", "token")) as p:
+    show_figure(charts.attention.weights(p.trace.attention(p.focus.stack, p.focus.layer, p.focus.kind)), name="map")
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import NoReturn
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+import transformer
+from transformer.files.uploads import is_received
+from transformer.runs.traces import Trace
+from ui.compute.loading import checkpoints_folder, load_checkpoint, load_trace
+from ui.shell import focus as shared_focus
+from ui.shell.focus import Focus
+from ui.shell.lesson_bar import lesson_bar, running
+from ui.shell.lessons import Lesson
+from ui.shell.navigation import navigation
+from ui.shell.presenter import presenting, style_for_a_room
+from ui.shell.presenter_keys import presenter_keys
+from ui.shell.selectors import NEEDS, selectors
+from ui.shell.share import share, show_what_a_link_says
+from ui.shell.sidebar import sidebar, take_room
+from ui.shell.strip import token_strip
+from ui.show.canvas import bring_canvas
+from ui.words.phrases import said
+from ui.words.texts import PageText, as_plain, common, page_text
+
+FRAME_STYLE = Path(__file__).with_name("page.css")
+_LOG = logging.getLogger(__name__)
+
+
+class _Finished(Exception):
+    """The page has said all it has to say."""
+
+
+class Page:
+    """What a page works with. ``checkpoint`` and ``trace`` come from the cache and are shared: read-only."""
+
+    def __init__(self, name: str, focus: Focus) -> None:
+        self.name = name
+        self.focus = focus
+
+    @cached_property
+    def text(self) -> PageText:
+        """The paragraphs of ``views/<name>/en.toml``."""
+        return page_text(self.name)
+
+    @cached_property
+    def checkpoint(self) -> transformer.Checkpoint:
+        return load_checkpoint(self.focus.checkpoint)
+
+    @cached_property
+    def trace(self) -> Trace:
+        """Every activation of the focused sentence."""
+        pads = self.focus.pads if self.checkpoint.config.has_encoder else 0
+        target = self.focus.target if self.checkpoint.config.has_decoder else ""
+        return load_trace(self.focus.checkpoint, sentence=self.focus.sentence, target=target, pads=pads)
+
+    @property
+    def checkpoint_place(self) -> str:
+        """Where somebody else finds the checkpoint's directory: for commands and snippets."""
+        name = self.focus.checkpoint
+        return "the/folder/that/was/uploaded" if is_received(name) else f"checkpoints/{name}"
+
+    @property
+    def load_line(self) -> str:
+        """The Python that gives this page's ``checkpoint``, where ``transformer`` is imported."""
+        return f'checkpoint = transformer.load("{self.checkpoint_place}")\n'
+
+    @property
+    def preamble(self) -> str:
+        """The Python that gives ``checkpoint`` and ``trace`` of this page, for ``show_snippet``."""
+        arguments = [repr(self.focus.sentence)]
+        if self.trace.forced:
+            arguments.append(f"target={self.focus.target!r}")
+        if self.focus.pads and self.checkpoint.config.has_encoder:
+            arguments.append(f"source_pads={self.focus.pads}")
+        trace = f"trace = transformer.trace(checkpoint, {', '.join(arguments)})\n"
+        return f"import transformer\n\n{self.load_line}{trace}"
+
+    def set_focus(self, **values: object) -> NoReturn:
+        """Change the shared focus and the address, and run the page again. In a widget's callback, which runs before
+        the page does, use ``ui.shell.focus.change(**values)`` instead."""
+        shared_focus.change(**values)
+        st.rerun()
+
+    def nothing_to_show(self, sentence: str) -> NoReturn:
+        """Say in one line why there is nothing to show here, and end the page."""
+        st.info(sentence, icon=":material/info:")
+        self.finish()
+
+    def finish(self) -> NoReturn:
+        """End the page here: it has said all it has to say."""
+        raise _Finished
+
+
+@contextmanager
+def page(name: str, *, needs: Sequence[str] = (), strip: bool = True) -> Iterator[Page]:
+    """Draw the frame of a page and hand out what it works with; a problem becomes a sentence, never a traceback.
+
+    ``needs``: which of "stack", "kind", "layer", "head", "token" the page lets one choose. ``strip=False``: for a page
+    about the checkpoint rather than the sentence; its ``p.trace`` is then made only where it is asked for.
+    """
+    if unknown := set(needs) - set(NEEDS):
+        raise ValueError(f"page({name!r}) needs {sorted(unknown)}, which is unknown; choose from {', '.join(NEEDS)}")
+    room = _room_in_sidebar()
+    p = Page(name, shared_focus.current())
+    complete = False
+    with guard():
+        corner = _draw_frame(p, needs=needs, strip=strip, room=room)
+        complete = True
+    if not complete:
+        st.stop()
+    with guard():
+        yield p
+    with corner:  # last, when the page has written to the address what it keeps there
+        share(p.checkpoint)
+
+
+def _draw_frame(p: Page, *, needs: Sequence[str], strip: bool, room: DeltaGenerator) -> DeltaGenerator:
+    """Everything above the page's own part; the corner beside its title."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.title(p.text.title, anchor=False, width="content")
+        st.markdown(f"##### {p.text.question}", width="stretch")
+        corner = st.container(width="content")
+    p.focus, lesson, corrections = running(p.focus)
+    if lesson:
+        lesson_bar(lesson, p.focus, page=p.name)
+    _open_checkpoint(p)
+    show_what_a_link_says(p.checkpoint)
+    p.focus, misfits = shared_focus.fit_model(p.focus, p.checkpoint.config)
+    corrections = (*corrections, *misfits)
+    selectors(p.focus, p.checkpoint.config, needs=needs, room=room)
+    _look_for(p.text, shown=lesson is None and not presenting())
+    if strip:
+        p.focus, missing = shared_focus.fit_trace(p.focus, p.trace)
+        corrections = (*corrections, *missing)
+    _keys(p, lesson, needs=needs)
+    bring_canvas()
+    if strip:
+        token_strip(p.trace, p.focus, choose="token" in needs, all_stacks="stack" not in needs)
+    shared_focus.store(p.focus, corrections=corrections)
+    # In a place of their own, also where there are none: lines that are said once would let everything below move up in
+    # the next run, and a control in a column that moves loses its tie to the address (Streamlit 1.67).
+    with st.container(gap="small"):
+        for line in (*shared_focus.notes(), *(map(said, p.trace.notes) if strip else ())):
+            st.caption(f":material/info: {as_plain(line)}")
+    return corner
+
+
+@contextmanager
+def guard() -> Iterator[None]:
+    """Whatever goes wrong inside becomes a sentence on the page. For fragments, which run without their page."""
+    try:
+        yield
+    except _Finished:
+        pass
+    except transformer.InputError as error:
+        st.warning(as_plain(said(error)), icon=":material/edit:")
+    except Exception as error:  # whatever it is, the reader gets a sentence
+        _LOG.exception("a page failed")
+        st.error(common("problem.unexpected", message=as_plain(said(_sentence(error)))), icon=":material/error:")
+        with st.expander(common("problem.details")):
+            st.code("".join(traceback.format_exception(error)), language="text")
+
+
+def _room_in_sidebar() -> DeltaGenerator:
+    """Room for the selectors, also where this page runs without ``app.py``.
+
+    Streamlit knows that an app with a folder ``pages/`` has its own navigation only after ``app.py`` has run once. A
+    fresh server whose very first request is the address of a page runs that file alone: then make it know, and
+    run again. A page that is started by itself (``streamlit run pages/tokens.py``, a test) draws the sidebar.
+    """
+    room = take_room()
+    if room is None and "restarted" not in st.session_state:
+        st.session_state["restarted"] = True
+        navigation()
+        st.rerun()
+    if room is None:
+        shared_focus.begin()
+        sidebar()
+        room = take_room()
+    return room
+
+
+def _open_checkpoint(p: Page) -> None:
+    if not p.focus.checkpoint:
+        st.warning(common("problem.no_checkpoints", folder=as_plain(str(checkpoints_folder()))))
+        raise _Finished
+    try:
+        p.checkpoint  # noqa: B018  (opens it)
+    except (transformer.CheckpointError, OSError) as error:
+        name, message = as_plain(p.focus.checkpoint), as_plain(said(_sentence(error)))
+        st.error(common("problem.checkpoint", name=name, message=message), icon=":material/error:")
+        raise _Finished from error
+
+
+def _keys(p: Page, lesson: Lesson | None, *, needs: Sequence[str]) -> None:
+    config = p.checkpoint.config
+    n_layers = config.n_encoder_layers if p.focus.stack == "encoder" else config.n_decoder_layers
+    counts = {"head": config.n_heads, "layer": n_layers}
+    if "token" in needs and presenting():
+        counts["token"] = len(p.trace.tokens(p.focus.stack))
+    steps = p.name == "decoding" and config.has_decoder
+    presenter_keys(p.name, p.focus, lesson, needs=needs, counts=counts, steps=steps)
+
+
+def _look_for(text: PageText, *, shown: bool) -> None:
+    """Side by side where there is room, so that the picture they speak of is on the first screen."""
+    st.html(FRAME_STYLE)
+    style_for_a_room()
+    if not shown:  # a lesson or a teacher says what to look for
+        return
+    with st.container(key="look-for"):  # one element, which page.css lays out: the fewer, the faster every click
+        st.markdown("\n".join(f"- {sentence}" for sentence in text.look_for))
+
+
+def _sentence(error: Exception) -> str:
+    """A ``KeyError`` puts quotes around its message; other errors may have none."""
+    message = error.args[0] if isinstance(error, KeyError) and error.args else error
+    return str(message) or type(error).__name__

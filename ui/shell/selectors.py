@@ -1,0 +1,129 @@
+"""Choosing a stack, kind of attention, layer and head, in the sidebar of the pages that ask for it; and a section."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+from streamlit.errors import StreamlitAPIException
+
+from transformer.config import ModelConfig
+from ui.shell import focus as shared_focus
+from ui.shell.focus import Focus, attention_kinds
+from ui.words.texts import PageText, common, page_texts
+
+NEEDS = ("stack", "kind", "layer", "head", "token")
+_MOST_BUTTONS = 8
+
+
+def selectors(focus: Focus, config: ModelConfig, *, needs: Sequence[str], room: DeltaGenerator) -> None:
+    """Draw in ``room`` what ``needs`` names and the model leaves a choice of; a choice changes the shared focus."""
+    kinds = attention_kinds(config)
+    stacks = tuple(dict.fromkeys(stack for stack, _ in kinds))
+    n_layers = config.n_encoder_layers if focus.stack == "encoder" else config.n_decoder_layers
+    with room:
+        if "kind" in needs and len(kinds) > 1:
+            _choose("kind", [f"{stack} {kind}" for stack, kind in kinds], f"{focus.stack} {focus.kind}", _change_kind)
+        elif "stack" in needs and len(stacks) > 1:
+            _choose("stack", list(stacks), focus.stack, _change_stack)
+        if "layer" in needs:
+            _choose("layer", list(range(n_layers)), focus.layer)
+        if "head" in needs:
+            _choose("head", list(range(config.n_heads)), focus.head)
+
+
+def _choose(name: str, options: list, value: object, change: Callable[[], None] | None = None) -> None:
+    """Buttons while they fit, else a list. The widget is set from the focus and reports to it; it keeps nothing."""
+    key = f"choose {name}"
+    if st.session_state.get(key) != value:
+        st.session_state[key] = value
+    shared = {
+        "options": options,
+        "key": key,
+        "on_change": change or _change,
+        "args": () if change else (name,),
+        "format_func": lambda option: common(f"focus.{option}") if isinstance(option, str) else str(option),
+    }
+    if len(options) <= _MOST_BUTTONS:
+        st.segmented_control(common(f"focus.{name}"), required=True, **shared)
+    else:
+        st.selectbox(common(f"focus.{name}"), **shared)
+
+
+def _change(name: str) -> None:
+    shared_focus.change(**{name: st.session_state[f"choose {name}"]})
+
+
+def _change_kind() -> None:
+    stack, kind = st.session_state["choose kind"].split()
+    same_stack = stack == shared_focus.current().stack
+    shared_focus.change(kind=kind, **({} if same_stack else {"stack": stack}))
+
+
+def _change_stack() -> None:
+    shared_focus.change(stack=st.session_state["choose stack"], kind="self")
+
+
+def chosen_section(text: PageText, sections: Sequence[str], *, key: str, **more: object) -> str:
+    """Which section of a page to draw, by the names ``section_<name>`` of its text; it is kept in the address.
+
+    Unlike tabs, only what is chosen is computed.
+    """
+    return chosen_option(text, "section", sections, key=key, bind="query-params", wrap=True, **more)
+
+
+def chosen_option(
+    text: PageText, name: str, options: Sequence[str], *, key: str, first: str | None = None, **more: object
+) -> str:
+    """One of a few as a row of buttons, shown by the names ``<name>_<option>`` of a page's text; ``first`` at first.
+
+    The choice survives a change of page and of language; with ``bind="query-params"`` it is in the address, too.
+    """
+    texts = page_texts(text.name)
+    settle(key, {option: [one[f"{name}_{option}"] for one in texts] for option in options})
+    return st.segmented_control(
+        text[name],
+        options,
+        default=first or options[0],
+        required=True,
+        format_func=lambda option: text.get(f"{name}_{option}", option),
+        key=key,
+        persist_state="session",
+        **more,
+    )
+
+
+def settle(key: str, words: Mapping[str, Sequence[str]]) -> None:
+    """Before a widget is drawn that shows its options in words: what an address says in another language counts.
+
+    The address holds the words that were on the screen where it was copied. ``words``: for every option what it is
+    called in each language, the spoken one first; the option itself is understood, too.
+    """
+    kept = None if shared_focus.went_back_or_forward() else st.session_state.get(key)
+    asked = st.query_params.get(key) if kept is None else kept
+    if asked is None or (kept is not None and asked in words):
+        return
+    for option, names in words.items():
+        if asked == option or asked in names:
+            if kept is not None:
+                st.session_state[key] = option
+            elif asked != names[0]:  # what is in the spoken language, Streamlit itself reads
+                _say_in_address(key, names[0], option)
+            return
+
+
+def _say_in_address(key: str, words: str, option: str) -> None:
+    """Put the spoken words there and run again: Streamlit removes words that it does not know."""
+    try:
+        st.query_params[key] = words
+    except StreamlitAPIException:  # the widget has been drawn before, so the address is Streamlit's own
+        st.session_state[key] = option
+    else:
+        st.rerun()
+
+
+def settle_labels(key: str, text: PageText, names: Sequence[str]) -> None:
+    """``settle`` for a widget whose options are themselves words of the page's text, those called ``names``."""
+    texts = page_texts(text.name)
+    settle(key, {text[name]: [one[name] for one in texts] for name in names})

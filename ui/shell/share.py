@@ -1,0 +1,65 @@
+"""A link to exactly this view: the whole address with the checkpoint, its fingerprint, and what a teacher wants to say.
+
+The address in the browser leaves out what is as it is at the start; such a link says all of it, so that it still shows
+the same picture, or says what is different, on a server that opens with something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from transformer import Checkpoint
+from ui.words.texts import as_plain, common
+
+NOTE, FINGERPRINT = "note", "fingerprint"
+BUTTON = "share"
+LONGEST_NOTE = 500
+
+
+def link(
+    page_url: str, parameters: Mapping[str, Sequence[str]], *, checkpoint: str, fingerprint: str, note: str = ""
+) -> str:
+    """``page_url?checkpoint=…&fingerprint=…``, then everything that is in the address already, then the note."""
+    own = {"checkpoint": [checkpoint], FINGERPRINT: [fingerprint]}
+    others = {name: values for name, values in parameters.items() if name not in (*own, NOTE)}
+    said = {NOTE: [note[:LONGEST_NOTE]]} if note.strip() else {}
+    return f"{page_url}?{urlencode({**own, **others, **said}, doseq=True)}"
+
+
+@st.fragment
+def share(checkpoint: Checkpoint) -> None:
+    """A button that opens the link, ready to be copied, with room for a note. Made only where somebody opens it."""
+    button = st.popover(common("share.button"), icon=":material/share:", type="tertiary", key=BUTTON, on_change="rerun")
+    if not button.open:
+        return
+    with button:
+        note = st.text_area(
+            common("share.note"), key="share note", height=80, max_chars=LONGEST_NOTE, help=common("share.note_help")
+        )
+        found = {name: st.query_params.get_all(name) for name in st.query_params}
+        address = link(
+            st.context.url or "",
+            found,
+            checkpoint=checkpoint.name,
+            fingerprint=checkpoint.fingerprint,
+            note=note,
+        )
+        st.code(address, language=None, wrap_lines=True)
+        st.caption(common("share.caption"))
+
+
+def show_what_a_link_says(checkpoint: Checkpoint) -> None:
+    """The teacher's note, as plain text; and one line where the weights are others than those that the link was made
+    with."""
+    if note := st.query_params.get(NOTE, "").strip():
+        shown = note if len(note) <= LONGEST_NOTE else f"{note[:LONGEST_NOTE]} … {common('share.note_cut')}"
+        st.info(as_plain(shown), icon=":material/sticky_note_2:")
+    wanted = st.query_params.get(FINGERPRINT, "")
+    if wanted and wanted != checkpoint.fingerprint:
+        name, found = as_plain(checkpoint.name), checkpoint.fingerprint
+        st.caption(
+            f":material/info: {common('share.other_weights', name=name, wanted=as_plain(wanted[:12]), found=found)}"
+        )

@@ -1,0 +1,141 @@
+"""The sidebar of every page: sentence, examples, and behind one click target text, padding and checkpoint."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from ui.compute.loading import choosable_checkpoints, config_of
+from ui.shell import focus as shared_focus
+from ui.shell.focus import MOST_PADS, Focus
+from ui.words.texts import common, examples, languages
+
+# Where this run's sidebar has room for the selectors of its page: below the sentence, above the examples.
+_room: ContextVar[DeltaGenerator | None] = ContextVar("room", default=None)
+
+
+def take_room() -> DeltaGenerator | None:
+    """The room for selectors, once per run; ``None`` where this run has drawn no sidebar."""
+    room = _room.get()
+    _room.set(None)
+    return room
+
+
+def sidebar() -> None:
+    """Draw it, once per run, before the page. Widgets are set from the focus and report to it; they keep nothing."""
+    focus = shared_focus.current()
+    with st.sidebar:
+        _set("sentence", focus.sentence)
+        st.text_area(
+            common("sidebar.sentence"),
+            key="sidebar sentence",
+            height=90,
+            help=common("sidebar.sentence_help"),
+            on_change=_report,
+            args=("sentence",),
+        )
+        room = st.container(gap="small")
+        if not focus.presenter:
+            _examples(focus)
+            with st.expander(common("sidebar.more"), key="sidebar more"):
+                _more(focus)
+            _language(focus)
+        _presenter(focus)
+    _room.set(room)
+
+
+def _examples(focus: Focus) -> None:
+    found = {example.label: example for example in examples()}
+    shown = next((e for e in found.values() if (e.sentence, e.target) == (focus.sentence, focus.target)), None)
+    _set("example", shown.label if shown else None)
+    st.pills(common("sidebar.examples"), list(found), key="sidebar example", on_change=_choose_example)
+    if shown:
+        st.caption(shown.shows)
+
+
+def _more(focus: Focus) -> None:
+    names = choosable_checkpoints(focus.checkpoint)
+    try:
+        config = config_of(focus.checkpoint)
+    except (OSError, ValueError):  # the page says what is wrong with it
+        config = None
+    if config is None or config.has_decoder:
+        _set("target", focus.target)
+        st.text_area(
+            common("sidebar.target"),
+            key="sidebar target",
+            height=68,
+            placeholder=common("sidebar.target_placeholder"),
+            help=common("sidebar.target_help"),
+            on_change=_report,
+            args=("target",),
+        )
+    if config is None or config.has_encoder:
+        _set("pads", min(focus.pads, MOST_PADS))
+        st.number_input(
+            common("sidebar.pads"),
+            min_value=0,
+            max_value=MOST_PADS,
+            key="sidebar pads",
+            help=common("sidebar.pads_help"),
+            on_change=_report,
+            args=("pads",),
+        )
+    if names:
+        _set("checkpoint", focus.checkpoint)
+        st.selectbox(
+            common("sidebar.checkpoint"),
+            names,
+            key="sidebar checkpoint",
+            help=common("sidebar.checkpoint_help"),
+            on_change=_report,
+            args=("checkpoint",),
+        )
+
+
+def _language(focus: Focus) -> None:
+    """Small, at the end: it is chosen once. Nothing where there is nothing to choose."""
+    names = languages()
+    if len(names) > 1:
+        st.session_state["sidebar language"] = focus.language  # nothing is typed here that this could overwrite
+        st.segmented_control(
+            common("sidebar.language"),
+            list(names),
+            format_func=lambda code: names.get(code, code),
+            key="sidebar language",
+            label_visibility="collapsed",
+            required=True,
+            wrap=True,
+            on_change=_report,
+            args=("language",),
+        )
+
+
+def _presenter(focus: Focus) -> None:
+    st.session_state["sidebar presenter"] = bool(focus.presenter)
+    st.toggle(
+        common("sidebar.presenter"),
+        key="sidebar presenter",
+        help=common("sidebar.presenter_help"),
+        on_change=lambda: shared_focus.change(presenter=int(st.session_state["sidebar presenter"])),
+    )
+
+
+def _set(name: str, value: object) -> None:
+    """Only where it differs: setting a value that is there already would overwrite what is being typed."""
+    key = f"sidebar {name}"
+    if key not in st.session_state or st.session_state[key] != value:
+        st.session_state[key] = value
+
+
+def _report(name: str) -> None:
+    shared_focus.change(**{name: st.session_state[f"sidebar {name}"]})
+
+
+def _choose_example() -> None:
+    chosen = st.session_state["sidebar example"]
+    for example in examples():
+        if example.label == chosen:
+            shared_focus.change(sentence=example.sentence, target=example.target)

@@ -1,0 +1,59 @@
+"""The tokens that the model read, as a strip of small buttons: a look shows where words were cut, a click chooses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from transformer.runs.traces import Trace
+from transformer.text.tokens import TokenSequence
+from ui.shell import focus as shared_focus
+from ui.shell.focus import Focus
+from ui.words.texts import common
+
+_HERE = Path(__file__).parent
+_component = st.components.v2.component(
+    "glassformer_token_strip",
+    css=(_HERE / "strip.css").read_text(encoding="utf-8"),
+    js=(_HERE / "strip.js").read_text(encoding="utf-8"),
+)
+
+
+def token_strip(trace: Trace, focus: Focus, *, choose: bool, all_stacks: bool) -> None:
+    """One row per sequence. ``choose``: a click focuses a token; ``all_stacks``: also one that the other stack read."""
+    _component(
+        key="token strip",
+        data=strip_rows(trace, focus, choose=choose, all_stacks=all_stacks),
+        on_chosen_change=_chosen,
+    )
+
+
+def strip_rows(trace: Trace, focus: Focus, *, choose: bool, all_stacks: bool) -> dict:
+    """What the component draws: plain text only, which it puts on the page with ``textContent``."""
+    rows = []
+    for stack in trace.stacks:
+        clickable = choose and (all_stacks or stack == focus.stack)
+        title = common(f"page.{trace.tokens(stack).name if len(trace.stacks) > 1 else 'text'}")
+        rows.append(
+            {
+                "stack": stack,
+                "title": title,
+                "clickable": clickable,
+                "chosen": focus.token if choose and stack == focus.stack else None,
+                "tokens": _tokens(trace.tokens(stack)),
+            }
+        )
+    return {"rows": rows, "hint": common("page.choose_token") if choose else ""}
+
+
+def _tokens(sequence: TokenSequence) -> list[dict]:
+    return [{"text": token.display, "id": token.id, "special": token.special} for token in sequence]
+
+
+def _chosen() -> None:
+    chosen = st.session_state["token strip"].chosen
+    if chosen:
+        stack, token = str(chosen["stack"]), int(chosen["token"])
+        other = {} if stack == shared_focus.current().stack else {"stack": stack, "kind": "self"}
+        shared_focus.change(token=token, **other)

@@ -1,0 +1,102 @@
+"""Files from figures: pictures made in the browser (Plotly) or on the server (Altair), a page that works offline, CSV.
+
+What is offered is sent only while the menu is open: neither its script nor the files cost a run of the page anything.
+"""
+
+from __future__ import annotations
+
+import base64
+import time
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from charts.canvas.module import scripts
+from charts.toolkit.figure_table import figure_table
+from ui.words.texts import canvas_words, common
+
+_HERE = Path(__file__).parent
+
+
+def _with_canvas_files(name: str, *names: str) -> str:
+    return f"{scripts(*names)}\n{(_HERE / name).read_text(encoding='utf-8')}"
+
+
+_pictures = st.components.v2.component(
+    "glassformer_figure_export",
+    css=(_HERE / "exports.css").read_text(encoding="utf-8"),
+    js=_with_canvas_files("exports.js", "words", "elements", "paper_form"),
+)
+_saver = st.components.v2.component("glassformer_save_file", js=_with_canvas_files("save_file.js", "elements"))
+_TYPES = {"svg": "image/svg+xml", "paper": "image/svg+xml", "png": "image/png"}
+
+
+def figure_kind(figure: Any) -> str:
+    """ "plotly" or "altair". Raises ``TypeError`` for anything else."""
+    package = type(figure).__module__.split(".", 1)[0]
+    if package not in ("plotly", "altair"):
+        raise TypeError(
+            f"show_figure takes a Plotly or Altair figure, not {type(figure).__module__}.{type(figure).__name__}"
+        )
+    return package
+
+
+def self_contained_html(figure: Any) -> bytes:
+    """A page that shows the figure without any other file or host: the drawing library is inside."""
+    if figure_kind(figure) == "plotly":
+        html = figure.to_html(include_plotlyjs=True, full_html=True, config={"displaylogo": False, "responsive": True})
+    else:
+        html = figure.to_html(inline=True)
+    return html.encode("utf-8")
+
+
+def exports(figure: Any, *, kind: str, name: str, title: str) -> None:
+    """Everything that can be saved of a figure; ``title`` is proposed for the one that goes into a paper."""
+    _picture_buttons(figure, kind, name, title)
+    offered = {
+        "html": (common("show.html"), "text/html", lambda: self_contained_html(figure)),
+        "csv": (common("show.csv"), "text/csv", lambda: figure_table(figure).to_csv(index=False).encode("utf-8")),
+    }
+    with st.container(horizontal=True):
+        for what, (label, mime, make) in offered.items():
+            st.download_button(
+                label,
+                data=make,  # only when somebody asks for it: a page with Plotly inside has 4 MB
+                file_name=f"{name}.{what}",
+                mime=mime,
+                key=f"export-{what}-{name}",
+                on_click="ignore",
+            )
+
+
+def _picture_buttons(figure: Any, kind: str, name: str, title: str) -> None:
+    data = {"kind": kind, "name": name, "title": title, "container": f"st-key-figure-{name}", "words": canvas_words()}
+    wish = _pictures(key=f"pictures-{name}", data=data, on_wish_change=_nothing).get("wish")
+    if kind == "altair" and isinstance(wish, dict) and wish.get("format") in _TYPES:
+        content = base64.b64encode(_altair_picture(figure, wish)).decode("ascii")
+        paper = wish["format"] == "paper"
+        file = f"{name}-{wish.get('millimetres')}-mm.svg" if paper else f"{name}.{wish['format']}"
+        saved = {"id": time.time_ns(), "name": file, "type": _TYPES[wish["format"]], "bytes": content}
+        _saver(key=f"saver-{name}", data=saved)
+
+
+def _nothing() -> None:
+    """Streamlit reports an event only if it has a callback; the returned value is all that is needed."""
+
+
+def _altair_picture(figure: Any, wish: dict) -> bytes:
+    import vl_convert
+
+    if wish["format"] == "paper":
+        from charts.toolkit.paper import paper_svg
+
+        # The browser may send anything: a number stays within what a printed page can hold.
+        millimetres = min(400.0, max(20.0, float(wish.get("millimetres") or 84)))
+        points = min(40.0, max(4.0, float(wish.get("points") or 8)))
+        title = str(wish.get("title") or "")[:500]
+        return paper_svg(figure, title=title, millimetres=millimetres, points=points).encode("utf-8")
+    specification = figure.to_json()
+    if wish["format"] == "svg":
+        return vl_convert.vegalite_to_svg(specification).encode("utf-8")
+    return vl_convert.vegalite_to_png(specification, scale=2)

@@ -1,0 +1,148 @@
+"""Showing things the same way on every page, each with its exports: figures, tables, formulas, code."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from charts.toolkit.figure_table import figure_table
+from ui.compute.loading import REPOSITORY
+from ui.shell.presenter import for_a_room, presenting
+from ui.show.exports import exports, figure_kind
+from ui.words import figure_words
+from ui.words.texts import common
+
+
+def show_figure(figure: Any, *, name: str, caption: str = "", alt: str = "", on_select: Any = "ignore") -> Any:
+    """A Plotly or Altair figure over the full width, in the colours of the theme, with its numbers and exports.
+
+    ``name`` (unique on its page, words with hyphens) names the exported files. ``alt`` describes the figure to who
+    cannot see it. Returns what Streamlit returns: with ``on_select="rerun"`` the selection.
+    """
+    kind = figure_kind(figure)
+    figure = for_a_room(figure_words.for_session(figure, kind=kind), kind=kind)
+    with st.container(key=f"figure-{name}", gap="xsmall"):
+        if kind == "plotly":
+            result = st.plotly_chart(
+                figure,
+                key=f"chart-{name}",
+                on_select=on_select,
+                alt=alt or None,
+                config={"displaylogo": False, "toImageButtonOptions": {"format": "png", "filename": name, "scale": 2}},
+            )
+        else:
+            result = st.altair_chart(figure, key=f"chart-{name}", on_select=on_select, alt=alt or None)
+        _below(figure, kind=kind, name=name, caption=caption, alt=alt)
+    return result
+
+
+@st.fragment
+def _below(figure: Any, *, kind: str, name: str, caption: str, alt: str) -> None:
+    """Caption, the figure's numbers as a table, its exports: on a run of their own, and made only when asked for."""
+    with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
+        if caption:
+            st.caption(caption)
+        as_table = st.toggle(common("show.table"), key=f"as-table-{name}")
+        label, icon = common("show.export"), ":material/download:"
+        with st.popover(label, type="tertiary", icon=icon, key=f"export-{name}", on_change="rerun") as menu:
+            if menu.open:
+                exports(figure, kind=kind, name=name, title=_first_sentence(alt or caption))
+    if as_table:
+        show_table(figure_table(figure), name=f"of-{name}", height=320)
+
+
+def _first_sentence(text: str) -> str:
+    """Of a caption: its words without the marks of Markdown."""
+    return re.split(r"(?<=[.!?])\s", re.sub(r"[*_`$\\]", "", text), maxsplit=1)[0].strip().rstrip(".")
+
+
+def show_table(table: pd.DataFrame, *, name: str, caption: str = "", height: int | str = "auto", **options: Any) -> Any:
+    """A table over the full width: three significant digits on the screen, full precision in its CSV.
+
+    ``options`` go to ``st.dataframe`` (``column_config``, ``on_select``, …), whose result is returned.
+    """
+    table, options = figure_words.table_for_session(table, options)
+    numbers = {
+        column: st.column_config.NumberColumn(format="%.3g") for column in table.select_dtypes("floating").columns
+    }
+    options["column_config"] = {**numbers, **options.get("column_config", {})}
+    options.setdefault("placeholder", "")  # Streamlit writes "None" where there is nothing
+    with st.container(key=f"table-{name}", gap="xsmall"):
+        result = st.dataframe(table, key=f"data-{name}", hide_index=True, height=height, **options)
+        with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
+            if caption:
+                st.caption(caption)
+            st.download_button(
+                common("show.csv"),
+                data=lambda: table.to_csv(index=False).encode("utf-8"),
+                file_name=f"{name}.csv",
+                mime="text/csv",
+                type="tertiary",
+                icon=":material/download:",
+                key=f"csv-{name}",
+                on_click="ignore",
+            )
+    return result
+
+
+def show_formula(latex: str, *, caption: str = "") -> None:
+    """A formula in LaTeX; ``caption`` says its shapes for this sentence."""
+    st.latex(latex)
+    if caption:
+        st.caption(caption, text_alignment="center")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a piece of code stands and what it says."""
+
+    code: str
+    file: str
+    line: int
+
+
+# Python 3.11's parser, which finds the source of a class, raises SystemError where two threads use it at once.
+_one_at_a_time = Lock()
+
+
+def source_of(thing: Callable | type) -> Source:
+    """The source of a function, class or method as it is installed; ``file`` is relative to the repository."""
+    with _one_at_a_time:
+        return _source_of(thing)
+
+
+@lru_cache(maxsize=256)
+def _source_of(thing: Callable | type) -> Source:
+    thing = inspect.unwrap(thing)
+    lines, line = inspect.getsourcelines(thing)
+    path = Path(inspect.getsourcefile(thing)).resolve()
+    shown = path.relative_to(REPOSITORY) if path.is_relative_to(REPOSITORY) else Path(path.name)
+    return Source(code=textwrap.dedent("".join(lines)).strip(), file=shown.as_posix(), line=max(1, line))
+
+
+def show_source(*things: Callable | type, label: str = "") -> None:
+    """The code of the very objects that computed what is on the page, folded away; not while somebody presents."""
+    if presenting():
+        return
+    with st.expander(label or common("show.source"), icon=":material/code:"):
+        sources = [source_of(thing) for thing in things]
+        pieces = [f"# {source.file}, line {source.line}\n{source.code}" for source in sources]
+        st.code("\n\n\n".join(pieces), language="python")  # one element: a page is sent anew with every click
+
+
+def show_snippet(code: str, *, label: str = "") -> None:
+    """Python that reproduces a number outside the app; begin it with ``p.preamble``. Not while somebody presents."""
+    if presenting():
+        return
+    with st.expander(label or common("show.snippet"), icon=":material/terminal:"):
+        st.code(code, language="python")

@@ -1,0 +1,1 @@
+"""The texts of the app in every language."""

@@ -1,0 +1,159 @@
+"""Texts, kept outside the code: ``views/<page>/<language>.toml`` for a page, ``ui/words/<language>`` for the frame.
+
+A language is a folder of ``ui/words`` whose ``common.toml`` says its own name: ``[language] name = "Français"``. What
+it does not say, English says in its place (``ui/words/translations.py``). Which language is spoken belongs to the
+browser session that the running script serves; where there is none (tests, notebooks), it is English.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ui.words.translations import ENGLISH, names_of_languages, read
+
+ROOT = Path(__file__).resolve().parents[2]  # of ui/words and views
+
+_language_of_run: Callable[[], str] = lambda: ENGLISH  # noqa: E731  (replaced by ui/shell/focus.py)
+
+# Everything that CommonMark, Streamlit's directives (:red[…], :material/…:, $TeX$) or HTML could read as markup.
+_MARKUP = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:^=&])")
+
+
+class PageText(Mapping[str, str]):
+    """Paragraphs of one page by name; a missing name is an error that lists the names there are."""
+
+    def __init__(self, name: str, values: Mapping[str, object]) -> None:
+        self._name = name
+        self._values = dict(values)
+        for key in ("title", "question"):
+            if not isinstance(self._values.get(key), str) or not self._values[key].strip():
+                raise ValueError(f"views/{name}/en.toml needs a text {key!r}")
+        look_for = self._values.get("look_for")
+        if not isinstance(look_for, list) or len(look_for) != 3 or not all(isinstance(s, str) for s in look_for):
+            raise ValueError(f"views/{name}/en.toml needs look_for = three sentences; it has {look_for!r}")
+
+    @property
+    def name(self) -> str:
+        """Of the page, i.e. of its file."""
+        return self._name
+
+    @property
+    def title(self) -> str:
+        return self._values["title"]
+
+    @property
+    def question(self) -> str:
+        return self._values["question"]
+
+    @property
+    def look_for(self) -> tuple[str, ...]:
+        return tuple(self._values["look_for"])
+
+    def __getitem__(self, key: str) -> str:
+        try:
+            return self._values[key]
+        except KeyError:
+            raise KeyError(
+                f"views/{self._name}/en.toml has no text {key!r}; it has {', '.join(sorted(self._values))}"
+            ) from None
+
+    def __iter__(self):
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+@dataclass(frozen=True)
+class Example:
+    """A sentence that shows something; ``target`` is empty where the model is to answer by itself."""
+
+    label: str
+    sentence: str
+    shows: str
+    target: str = ""
+
+
+def language() -> str:
+    """The code of the language that is spoken in this run."""
+    return _language_of_run()
+
+
+def languages() -> dict[str, str]:
+    """The names of the languages that there are, each in itself, by code; English first."""
+    return names_of_languages(ROOT / "ui" / "words")
+
+
+def take_language_from(source: Callable[[], str]) -> None:
+    """``source()`` gives the code for whoever is being served at that moment; it must not remember anyone."""
+    global _language_of_run
+    _language_of_run = source
+
+
+def page_text(name: str) -> PageText:
+    """The text of one page. Raises ``ValueError`` without title, question and three ``look_for`` sentences."""
+    return PageText(name, read(ROOT, name, language()))
+
+
+def page_texts(name: str) -> tuple[PageText, ...]:
+    """The text of one page in every language, the spoken one first: an address may have been made in any of them."""
+    return tuple(PageText(name, read(ROOT, name, code)) for code in dict.fromkeys((language(), *languages())))
+
+
+def common(key: str, **values: object) -> str:
+    """A text of the frame by its dotted name: ``common("sidebar.sentence")``; ``values`` fill its ``{…}``."""
+    section, _, name = key.partition(".")
+    text = read(ROOT, "common", language())[section][name]
+    return text.format(**values) if values else text
+
+
+class Spoken(str):
+    """A text of the frame for where it has to be given before anybody is served: ``show_spinner=Spoken("wait.trace")``.
+
+    Streamlit asks for ``str(…)`` when it shows the text, in the run that waits, and so gets that run's language. Its
+    characters are those of English.
+    """
+
+    key: str
+
+    def __new__(cls, key: str) -> Spoken:
+        section, _, name = key.partition(".")
+        spoken = super().__new__(cls, read(ROOT, "common", ENGLISH)[section][name])
+        spoken.key = key
+        return spoken
+
+    def __str__(self) -> str:
+        return common(self.key)
+
+
+def quoted(words: str, *, most: int = 60) -> str:
+    """What somebody typed or sent, in quotation marks, in a sentence about it: the beginning of what is long."""
+    return repr(words if len(words) <= most else f"{words[:most]}…")
+
+
+def counted(number: int, what: str) -> str:
+    """ "1 token", "3 tokens", in the language of this run: ``what`` is a name in the section [count] of common.toml."""
+    return common(f"count.{what}" if number == 1 else f"count.{what}s", count=f"{number:,}")
+
+
+def canvas_words() -> dict[str, str]:
+    """What the captions that a canvas writes are called in this language; nothing in English, which it knows."""
+    if language() == ENGLISH:
+        return {}
+    return {english: said for english, said in read(ROOT, "common", language())["canvas"].items() if said != english}
+
+
+def examples() -> tuple[Example, ...]:
+    return tuple(Example(**values) for values in read(ROOT, "examples", language())["example"])
+
+
+def default_sentence() -> str:
+    return read(ROOT, "examples", language())["default"]
+
+
+def as_plain(text: str) -> str:
+    """Text that shows as exactly these characters in ``st.markdown`` and its relatives: users type anything."""
+    return _MARKUP.sub(r"\\\1", text)

@@ -1,0 +1,113 @@
+"""Text files of one language laid over those of English, so that a half-translated folder works.
+
+English has every text. Another language replaces what it says, key by key and table by table; a text that could break a
+page (another kind of value, another list length, other ``{placeholders}``) or a file that is no TOML is left out, with
+a line in the log, and English speaks in its place.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import tomllib
+from functools import lru_cache
+from pathlib import Path
+from string import Formatter
+from typing import Any
+
+ENGLISH = "en"
+SHARED = ("common", "examples", "charts", "errors")
+
+_LOG = logging.getLogger(__name__)
+_LATEX_ARGUMENT = re.compile(r"\\[A-Za-z]+\{[^{}]*\}|[_^]\{[^{}]*\}")
+_PLACEHOLDER = re.compile(r"\{\w+[^{}]*\}")
+
+
+def names_of_languages(folder: Path) -> dict[str, str]:
+    """By code, i.e. name of the folder: those whose ``common.toml`` says ``[language] name``; English first."""
+    found = {}
+    for code in sorted(os.listdir(folder)):
+        if (changed := _changed(path := f"{folder}/{code}/common.toml")) is None:
+            continue
+        language = _parsed_or_nothing(path, changed).get("language")
+        name = language.get("name") if isinstance(language, dict) else None
+        if isinstance(name, str) and name.strip():
+            found[code] = name.strip()
+    return {ENGLISH: found.pop(ENGLISH, "English"), **found}
+
+
+def read(root: Path, name: str, language: str) -> dict[str, Any]:
+    """The texts of that name over the English ones. Not to be changed: they are shared by all sessions.
+
+    Those of a page lie with its views, ``views/<name>/<language>.toml``; those of the frame in ``ui/words/<language>``.
+    Raises ``FileNotFoundError`` where there is no English file.
+    """
+    place = f"{root}/ui/words/*/{name}.toml" if name in SHARED else f"{root}/views/{name}/*.toml"
+    english = place.replace("*", ENGLISH)
+    if (english_changed := _changed(english)) is None:
+        raise FileNotFoundError(f"there is no file {english}: every text is in English first")
+    translated = place.replace("*", language)
+    changed = None if language == ENGLISH else _changed(translated)
+    if changed is None:
+        return _parsed(english, english_changed)
+    return _merged(english, english_changed, translated, changed)
+
+
+def placeholders(text: str) -> frozenset[str]:
+    """What ``str.format`` would fill in: ``{layer}`` and the like, but not the braces of LaTeX's arguments."""
+    if "{{" in text:  # made for str.format, with LaTeX in it
+        try:
+            return frozenset(f"{{{name}:{how}}}" for _, name, how, _ in Formatter().parse(text) if name is not None)
+        except ValueError:
+            return frozenset((text,))
+    return frozenset(_PLACEHOLDER.findall(_LATEX_ARGUMENT.sub("", text)))
+
+
+def over(english: Any, translated: Any, *, place: str = "") -> Any:
+    """``translated`` where it says something that can stand in the place of ``english``, else ``english``."""
+    if isinstance(english, dict) and isinstance(translated, dict):
+        known = {
+            key: over(value, translated[key], place=f"{place}.{key}") if key in translated else value
+            for key, value in english.items()
+        }
+        return {**{key: value for key, value in translated.items() if key not in english}, **known}
+    if isinstance(english, list) and isinstance(translated, list) and len(english) == len(translated):
+        return [
+            over(one, other, place=f"{place}[{index}]")
+            for index, (one, other) in enumerate(zip(english, translated, strict=True))
+        ]
+    if isinstance(english, str) and isinstance(translated, str) and placeholders(english) == placeholders(translated):
+        return translated
+    if type(english) is type(translated) and not isinstance(english, str | list):
+        return translated
+    _LOG.warning("%s does not fit the English text and is left out: %r", place.lstrip("."), translated)
+    return english
+
+
+def _changed(path: str) -> int | None:
+    """When a file was changed; ``None`` where there is none. Asked for every text: as plain text, a path is faster."""
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return None
+
+
+@lru_cache(maxsize=256)
+def _parsed(path: str, _changed: int) -> dict[str, Any]:
+    return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+
+
+@lru_cache(maxsize=256)
+def _parsed_or_nothing(path: str, _changed: int) -> dict[str, Any]:
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        _LOG.warning("%s is left out: %s", "/".join(Path(path).parts[-2:]), error)
+        return {}
+
+
+@lru_cache(maxsize=256)
+def _merged(english: str, english_changed: int, translated: str, translated_changed: int) -> dict[str, Any]:
+    place = "/".join(Path(translated).with_suffix("").parts[-2:])
+    return over(_parsed(english, english_changed), _parsed_or_nothing(translated, translated_changed), place=place)

@@ -1,0 +1,98 @@
+"""LayerNorm of one token with its live numbers: a table, the two formulas, and the snippet that gives them back."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+import charts.figures.norms
+from transformer.analysis.layer_norm_steps import NormSteps, norm_steps
+from ui.shell import page_state
+from ui.shell.page import Page
+from ui.show.figures import show_figure, show_formula, show_snippet, show_table
+from ui.words.texts import as_plain
+
+_ROWS = 8
+_EXACT = "%.9g"  # enough digits to give back any float32
+
+
+def norm_arithmetic(p: Page, name: str) -> None:
+    """Everything about one token's way through the LayerNorm ``name``."""
+    token = p.trace.tokens(p.focus.stack)[p.focus.token]
+    steps = norm_steps(p.checkpoint, p.trace, name, p.focus.token)
+    width = len(steps.x)
+    last_first = max(0, width - _ROWS)
+    page_state.belongs_to("first dimension", width, default=0)
+    page_state.number_in_address("first dimension")
+    first = st.number_input(
+        p.text["first_dimension"], 0, last_first, key="first dimension", step=_ROWS, width=220, **page_state.IN_ADDRESS
+    )
+    show_formula(
+        p.text["arithmetic_numbers"].format(
+            width=width, mean=_tex(steps.mean), std=_tex(steps.std), denominator=_tex(steps.denominator)
+        )
+    )
+    show_formula(_one_dimension(p, steps, int(first)))
+    columns = steps.columns(int(first), _ROWS)
+    show_table(
+        pd.DataFrame(columns),
+        name="layer-norm-steps",
+        caption=p.text["arithmetic_caption"].format(
+            first=first, last=first + len(columns["x"]) - 1, width=width, token=as_plain(token.display)
+        ),
+        column_config={
+            column: st.column_config.NumberColumn(format=_EXACT) for column in columns if column != "dimension"
+        },
+    )
+    st.markdown(p.text["arithmetic_check"].format(width=width, deviation=f"{steps.largest_deviation:.2g}"))
+    st.markdown(
+        p.text["textbook"].format(
+            difference=f"{steps.textbook_difference:.2g}",
+            epsilon=f"{steps.epsilon:g}",
+            root=f"{steps.epsilon**0.5:.2g}",
+            std=f"{steps.std:.3g}",
+        )
+    )
+    show_snippet(_snippet(p, name, steps, int(first)))
+    show_figure(
+        charts.figures.norms.position_distribution(
+            steps.x, after=steps.output, token=token.display, after_name=p.text["after_output"]
+        ),
+        name="one-token-before-and-after",
+        caption=p.text["distribution_caption"].format(width=width, token=as_plain(token.display)),
+        alt=p.text["distribution_alt"],
+    )
+
+
+def _one_dimension(p: Page, steps: NormSteps, dimension: int) -> str:
+    return p.text["arithmetic_line"].format(
+        dimension=dimension,
+        gain=_tex(steps.gain[dimension]),
+        bias=_tex(steps.bias[dimension]),
+        x=_tex(steps.x[dimension]),
+        mean=_tex(steps.mean),
+        denominator=_tex(steps.denominator),
+        output=f"\\mathbf{{{steps.output[dimension]:.6g}}}",
+    )
+
+
+def _tex(value: float) -> str:
+    """Six significant digits; a negative number in parentheses, so that it can stand behind any sign."""
+    text = f"{float(value):.6g}"
+    if "e" in text:
+        mantissa, exponent = text.split("e")
+        text = f"{mantissa} \\cdot 10^{{{int(exponent)}}}"
+    return f"({text})" if value < 0 else text
+
+
+def _snippet(p: Page, name: str, steps: NormSteps, dimension: int) -> str:
+    return (
+        f"{p.preamble}\n"
+        f'name, position, dimension = "{name}", {p.focus.token}, {dimension}\n'
+        'x = trace.values(f"{name}.input")[position]\n'
+        "norm = checkpoint.model.get_submodule(name)\n"
+        "gain, bias = norm.weight.detach().numpy(), norm.bias.detach().numpy()\n"
+        "y = gain * (x - x.mean()) / (x.var() + norm.epsilon) ** 0.5 + bias\n"
+        f"print(y[dimension])  # {steps.output[dimension]:.7g}\n"
+        'print(abs(y - trace.values(f"{name}.output")[position]).max())  # rounding only\n'
+    )

@@ -1,0 +1,59 @@
+"""The residual stream of one stack: how it grows, that in + update = out, and what each sub-layer adds."""
+
+from __future__ import annotations
+
+from dataclasses import astuple
+
+import pandas as pd
+import streamlit as st
+
+import charts.figures.residual
+from transformer.analysis.residual_stream import additions, contributions, stream_lengths
+from ui.shell.page import Page
+from ui.show.figures import show_figure, show_table
+from ui.words.texts import as_plain, common
+
+
+def residual_stream(p: Page) -> None:
+    """Growth of the stream, and the identity with the deviation that was found."""
+    stack, norm = p.focus.stack, p.checkpoint.config.norm
+    tokens = p.trace.tokens(stack)
+    sums = additions(p.trace, stack, p.focus.token, norm=norm)
+    st.markdown(p.text[norm])
+    st.markdown(
+        p.text["identity"].format(
+            count=len(sums),
+            stack=common(f"focus.{stack}"),
+            numbers=f"{len(sums) * len(tokens) * p.checkpoint.config.d_model:,}",
+            deviation=f"{max(addition.largest_deviation for addition in sums):.3g}",
+        )
+        + (f" {p.text['identity_post']}" if norm == "post" else "")
+    )
+    steps, lengths = stream_lengths(p.trace, stack)
+    show_figure(
+        charts.figures.residual.residual_growth(lengths, steps=steps, tokens=tokens, highlighted=p.focus.token),
+        name="residual-stream-growth",
+        caption=p.text["growth_caption"],
+        alt=p.text["growth_alt"],
+    )
+    show_table(
+        pd.DataFrame(
+            [astuple(addition) for addition in sums],
+            columns=["sub-layer", "‖in‖", "‖update‖", "‖in + update‖", "largest deviation"],
+        ),
+        name="residual-identity",
+        caption=p.text["identity_caption"].format(token=as_plain(tokens[p.focus.token].display)),
+    )
+
+
+def sublayer_updates(p: Page) -> None:
+    """Ratio and cosine of every update, for every token."""
+    sublayers, ratio, cosine = contributions(p.trace, p.focus.stack)
+    show_figure(
+        charts.figures.residual.sublayer_contribution(
+            ratio, cosine=cosine, sublayers=sublayers, tokens=p.trace.tokens(p.focus.stack)
+        ),
+        name="sublayer-updates",
+        caption=p.text["updates_caption"],
+        alt=p.text["updates_alt"],
+    )

@@ -1,0 +1,126 @@
+"""The arithmetic of one attention weight, with the live numbers: formula, check, channels, row, Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from charts.figures.attention_row import dot_product
+from transformer.analysis.attention.cell_arithmetic import CellArithmetic, cell_arithmetic
+from transformer.runs.attention_view import AttentionView
+from ui.shell.page import Page
+from ui.show.figures import show_figure, show_snippet, show_table
+from ui.words.texts import as_plain
+
+_SHOWN = 2  # products that are written out on the first line
+
+
+def explain_cell(p: Page, view: AttentionView, *, key: int, row_label: str) -> None:
+    """Draw everything between q, k and the weight of the cell (focused token, ``key``) of the focused head."""
+    focus, text = p.focus, p.text
+    cell = cell_arithmetic(p.trace, focus.stack, focus.layer, focus.kind, head=focus.head, query=focus.token, key=key)
+    column_label = view.key.labels[key]
+    st.markdown(f"#### {text['arithmetic'].format(row=as_plain(row_label), column=as_plain(column_label))}")
+    st.latex(equations(cell))
+    if not cell.is_allowed:
+        st.markdown(masked_sentence(p, view, cell, key))
+    st.markdown(
+        text["arithmetic_check"].format(
+            ours=f"**{cell.weight:.9g}**", recorded=f"**{cell.recorded:.9g}**", difference=f"{cell.difference:.2g}"
+        )
+    )
+    if p.checkpoint.config.positions == "rotary" and focus.kind == "self":
+        st.caption(text["arithmetic_rotary"])
+    with st.expander(text["channels"], icon=":material/bar_chart:"):
+        figure = dot_product(
+            cell.query, key=cell.key, query_token=view.query.labels[focus.token], key_token=column_label
+        )
+        show_figure(figure, name="query-key-products")
+    with st.expander(text["whole_row"], icon=":material/table_rows:"):
+        show_table(row_table(p, view, cell), name="softmax-row")
+    show_snippet(snippet(p, cell, key=key))
+
+
+def equations(cell: CellArithmetic) -> str:
+    """The four lines from the products to the weight, as LaTeX with this cell's numbers (no text of the user in it)."""
+    pairs = [rf"({_number(q, digits=4)})({_number(k, digits=4)})" for q, k in zip(cell.query, cell.key, strict=True)]
+    first, last = " + ".join(pairs[:_SHOWN]), "".join(f" + {pair}" for pair in pairs[_SHOWN:][-1:])
+    dots = r" + \dots" if len(pairs) > _SHOWN + 1 else ""
+    bias = "" if cell.bias is None else f" {_signed(cell.bias)}"
+    bias_name = "" if cell.bias is None else " + b"
+    lines = [
+        rf"q \cdot k &= {first}",
+        rf"&\quad {dots}{last} = {_number(cell.dot_product)}",
+        rf"s &= \frac{{q \cdot k}}{{\sqrt{{d_k}}}}{bias_name} = \frac{{{_number(cell.dot_product)}}}"
+        rf"{{\sqrt{{{len(cell.query)}}}}}{bias} = {_number(cell.score)}",
+    ]
+    if cell.is_allowed:
+        lines += [
+            rf"s_{{\max}} &= {_number(cell.largest)}",
+            rf"Z &= \textstyle\sum_j e^{{s_j - s_{{\max}}}} = {_number(cell.denominator)}",
+            rf"\alpha &= \frac{{e^{{s - s_{{\max}}}}}}{{Z}}"
+            rf" = \frac{{{_number(cell.power)}}}{{{_number(cell.denominator)}}} = \mathbf{{{_number(cell.weight)}}}",
+        ]
+    else:
+        lines.append(r"\alpha &= \mathbf{0} \qquad (s \to -\infty,\; e^{-\infty} = 0)")
+    return r"\begin{aligned}" + r" \\[4pt] ".join(lines) + r"\end{aligned}"
+
+
+def masked_sentence(p: Page, view: AttentionView, cell: CellArithmetic, key: int) -> str:
+    if not cell.allowed.any():
+        return p.text["arithmetic_all_masked"]
+    causal = view.kind == "self" and view.stack == "decoder" and key > p.focus.token
+    reason = (
+        "padding" if view.key[key].display == "<pad>" and view.key[key].special else "causal" if causal else "other"
+    )
+    return p.text["arithmetic_masked"].format(reason=p.text[f"reason_{reason}"])
+
+
+def row_table(p: Page, view: AttentionView, cell: CellArithmetic) -> pd.DataFrame:
+    """The softmax of the row, key by key."""
+    return pd.DataFrame(
+        {
+            p.text["column_position"]: np.arange(len(view.key)),
+            p.text["column_token"]: view.key.labels,
+            p.text["column_allowed"]: cell.allowed,
+            p.text["column_score"]: cell.scores,
+            p.text["column_power"]: cell.powers,
+            p.text["column_weight"]: cell.weights,
+        }
+    )
+
+
+def snippet(p: Page, cell: CellArithmetic, *, key: int) -> str:
+    """Python that prints this cell's weight, from the library alone."""
+    focus = p.focus
+    name = f"{focus.stack}.layers.{focus.layer}.{focus.kind}_attention"
+    bias = ""
+    if cell.bias is not None:
+        bias = f'scores = scores + trace["{focus.stack}.position_bias.values"].values[head, row]\n'
+    return (
+        f"import numpy as np\n{p.preamble}\n"
+        f'attention = "{name}"\n'
+        f"head, row, column = {focus.head}, {focus.token}, {key}\n"
+        'query = trace[f"{attention}.query"].values[head, row].astype(np.float64)\n'
+        'keys = trace[f"{attention}.key"].values[head].astype(np.float64)\n'
+        'allowed = trace[f"{attention}.allowed"].values[row]\n\n'
+        "scores = keys @ query / np.sqrt(len(query))\n"
+        f"{bias}"
+        "powers = np.where(allowed, np.exp(scores - scores.max(where=allowed, initial=-np.inf)), 0.0)\n"
+        "print(powers[column] / powers.sum())\n"
+        'print(trace[f"{attention}.weights"].values[head, row, column])  # what the model recorded\n'
+    )
+
+
+def _number(value: float, *, digits: int = 6) -> str:
+    """Significant digits as LaTeX; six, because with three, sums and quotients would not add up on the page."""
+    text = f"{value:.{digits}g}"
+    if "e" in text:
+        mantissa, exponent = text.split("e")
+        return rf"{mantissa} \cdot 10^{{{int(exponent)}}}"
+    return text
+
+
+def _signed(value: float) -> str:
+    return f"- {_number(-value)}" if value < 0 else f"+ {_number(value)}"

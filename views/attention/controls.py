@@ -1,0 +1,157 @@
+"""What the Attention page shows, chosen above its map and kept in the address: drawing, row names, cell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import streamlit as st
+
+from charts.canvas.attention_payload import KEY_TITLE, QUERY_TITLE, SHIFTED_TITLE, Cell
+from charts.toolkit.style import three_digits
+from transformer.analysis.attention.rollout import attention_rollout
+from transformer.runs.attention_view import AttentionView
+from ui.shell.page import Page
+from ui.shell.selectors import settle_labels
+from ui.show.canvas import attention_lines, attention_map, value_map
+from views.attention import guess
+
+SHOW, PREDICTED, STRETCH, KEY = "attention_show", "attention_predicted", "attention_stretch", "attention_key"
+_PENDING = "attention: cell that was clicked"
+_KEPT = {"bind": "query-params", "persist_state": "session"}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """``drawing``: "map", "lines", "values" or "rollout"; ``key``: the column whose arithmetic is open, if any."""
+
+    drawing: str
+    predicted: bool
+    stretch: bool
+    key: int | None
+
+
+def controls(p: Page, view: AttentionView) -> Shown:
+    """Draw the controls; a click on a cell in the last run has become the chosen cell."""
+    labels = view.key.labels
+    if (clicked := st.session_state.pop(_PENDING, None)) is not None and clicked < len(labels):
+        st.session_state[KEY] = labels[clicked]
+    if st.session_state.get(KEY) not in (None, *labels):
+        st.session_state[KEY] = None  # another sentence: that token is not in it
+    drawings = {p.text[f"show_{name}"]: name for name in ("map", "lines", "values", "rollout")}
+    settle_labels(SHOW, p.text, [f"show_{name}" for name in drawings.values()])
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        drawing = st.segmented_control(
+            p.text["show"],
+            list(drawings),
+            default=p.text["show_map"],
+            required=True,
+            key=SHOW,
+            label_visibility="collapsed",  # one row of controls, so that the picture is on the first screen
+            **_KEPT,
+        )
+        label = st.selectbox(
+            p.text["cell"],
+            labels,
+            index=None,
+            key=KEY,
+            placeholder=p.text["cell_placeholder"],
+            label_visibility="collapsed",
+            width=216,
+            **_KEPT,
+        )
+        predicted = False
+        if view.stack == "decoder":
+            predicted = st.toggle(p.text["predicted"], key=PREDICTED, help=p.text["predicted_help"], **_KEPT)
+        stretch = drawings[drawing] in ("map", "rollout") and st.toggle(
+            p.text["stretch"], key=STRETCH, help=p.text["stretch_help"], **_KEPT
+        )
+        if guess.switch(p):
+            st.rerun()  # before anything is drawn that would give the row away
+    return Shown(drawings[drawing], predicted, stretch, None if label is None else labels.index(label))
+
+
+def row_labels(p: Page, view: AttentionView, shown: Shown) -> tuple[str, ...]:
+    """The names of the rows: the tokens that are read, or the ones that come next."""
+    return p.trace.prediction.labels if shown.predicted else view.query.labels
+
+
+def draw(p: Page, view: AttentionView, shown: Shown, weighted) -> None:
+    """The main picture; a click on a cell opens its arithmetic, a click on a token focuses it. ``weighted``: ‖α·v‖."""
+    rows = row_labels(p, view, shown)
+    selected = None if shown.key is None else (p.focus.token, shown.key)
+    if shown.drawing == "lines":
+        named = replace(view, query=p.trace.prediction) if shown.predicted else view
+        token = attention_lines(named, key="attention lines", heads=[p.focus.head], selected_token=p.focus.token)
+        if token is not None and token != p.focus.token:
+            p.set_focus(token=token)
+        return
+    if shown.drawing == "rollout":
+        _draw_rollout(p, view, rows, stretch=shown.stretch)
+        return
+    if shown.drawing == "map":
+        clicked = attention_map(
+            view,
+            head=p.focus.head,
+            key="attention map",
+            shifted_labels=rows if shown.predicted else None,
+            selected=selected,
+            stretch=shown.stretch,
+            chosen_row=p.focus.token,
+        )
+    else:
+        clicked = value_map(
+            weighted,
+            row_labels=rows,
+            column_labels=view.key.labels,
+            key="attention values",
+            row_title=SHIFTED_TITLE if shown.predicted else QUERY_TITLE,
+            column_title=KEY_TITLE,
+            scale="sequential",
+            allowed=view.allowed,
+            selected=selected,
+            title=f"‖α·v‖ · {view.stack} {view.kind}-attention · layer {view.layer} · head {p.focus.head}",
+            value_name="‖α·v‖",
+            phrase=("", " gets from "),
+            chosen_row=p.focus.token,
+        )
+        st.caption(p.text["show_values_help"])
+    choose_cell(p, clicked, shown)
+
+
+def _draw_rollout(p: Page, view: AttentionView, rows: tuple[str, ...], *, stretch: bool) -> None:
+    """All heads of all layers up to the focused one, in one map; a click focuses the token of its row."""
+    found = attention_rollout(p.trace, view.stack, layer=view.layer)
+    mixed = found.view(view.kind)
+    clicked = value_map(
+        mixed.weights[0],
+        row_labels=rows,
+        column_labels=mixed.key.labels,
+        key="attention rollout",
+        row_title=QUERY_TITLE if rows == mixed.query.labels else SHIFTED_TITLE,
+        column_title=KEY_TITLE,
+        scale="sequential",
+        allowed=mixed.allowed,
+        limit=None if stretch else 1.0,
+        title=f"rollout · {view.stack} {view.kind}-attention · layers 0–{view.layer}, all heads",
+        value_name="share",
+        phrase=("", " is made of "),
+        chosen_row=p.focus.token,
+    )
+    st.caption(p.text["show_rollout_help"])
+    if found.source is not None and found.target is not None:
+        share = found.source[p.focus.token].sum()
+        st.caption(p.text["show_rollout_source"].format(share=three_digits(float(share))))
+    if clicked is not None and clicked.query != p.focus.token:
+        p.set_focus(token=clicked.query)
+
+
+def choose_cell(p: Page, clicked: Cell | None, shown: Shown) -> None:
+    """Open the arithmetic of a cell that was just clicked."""
+    if clicked is not None and (clicked.query, clicked.key) != (p.focus.token, shown.key):
+        st.session_state[_PENDING] = clicked.key
+        p.set_focus(token=clicked.query)
+
+
+def close_cell() -> None:
+    """As a button's callback: no cell is chosen any more."""
+    st.session_state[KEY] = None

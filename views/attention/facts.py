@@ -1,0 +1,127 @@
+"""What stands beside an attention map, so that it is not taken for more than it is: words and four numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+import transformer
+from charts.toolkit.style import three_digits
+from transformer.analysis.heads.head_effect import HeadEffect, head_effect
+from transformer.runs.attention_view import AttentionView
+from ui.shell.page import Page
+from ui.shell.page_state import IN_ADDRESS
+from ui.words.texts import PageText, Spoken, as_plain
+
+FEW_KEYS = 20  # up to here a map leaves room beside it
+_MOSTLY = 0.5  # from here on a row looks "mostly" at one token
+
+
+def read_aloud(text: PageText, view: AttentionView, *, head: int, row: int, predicted: str | None = None) -> str:
+    """One sentence about one row, as Markdown: at which tokens it looks, the strongest first."""
+    weights, allowed = view.weights[head, row], view.allowed[row]
+    token, label = view.query[row], as_plain(view.query.labels[row])
+    if not allowed.any():
+        return text["aloud_nothing"].format(row=label)
+    if token.special and token.display == "<pad>":
+        return text["aloud_padding"].format(row=label)
+    order = [int(key) for key in np.argsort(-weights, kind="stable") if allowed[key]]
+    key_label = [as_plain(view.key.labels[key]) for key in order[:3]]
+    share = [three_digits(float(weights[key])) for key in order[:3]]
+    template = "aloud_mostly" if weights[order[0]] >= _MOSTLY else "aloud_spread"
+    sentence = text[template].format(row=label, first=key_label[0], share=share[0])
+    if predicted is not None:
+        sentence = text["aloud_predicting"].format(predicted=as_plain(predicted), sentence=sentence)
+    others = [
+        text["aloud_other"].format(label=name, share=part)
+        for name, part, key in zip(key_label[1:], share[1:], order[1:3], strict=True)
+        if weights[key] >= 0.01
+    ]
+    return sentence + (text["aloud_then"].format(others=", ".join(others)) if others else ".")
+
+
+def map_and_facts(*, wide: bool) -> tuple[DeltaGenerator, DeltaGenerator]:
+    """Places for the map and the numbers: side by side where there is room and the map is not ``wide``."""
+    if wide:
+        return st.container(), st.grid(4, min_column_width=190, key="attention facts")
+    both = st.grid(3, min_column_width=270, key="attention picture")
+    return both.cell(column_span=2), both.cell().grid(4, min_column_width=150, key="attention facts")
+
+
+def facts(p: Page, view: AttentionView, weighted: np.ndarray) -> None:
+    """Entropy, share to sinks, who passes on most (``weighted``: ‖α·v‖ [query, key]), effect of removing the head."""
+    text, head, row = p.text, p.focus.head, p.focus.token
+    most = np.log2(max(1, int(view.allowed[row].sum())))
+    _metric(
+        text["entropy"],
+        text["entropy_value"].format(value=three_digits(float(view.entropy[head, row]))),
+        text["entropy_of"].format(most=three_digits(float(most))),
+        text["entropy_help"],
+    )
+    share, mean = view.sink_share[head, row], view.sink_share[head].mean()
+    _metric(
+        text["sinks"],
+        three_digits(float(share)),
+        text["sinks_of"].format(mean=three_digits(float(mean))),
+        text["sinks_help"],
+    )
+    total = float(weighted[row].sum())
+    best = int(weighted[row].argmax())
+    name = as_plain(view.key.labels[best]) if total > 0 else text["nothing"]
+    portion = three_digits(float(weighted[row, best]) / total) if total > 0 else "0"
+    _metric(text["strongest"], name, text["strongest_of"].format(share=portion), text["strongest_help"])
+    _effect(p)
+
+
+def _effect(p: Page) -> None:
+    effect = effect_of_head(p)
+    if not effect.displays:
+        st.caption(p.text["effect_none"])
+        return
+    answer = as_plain(" ".join(effect.displays[:12]) + (" …" if len(effect.displays) > 12 else ""))
+    _metric(
+        p.text["effect"],
+        p.text["effect_value"].format(factor=three_digits(effect.factor)),
+        p.text["effect_of"].format(change=f"{'+' if effect.change >= 0 else '−'}{three_digits(abs(effect.change))}"),
+        p.text["effect_help"].format(answer=answer),
+    )
+
+
+def _metric(label: str, value: str, below: str, explanation: str) -> None:
+    st.metric(label, value, below, delta_color="off", delta_arrow="off", help=explanation)
+
+
+def rewrite(p: Page) -> None:
+    """The answer written anew without the focused head, when asked for: up to a hundred passes of the model."""
+    if not p.checkpoint.config.has_decoder:
+        return
+    if not st.toggle(p.text["rewrite"], key="attention rewrite", **IN_ADDRESS):
+        return
+    focus = p.focus
+    place = (focus.stack, focus.layer, focus.kind, focus.head)
+    after = _rewritten(p.checkpoint.fingerprint, focus.sentence, focus.pads, place, _page=p)
+    before = p.trace.text
+    template = "rewrite_same" if after == before else "rewrite_changed"
+    st.markdown(p.text[template].format(after=as_plain(after), before=as_plain(before)))
+
+
+def effect_of_head(p: Page) -> HeadEffect:
+    focus = p.focus
+    place = (focus.stack, focus.layer, focus.kind, focus.head)
+    target = focus.target if p.trace.forced else ""
+    return _effects(p.checkpoint.fingerprint, focus.sentence, target, focus.pads, place, _page=p)
+
+
+@st.cache_data(max_entries=512, show_spinner=False)
+def _effects(fingerprint: str, sentence: str, target: str, pads: int, place: tuple, *, _page: Page) -> HeadEffect:
+    stack, layer, kind, head = place
+    return head_effect(_page.checkpoint, _page.trace, sentence, stack, layer, kind, head=head)
+
+
+@st.cache_data(max_entries=256, show_spinner=Spoken("wait.rewrite"))
+def _rewritten(fingerprint: str, sentence: str, pads: int, place: tuple, *, _page: Page) -> str:
+    stack, layer, kind, head = place
+    edit = transformer.ablate_head(stack, layer=layer, kind=kind, head=head)
+    pads = pads if _page.checkpoint.config.has_encoder else 0
+    return transformer.decode(_page.checkpoint, sentence, edits=[edit], source_pads=pads).text

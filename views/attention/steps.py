@@ -1,0 +1,238 @@
+"""The path of one head as seven steps: for each a sentence, the formula with this sentence's shapes, and one figure."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import streamlit as st
+
+from charts.canvas.attention_payload import KEY_TITLE, QUERY_TITLE, SHIFTED_TITLE
+from charts.figures.attention_output import head_contributions
+from charts.figures.attention_row import score_pipeline, value_mix
+from charts.toolkit.style import three_digits
+from transformer.analysis.attention.attention_path import AttentionPath, output_sum
+from transformer.runs.attention_view import AttentionView
+from ui.shell.page import Page
+from ui.shell.selectors import settle
+from ui.show.canvas import Cell, value_map
+from ui.show.figures import show_figure, show_formula
+from ui.words.texts import as_plain, page_texts
+
+STEP = "attention_step"
+_CHOOSES = 0.9  # a largest weight from which a softmax chooses rather than mixes
+_MOST_ROWS, _SCROLLED = 30, 640  # more tokens than that are scrolled, in a window of that many pixels
+
+
+def stepper(p: Page) -> int:
+    """The bar of steps, kept in the address; returns the step, 1 … 7."""
+    steps = list(p.text["steps"])
+    settle(STEP, dict(zip(steps, zip(*(text["steps"] for text in page_texts("attention")), strict=True), strict=True)))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        chosen = st.segmented_control(
+            p.text["step"],
+            steps,
+            default=steps[0],
+            required=True,
+            key=STEP,
+            wrap=True,
+            bind="query-params",
+            persist_state="session",
+        )
+        here = steps.index(chosen)
+        for name, to, icon in (
+            ("back", here - 1, ":material/arrow_back:"),
+            ("next", here + 1, ":material/arrow_forward:"),
+        ):
+            st.button(
+                p.text[name],
+                icon=icon,
+                key=f"attention {name}",
+                disabled=not 0 <= to < len(steps),
+                on_click=_go,
+                args=(steps[to % len(steps)],),
+            )
+    return here + 1
+
+
+def _go(step: str) -> None:
+    st.session_state[STEP] = step
+
+
+def draw_step(p: Page, path: AttentionPath, step: int, *, rows: tuple[str, ...], key: int | None) -> Cell | None:
+    """One step; ``rows``: names of the query tokens, ``key``: the chosen column, if any.
+
+    Returns the cell that was clicked, if the step has cells.
+    """
+    draw = (_projections, _products, _scaled, _masked, _softmax, _mix, _output)[step - 1]
+    return draw(p, path, rows, key)
+
+
+def _projections(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None) -> None:
+    config = p.checkpoint.config
+    st.markdown(p.text["step_1"].format(d_head=path.d_head))
+    if path.view.kind == "cross":
+        st.markdown(p.text["step_1_cross"])
+    source = r"X" if path.view.kind == "self" else r"X_{\text{encoder}}"
+    keys = path.view.key
+    drawn = (
+        ("query", "Q", "X", path.query, p.trace.prediction if rows != path.view.query.labels else path.view.query),
+        ("key", "K", source, path.key, keys),
+        ("value", "V", source, path.value, keys),
+    )
+    longest = max(len(path.query), len(path.key))
+    with (
+        st.container(height=_SCROLLED if longest > _MOST_ROWS else "content", key="attention projections"),
+        st.grid(3, min_column_width=280),
+    ):
+        for name, letter, stream, values, tokens in drawn:
+            with st.container():
+                show_formula(
+                    rf"\underset{{{len(values)} \times {path.d_head}}}{{{letter}}} = "
+                    rf"\underset{{{len(values)} \times {config.d_model}}}{{{stream}}}\;\;"
+                    rf"\underset{{{config.d_model} \times {path.d_head}}}{{W_{letter}}} + b_{letter}"
+                )
+                value_map(  # on the canvas: this is the step that the page opens with, and Plotly is 5 MB
+                    values,
+                    row_labels=tokens.labels,
+                    column_labels=[str(channel) for channel in range(path.d_head)],
+                    key=f"attention {name}",
+                    row_title=p.text["token_axis"],
+                    column_title=p.text["channel"],
+                    scale="diverging",
+                    title=p.text[f"title_{name}"],
+                    value_name=p.text[f"title_{name}"],
+                    phrase=("", f" · {p.text['channel']} "),
+                    clickable=False,
+                )
+
+
+def _products(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None) -> Cell | None:
+    st.markdown(p.text["step_2"])
+    n_queries, n_keys = path.products.shape
+    show_formula(
+        rf"\underset{{{n_queries} \times {path.d_head}}}{{Q}}\;\underset{{{path.d_head} \times {n_keys}}}{{K^\top}} = "
+        rf"\underset{{{n_queries} \times {n_keys}}}{{Q K^\top}}"
+    )
+    return _cells(p, path, path.products, rows, key, name="q·k", step="products")
+
+
+def _scaled(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None) -> Cell | None:
+    row = p.focus.token
+    without, scaled = float(path.weights_without_scaling(row).max()), float(path.weights[row].max())
+    sentence = p.text["step_3"].format(
+        d_head=path.d_head,
+        root=three_digits(math.sqrt(path.d_head)),
+        row=as_plain(rows[row]),
+        without=three_digits(without),
+        **{"with": three_digits(scaled)},
+    )
+    st.markdown(sentence + (p.text["step_3_chooses"] if without >= _CHOOSES > scaled else ""))
+    bias = ""
+    if path.bias is not None:
+        st.markdown(p.text["step_3_bias"])
+        bias = " + B"
+    n_queries, n_keys = path.products.shape
+    show_formula(
+        rf"\underset{{{n_queries} \times {n_keys}}}{{S}} = \frac{{Q K^\top}}{{\sqrt{{d_k}}}}{bias} = "
+        rf"\frac{{Q K^\top}}{{\sqrt{{{path.d_head}}}}}{bias}"
+    )
+    return _cells(p, path, path.scores, rows, key, name="score", step="scaled")
+
+
+def _masked(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None) -> Cell | None:
+    counts = mask_counts(path.view)
+    if masked := sum(counts.values()):
+        reasons = ", ".join(p.text[f"step_4_{name}"].format(count=count) for name, count in counts.items() if count)
+        st.markdown(p.text["step_4"].format(masked=masked, cells=path.view.allowed.size, reasons=reasons))
+    else:
+        st.markdown(p.text["step_4_nothing"])
+    show_formula(r"S'_{ij} = \begin{cases} S_{ij} & j \text{ allowed for } i \\ -\infty & \text{else} \end{cases}")
+    return _cells(p, path, path.scores, rows, key, name="score", step="masked", allowed=path.view.allowed)
+
+
+def _softmax(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None) -> None:
+    row = p.focus.token
+    st.markdown(p.text["step_5"].format(row=as_plain(rows[row])))
+    n_allowed = int(path.view.allowed[row].sum())
+    show_formula(
+        r"\alpha_{ij} = \frac{e^{S'_{ij}}}{\sum_{j'} e^{S'_{ij'}}}",
+        caption=p.text["step_5_shapes"].format(allowed=n_allowed, keys=len(path.key), row=row),
+    )
+    show_figure(score_pipeline(path.view, head=path.head, row=row), name="softmax-of-one-row")
+
+
+def _mix(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None) -> None:
+    row = p.focus.token
+    st.markdown(p.text["step_6"].format(row=as_plain(rows[row])))
+    n_queries, n_keys = path.products.shape
+    show_formula(
+        rf"\underset{{{n_queries} \times {n_keys}}}{{A}}\;\;\underset{{{n_keys} \times {path.d_head}}}{{V}} = "
+        rf"\underset{{{n_queries} \times {path.d_head}}}{{\text{{head}}_{{{path.head}}}}}"
+    )
+    show_figure(value_mix(path.weights[row], values=path.value, tokens=path.view.key), name="weights-times-values")
+
+
+def _output(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None) -> None:
+    row, focus, config = p.focus.token, p.focus, p.checkpoint.config
+    parts = output_sum(p.checkpoint, p.trace, focus.stack, focus.layer, focus.kind, row=row)
+    st.markdown(
+        p.text["step_7"].format(
+            d_head=path.d_head,
+            d_model=config.d_model,
+            row=as_plain(rows[row]),
+            head=path.head,
+            length=three_digits(float(np.linalg.norm(parts.contributions[path.head]))),
+            total=three_digits(float(np.linalg.norm(parts.output))),
+        )
+    )
+    show_formula(
+        rf"\text{{output}} = \sum_h \underset{{{len(path.query)} \times {path.d_head}}}{{\text{{head}}_h}}\;"
+        rf"\underset{{{path.d_head} \times {config.d_model}}}{{W_{{O,h}}}} + b_O"
+    )
+    figure = head_contributions(parts.contributions, bias=parts.bias, output=parts.output, head=path.head)
+    show_figure(figure, name="heads-add-up")
+
+
+def mask_counts(view: AttentionView) -> dict[str, int]:
+    """How many cells are masked, by reason; a cell that is both counts as causal."""
+    n_queries, n_keys = view.allowed.shape
+    ahead = np.zeros_like(view.allowed)
+    if view.kind == "self" and view.stack == "decoder":
+        ahead = np.arange(n_keys)[None, :] > np.arange(n_queries)[:, None]
+    padding = np.array([token.special and token.display == "<pad>" for token in view.key], dtype=bool)[None, :]
+    masked = ~view.allowed
+    return {
+        "causal": int((masked & ahead).sum()),
+        "padding": int((masked & ~ahead & padding).sum()),
+        "other": int((masked & ~ahead & ~padding).sum()),
+    }
+
+
+def _cells(
+    p: Page,
+    path: AttentionPath,
+    values: np.ndarray,
+    rows: tuple[str, ...],
+    key: int | None,
+    *,
+    name: str,
+    step: str,
+    allowed: np.ndarray | None = None,
+) -> Cell | None:
+    shifted = rows != path.view.query.labels
+    return value_map(
+        values,
+        row_labels=rows,
+        column_labels=path.view.key.labels,
+        key=f"attention step {step}",
+        row_title=SHIFTED_TITLE if shifted else QUERY_TITLE,
+        column_title=KEY_TITLE,
+        scale="diverging",
+        allowed=allowed,
+        selected=None if key is None else (p.focus.token, key),
+        chosen_row=p.focus.token,
+        title=f"{name} · head {path.head}",
+        value_name=name,
+        phrase=("", " meets "),
+    )

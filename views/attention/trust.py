@@ -1,0 +1,252 @@
+"""How far to trust the map: its row beside what the answer depends on; and what removing one edge does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from charts.figures.attention_trust import MOST_NUMBERS, NAMES, ROOM, aligned_measures
+from charts.toolkit.style import three_digits
+from transformer.analysis.answers.questions import asked
+from transformer.analysis.attention.attention_trust import (
+    Aligned,
+    InputAttributions,
+    beside_attention,
+    beside_nothing,
+    input_attributions,
+    n_passes,
+)
+from transformer.analysis.attention.input_attribution import gradient_times_input, integrated_gradients
+from transformer.analysis.attention.quantity import QUANTITIES, Quantity, quantity_of
+from transformer.analysis.attention.rollout import attention_rollout
+from transformer.analysis.attention.token_removal import remove_each
+from transformer.runs.attention_view import AttentionView
+from transformer.runs.edit_specs import EditSpec
+from ui.compute.long_jobs import LongJobs
+from ui.lab import edited_model
+from ui.shell.page import Page
+from ui.shell.page_state import IN_ADDRESS, belongs_to
+from ui.shell.selectors import chosen_option, settle
+from ui.show.figures import show_figure, show_formula, show_snippet, show_source, show_table
+from ui.words.texts import as_plain, common, page_texts
+
+_BASELINES = ("mean", "pad", "zero")
+_STEPS = (16, 32, 64, 128)
+_SMALL = 0.0005  # of log p: a factor of 1.00
+_LARGE_ERROR = 0.05  # of what was moved in total
+_FIGURE = "attention-and-answer"
+ATTRIBUTIONS: LongJobs[InputAttributions] = LongJobs("attributions", keep=128)
+
+
+def trust(p: Page, view: AttentionView) -> None:
+    """The section: choose the answer and the method's settings, see all measures token under token, and the check."""
+    st.markdown(p.text["trust_intro"])
+    row = _answer_row(p, view)
+    if row is None:
+        st.info(p.text["trust_nothing"], icon=":material/info:")
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        kept = {"bind": "query-params"}  # an address shows the same numbers
+        of = chosen_option(p.text, "trust_of", QUANTITIES, key="trust_of", help=p.text["trust_of_help"], **kept)
+        starts_help = p.text["trust_start_help"]
+        baseline = chosen_option(p.text, "trust_baseline", _BASELINES, key="trust_baseline", help=starts_help, **kept)
+        steps = st.segmented_control(
+            p.text["trust_steps"], _STEPS, default=64, required=True, key="trust_steps", persist_state="session", **kept
+        )
+    quantity = quantity_of(p.checkpoint, p.trace, row=row, of=of)
+    found = _found(p, quantity, baseline, steps)
+    if found is None:
+        return
+    aligned = beside_attention(p.checkpoint, p.trace, view, found, head=p.focus.head, query=p.focus.token)
+    st.markdown(_in_words(p, view, aligned, quantity))
+    _draw(p, aligned, quantity, name=_FIGURE)
+    if len(quantity.read) > 1:
+        other = "encoder" if aligned.tokens is not p.trace.source else "decoder"
+        st.markdown(p.text[f"trust_other_{other}"].format(answer=as_plain(quantity.display)))
+        _draw(p, beside_nothing(found, other), quantity, name=f"{_FIGURE}-other")
+    _completeness(p, found, quantity)
+    st.markdown(p.text["trust_caution"])
+    show_formula(p.text["trust_formula"], caption=_shapes(p, quantity, found))
+    _snippet(p, found, row=row)
+    show_source(attention_rollout, gradient_times_input, integrated_gradients, remove_each)
+
+
+def edge_effect(p: Page, view: AttentionView, *, key: int) -> None:
+    """What removing the edge of the chosen cell does to the answer, measured, in one sentence."""
+    focus, text = p.focus, p.text
+    row, weight = focus.token, float(view.weights[focus.head, focus.token, key])
+    if not view.allowed[row, key]:
+        st.markdown(text["edge_masked"])
+        return
+    place = f"{focus.stack}.{focus.layer}.{focus.kind}.{focus.head}"
+    effect = edited_model.effect(p, (str(EditSpec.parse(f"edge:{place}={row}-{key}")),))
+    if effect.asked.everywhere or not effect.asked.ids:
+        st.markdown(text["edge_nothing"])
+        return
+    said = text["edge" if abs(effect.change) >= _SMALL else "edge_small"].format(
+        weight=three_digits(weight), factor=three_digits(effect.factor), change=_signed(effect.change)
+    )
+    if focus.stack == "decoder" and row in effect.asked.rows:
+        step = effect.asked.rows.index(row)
+        said += " " + text["edge_word"].format(
+            word=as_plain(effect.asked.displays[step]),
+            before=three_digits(float(np.exp(effect.before[step]))),
+            after=three_digits(float(np.exp(effect.after[step]))),
+        )
+    st.markdown(f"{said}  \n:small[{text['edge_note']}]")
+
+
+def _answer_row(p: Page, view: AttentionView) -> int | None:
+    """Which row of the logits: in a decoder the focused one; else one of the rows that were asked, to be chosen."""
+    if view.stack == "decoder":
+        return p.focus.token
+    question = asked(p.checkpoint, p.trace, p.focus.sentence)
+    if p.checkpoint.config.n_classes or not question.rows:
+        return question.rows[0] if question.rows else None
+    name = p.trace.prediction.labels.__getitem__
+    own = view.stack == question.logits.partition(".")[0] and p.focus.token in question.rows
+    first = question.rows.index(p.focus.token) if own else 0
+    owner = (p.checkpoint.fingerprint, p.trace.prediction.ids, question.rows, p.focus.token)
+    belongs_to("trust_answer", owner, default=question.rows[first])
+    words = [text["trust_answer_at"] for text in page_texts(p.text.name)]
+    settle(
+        "trust_answer", {row: [said.format(word=name(row), position=row) for said in words] for row in question.rows}
+    )
+    return st.selectbox(
+        p.text["trust_answer"],
+        question.rows,
+        index=first,
+        format_func=lambda row: words[0].format(word=name(row), position=row),
+        key="trust_answer",
+        help=p.text["trust_answer_help"],
+        width=320,
+        **IN_ADDRESS,
+    )
+
+
+def _found(p: Page, quantity: Quantity, baseline: str, steps: int) -> InputAttributions | None:
+    """``None`` where the person has stopped it: with 256 tokens it takes half a minute."""
+    checkpoint, ids = p.checkpoint, tuple(tokens.ids for tokens in quantity.read.values())
+    return ATTRIBUTIONS.result(
+        (checkpoint.fingerprint, ids, quantity.row, quantity.id, quantity.of, baseline, steps),
+        lambda _: input_attributions(checkpoint, quantity, baseline=baseline, n_steps=steps),
+        doing=common("wait.trust"),
+        passes=n_passes(quantity, n_steps=steps),
+    )
+
+
+def _in_words(p: Page, view: AttentionView, aligned: Aligned, quantity: Quantity) -> str:
+    """What the row looks at most, what the answer would miss most, and whether the two orders agree."""
+    labels = [as_plain(aligned.tokens.labels[place]) for place in aligned.positions]
+    looked, missed = aligned["head"].values, aligned["leave_one_out"].values
+    if not labels or np.isnan(missed).all():
+        return p.text["trust_words_alone"]
+    most = int(np.nanargmax(np.abs(missed)))
+    agreement = aligned["head"].agreement
+    return p.text["trust_words"].format(
+        row=as_plain(view.query.labels[p.focus.token]),
+        looked=labels[int(np.argmax(looked))],
+        share=three_digits(float(looked.max())),
+        answer=as_plain(quantity.display),
+        missed=labels[most],
+        change=_signed(-float(missed[most])),
+        unit=p.text[f"trust_unit_{quantity.of}"],
+        agreement=f"{agreement:.2f}".replace("-", "−") if np.isfinite(agreement) else "–",
+    )
+
+
+def _draw(p: Page, aligned: Aligned, quantity: Quantity, *, name: str) -> None:
+    if not aligned.positions:
+        return
+    room = ROOM * len(aligned.positions) if len(aligned.positions) <= MOST_NUMBERS else 0
+    st.html(  # columns that would get too narrow for their numbers keep their width and are scrolled sideways
+        f"<style>.st-key-chart-{name} {{ overflow-x: auto; }}"
+        f".st-key-chart-{name} [data-testid='stFullScreenFrame'] "
+        f"{{ min-width: {max(room, 250) + 220}px; }}</style>"
+    )
+    names = {**NAMES, "head": p.text["trust_head"].format(head=p.focus.head)}
+    show_figure(
+        aligned_measures(
+            aligned, answer=f"‘{quantity.display}’", unit=p.text[f"trust_unit_{quantity.of}"], names=names
+        ),
+        name=name,
+        caption=p.text["trust_caption"] if name == _FIGURE else "",
+        alt=p.text["trust_alt"],
+    )
+
+
+def _completeness(p: Page, found: InputAttributions, quantity: Quantity) -> None:
+    text, whole = p.text, found.integrated
+    st.markdown(
+        text["complete"].format(
+            total=_signed(whole.total),
+            value=_signed(whole.value),
+            start=_signed(whole.baseline_value),
+            difference=_signed(whole.difference),
+            error=_signed(whole.error),
+            steps=whole.n_steps,
+            slope=_signed(found.gradient.total),
+        )
+    )
+    moved = sum(float(np.abs(part).sum()) for part in (whole.source, whole.target) if part is not None)
+    if abs(whole.error) > _LARGE_ERROR * max(moved, 1e-12):
+        st.warning(text["complete_large"], icon=":material/warning:")
+    if not st.toggle(text["compare_baselines"], key="trust baselines", **IN_ADDRESS):
+        return
+    rows = []
+    for baseline in _BASELINES:
+        every = _found(p, quantity, baseline, whole.n_steps)
+        if every is None:
+            return
+        tokens = [
+            (value, stack, place) for stack in quantity.read for place, value in enumerate(_integrated(every, stack))
+        ]
+        _, stack, place = max(tokens, key=lambda token: abs(token[0]))
+        rows.append(
+            {
+                text["column_baseline"]: text[f"trust_baseline_{baseline}"],
+                text["column_start"]: every.integrated.baseline_value,
+                text["column_difference"]: every.integrated.difference,
+                text["column_total"]: every.integrated.total,
+                text["column_error"]: every.integrated.error,
+                text["column_strongest"]: quantity.read[stack].labels[place],
+            }
+        )
+    show_table(pd.DataFrame(rows), name="baselines", caption=text["compare_caption"])
+
+
+def _integrated(found: InputAttributions, stack: str) -> np.ndarray:
+    return found.rows(stack)["integrated_gradients"]
+
+
+def _shapes(p: Page, quantity: Quantity, found: InputAttributions) -> str:
+    tokens = " + ".join(str(len(read)) for read in quantity.read.values())
+    return p.text["trust_shapes"].format(
+        tokens=tokens,
+        width=p.checkpoint.config.d_model,
+        steps=found.integrated.n_steps,
+        answer=as_plain(quantity.display),
+    )
+
+
+def _snippet(p: Page, found: InputAttributions, *, row: int) -> None:
+    focus, whole = p.focus, found.integrated
+    show_snippet(
+        f"{p.preamble}\n"
+        "from charts.figures.attention_trust import aligned_measures\n"
+        "from transformer.analysis.attention.attention_trust import beside_attention, input_attributions\n"
+        "from transformer.analysis.attention.quantity import quantity_of\n\n"
+        f'quantity = quantity_of(checkpoint, trace, row={row}, of="{whole.quantity.of}")\n'
+        f'found = input_attributions(checkpoint, quantity, baseline="{whole.baseline}", n_steps={whole.n_steps})\n'
+        f'view = trace.attention("{focus.stack}", layer={focus.layer}, kind="{focus.kind}")\n'
+        f"rows = beside_attention(checkpoint, trace, view, found, head={focus.head}, query={focus.token})\n"
+        f"print(found.integrated.total, found.integrated.difference)  # {whole.total:.6g} {whole.difference:.6g}\n"
+        "for measure in rows.measures:\n"
+        "    print(measure.name, measure.agreement, measure.values)\n"
+        "figure = aligned_measures(rows)  # figure.show() draws it\n"
+    )
+
+
+def _signed(value: float) -> str:
+    return f"{'−' if value < 0 else '+'}{three_digits(abs(value))}"

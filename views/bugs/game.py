@@ -1,0 +1,79 @@
+"""The game: which patient this is, what was guessed, how many guesses were right."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from transformer.faults.catalogue import FAULTS, HEALTHY, Diagnosis, diagnosis_of, inapplicable, next_with
+from ui.shell.page import Page
+from ui.shell.page_state import number_in_address
+from ui.words.texts import as_plain
+
+GUESSES = (*FAULTS, HEALTHY)
+_NUMBER, _STATE, _MOST = "patient", "bugs: guesses", 9999
+
+
+def patient_number(p: Page) -> Diagnosis:
+    """The row above the pictures: the patient's number (kept in the address), another one, a teacher's choice."""
+    text, config = p.text, p.checkpoint.config
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        number_in_address(_NUMBER)
+        number = st.number_input(
+            text["patient"], 0, _MOST, 0, key=_NUMBER, bind="query-params", persist_state="session", width=150
+        )
+        st.button(
+            text["another"], icon=":material/personal_injury:", key="another patient", on_click=_go_to,
+            args=((int(number) + 1) % _MOST,),
+        )  # fmt: skip
+        with st.popover(text["teacher"], icon=":material/school:", help=text["teacher_help"]):
+            possible = [fault for fault in GUESSES if fault not in inapplicable(config)]
+            for fault in possible:
+                st.button(
+                    text[f"name_{fault}"], key=f"teacher {fault}", type="tertiary", on_click=_go_to,
+                    args=(next_with(fault, after=int(number), config=config) % _MOST,),
+                )  # fmt: skip
+        score(p)
+    return diagnosis_of(int(number), config)
+
+
+def _go_to(number: int) -> None:
+    st.session_state[_NUMBER] = number
+
+
+def score(p: Page) -> None:
+    """How many guesses of this session were right."""
+    all_guesses = st.session_state.get(_STATE, {}).values()
+    if all_guesses:
+        right = sum(guess == truth for guess, truth in all_guesses)
+        st.markdown(p.text["score"].format(right=right, count=len(all_guesses)), width="content")
+
+
+def guessed(p: Page, diagnosis: Diagnosis) -> str:
+    """Ask for a guess; what was guessed for this patient, "" while nothing was."""
+    all_guesses = st.session_state.setdefault(_STATE, {})
+    key = (p.checkpoint.fingerprint, p.focus.sentence, st.session_state[_NUMBER])
+    made, _ = all_guesses.get(key, ("", ""))
+    st.markdown(f"#### {p.text['question_now']}")
+    with st.container(horizontal=True, key="bug guesses"):
+        for fault in GUESSES:
+            marks = {
+                made: ":material/close: ",
+                diagnosis.fault: ":material/check: ",
+            }  # a right guess is one that is right
+            mark = marks.get(fault, "") if made else ""
+            st.button(
+                mark + p.text[f"name_{fault}"],
+                key=f"guess {fault}",
+                type="primary" if made and fault == diagnosis.fault else "secondary",
+                disabled=bool(made),
+                on_click=_guess,
+                args=(key, fault, diagnosis.fault),
+            )
+    if not made:
+        reasons = [p.text[f"cannot_{reason}"] for reason in inapplicable(p.checkpoint.config).values()]
+        st.caption(" ".join((p.text["guess_help"].format(name=as_plain(p.checkpoint.name)), *reasons)))
+    return made
+
+
+def _guess(key: tuple, guess: str, truth: str) -> None:
+    st.session_state[_STATE].setdefault(key, (guess, truth))

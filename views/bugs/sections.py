@@ -1,0 +1,116 @@
+"""The pictures of a patient beside those of the healthy one, without a word on what is wrong."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from charts.figures.faults import two_courses
+from charts.toolkit.style import three_digits
+from transformer.analysis.answers.answer_probabilities import Answer
+from transformer.analysis.answers.word_diff import word_diff
+from transformer.faults.catalogue import HEALTHY, Diagnosis
+from transformer.faults.patients import self_attention_in_training
+from transformer.faults.signs import signs_of
+from transformer.runs.attention_view import AttentionView
+from ui.lab.effects import marked
+from ui.shell.page import Page
+from ui.show.canvas import attention_map
+from ui.show.figures import show_figure, show_table
+from ui.words.texts import as_plain
+from views.bugs.runs import WORD, runs_of, toy_of
+
+HEIGHT = 360
+WORDS = (WORD, "abcd", "attention")
+
+
+def pictures(p: Page, diagnosis: Diagnosis) -> None:
+    """Maps on one scale, answers, and two curves."""
+    (_of_training if diagnosis.in_training else _of_checkpoint)(p, diagnosis)
+
+
+def _of_checkpoint(p: Page, diagnosis: Diagnosis) -> None:
+    text, focus, runs = p.text, p.focus, runs_of(p, diagnosis.fault)
+    place = (focus.stack, focus.layer, focus.kind)
+    st.markdown(text["about_checkpoint"].format(name=as_plain(p.checkpoint.name)))
+    views = [trace.attention(*place) for trace in (runs.healthy, runs.patient)]
+    _two_maps(p, views, head=focus.head, answers=(runs.before, runs.after))
+    if not runs.before.parts:
+        st.caption(text["no_blank"])
+    signs = [signs_of(trace) for trace in (runs.healthy, runs.patient)]
+    healthy, patient = signs
+    with st.grid(2, min_column_width=400):
+        with st.container():
+            show_figure(
+                two_courses(
+                    healthy.entropy, patient=patient.entropy, at=healthy.attentions, title="entropy in bits",
+                    across="attention of layer", names=_names(p),
+                ),
+                name="entropy-by-layer", caption=text["entropy_caption"], alt=text["entropy_caption"],
+            )  # fmt: skip
+        with st.container():
+            show_figure(
+                two_courses(
+                    healthy.size, patient=patient.size, at=healthy.stages, title="standard deviation",
+                    across="residual stream after layer", names=_names(p),
+                ),
+                name="stream-by-layer", caption=text["stream_caption"], alt=text["stream_caption"],
+            )  # fmt: skip
+
+
+def _of_training(p: Page, diagnosis: Diagnosis) -> None:
+    text = p.text
+    toys = [toy_of(Diagnosis(HEALTHY, True)), toy_of(diagnosis)]
+    courses = [toy.course for toy in toys]
+    st.markdown(text["about_training"].format(steps=courses[0][-1].step))
+    steps = [moment.step for moment in courses[0]]
+    reported, writes = (
+        [[getattr(moment, what) for moment in course] for course in courses] for what in ("reported", "writes")
+    )
+    with st.grid(2, min_column_width=400):
+        with st.container():
+            show_figure(
+                two_courses(
+                    reported[0], patient=reported[1], at=steps, title="loss that the training reports",
+                    across="step", names=_names(p), logarithmic=True,
+                ),
+                name="loss-reported", caption=text["loss_caption"], alt=text["loss_caption"],
+            )  # fmt: skip
+        with st.container():
+            show_figure(
+                two_courses(
+                    writes[0], patient=writes[1], at=steps, title="share of words written right", across="step",
+                    names=_names(p), share=True,
+                ),
+                name="words-written-right", caption=text["writes_caption"], alt=text["writes_caption"],
+            )  # fmt: skip
+    written = [[toy.learner.written(word) for word in WORDS] for toy in toys]
+    table = {text["column_word"]: WORDS, **dict(zip(_names(p), written, strict=True))}
+    show_table(pd.DataFrame(table), name="words-written", caption=text["written_caption"])
+    shown = [self_attention_in_training(toy.learner, WORD) for toy in toys]
+    _two_maps(p, [view for view, _ in shown], head=0)
+    st.caption(text["training_maps"])
+
+
+def _names(p: Page) -> tuple[str, str]:
+    return p.text["healthy"], p.text["the_patient"]
+
+
+def _two_maps(p: Page, views: list[AttentionView], *, head: int, answers: tuple[Answer, ...] = ()) -> None:
+    with st.grid(2, min_column_width=330):
+        for number, (name, view) in enumerate(zip(_names(p), views, strict=True)):
+            with st.container(gap="xsmall"):
+                st.markdown(f"**{name}**")
+                attention_map(view, head=head, key=f"bug map {number}", height=HEIGHT, clickable=False)
+                if answers:
+                    _answer(p, answers[0], answers[number], changed=bool(number))
+
+
+def _answer(p: Page, before: Answer, now: Answer, *, changed: bool) -> None:
+    sure = p.text["sure"].format(probability=three_digits(now.probability)) if now.parts else ""
+    words = as_plain(" ".join(now.text.split())) or "–"
+    if changed and now.text != before.text:
+        words = "".join(marked(piece) for piece in word_diff(before.text, now.text) if piece.fate != "removed").strip()
+        words = words or as_plain(now.text) or "–"
+    st.markdown(f"##### {words}")
+    st.caption(" · ".join(filter(None, (p.text["answer"], sure))))

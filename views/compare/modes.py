@@ -1,0 +1,240 @@
+"""The three modes of the Compare page: two sentences, two checkpoints, three kinds of model."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+import transformer
+from charts.toolkit.style import three_digits
+from transformer.analysis.answers.comparison import alike_heads, beginning
+from transformer.config import KINDS
+from transformer.runs.attention_view import AttentionView
+from transformer.runs.inputs import prompt_ids
+from transformer.runs.traces import Trace
+from ui.compute.loading import (
+    checkpoint_names,
+    checkpoints_folder,
+    choosable_checkpoints,
+    config_of,
+    load_checkpoint,
+    load_trace,
+)
+from ui.shell import focus as shared_focus
+from ui.shell import page_state
+from ui.shell.page import Page
+from ui.shell.selectors import chosen_option
+from ui.show.canvas import attention_map
+from ui.words.phrases import said
+from ui.words.texts import as_plain
+from views.compare.sections import (
+    MAP_HEIGHT,
+    Head,
+    Run,
+    heads_map,
+    in_which_layer,
+    show_answers,
+    show_maps,
+    which_heads,
+)
+
+_SECOND, _OFFERED, _OTHER, _PICKED = (f"compare: {name}" for name in ("second", "offered", "other", "picked"))
+_PARAMETER = "second"  # in the address
+_OTHER_PARAMETER = "other"
+_PICKED_PARAMETER = "picked"  # "layer.head"
+
+
+def sentences(p: Page) -> None:
+    """Two sentences on one checkpoint."""
+    sentence = second_sentence(p)
+    if not sentence.strip():
+        st.info(p.text["second_empty"], icon=":material/info:")
+        return
+    try:
+        trace = load_trace(p.focus.checkpoint, sentence=sentence, pads=_pads(p, p.checkpoint))
+    except transformer.InputError as error:
+        st.warning(p.text["second_wrong"].format(message=as_plain(said(error))), icon=":material/edit:")
+        return
+    first, second = Run("A", p.checkpoint, p.trace, p.focus.sentence), Run("B", p.checkpoint, trace, sentence)
+    if sentence == p.focus.sentence and not p.focus.target:
+        st.info(p.text["same_sentence"], icon=":material/info:")
+    show_answers(p, first, second)
+    place = (p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head)
+    heads = Head(first, *place), Head(second, *place)
+    difference = show_maps(p, *heads)
+    more = chosen_option(p.text, "more", ["heads", "stream"], key="compare_more", bind="query-params")
+    if more == "heads":
+        which_heads(p, *heads, difference)
+    else:
+        in_which_layer(p, *heads)
+
+
+def second_sentence(p: Page) -> str:
+    """Sentence B, under a widget of its own; until somebody types one it is what goes with sentence A."""
+    state, focus = st.session_state, p.focus
+    partners = {one: two for pair in p.text["pair"] for one, two in _both_ways(pair["first"], pair["second"])}
+    # Untouched, it follows sentence A; a sentence without a partner begins as a copy to be changed.
+    if page_state.begins_anew(_PARAMETER):
+        state.pop(_SECOND, None)
+    if _SECOND not in state and (from_address := "".join(page_state.asked(_PARAMETER)[:1])):
+        state[_OFFERED], state[_SECOND] = (focus.sentence, ""), from_address
+    if _SECOND not in state or (state[_SECOND] == state[_OFFERED][1] and state[_OFFERED][0] != focus.sentence):
+        state[_OFFERED] = (focus.sentence, partners.get(focus.sentence, focus.sentence))
+        state[_SECOND] = state[_OFFERED][1]
+    by_itself = partners.get(focus.sentence, focus.sentence)
+    page_state.write(_PARAMETER, () if state[_SECOND] in ("", by_itself) else (state[_SECOND],))
+    pairs = {pair["label"]: pair for pair in p.text["pair"]}
+    here = {focus.sentence, state[_SECOND]}
+    shown = next((label for label, pair in pairs.items() if {pair["first"], pair["second"]} == here), None)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        for key, value in (("compare_second", state[_SECOND]), ("compare_pair", shown)):
+            if key not in state or state[key] != value:
+                state[key] = value
+        st.text_input(p.text["second"], key="compare_second", help=p.text["second_help"], on_change=_typed, width=430)
+        st.pills(p.text["pairs"], list(pairs), key="compare_pair", on_change=_pair_chosen, args=(pairs,), wrap=True)
+    if shown:
+        st.caption(pairs[shown]["shows"])
+    return state[_SECOND]
+
+
+def _both_ways(one: str, two: str) -> tuple[tuple[str, str], ...]:
+    return (one, two), (two, one)
+
+
+def _typed() -> None:
+    st.session_state[_SECOND] = st.session_state["compare_second"]
+
+
+def _pair_chosen(pairs: dict) -> None:
+    pair = pairs.get(st.session_state["compare_pair"])
+    if pair:
+        st.session_state[_SECOND] = pair["second"]
+        st.session_state[_OFFERED] = (pair["first"], pair["second"])
+        shared_focus.change(sentence=pair["first"], target="")
+
+
+def checkpoints(p: Page) -> None:
+    """One sentence, two checkpoints: A's head beside the head of B that does most nearly the same."""
+    others = [name for name in choosable_checkpoints(p.focus.checkpoint) if name != p.focus.checkpoint]
+    if not others:
+        p.nothing_to_show(
+            p.text["only_one"].format(name=as_plain(p.focus.checkpoint), folder=as_plain(str(checkpoints_folder())))
+        )
+    asked = st.session_state.get(_OTHER) or next(iter(page_state.asked(_OTHER_PARAMETER)), "")
+    st.session_state[_OTHER] = asked if asked in others else others[0]
+    page_state.write(_OTHER_PARAMETER, () if st.session_state[_OTHER] == others[0] else (st.session_state[_OTHER],))
+    st.session_state["compare_other"] = st.session_state[_OTHER]
+    name = st.selectbox(
+        p.text["other"], others, key="compare_other", help=p.text["other_help"], on_change=_other_chosen, width=300
+    )
+    read = _read(p, name, wrong="other_wrong")
+    if read is None:
+        return
+    checkpoint, trace = read
+    first, second = Run("A", p.checkpoint, p.trace, p.focus.sentence), Run("B", checkpoint, trace, p.focus.sentence)
+    show_answers(p, first, second)
+    kinds = trace.attention_kinds()
+    stack, kind = p.focus.stack, p.focus.kind
+    if (stack, kind) not in kinds:
+        stack, kind = kinds[0]
+        st.caption(
+            p.text["no_attention"].format(
+                name=as_plain(name),
+                kind=p.text[f"kind_{p.focus.stack}_{p.focus.kind}"],
+                other=p.text[f"kind_{stack}_{kind}"],
+            )
+        )
+    one = Head(first, p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head)
+    far = alike_heads(one.view, trace, stack, kind, head=one.head)
+    asked = (p.focus, name)
+    best = tuple(int(number) for number in np.unravel_index(far.argmin(), far.shape))
+    layer, head = _picked(asked, best, shape=far.shape)
+    show_maps(p, one, Head(second, stack, kind, layer, head))
+    if np.isnan(far).any():
+        st.markdown(p.text["heads_none"])
+        return
+    numbers = {"layer": one.layer, "head": one.head, "best_layer": best[0], "best_head": best[1]}
+    largest, value = three_digits(float(far.max())), three_digits(float(far[best]))
+    st.markdown(p.text["alike_intro"].format(**numbers, largest=largest, value=value))
+    clicked = heads_map(p, far, key="compare alike", selected=(layer, head))
+    if clicked is not None and clicked != (layer, head):
+        st.session_state[_PICKED] = (asked, (clicked.query, clicked.key))
+        st.rerun()
+
+
+def _other_chosen() -> None:
+    st.session_state[_OTHER] = st.session_state["compare_other"]
+
+
+def _read(p: Page, name: str, *, wrong: str) -> tuple[transformer.Checkpoint, Trace] | None:
+    """Another checkpoint and its trace of the focused sentence, or a line about why there is none."""
+    try:
+        checkpoint = load_checkpoint(name)
+        return checkpoint, load_trace(name, sentence=p.focus.sentence, pads=_pads(p, checkpoint))
+    except (transformer.CheckpointError, transformer.InputError, OSError) as error:
+        st.warning(p.text[wrong].format(name=as_plain(name), message=as_plain(said(error))), icon=":material/edit:")
+        return None
+
+
+def _pads(p: Page, checkpoint: transformer.Checkpoint) -> int:
+    return p.focus.pads if checkpoint.config.has_encoder else 0
+
+
+def _picked(asked: tuple, best: tuple[int, int], *, shape: tuple[int, int]) -> tuple[int, int]:
+    """The head of B to show: the one that was clicked for just this question, in this session or where the address was
+    copied; else the best one."""
+    if _PICKED not in st.session_state:
+        places = {f"{layer}.{head}": (layer, head) for layer, head in np.ndindex(shape)}
+        st.session_state[_PICKED] = (asked, places.get("".join(page_state.asked(_PICKED_PARAMETER)[:1]), best))
+    of, place = st.session_state[_PICKED]
+    page_state.write(_PICKED_PARAMETER, (f"{place[0]}.{place[1]}",) if of == asked and place != best else ())
+    return place if of == asked else best
+
+
+def kinds(p: Page) -> None:
+    """Encoder-only, decoder-only and encoder-decoder, a column each: what each may look at, on the same sentence."""
+    st.markdown(p.text["kinds_intro"])
+    st.html("<style>.st-key-compare-kinds [data-testid='stColumn'] { min-width: 19rem; }</style>")
+    with st.container(key="compare-kinds"):
+        columns = st.columns(len(KINDS), gap="small", border=True)
+    for column, kind in zip(columns, reversed(KINDS), strict=True):
+        with column:
+            name = _checkpoint_of_kind(p, kind)
+            st.markdown(f"##### {p.text[f'kind_name_{kind}']}" + (f" · {as_plain(name)}" if name else ""))
+            st.caption(p.text[f"kind_may_{kind}"])
+            if not name:
+                st.info(p.text["kind_missing"], icon=":material/info:")
+                continue
+            read = (p.checkpoint, p.trace) if name == p.focus.checkpoint else _read(p, name, wrong="other_wrong")
+            for place in read[1].attention_kinds() if read else ():
+                _small_map(p, *read, *place)
+
+
+def _small_map(p: Page, checkpoint: transformer.Checkpoint, trace: Trace, stack: str, kind: str) -> None:
+    """The focused head, or the nearest that this model has."""
+    layer = min(p.focus.layer, trace.n_layers(stack) - 1)
+    head = min(p.focus.head, checkpoint.config.n_heads - 1)
+    view: AttentionView = trace.attention(stack, layer, kind)
+    if checkpoint.config.kind == "decoder-only":
+        view = beginning(view, len(prompt_ids(checkpoint, p.focus.sentence)))
+    attention_map(
+        view,
+        head=head,
+        key=f"compare kind {checkpoint.name} {stack} {kind}",
+        height=MAP_HEIGHT,
+        clickable=False,
+    )
+
+
+def _checkpoint_of_kind(p: Page, kind: str) -> str:
+    """The focused checkpoint where it is of this kind, else the first that is; one that writes words before one that
+    names classes."""
+    found = []
+    for name in checkpoint_names():
+        try:
+            config = config_of(name)
+        except (OSError, ValueError):
+            continue
+        if config.kind == kind:
+            found.append((name != p.focus.checkpoint, bool(config.class_names), name))
+    return min(found)[2] if found else ""

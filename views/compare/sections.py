@@ -1,0 +1,231 @@
+"""Two runs side by side: both answers, both maps on one scale, their difference, and what else differs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+import transformer
+from charts.figures.comparison import stream_distance
+from charts.toolkit.style import three_digits
+from transformer.analysis.answers.answer_probabilities import answer_of
+from transformer.analysis.answers.comparison import (
+    MapDifference,
+    StreamSimilarity,
+    difference_map,
+    head_differences,
+    stream_similarity,
+)
+from transformer.analysis.answers.word_diff import Piece, word_diff
+from transformer.runs.attention_view import AttentionView
+from transformer.runs.traces import Trace
+from ui.shell.page import Page
+from ui.show.canvas import Cell, attention_map, value_map
+from ui.show.figures import show_figure, show_formula
+from ui.words.phrases import said
+from ui.words.texts import as_plain, common
+
+MAP_HEIGHT = 300
+LONGEST = 36  # characters above a map
+SMALLEST_SCALE = 0.05  # a difference map ends at least here, or rounding errors would shine
+
+
+@dataclass(frozen=True)
+class Run:
+    """One of the two: "A" or "B", what it read, and what came of it."""
+
+    letter: str
+    checkpoint: transformer.Checkpoint
+    trace: Trace
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Head:
+    """One head of one run."""
+
+    run: Run
+    stack: str
+    kind: str
+    layer: int
+    head: int
+
+    @property
+    def view(self) -> AttentionView:
+        return self.run.trace.attention(self.stack, self.layer, self.kind)
+
+
+def show_answers(p: Page, first: Run, second: Run) -> None:
+    """Both answers, the words that differ marked: blue those of A alone, orange those of B alone."""
+    answers = [answer_of(run.checkpoint, run.trace, run.sentence) for run in (first, second)]
+    pieces = word_diff(*(answer.text for answer in answers))
+    marks = {"A": ("removed", "blue"), "B": ("added", "orange")}
+    for column, run, answer in zip(st.columns(2, border=True, gap="small"), (first, second), answers, strict=True):
+        heading = [run.letter]
+        if first.checkpoint is not second.checkpoint:
+            heading.append(run.checkpoint.name)
+        heading.append(f"“{' '.join(run.sentence.split())}”")
+        if answer.parts:
+            heading.append(p.text["answer_sure"].format(probability=three_digits(answer.probability)))
+        with column:
+            st.caption(as_plain(" · ".join(heading)))
+            st.markdown(f"#### {marked(pieces, *marks[run.letter]) or '–'}")
+            for note in run.trace.notes:
+                st.caption(f":material/info: {as_plain(said(note))}")
+    if all(piece.fate == "same" for piece in pieces):
+        st.caption(p.text["answer_same"])
+
+
+def marked(pieces: tuple[Piece, ...], own: str, colour: str) -> str:
+    """One side of a diff as Markdown: what both have, and what only this side has on a coloured ground."""
+    shown = ""
+    for piece in pieces:
+        if piece.fate not in ("same", own):
+            continue
+        space = " " if piece.text[:1].isspace() and shown else ""
+        words = as_plain(" ".join(piece.text.split()))
+        shown += space + (words if piece.fate == "same" else f":{colour}-background[{words}]")
+    return shown
+
+
+def show_maps(p: Page, first: Head, second: Head) -> MapDifference:
+    """A's head, B's head, and what B has more."""
+    difference = difference_map(first.view, second.view, head=first.head, second_head=second.head)
+    same_model = first.run.checkpoint is second.run.checkpoint
+    st.html("<style>.st-key-compare-maps [data-testid='stColumn'] { min-width: 19rem; }</style>")
+    with st.container(key="compare-maps"):
+        columns = st.columns(3, gap="small")
+    for column, name, head in zip(columns, ("map_one", "map_two"), (first, second), strict=False):
+        with column:
+            st.markdown(
+                p.text[name].format(
+                    what=as_plain(shorten(head.run.sentence if same_model else head.run.checkpoint.name))
+                )
+            )
+            attention_map(
+                head.view, head=head.head, key=f"compare map {head.run.letter}", height=MAP_HEIGHT, clickable=False
+            )
+    with columns[2]:
+        known = difference.known.any()
+        change = three_digits(difference.mean_change)
+        st.markdown(p.text["map_difference"].format(change=change) if known else p.text["map_difference_none"])
+        value_map(
+            difference.values,
+            row_labels=difference.query.labels,
+            column_labels=difference.key.labels,
+            key="compare map difference",
+            row_title="query: the token that looks",
+            column_title="key: the token that is looked at",
+            scale="diverging",
+            allowed=difference.known,
+            limit=max(SMALLEST_SCALE, float(np.abs(difference.values).max())),
+            title="B − A",
+            value_name="B − A",
+            phrase=("", " looks at "),
+            masked_text=p.text["no_partner"],
+            clickable=False,
+            height=MAP_HEIGHT,
+        )
+    st.caption(alignment_text(p, difference))
+    return difference
+
+
+def alignment_text(p: Page, difference: MapDifference) -> str:
+    """Which tokens have no partner, and which took another's place."""
+    sides = (difference.query, difference.key)
+    alone = [label for side in sides for label, entry in zip(side.labels, side.merged, strict=True) if None in entry]
+    if alone:
+        names = list(dict.fromkeys(as_plain(label) for label in alone))
+        shown = ", ".join(names[:6]) + (" …" if len(names) > 6 else "")
+        return p.text["unaligned"].format(count=difference.n_unaligned, labels=shown)
+    swapped = [label for side in sides for label in side.labels if " / " in label]
+    replaced = p.text["replaced"].format(pairs=as_plain(", ".join(dict.fromkeys(swapped)))) if swapped else ""
+    return p.text["aligned"].format(replaced=replaced).strip()
+
+
+def shorten(text: str) -> str:
+    """As much of a sentence as fits above a map."""
+    text = " ".join(text.split())
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+def heads_map(p: Page, values: np.ndarray, *, key: str, selected: tuple[int, int] | None) -> Cell | None:
+    """One number for every head on a canvas; returns the one that was clicked as ``Cell(query=layer, key=head)``."""
+    layers, heads = values.shape
+    return value_map(
+        values,
+        row_labels=[p.text["row_layer"].format(layer=layer) for layer in range(layers)],
+        column_labels=[p.text["column_head"].format(head=head) for head in range(heads)],
+        key=key,
+        row_title=p.text["heads_row_title"],
+        column_title=p.text["heads_column_title"],
+        scale="sequential",
+        selected=selected,
+        title=p.text["heads_value"],
+        value_name=p.text["heads_value"],
+        phrase=("", ", "),
+        height=min(420, 46 * layers + 110),
+    )
+
+
+def which_heads(p: Page, first: Head, second: Head, difference: MapDifference) -> None:
+    """How much every head differs between the two sentences; a click opens one."""
+    values = head_differences(first.run.trace, second.run.trace, first.stack, first.kind)
+    if np.isnan(values).any():
+        st.markdown(p.text["heads_none"])
+        return
+    order = [np.unravel_index(index, values.shape) for index in np.argsort(-values, axis=None, kind="stable")[:3]]
+    most = [
+        p.text["heads_head"].format(layer=layer, head=head, value=three_digits(float(values[layer, head])))
+        for layer, head in order
+    ]
+    st.markdown(p.text["heads_intro"].format(largest=three_digits(float(values.max())), most=", ".join(most)))
+    here = (first.layer, first.head)
+    clicked = heads_map(p, values, key="compare heads", selected=here)
+    if clicked is not None and clicked != here:
+        p.set_focus(layer=clicked.query, head=clicked.key)
+    show_formula(
+        p.text["heads_formula"],
+        caption=p.text["heads_caption"].format(keys=len(difference.key.pairs), rows=len(difference.query.pairs)),
+    )
+
+
+def in_which_layer(p: Page, first: Head, second: Head) -> None:
+    """How far the residual streams of corresponding tokens are from each other, layer by layer."""
+    found = stream_similarity(first.run.trace, second.run.trace, first.stack)
+    st.markdown(p.text["stream_intro"].format(stack=common(f"focus.{first.stack}")))
+    if not found.alignment.pairs:
+        st.markdown(p.text["stream_none"])
+        return
+    show_figure(
+        stream_distance(found.cosine, steps=found.steps, labels=found.labels, equal=found.alignment.equal),
+        name="stream-distance",
+        caption=furthest_text(p, found),
+        alt=p.text["stream_alt"],
+    )
+    show_formula(
+        p.text["stream_formula"],
+        caption=p.text["stream_caption"].format(
+            steps=len(found.steps),
+            tokens=len(found.labels),
+            width=first.run.checkpoint.config.d_model,
+        ),
+    )
+
+
+def furthest_text(p: Page, found: StreamSimilarity) -> str:
+    """The equal word whose two vectors are furthest apart, and where."""
+    equal = np.array(found.alignment.equal, dtype=bool)
+    cosine = np.where(equal, found.cosine, 2.0)
+    step, pair = np.unravel_index(cosine.argmin(), cosine.shape)
+    if not equal.any() or cosine[step, pair] > 1 - 1e-6:
+        return ""
+    name = found.steps[step] if step else f"the {found.steps[0]}"
+    return p.text["stream_furthest"].format(
+        token=as_plain(found.labels[pair]),
+        cosine=three_digits(float(cosine[step, pair])),
+        step=name,
+        start=three_digits(float(cosine[0, pair])),
+    )

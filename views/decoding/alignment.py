@@ -1,0 +1,90 @@
+"""Which source word each translated word looked at, as a map and as a table."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from charts.figures.word_alignment import alignment_heatmap
+from charts.toolkit.style import three_digits
+from transformer.analysis.answers.word_alignment import WordAlignment, align
+from ui.shell.page import Page
+from ui.shell.page_state import IN_ADDRESS
+from ui.show.figures import show_figure, show_formula, show_snippet, show_table
+from ui.words.texts import as_plain
+from views.decoding.generation import choose
+
+
+def alignment(p: Page) -> None:
+    """The words of the answer beside the words of the source."""
+    if not p.checkpoint.config.has_encoder:
+        st.info(p.text["no_cross"], icon=":material/info:")
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        heads = choose(p, "attention_heads", ["mean", "one"], "attention")
+        when = choose(p, "when", ["written", "read"], "when")
+        specials = st.toggle(p.text["specials"], key="align specials", help=p.text["specials_help"], **IN_ADDRESS)
+    head = p.focus.head if heads == "one" else None
+    found = align(p.trace, layer=p.focus.layer, head=head, when=when)
+    best = found.best(specials=specials)
+    target, source = [word.text for word in found.target], [word.text for word in found.source]
+    of = p.text["attention_of_one" if heads == "one" else "attention_of_mean"].format(
+        layer=p.focus.layer, count=p.checkpoint.config.n_heads, head=p.focus.head
+    )
+    among = "" if specials else p.text["alignment_among"]
+    show_figure(
+        alignment_heatmap(found.weights, target=target, source=source, best=best, row=p.text[f"when_row_{when}"]),
+        name="word-alignment",
+        caption=p.text["alignment_caption"].format(of=of, pieces=len(p.trace.target), words=len(target), among=among),
+        alt=p.text["alignment_alt"],
+    )
+    show_table(_table(found, best), name="word-alignment-table", caption=p.text["alignment_table"].format(among=among))
+    st.caption(p.text["alignment_caution"])
+    _formula(p, found)
+    place = int(np.argmax([word.end - word.start for word in found.target]))
+    show_snippet(
+        f"{p.preamble}from transformer.analysis.answers.word_alignment import align\n\n"
+        f"found = align(trace, layer={p.focus.layer}, head={head}, when={when!r})\n"
+        f"best = found.best(specials={specials})\n"
+        "print([(target.text, found.source[j].text) for target, j in zip(found.target, best)])\n"
+        f"print(found.weights[{place}, best[{place}]])  # {found.weights[place, best[place]]:.7g}\n"
+    )
+
+
+def _table(found: WordAlignment, best: np.ndarray) -> pd.DataFrame:
+    """Each word of the answer with its source word and the second one."""
+    rows = []
+    for place, word in enumerate(found.target):
+        weights = found.weights[place]
+        others = [column for column in np.argsort(-weights, kind="stable") if column != best[place]]
+        second = others[0] if others else None
+        rows.append(
+            {
+                "word of the answer": word.text,
+                "source word": found.source[best[place]].text,
+                "weight": float(weights[best[place]]),
+                "next": "" if second is None else found.source[second].text,
+                "its weight": 0.0 if second is None else float(weights[second]),
+                "entropy in bits": float(found.entropy[place]),
+                "pieces": word.end - word.start,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _formula(p: Page, found: WordAlignment) -> None:
+    """With the shapes, and with the word of the answer that has the most pieces as an example."""
+    word = max(found.target, key=lambda each: each.end - each.start)
+    show_formula(
+        p.text["alignment_formula"],
+        caption=p.text["alignment_formula_caption"].format(
+            queries=len(p.trace.target),
+            keys=len(p.trace.source),
+            rows=len(found.target),
+            columns=len(found.source),
+            word=as_plain(word.text),
+            pieces=word.end - word.start,
+            sum=three_digits(float(found.weights[0].sum())),
+        ),
+    )

@@ -1,0 +1,139 @@
+"""The beam search as a tree, with what it returned and what it gave up."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from charts.figures.beam_tree import COLUMN, search_tree
+from charts.toolkit.style import three_digits
+from transformer.analysis.answers.beam_tree import FINISHED, PRUNED, BeamTree
+from transformer.analysis.answers.beam_tree import beam_tree as record_search
+from transformer.runs.strategies import Beam, length_penalty
+from ui.compute.long_jobs import LongJobs
+from ui.shell.page import Page, guard
+from ui.shell.page_state import IN_ADDRESS, belongs_to
+from ui.show.figures import show_figure, show_formula, show_snippet, show_table
+from ui.words.texts import as_plain, common
+from views.decoding import generation
+from views.decoding.strategies import choose_beam
+
+STEPS = 12  # that fit on a screen
+_FIGURE = "beam-tree"
+
+
+SEARCHES: LongJobs[BeamTree] = LongJobs("beam search", keep=32)
+
+
+def searched(p: Page, beam: Beam) -> BeamTree | None:
+    """``None`` where the person has stopped it."""
+    checkpoint, sentence, forced, pads = p.checkpoint, p.focus.sentence, generation.given(p), generation.pads(p)
+    return SEARCHES.result(
+        (checkpoint.fingerprint, sentence, beam, forced, pads),
+        lambda _: record_search(checkpoint, sentence, beam, forced=forced, source_pads=pads),
+        doing=common("wait.search"),
+    )
+
+
+@st.fragment
+def beam_tree(p: Page) -> None:
+    """The tree, what to read from it, and the texts that the search returned."""
+    with guard():
+        columns = st.columns([2, 1, 1])
+        with columns[0]:
+            beam = choose_beam(p)
+        with columns[1]:
+            pruned = st.slider(p.text["pruned"], 0, 5, 2, 1, key="pruned", help=p.text["pruned_help"], **IN_ADDRESS)
+        tree = searched(p, beam)
+        if tree is None:
+            return
+        with columns[2]:
+            first, window = _window(p, tree)
+        _make_room(min(STEPS, tree.n_steps))
+        show_figure(
+            search_tree(tree, first=first, n_steps=STEPS, pruned=pruned),
+            name=_FIGURE,
+            caption=window + p.text["tree_caption"].format(width=beam.width),
+            alt=p.text["tree_alt"],
+        )
+        st.markdown(_story(p, tree))
+        show_table(_returned(tree), name="beam-texts", caption=p.text["tree_table"])
+        best = tree.hypotheses[0]
+        penalty = length_penalty(len(best.ids), beam.length_penalty)
+        show_formula(
+            p.text["score_formula"],
+            caption=p.text["score_caption"].format(
+                sum=three_digits(best.log_probability),
+                count=len(best.ids),
+                exponent=three_digits(beam.length_penalty),
+                penalty=three_digits(penalty),
+                score=three_digits(best.score),
+            ),
+        )
+        _snippet(p, beam, tree)
+
+
+def _window(p: Page, tree: BeamTree) -> tuple[int, str]:
+    """The first step that is drawn; long searches are looked at through a window, and a sentence says which."""
+    if tree.n_steps <= STEPS:
+        return 1, ""
+    last = tree.n_steps - STEPS + 1
+    belongs_to("first step", tree.n_steps, default=1)
+    first = int(st.slider(p.text["window"], 1, last, 1, 1, key="first step", **IN_ADDRESS))
+    return first, p.text["window_caption"].format(first=first, last=first + STEPS - 1, count=tree.n_steps) + " "
+
+
+def _make_room(n_steps: int) -> None:
+    """On a narrow screen the tree keeps the width that its words need and is scrolled sideways."""
+    st.html(
+        f"<style>.st-key-chart-{_FIGURE} {{ overflow-x: auto; }}"
+        f".st-key-chart-{_FIGURE} [data-testid='stFullScreenFrame'] {{ min-width: {COLUMN * n_steps + 40}px; }}</style>"
+    )
+
+
+def _story(p: Page, tree: BeamTree) -> str:
+    """What was looked at, and how near the answer came to being pruned."""
+    words = [node for node in tree.winner if node.fate != FINISHED and node.step > tree.n_forced]
+    story = p.text["tree_counts"].format(
+        count=f"{len(tree.nodes):,}",
+        pruned=f"{sum(node.fate == PRUNED for node in tree.nodes):,}",
+        finished=f"{sum(node.fate == FINISHED for node in tree.nodes):,}",
+        steps=tree.n_steps,
+    )
+    worst = max(words, key=lambda node: node.rank, default=None)
+    if worst is None:
+        return story
+    if worst.rank == 1:
+        return f"{story} {p.text['tree_always_first']}"
+    return f"{story} " + p.text["tree_behind"].format(rank=worst.rank, step=worst.step, word=as_plain(worst.display))
+
+
+def _returned(tree: BeamTree) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            {
+                "place": place,
+                "text": text.text,
+                "tokens": len(text.ids),
+                "Σ log p": text.log_probability,
+                "length penalty": length_penalty(len(text.ids), tree.strategy.length_penalty),
+                "score": text.score,
+                "finished": text.finished,
+            }
+            for place, text in enumerate(tree.hypotheses, start=1)
+        ]
+    )
+
+
+def _snippet(p: Page, beam: Beam, tree: BeamTree) -> None:
+    end = tree.winner[-1]
+    show_snippet(
+        "import transformer\nfrom charts.figures.beam_tree import search_tree\n"
+        "from transformer.analysis.answers.beam_tree import beam_tree\n\n"
+        f"{p.load_line}"
+        f"tree = beam_tree(checkpoint, {generation.arguments_of(p, beam)})\n"
+        "print([node.display for node in tree.winner], tree.winner[-1].score)"
+        f"  # {end.score:.7g}\n"
+        'print([(node.display, node.rank, node.total) for node in tree.at(1) if node.fate == "pruned"])\n'
+        "figure = search_tree(tree)  # figure.show() draws it\n"
+    )

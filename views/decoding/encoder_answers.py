@@ -1,0 +1,172 @@
+"""What models that do not write answer: words for blanks, and classes with the share that each word has in them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import pandas as pd
+import streamlit as st
+
+import charts.figures.decoding
+from charts.figures.word_contributions import word_contributions
+from charts.toolkit.style import three_digits
+from transformer.analysis.answers.decoding_steps import StepAttention
+from transformer.analysis.answers.masked_tokens import blanks, filled, fillings
+from transformer.runs.attention_view import AttentionView
+from ui.shell.page import Page
+from ui.shell.page_state import IN_ADDRESS, belongs_to
+from ui.shell.selectors import settle
+from ui.show.figures import show_figure, show_formula, show_snippet
+from ui.words.texts import PageText, as_plain, page_texts
+from views.decoding import decodings
+from views.decoding.generation import choose
+
+_EXAMPLE = "`The ___ sat on the mat`"
+
+
+def fill_blanks(p: Page) -> None:
+    """Candidates for the chosen blank; without a blank, for the focused token."""
+    trace, config = p.trace, p.checkpoint.config
+    found = blanks(trace)
+    position = _choose_blank(p, found) if found else p.focus.token
+    filling = fillings(p.checkpoint, trace, position)
+    best = filling.rows[0]
+    if found:
+        st.markdown(
+            p.text["blank_line"].format(
+                token=as_plain(best.piece),
+                probability=three_digits(best.probability),
+                filled=as_plain(filled(p.checkpoint, trace)),
+            )
+        )
+    else:
+        st.info(
+            p.text["no_blank"].format(example=_EXAMPLE, token=as_plain(trace.source[position].display)),
+            icon=":material/edit:",
+        )
+    rows = pd.DataFrame([asdict(row) for row in filling.rows])
+    rows["chosen"] = rows["stands_there"] if not found else rows.index == 0
+    left, right = st.columns(2)
+    with left:
+        show_figure(
+            charts.figures.decoding.candidate_bars(
+                rows,
+                rest=filling.rest,
+                axis=p.text["blank_axis"],
+                chosen_name=p.text["blank_chosen" if found else "blank_stands"],
+            ),
+            name="candidates",
+            caption=p.text["blank_caption"].format(vocabulary=f"{config.vocabulary_size:,}", position=position),
+            alt=p.text["candidates_alt"],
+        )
+    with right:
+        _attention(p, trace.attention("encoder", p.focus.layer), position)
+    matrix = ("E^\\top", "Eᵀ") if config.tie_embeddings else ("W", "W")
+    show_formula(
+        p.text["blank_formula"].format(position=position, matrix=matrix[0]),
+        caption=p.text["blank_formula_caption"].format(
+            width=config.d_model, position=position, matrix=matrix[1], vocabulary=f"{config.vocabulary_size:,}"
+        ),
+    )
+    show_snippet(
+        f"import torch\n{p.preamble}\n"
+        f'logits = torch.tensor(trace.values("encoder.logits")[{position}])\n'
+        f"probabilities = logits.softmax(-1)\n"
+        f"print(probabilities[{best.id}].item())  # {best.piece} {best.probability:.7g}\n"
+    )
+
+
+def _choose_blank(p: Page, positions: tuple[int, ...]) -> int:
+    if len(positions) == 1:
+        return positions[0]
+    tokens = p.trace.source
+
+    def name(position: int, text: PageText = p.text) -> str:
+        before = tokens[position - 1]
+        key = "blank_first" if before.special else "blank_name"
+        return text[key].format(number=positions.index(position) + 1, text=as_plain(before.display))
+
+    belongs_to("blank", tokens.ids, default=positions[0])
+    settle("blank", {position: [name(position, text) for text in page_texts(p.text.name)] for position in positions})
+    return st.segmented_control(
+        p.text["blank"],
+        positions,
+        default=positions[0],
+        required=True,
+        key="blank",
+        format_func=name,
+        wrap=True,
+        **IN_ADDRESS,
+    )
+
+
+def _attention(p: Page, view: AttentionView, position: int) -> None:
+    figure = st.container()
+    heads = choose(p, "attention_heads", ["mean", "one"], "attention")
+    head = p.focus.head if heads == "one" else None
+    found = StepAttention(view.weights[:, position], view.allowed[position], view.key)
+    of = p.text["attention_of_one" if heads == "one" else "attention_of_mean"]
+    with figure:
+        show_figure(
+            charts.figures.decoding.step_attention(
+                found.of(head),
+                tokens=found.key,
+                allowed=found.allowed,
+                of=of.format(layer=view.layer, count=view.n_heads, head=p.focus.head),
+            ),
+            name="attention-of-the-position",
+            caption=p.text["blank_attention_caption"].format(position=position, layer=view.layer),
+            alt=p.text["attention_alt"],
+        )
+
+
+def classify(p: Page) -> None:
+    """Class probabilities, and what each word contributes to the class that is looked at."""
+    config = p.checkpoint.config
+    found = decodings.left_out(p.checkpoint, p.focus.sentence, pads=p.focus.pads)
+    if found is None:
+        return
+    names, verdict = list(found.class_names), int(found.probabilities.argmax())
+    st.markdown(
+        p.text["class_line"].format(
+            count=len(names),
+            name=as_plain(names[verdict]),
+            probability=three_digits(float(found.probabilities[verdict])),
+        )
+    )
+    rows = pd.DataFrame({"piece": names, "probability": found.probabilities})
+    rows["chosen"] = rows.index == verdict
+    show_figure(
+        charts.figures.decoding.candidate_bars(
+            rows, axis=p.text["class_axis"], row=p.text["class_row"], chosen_name=p.text["class_chosen"]
+        ),
+        name="classes",
+        caption=p.text["class_caption"].format(count=len(names)),
+        alt=p.text["class_alt"],
+    )
+    st.subheader(p.text["contributions"], anchor=False)
+    belongs_to("class", (p.checkpoint.fingerprint, p.focus.sentence), default=names[verdict])
+    chosen = st.segmented_control(
+        p.text["contributions_of"], names, default=names[verdict], required=True, key="class", wrap=True, **IN_ADDRESS
+    )
+    index = names.index(chosen)
+    words = [word.text for word in found.words]
+    show_figure(
+        word_contributions(found.contributions[:, index], words=words, of=names[index]),
+        name="word-contributions",
+        caption=p.text["contributions_caption"].format(count=len(words), name=as_plain(names[index])),
+        alt=p.text["contributions_alt"],
+    )
+    show_formula(
+        p.text["class_formula"],
+        caption=p.text["class_formula_caption"].format(
+            tokens=len(p.trace.source) - p.focus.pads, width=config.d_model, count=len(names)
+        ),
+    )
+    show_snippet(
+        "import transformer\nfrom transformer.analysis.answers.leave_one_out import leave_one_out\n\n"
+        f"{p.load_line}"
+        f"found = leave_one_out(checkpoint, {p.focus.sentence!r})\n"
+        f"print(found.probabilities[{index}])  # {found.probabilities[index]:.7g}\n"
+        f"print([(word.text, float(share)) for word, share in zip(found.words, found.contributions[:, {index}])])\n"
+    )

@@ -1,0 +1,275 @@
+"""A text being written: how the next token is chosen, the walk through the steps, and what belongs to one step."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import pandas as pd
+import streamlit as st
+
+import charts.figures.decoding
+from charts.toolkit.style import three_digits
+from transformer import Decoding, Greedy, Sample
+from transformer.analysis.answers.decoding_steps import confidence, prompt_of, rank, reshape_step, step_attention
+from transformer.runs.strategies import Strategy
+from ui.shell.page import Page
+from ui.shell.page_state import number_in_address
+from ui.shell.selectors import settle
+from ui.show.figures import show_figure, show_formula, show_snippet
+from ui.words.texts import as_plain, page_texts
+from views.decoding import decodings
+
+SHOWN = 10
+_END_OF_PREFIX = 60  # characters of the text so far that the sentence about a step repeats
+
+
+@dataclass(frozen=True)
+class Settings:
+    """``kind``: "greedy" or "sampling"; the rest reshapes the logits, which greedy choice does not mind."""
+
+    kind: str
+    seed: int
+    temperature: float
+    top_k: int
+    top_p: float
+
+    @property
+    def strategy(self) -> Strategy:
+        return Greedy() if self.kind == "greedy" else Sample(**self.reshaping, seed=self.seed)
+
+    @property
+    def reshaping(self) -> dict[str, float]:
+        return {"temperature": self.temperature, "top_k": self.top_k, "top_p": self.top_p}
+
+
+def given(p: Page) -> str:
+    """The target text of the sidebar, which every answer must begin with; often empty."""
+    return p.focus.target if p.focus.target.strip() else ""
+
+
+def pads(p: Page) -> int:
+    return p.focus.pads if p.checkpoint.config.has_encoder else 0
+
+
+def written(p: Page, strategy: Strategy, *, forced: str | tuple[int, ...] | None = None) -> Decoding:
+    """What the strategy writes for the focused sentence, beginning with ``forced`` (``None``: the sidebar's target)."""
+    forced = given(p) if forced is None else forced
+    return decodings.decoding(p.checkpoint, p.focus.sentence, strategy, forced=forced, pads=pads(p))
+
+
+def choose_strategy(p: Page) -> tuple[str, int]:
+    """("greedy" or "sampling", seed), kept in the address."""
+    kinds = ["greedy", "sampling"]
+    texts = page_texts(p.text.name)
+    settle("strategy", {kind: [text[f"strategy_{kind}"].lower() for text in texts] for kind in kinds})
+    with st.container(horizontal=True, vertical_alignment="bottom", width="content"):
+        kind = st.segmented_control(
+            p.text["strategy"],
+            kinds,
+            default="greedy",
+            required=True,
+            format_func=lambda kind: p.text[f"strategy_{kind}"].lower(),
+            key="strategy",
+            help=p.text["strategy_help"],
+            wrap=True,
+            **_KEPT,
+        )
+        seed = 0
+        if kind == "sampling":
+            number_in_address("seed")
+            seed = st.number_input(p.text["seed"], 0, 999_999, 0, key="seed", width=150, **_KEPT)
+    return kind or "greedy", int(seed)
+
+
+NO_RESHAPING = {"temperature": 1.0, "top_k": 0, "top_p": 1.0}
+
+
+def choose_reshaping(p: Page, *, in_columns: bool = True) -> dict[str, float]:
+    """Temperature, top-k and top-p, kept in the address."""
+    columns = st.columns(3) if in_columns else [st.container() for _ in range(3)]
+    with columns[0]:
+        temperature = st.slider(
+            p.text["temperature"], 0.1, 3.0, 1.0, 0.1, key="temperature", help=p.text["temperature_help"], **_KEPT
+        )
+    with columns[1]:
+        top_k = st.slider(p.text["top_k"], 0, 50, 0, 1, key="top_k", help=p.text["top_k_help"], **_KEPT)
+    with columns[2]:
+        top_p = st.slider(p.text["top_p"], 0.05, 1.0, 1.0, 0.05, key="top_p", help=p.text["top_p_help"], **_KEPT)
+    return {"temperature": float(temperature), "top_k": int(top_k), "top_p": float(top_p)}
+
+
+_KEPT = {"bind": "query-params", "persist_state": "session"}
+
+
+def what_came(
+    p: Page, decoding: Decoding, settings: Settings, step: int, *, n_given: int, n_kept: int | None = None
+) -> tuple[str, dict[str, str]]:
+    """The sentence about a step: which template, with stress in ``**``, and what fills it, as plain text.
+
+    In a branch, ``n_kept`` of the given tokens are what it has in common with the text that it left.
+    """
+    chosen = decoding.steps[step].chosen
+    before = [*prompt_of(p.checkpoint, p.focus.sentence), *decoding.tokens.ids[:step]]
+    text = p.checkpoint.tokenizer.decode(before)
+    shortened = f"… {text[-_END_OF_PREFIX:]}" if len(text) > _END_OF_PREFIX else text
+    key = "comes_given" if step < n_given else f"comes_{settings.kind}"
+    if n_kept is not None and step < n_given:
+        key = "comes_kept" if step < n_kept else "comes_forced"
+    if key == "comes_greedy" and decoding.tokens[step].special:
+        key = "comes_greedy_end"
+    return p.text[key], {
+        "place": p.text["after"].format(text=shortened) if text else p.text["at_beginning"],
+        "token": chosen.display,
+        "probability": three_digits(chosen.probability),
+        "chance": three_digits(chosen.chance),
+        "rank": f"{rank(decoding.steps[step]):,}",
+    }
+
+
+def describe(p: Page, decoding: Decoding, settings: Settings, step: int, *, n_given: int) -> None:
+    """In one sentence: what came at this step, and how it was chosen."""
+    template, values = what_came(p, decoding, settings, step, n_given=n_given)
+    st.markdown(template.format(**{name: as_plain(value) for name, value in values.items()}))
+
+
+def candidates(p: Page, decoding: Decoding, step: int) -> None:
+    """What could have come at this step, by the model's own probability."""
+    own = reshape_step(decoding.steps[step], shown=SHOWN)
+    show_figure(
+        charts.figures.decoding.candidate_bars(
+            pd.DataFrame([asdict(row) for row in own.rows]).drop(columns="kept"),
+            rest=own.rest,
+            axis=p.text["candidates_axis"],
+        ),
+        name="candidates",
+        caption=p.text["candidates_caption"],
+        alt=p.text["candidates_alt"],
+    )
+
+
+def choose_attention(p: Page) -> tuple[str, int, int | None]:
+    """(kind, layer, head) of the attention to show; ``None``: the mean of all heads."""
+    config = p.checkpoint.config
+    kinds = ["cross", "self"] if config.has_encoder else ["self"]
+    kind = kinds[0]
+    with st.container(horizontal=True):
+        if len(kinds) > 1:
+            kind = choose(p, "attention_kind", kinds, "attention")
+        heads = choose(p, "attention_heads", ["mean", "one"], "attention")
+    return kind, min(p.focus.layer, config.n_decoder_layers - 1), p.focus.head if heads == "one" else None
+
+
+def attention_of(p: Page, *, layer: int, head: int | None) -> str:
+    of = p.text[f"attention_of_{'mean' if head is None else 'one'}"]
+    return of.format(layer=layer, count=p.checkpoint.config.n_heads, head=head)
+
+
+def attention(p: Page, decoding: Decoding, step: int) -> None:
+    """Where the model looked while it chose: the source, or the text so far."""
+    figure = st.container()
+    kind, layer, head = choose_attention(p)
+    found = step_attention(p.checkpoint, decoding, p.focus.sentence, step=step, layer=layer, kind=kind)
+    with figure:
+        show_figure(
+            charts.figures.decoding.step_attention(
+                found.of(head),
+                tokens=found.key,
+                allowed=found.allowed,
+                of=attention_of(p, layer=layer, head=head),
+            ),
+            name="attention-of-the-step",
+            caption=p.text[f"attention_{kind}_caption"].format(step=step + 1, layer=layer),
+            alt=p.text["attention_alt"],
+        )
+
+
+def choose(p: Page, key: str, options: list[str], name: str) -> str:
+    """One of a few, as buttons in a row, called ``<name>_<option>`` in the page's text; kept in the address."""
+    texts, heads = page_texts(p.text.name), (p.focus.head, *range(p.checkpoint.config.n_heads))
+
+    def called(option: str) -> list[str]:  # an address may have been made when another head was looked at
+        return [text[f"{name}_{option}"].format(head=head) for head in heads for text in texts]
+
+    settle(key, {option: called(option) for option in options})
+    return st.segmented_control(
+        p.text[key],
+        options,
+        default=options[0],
+        required=True,
+        key=key,
+        format_func=lambda option: p.text[f"{name}_{option}"].format(head=p.focus.head),
+        **_KEPT,
+    )
+
+
+def reshaping(p: Page, decoding: Decoding, settings: Settings, step: int) -> None:
+    """The same candidates from logits to the chances of a draw, with the formula in these shapes."""
+    shaped = reshape_step(decoding.steps[step], **settings.reshaping, shown=SHOWN)
+    rules = [p.text["rule_k"].format(k=settings.top_k)] if settings.top_k else []
+    rules += [p.text["rule_p"].format(p=three_digits(settings.top_p))] if settings.top_p < 1 else []
+    show_figure(
+        charts.figures.decoding.reshaping(
+            pd.DataFrame([asdict(row) for row in shaped.rows]),
+            temperature=settings.temperature,
+            rule=", ".join(rules) or p.text["rule_none"],
+        ),
+        name="from-logits-to-a-choice",
+        caption=p.text["reshape_caption"].format(
+            step=step + 1, kept=f"{shaped.n_kept:,}", possible=f"{shaped.n_possible:,}"
+        )
+        + (p.text["reshape_cut"] if shaped.n_kept < shaped.n_possible else "")
+        + (p.text["reshape_greedy"] if settings.kind == "greedy" else ""),
+        alt=p.text["reshape_alt"],
+    )
+    config = p.checkpoint.config
+    matrix = "E^\\top" if config.tie_embeddings else "W"
+    show_formula(
+        p.text["formula"].format(matrix=matrix),
+        caption=p.text["formula_caption"].format(
+            width=config.d_model,
+            matrix="Eᵀ" if config.tie_embeddings else "W",
+            vocabulary=f"{config.vocabulary_size:,}",
+            possible=f"{shaped.n_possible:,}",
+            temperature=three_digits(settings.temperature),
+            kept=f"{shaped.n_kept:,}",
+        ),
+    )
+
+
+def sureness(p: Page, decoding: Decoding, step: int) -> None:
+    """The probability of every token of the answer when it was written."""
+    sure = confidence(decoding)
+    show_figure(
+        charts.figures.decoding.answer_confidence(
+            sure.probability, tokens=decoding.tokens, runner_up=sure.runner_up, current=step
+        ),
+        name="confidence",
+        caption=p.text["confidence_step"].format(step=step + 1)
+        + p.text["confidence_caption"].format(
+            sum=three_digits(sure.log_probability),
+            whole=three_digits(float(sure.probability.prod())),
+            typical=three_digits(sure.typical),
+        ),
+        alt=p.text["confidence_alt"],
+    )
+
+
+def arguments_of(p: Page, strategy: Strategy, *, forced: tuple[int, ...] = ()) -> str:
+    """The arguments of ``transformer.decode`` after the checkpoint, for a snippet."""
+    arguments = [repr(p.focus.sentence), f"transformer.{strategy!r}"]
+    arguments += [f"forced={forced or given(p)!r}"] if forced or given(p) else []
+    arguments += [f"source_pads={pads(p)}"] if pads(p) else []
+    return ", ".join(arguments)
+
+
+def snippet(p: Page, decoding: Decoding, settings: Settings, step: int, *, forced: tuple[int, ...] = ()) -> None:
+    """The step again, outside of the app."""
+    chosen = decoding.steps[step].chosen
+    show_snippet(
+        f"import transformer\n\n{p.load_line}"
+        f"decoding = transformer.decode(checkpoint, {arguments_of(p, settings.strategy, forced=forced)})\n"
+        f"print(repr(decoding.text))\n"
+        f"step = decoding.steps[{step}]\n"
+        f"print(step.chosen.display, step.chosen.probability)  # {chosen.display} {chosen.probability:.7g}\n"
+        f"print(step.candidates[:3], step.logits.shape)\n"
+    )

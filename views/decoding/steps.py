@@ -1,0 +1,73 @@
+"""Decoding step by step: the walk through one text, its branches, the live reshaping and the guessing."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from transformer import Decoding
+from transformer.analysis.answers.decoding_steps import n_forced, prompt_of
+from ui.shell.page import Page, guard
+from ui.words.texts import as_plain
+from views.decoding import branches, generation, guess
+from views.decoding.branches import ORIGINAL, Branch
+from views.decoding.generation import Settings
+from views.decoding.walk import walk
+
+
+@st.fragment
+def step_by_step(p: Page) -> None:
+    """A text, one token at a time. When the reader rests at another step, only this is redrawn."""
+    with guard():
+        top, choice, sure = st.container(), st.container(), st.container()
+        with top, st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+            kind, seed = generation.choose_strategy(p)
+            guessing = st.toggle(p.text["guess"], key="guess", help=p.text["guess_help"], bind="query-params")
+        reshaping = generation.NO_RESHAPING
+        if kind == "sampling" and not guessing:  # then the sliders change the text itself, not only the lower picture
+            with choice:
+                st.subheader(p.text["reshape"], anchor=False)
+                reshaping = generation.choose_reshaping(p)
+        settings = Settings(kind=kind, seed=seed, **reshaping)
+        if guessing:
+            with top:
+                guess.guess(p, generation.written(p, settings.strategy), settings)
+            return
+        with top:
+            branch, step, decoding = _walk(p, settings)
+        with choice:
+            if kind == "sampling":
+                generation.reshaping(p, decoding, settings, step)
+            else:
+                _live(p, decoding, step)
+        with sure:
+            st.subheader(p.text["confidence"], anchor=False)
+            generation.sureness(p, decoding, step)
+            generation.snippet(p, decoding, settings, step, forced=branch.forced)
+
+
+@st.fragment
+def _live(p: Page, decoding: Decoding, step: int) -> None:
+    """Greedy choice does not mind the sliders: they redraw this one picture and nothing else."""
+    with guard():
+        st.subheader(p.text["reshape"], anchor=False)
+        settings = Settings(kind="greedy", seed=0, **generation.choose_reshaping(p))
+        generation.reshaping(p, decoding, settings, step)
+
+
+def _walk(p: Page, settings: Settings) -> tuple[Branch, int, Decoding]:
+    """The drawing of all steps, and the branches."""
+    known, branch = branches.current(p)
+    decoding = generation.written(p, settings.strategy, forced=branch.forced or None)
+    n_given = len(branch.forced) or n_forced(p.checkpoint, generation.given(p))
+    before = p.checkpoint.tokenizer.sequence(prompt_of(p.checkpoint, p.focus.sentence))
+    n_kept = None if branch is ORIGINAL else len(branch.kept)
+    text = branches.identity(p, branch)
+    step = walk(p, decoding, settings, text=text, before=before, n_given=n_given, n_kept=n_kept)
+    st.caption(p.text["whole"].format(text=as_plain(decoding.text)))
+    if generation.given(p):
+        st.caption(p.text["forced"])
+    if not decoding.finished:
+        st.caption(p.text["unfinished"].format(count=len(decoding.tokens)))
+    branches.force_another(p, decoding, step, known)
+    branches.show(p, settings, known, branch)
+    return branch, step, decoding

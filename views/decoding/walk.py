@@ -1,0 +1,67 @@
+"""The walk through a written text: everything that belongs to its steps goes to the browser at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from charts.canvas.steps_payload import StepBars, steps_payload
+from transformer import Decoding
+from transformer.analysis.answers.decoding_steps import likeliest, step_attention
+from transformer.text.tokens import Token
+from ui.shell.page import Page
+from ui.show.canvas import written_steps
+from views.decoding import generation, stepper
+from views.decoding.generation import Settings
+
+
+def walk(
+    p: Page,
+    decoding: Decoding,
+    settings: Settings,
+    *,
+    text: object,
+    before: Sequence[Token],
+    n_given: int,
+    n_kept: int | None,
+) -> int:
+    """Draw all steps, and below them what chooses the attention; returns the step at which the reader rests.
+
+    ``text`` tells one text from another; ``n_given`` and ``n_kept`` as in ``views.decoding.generation.what_came``.
+    """
+    step = stepper.current(len(decoding.tokens), text=text)
+    drawing = st.container(gap="xsmall")
+    kind, layer, head = generation.choose_attention(p)
+    found = [
+        step_attention(p.checkpoint, decoding, p.focus.sentence, step=step, layer=layer, kind=kind)
+        for step in range(len(decoding.steps))
+    ]
+    bars = []
+    for here, seen in zip(decoding.steps, found, strict=True):
+        template, values = generation.what_came(p, decoding, settings, here.index, n_given=n_given, n_kept=n_kept)
+        listed = likeliest(here, shown=generation.SHOWN)
+        bars.append(
+            StepBars(
+                said=tuple(piece.format(**values) for piece in template.split("**")),
+                candidates=tuple(candidate.display for candidate in listed),
+                probabilities=tuple(candidate.probability for candidate in listed),
+                rest=max(0.0, 1.0 - sum(candidate.probability for candidate in listed)),
+                chosen=[candidate.id for candidate in listed].index(here.chosen.id),
+                weights=seen.of(head),
+                allowed=seen.allowed,
+            )
+        )
+    payload = steps_payload(
+        bars,
+        tokens=decoding.tokens,
+        key=found[-1].key,
+        of=generation.attention_of(p, layer=layer, head=head),
+        before=before,
+        n_given=n_given,
+        begin=stepper.begin(),
+    )
+    with drawing:
+        written_steps(payload, key=stepper.KEY, on_step=stepper.moved)
+        st.caption(p.text[f"walk_{kind}_caption"].format(layer=layer))
+    return step

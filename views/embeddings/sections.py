@@ -1,0 +1,185 @@
+"""What the Embeddings page shows about the rows of E, one function for each of its sections."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from charts.figures.embeddings import embedding_window
+from charts.figures.vocabulary import nearest_neighbours, vocabulary_projection
+from charts.toolkit.style import three_digits
+from transformer.analysis.neighbours import Neighbour, analogy, nearest_rows
+from ui.compute.analyses import displays, embedding_table, vocabulary_map
+from ui.shell.page import Page
+from ui.shell.page_state import IN_ADDRESS, belongs_to
+from ui.show.figures import show_figure, show_formula, show_table
+from ui.words.texts import as_plain, counted
+
+N_NEIGHBOURS = 12
+SHOWN_DIMENSIONS = 8
+# (a, b, c, expected): a − b + c should be near what is expected. Only those whose words are single tokens are offered.
+ANALOGIES = (
+    ("his", "he", "she", "her"),
+    ("went", "go", "come", "came"),
+    ("girls", "girl", "boy", "boys"),
+    ("better", "good", "bad", "worse"),
+    ("was", "is", "are", "were"),
+    ("woman", "man", "boy", "girl"),
+    ("Paris", "France", "Japan", "Tokyo"),
+    ("elle", "il", "un", "une"),
+)
+
+
+def neighbouring_rows(p: Page) -> None:
+    """The fetched rows of E together with the two rows before and after each of them."""
+    tokens, table = p.trace.tokens(p.focus.stack), embedding_table(p.checkpoint, p.focus.stack)
+    fetched = sorted(set(tokens.ids))
+    around = sorted({row for id in fetched for row in range(max(0, id - 2), min(len(table), id + 3))})
+    names = displays(p.checkpoint)
+    figure = embedding_window(table[around], row_ids=around, displays=[names[row] for row in around], looked_up=fetched)
+    show_figure(figure, name="embedding-window", caption=p.text["window_caption"])
+
+
+def lookup(p: Page) -> None:
+    """Row = one-hot × E, and × √d_model, with the numbers of the followed token."""
+    token = p.trace.tokens(p.focus.stack)[p.focus.token]
+    table = embedding_table(p.checkpoint, p.focus.stack)
+    vocabulary, width = table.shape
+    one_hot = np.zeros(vocabulary, dtype=np.float32)
+    one_hot[token.id] = 1.0
+    product, row = one_hot @ table, table[token.id]
+    name = f"{p.focus.stack}.embedding.token"
+    recorded = p.trace.values(name)[p.focus.token]
+    scale = width**0.5
+    difference = three_digits(np.abs(product - row).max())
+    st.markdown(p.text["lookup"].format(token=as_plain(token.display), id=token.id, difference=difference))
+    start, end = (r"\;\; ".join(three_digits(value) for value in part) for part in (row[:4], row[-1:]))
+    place = rf"\underset{{{token.id}}}{{1}}"
+    show_formula(
+        rf"\begin{{bmatrix}} 0 & \cdots & {place} & \cdots & 0 \end{{bmatrix}} \cdot E"
+        rf" = \begin{{bmatrix}} {start} \; \cdots \; {end} \end{{bmatrix}}",
+        caption=p.text["lookup_caption"].format(vocabulary=f"{vocabulary:,}", width=width, scale=three_digits(scale)),
+    )
+    show_table(
+        pd.DataFrame(
+            {
+                p.text["dimension"]: range(min(width, SHOWN_DIMENSIONS)),
+                "one-hot @ E": product[:SHOWN_DIMENSIONS],
+                p.text["row"]: row[:SHOWN_DIMENSIONS],
+                p.text["scaled"]: row[:SHOWN_DIMENSIONS] * scale,
+                p.text["recorded"]: recorded[:SHOWN_DIMENSIONS],
+            }
+        ),
+        name="row-of-e",
+    )
+    lengths = {"before": np.linalg.norm(row), "after": np.linalg.norm(recorded), "scale": scale}
+    st.markdown(p.text["scale_text"].format(name=name, **{key: three_digits(value) for key, value in lengths.items()}))
+
+
+def neighbours(p: Page) -> None:
+    """The tokens whose rows point the same way as the followed token's."""
+    token = p.trace.tokens(p.focus.stack)[p.focus.token]
+    table = embedding_table(p.checkpoint, p.focus.stack)
+    found = nearest_rows(table, table[token.id], count=N_NEIGHBOURS, excluded={token.id})
+    st.markdown(p.text["neighbours"].format(token=as_plain(token.display)))
+    show_figure(
+        nearest_neighbours(_frame(p, found), of=token.display),
+        name="nearest-neighbours",
+        caption=p.text["neighbours_caption"].format(count=f"{len(table):,}", token=as_plain(token.display)),
+    )
+
+
+def _frame(p: Page, found: tuple[Neighbour, ...]) -> pd.DataFrame:
+    names = displays(p.checkpoint)
+    return pd.DataFrame(
+        {
+            "piece": [names[neighbour.id] for neighbour in found],
+            "similarity": [neighbour.similarity for neighbour in found],
+            "id": [neighbour.id for neighbour in found],
+        }
+    )
+
+
+def map_of_vocabulary(p: Page) -> None:
+    """All rows of E in the plane of their two main directions."""
+    projection = vocabulary_map(p.checkpoint, p.focus.stack)
+    width = p.checkpoint.config.d_model
+    share = three_digits(100 * sum(projection.explained))
+    st.markdown(p.text["map"].format(width=width, share=share, rest=width - 2))
+    show_figure(
+        vocabulary_projection(
+            projection.coordinates,
+            displays=displays(p.checkpoint),
+            tokens=p.trace.tokens(p.focus.stack),
+            explained=projection.explained,
+        ),
+        name="vocabulary-map",
+        caption=p.text["map_caption"],
+    )
+
+
+def analogies(p: Page) -> None:
+    """a − b + c, with what was to be expected where there is an expectation."""
+    text, tokenizer = p.text, p.checkpoint.tokenizer
+    st.markdown(text["analogies"])
+    offered = {f"{a} − {b} + {c}": words for words in ANALOGIES if _single(p, words) for a, b, c, _ in [words]}
+    words: tuple[str, ...] = ("", "", "")
+    if offered:
+        belongs_to("analogy example", p.checkpoint.fingerprint, default=next(iter(offered)))
+        chosen = st.pills(
+            text["analogy_example"],
+            list(offered),
+            default=next(iter(offered)),
+            required=True,
+            key="analogy example",
+            **IN_ADDRESS,
+        )
+        words = offered.get(chosen, words)
+    asked = []
+    with st.container(horizontal=True):
+        for name, word in zip("abc", words, strict=False):
+            belongs_to(f"analogy {name}", words, default=word)
+            typed = st.text_input(text[name], value=word, key=f"analogy {name}", width=180, **IN_ADDRESS)
+            asked.append(typed.strip())
+    if not all(asked):
+        return
+    for word in asked:
+        if len(ids := tokenizer.encode(word)) != 1:
+            pieces = as_plain(" ".join(tokenizer.display(id) for id in ids))
+            st.caption(text["not_one"].format(word=as_plain(word), count=counted(len(ids), "token"), pieces=pieces))
+            return
+    table = embedding_table(p.checkpoint, p.focus.stack)
+    found = analogy(table, *(tokenizer.encode(word)[0] for word in asked), count=len(table))
+    if len(words) == 4 and asked == list(words[:3]):
+        expected = tokenizer.encode(words[3])[0]
+        place = 1 + next(rank for rank, neighbour in enumerate(found) if neighbour.id == expected)
+        key = "expected_hit" if place == 1 else "expected_miss"
+        st.markdown(text[key].format(expected=as_plain(words[3]), place=f"{place:,}", count=f"{len(found):,}"))
+    name = text["analogy_of"].format(a=asked[0], b=asked[1], c=asked[2])
+    show_figure(
+        nearest_neighbours(_frame(p, found[:N_NEIGHBOURS]), of=name),
+        name="analogy",
+        caption=text["analogy_caption"].format(count=f"{len(table):,}"),
+    )
+    if offered:
+        _all_analogies(p, table, offered)
+
+
+def _all_analogies(p: Page, table: np.ndarray, offered: dict[str, tuple[str, ...]]) -> None:
+    """Every ready example with its nearest row and the place of what was expected, misses included."""
+    encode, names = p.checkpoint.tokenizer.encode, displays(p.checkpoint)
+    rows = []
+    for name, words in offered.items():
+        *asked, expected = (encode(word)[0] for word in words)
+        found = [neighbour.id for neighbour in analogy(table, *asked, count=len(table))]
+        rows.append((name, words[3], names[found[0]], 1 + found.index(expected)))
+    hits = sum(place == 1 for *_, place in rows)
+    st.markdown(p.text["all_analogies"].format(hits=hits, count=len(rows)))
+    columns = [p.text[f"column_{name}"] for name in ("question", "expected", "nearest", "place")]
+    caption = p.text["all_analogies_caption"].format(count=f"{len(table) - 3:,}")
+    show_table(pd.DataFrame(rows, columns=columns), name="all-analogies", caption=caption)
+
+
+def _single(p: Page, words: tuple[str, ...]) -> bool:
+    return all(len(p.checkpoint.tokenizer.encode(word)) == 1 for word in words)

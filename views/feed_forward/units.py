@@ -1,0 +1,163 @@
+"""The hidden units of one feed-forward layer: for one token, as words, and for all tokens."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+import charts.figures.activation_curve
+import charts.figures.feed_forward
+from charts.toolkit.style import three_digits
+from transformer.analysis.feed_forward_units import (
+    UnitWords,
+    most_active_units,
+    silent_share,
+    strongest_units,
+    unit_words,
+)
+from ui.shell import page_state
+from ui.shell.page import Page
+from ui.shell.selectors import chosen_option
+from ui.show.figures import show_figure, show_snippet, show_table
+from ui.words.texts import as_plain, common
+
+STRONGEST = 12
+_HEATMAP_UNITS = 48
+_WORDS = 8  # on each side of the figure
+_WORDS_IN_TABLE = 4
+
+
+def one_token(p: Page) -> None:
+    """Pre-activation, activation, hidden for the focused token, and its strongest units."""
+    name = f"{p.focus.stack}.layers.{p.focus.layer}.feed_forward"
+    token = p.trace.tokens(p.focus.stack)[p.focus.token]
+    share = float(silent_share(p.trace, p.focus.stack)[p.focus.layer, p.focus.token])
+    n_units, activation = p.checkpoint.config.d_ff, p.checkpoint.config.activation
+    silent = round(share * n_units)
+    st.markdown(
+        p.text["token_line"].format(
+            token=as_plain(token.display),
+            active=f"{n_units - silent:,}",
+            units=f"{n_units:,}",
+            silent=f"{silent:,}",
+            share=f"{share:.1%}",
+        )
+        + f" {p.text[f'silent_{activation}']}"
+    )
+    both = st.container(horizontal=True)
+    with both.container():
+        show_figure(
+            charts.figures.activation_curve.activation_curve(
+                p.trace.values(f"{name}.pre_activation")[p.focus.token], activation=activation, token=token.display
+            ),
+            name="activation-of-one-token",
+            caption=p.text["curve_caption"],
+            alt=p.text["curve_alt"],
+        )
+    with both.container():
+        show_figure(
+            charts.figures.feed_forward.strongest_units(
+                p.trace.values(f"{name}.hidden")[p.focus.token], token=token.display, top=STRONGEST
+            ),
+            name="strongest-units",
+            caption=p.text["strongest_caption"],
+            alt=p.text["strongest_alt"],
+        )
+    unit = strongest_units(p.trace, p.focus.stack, p.focus.layer, p.focus.token, count=1)[0]
+    show_snippet(_snippet(p, name, unit))
+
+
+def words_of_units(p: Page) -> None:
+    """What the strongest units of the focused token write: one unit as a figure, all of them as a table."""
+    place = (p.focus.stack, p.focus.layer, p.focus.token)
+    token = as_plain(p.trace.tokens(p.focus.stack)[p.focus.token].display)
+    strongest = strongest_units(p.trace, *place, count=STRONGEST)
+    found = unit_words(p.checkpoint, p.trace, *place, units=strongest, words=_WORDS)
+    page_state.belongs_to("unit", tuple(strongest), default=strongest[0])
+    chosen = st.segmented_control(
+        p.text["unit"], strongest, default=strongest[0], required=True, key="unit", wrap=True, **page_state.IN_ADDRESS
+    )
+    words = found[strongest.index(chosen)] if chosen in strongest else found[0]
+    axis = p.text["axis_logits" if words.logits else "axis_similarity"].format(unit=words.unit)
+    show_figure(
+        charts.figures.feed_forward.unit_writes(_effects(words), unit=words.unit, axis=axis),
+        name="words-of-a-unit",
+        caption=p.text["words_caption"].format(unit=words.unit, token=token, hidden=three_digits(words.hidden)),
+        alt=p.text["words_alt"],
+    )
+    st.markdown(_meaning(p, words))
+    show_table(
+        pd.DataFrame([_row(words) for words in found]),
+        name="strongest-units-and-words",
+        caption=p.text["words_table_caption"].format(token=token),
+        height="content",
+    )
+    st.caption(p.text["words_source"])
+
+
+def all_tokens(p: Page) -> None:
+    """Silence of every layer, and the most active units of the focused one, for the whole sentence."""
+    stack, layer = p.focus.stack, p.focus.layer
+    tokens, config = p.trace.tokens(stack), p.checkpoint.config
+    share = silent_share(p.trace, stack)
+    show_figure(
+        charts.figures.feed_forward.silent_share(
+            share, tokens=tokens, layers=[p.text["layer_name"].format(layer=index) for index in range(len(share))]
+        ),
+        name="silent-units",
+        caption=p.text["silent_caption"].format(
+            units=f"{config.d_ff:,}",
+            stack=common(f"focus.{stack}"),
+            meaning=p.text[f"silent_{config.activation}"],
+        ),
+        alt=p.text["silent_alt"],
+    )
+    what = chosen_option(p.text, "heatmap", ["hidden", "pre"], key="unit values", bind="query-params")
+    units = most_active_units(p.trace, stack, layer, count=_HEATMAP_UNITS)
+    values = p.trace.values(f"{stack}.layers.{layer}.feed_forward.{'hidden' if what == 'hidden' else 'pre_activation'}")
+    show_figure(
+        charts.figures.feed_forward.hidden_heatmap(
+            values[:, units], tokens=tokens, units=units.tolist(), name=p.text[f"heatmap_{what}"]
+        ),
+        name="most-active-units",
+        caption=p.text["heatmap_caption"].format(shown=len(units), units=f"{config.d_ff:,}"),
+        alt=p.text["heatmap_alt"],
+    )
+
+
+def _meaning(p: Page, words: UnitWords) -> str:
+    if words.logits:
+        return p.text["words_logits"]
+    return p.text["words_encoder"].format(to=p.text["to_classes" if p.checkpoint.config.n_classes else "to_decoder"])
+
+
+def _effects(words: UnitWords) -> pd.DataFrame:
+    return pd.DataFrame([(word.piece, word.effect) for word in (*words.up, *words.down)], columns=["piece", "effect"])
+
+
+def _row(words: UnitWords) -> dict[str, object]:
+    return {
+        "unit": words.unit,
+        "pre-activation": words.pre_activation,
+        "hidden": words.hidden,
+        "‖h · w‖": words.length,
+        "likelier": "  ".join(word.piece for word in words.up[:_WORDS_IN_TABLE]),
+        "less likely": "  ".join(word.piece for word in words.down[:_WORDS_IN_TABLE]),
+    }
+
+
+def _snippet(p: Page, name: str, unit: int) -> str:
+    read = f"{name}_norm.output"  # pre-norm: the layer reads the normalised stream
+    if p.checkpoint.config.norm == "post":
+        sublayer = "cross" if f"{name.rsplit('.', 1)[0]}.residual.after_cross_attention" in p.trace else "self"
+        read = f"{name.rsplit('.', 1)[0]}.residual.after_{sublayer}_attention"
+    hidden = p.trace.values(f"{name}.hidden")[p.focus.token, unit]
+    return (
+        f"import torch\n{p.preamble}\n"
+        f"position, unit = {p.focus.token}, {unit}\n"
+        f'layer = checkpoint.model.get_submodule("{name}")\n'
+        f'x = torch.tensor(trace.values("{read}")[position])\n'
+        "pre_activation = layer.input_projection.weight[unit] @ x + layer.input_projection.bias[unit]\n"
+        f"print(layer.activation(pre_activation).item())  # {hidden:.7g}\n"
+        f'print(trace.values("{name}.hidden")[position, unit])\n'
+    )

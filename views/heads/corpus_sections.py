@@ -1,0 +1,162 @@
+"""Roles over many sentences in words and numbers, for the Heads page."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from charts.figures.heads import entropy_strip, head_scores
+from charts.toolkit.style import three_digits
+from transformer.analysis.heads.corpus_roles import CorpusRole
+from transformer.analysis.heads.head_roles import ROLES, HeadRole
+from transformer.analysis.heads.induction import LEAST_INDUCTION
+from transformer.runs.attention_view import AttentionView
+from ui.lab.head_table import captions, role_table
+from ui.shell.page import Page
+from ui.shell.page_state import belongs_to
+from ui.shell.selectors import chosen_option
+from ui.show.figures import show_figure, show_table
+from ui.words.texts import PageText, as_plain
+from views.heads.corpus import Corpus
+
+_ON_THE_MAP = ("consistency", "confidence", "sinks", "broad", "induction")  # measures that lie in 0…1
+Roles = Sequence[HeadRole | CorpusRole]
+
+
+def corpus_role_text(head: CorpusRole, text: PageText) -> str:
+    """ "diagonal, in 54 % of 84 sentences", or no clear role and what it does most often, or what is nearest."""
+    names = text["role"]
+    if not head.n_sentences:
+        return text["corpus_too_short"]
+    share = {"share": percent(head.consistency), "count": head.n_sentences}
+    if head.role != "none":
+        return text["corpus_role"].format(role=names[head.role], score=three_digits(head.score), **share)
+    if head.leaning:
+        share["share"] = percent(head.shares[head.leaning])
+        return text["corpus_often"].format(role=names["none"], often=names[head.leaning], **share)
+    if not head.nearest:
+        return text["corpus_none_at_all"].format(role=names["none"], **share)
+    nearest = {"nearest": names[head.nearest], "score": three_digits(head.scores[head.nearest])}
+    return text["corpus_none"].format(role=names["none"], **share, **nearest)
+
+
+def percent(share: float) -> str:
+    return f"{three_digits(100 * share)} %"
+
+
+def corpus_counts(corpus: Corpus, heads: Sequence[CorpusRole], text: PageText, *, limit: int) -> str:
+    """How many heads have which role over how many sentences of which list, and what was found about induction."""
+    found = Counter(head.role for head in heads)
+    counts = [text["counts"].format(count=found[role], role=text["role"][role]) for role in ROLES if found[role]]
+    roles = corpus.roles
+    said = [text["corpus_counted"].format(count=roles.n_sentences, name=as_plain(corpus.name), roles=", ".join(counts))]
+    if roles.n_skipped:
+        said.append(text["corpus_skipped"].format(count=roles.n_skipped, limit=limit))
+    if (test := roles.induction) is not None:
+        names = [text["induction_head"].format(layer=layer, head=head) for layer, head in test.heads]
+        layer, head = test.strongest
+        said.append(
+            text["induction_found" if names else "induction_none"].format(
+                heads=", ".join(names),
+                layer=layer,
+                head=head,
+                score=three_digits(test.induction[test.strongest]),
+                chance=three_digits(test.chance),
+                least=LEAST_INDUCTION,
+            )
+        )
+    return " ".join(said)
+
+
+def corpus_captions(heads: Sequence[CorpusRole], text: PageText) -> dict[tuple[int, int], str]:
+    """As ``captions``; an induction head says that it is one."""
+    short = captions(heads, text)
+    for head in heads:
+        if head.is_induction_head:
+            short[head.layer, head.head] = text["induction_short"]
+    return short
+
+
+def comparison_table(here: HeadRole, corpus: Corpus, head: CorpusRole, text: PageText) -> pd.DataFrame:
+    """The focused head in this sentence and over all sentences of a list, one row each."""
+    rows = [
+        (text["here"], here, math.nan),
+        (text["over"].format(count=head.n_sentences, name=corpus.name), head, head.consistency),
+    ]
+    names = text["measure_name"]
+    measured = [name for name in ("entropy", "confidence", "sinks", "induction") if name in head.scores]
+    return pd.DataFrame(
+        [
+            {
+                text["column_where"]: where,
+                text["column_role"]: text["role"][found.role],
+                text["column_score"]: found.score,
+                text["column_share"]: share,
+                **{names[name]: found.scores.get(name, math.nan) for name in measured},
+            }
+            for where, found, share in rows
+        ]
+    )
+
+
+def depth(p: Page, section: str, roles: Roles, view: AttentionView) -> None:
+    """What is below the maps: all numbers as a table, one of them as a picture, or the rows of the focused layer."""
+    text = p.text
+    over_corpus = isinstance(roles[0], CorpusRole)
+    if section == "table":
+        table = role_table(roles, text)
+        if over_corpus:
+            table.insert(4, text["column_share"], [head.consistency for head in roles])
+        caption = text["table_caption_corpus" if over_corpus else "table_caption"]
+        show_table(table, name="heads", caption=caption)
+    elif section == "map":
+        _measure_map(p, roles)
+    else:
+        show_figure(
+            entropy_strip(view),
+            name="entropy-of-rows",
+            caption=text["rows_caption"].format(layer=view.layer),
+            alt=text["rows_alt"],
+        )
+
+
+def _measure_map(p: Page, roles: Roles) -> None:
+    text, focus = p.text, p.focus
+    known = {name: _values(roles, name) for name in _ON_THE_MAP}
+    known = {name: values for name, values in known.items() if np.isfinite(values).all()}
+    if not known:
+        st.info(text["map_nothing"], icon=":material/info:")
+        return
+    belongs_to("heads_measure", tuple(known), default=next(iter(known)))
+    name = chosen_option(text, "measure", list(known), key="heads_measure", bind="query-params")
+    n_layers = 1 + max(head.layer for head in roles)
+    short = text["role_short"]
+    doing = [
+        head.most_frequent if isinstance(head, CorpusRole) and name == "consistency" else head.role for head in roles
+    ]
+    words = [
+        [short[role] for role, head in zip(doing, roles, strict=True) if head.layer == layer]
+        for layer in range(n_layers)
+    ]
+    show_figure(
+        head_scores(
+            known[name].reshape(n_layers, -1),
+            name=text["measure_name"][name],
+            roles=words,
+            chosen=(focus.layer, focus.head),
+        ),
+        name="head-measures",
+        caption=text["map_caption"],
+        alt=text["map_alt"],
+    )
+
+
+def _values(roles: Roles, name: str) -> np.ndarray:
+    if name == "consistency":
+        return np.array([getattr(head, "consistency", math.nan) for head in roles])
+    return np.array([head.scores.get(name, math.nan) for head in roles])

@@ -1,0 +1,141 @@
+"""The logit lens on the page: what is asked for, cached, and the sentences that say what it shows."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import streamlit as st
+
+import transformer
+from charts.figures.lens import ROOM
+from charts.toolkit.style import three_digits
+from transformer.analysis.lens import Lens, logit_lens
+from transformer.runs.inputs import prompt_ids
+from transformer.runs.traces import Trace
+from transformer.text.tokenizer import MASK_ID, PAD_ID
+from ui.shell.page import Page
+from ui.shell.page_state import IN_ADDRESS, belongs_to
+from ui.shell.selectors import chosen_option
+from ui.words.texts import Spoken, as_plain
+
+GRID = "logit-lens"
+MOST_COLUMNS = 40  # of the grid, at a time
+
+
+def choose(p: Page, name: str, options: list[str], **more: object) -> str:
+    """A row of buttons whose choice is in the address."""
+    return chosen_option(p.text, name, options, key=f"lens_{name}", bind="query-params", **more)
+
+
+def chosen_lens(p: Page) -> tuple[Lens, str]:
+    """The lens with the rows and the word to follow that were chosen, and the colouring."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        rows = choose(p, "rows", ["layers", "sublayers"])
+        colour = choose(p, "colour", ["probability", "rank", "divergence"], help=p.text["colour_help"])
+        lens = lens_of(p, sublayers=rows == "sublayers")
+        came = came_instead(p.trace, lens)
+        if came and choose(p, "follow", ["own", "came"], help=p.text["follow_help"]) == "came":
+            lens = lens_of(p, sublayers=rows == "sublayers", follow=came)
+    return lens, colour
+
+
+def came_instead(trace: Trace, lens: Lens) -> tuple[int, ...]:
+    """The ids that really came, where they are not what the model would have said; else nothing."""
+    if lens.stack != "decoder" or trace.prediction is None or PAD_ID in trace.prediction.ids:
+        return ()
+    own = tuple(int(id) for id in lens.ids[-1, :, 0])
+    return trace.prediction.ids if trace.prediction.ids != own else ()
+
+
+def lens_of(p: Page, *, sublayers: bool, follow: tuple[int, ...] = ()) -> Lens:
+    focus, checkpoint = p.focus, p.checkpoint
+    asked = (focus.sentence, focus.target, focus.pads, sublayers, follow)
+    return _lens(checkpoint.fingerprint, asked, _checkpoint=checkpoint, _trace=p.trace)
+
+
+@st.cache_resource(max_entries=32, show_spinner=Spoken("wait.lens"))
+def _lens(fingerprint: str, asked: tuple, *, _checkpoint: transformer.Checkpoint, _trace: Trace) -> Lens:
+    *_, sublayers, follow = asked
+    return logit_lens(_checkpoint, _trace, sublayers=sublayers, follow=follow or None)
+
+
+def position_of(p: Page, lens: Lens) -> int:
+    """The place that the lower picture follows: the focused token where the lens has it.
+
+    Else where there is most to see: the first blank, the first word of the answer, or the first one decided last.
+    """
+    if lens.of_classes:  # the whole sentence comes first; it is shown where the sentence's <s> is chosen
+        return p.focus.token + 1 if p.focus.token else 0
+    if len(p.trace.stacks) == 1 and p.focus.token == 0:
+        if lens.stack == "decoder":
+            return len(prompt_ids(p.checkpoint, p.focus.sentence)) - 1
+        return next((token.index for token in p.trace.source if token.id == MASK_ID), 0)
+    if p.focus.stack == lens.stack:
+        return p.focus.token
+    return int(lens.decided.argmax())
+
+
+def decided_text(p: Page, lens: Lens) -> str:
+    """How many words are decided at which step."""
+    count = Counter(int(step) for step in lens.decided)
+    parts = []
+    for step in sorted(count, key=lambda step: (step < 0, step)):
+        key = "never" if step < 0 else "embedding" if step == 0 else "step"
+        name = as_plain(lens.steps[step])
+        parts.append(p.text[f"decided_{key}"].format(count=count[step], total=len(lens.read), step=name))
+    return p.text["decided"].format(counts=", ".join(parts))
+
+
+def place_text(p: Page, lens: Lens, position: int, runner_up: str) -> str:
+    """What the model says at one place, how surely and since when."""
+    whole = lens.of_classes and position == 0
+    step = int(lens.decided[position])
+    if lens.of_classes:
+        key = "place_whole" if whole else "place_alone"
+    else:
+        key = "place_never" if step < 0 else "place" if lens.stack == "decoder" else "place_masked"
+    word, probability = lens.followed_words[position], lens.probability[-1, position]
+    if key == "place_alone":
+        word, probability = lens.words[-1][position], lens.probabilities[-1, position, 0]
+    return p.text[key].format(
+        read=as_plain(lens.read[position]),
+        position=position - lens.of_classes,
+        word=as_plain(word),
+        probability=three_digits(float(probability)),
+        step=as_plain(lens.steps[step] if step else f"the {lens.steps[0]}"),
+        runner_up=as_plain(runner_up),
+    )
+
+
+def window(p: Page, lens: Lens, position: int) -> tuple[Lens, int | None, str]:
+    """The columns that are drawn, where ``position`` is among them, and a sentence that says which they are: a long
+    text is looked at piece by piece."""
+    count = len(lens.read)
+    if count <= MOST_COLUMNS:
+        return lens, position, ""
+    last = count - MOST_COLUMNS
+    begin = min(max(0, position - MOST_COLUMNS // 2), last)
+    belongs_to("lens_first", (lens.read, position), default=begin)
+    first = int(st.slider(p.text["window"], 0, last, begin, key="lens_first", **IN_ADDRESS))
+    said = p.text["window_caption"].format(first=first, last=first + MOST_COLUMNS - 1, count=count)
+    inside = first <= position < first + MOST_COLUMNS
+    return lens.part(first, first + MOST_COLUMNS), position - first if inside else None, f"{said} "
+
+
+def make_room(lens: Lens) -> None:
+    """A grid whose columns would get too narrow for their words keeps its width and is scrolled sideways."""
+    width = ROOM * len(lens.read) + 100
+    st.html(
+        f"<style>.st-key-chart-{GRID} {{ overflow-x: auto; }}"
+        f".st-key-chart-{GRID} [data-testid='stFullScreenFrame'] {{ min-width: {width}px; }}</style>"
+    )
+
+
+def notes(p: Page, lens: Lens) -> str:
+    """What has to be said about this kind of model."""
+    said = [p.text["pre" if lens.final_norm else "post"]]
+    if lens.of_classes:
+        said.append(p.text["classes"])
+    if len(p.trace.stacks) > 1:
+        said.append(p.text["encoder"])
+    return " ".join((*said, p.text["caution"], p.text["source"]))

@@ -1,0 +1,130 @@
+"""The Lessons page: a card for every lesson, and a worksheet for whatever view a link opens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+import streamlit as st
+
+import transformer
+from ui.compute.loading import choosable_checkpoints
+from ui.shell.focus import Focus, current, default_focus, fit_checkpoint, fit_model, fit_trace
+from ui.shell.lesson_bar import STYLE, forget_guesses, open_step, score, step_focus
+from ui.shell.lessons import Lesson
+from ui.shell.navigation import GROUPS
+from ui.shell.page import Page
+from ui.words import texts
+from ui.words.phrases import said
+from ui.words.texts import as_plain
+from views.lessons.worksheet import Sheet, as_html, lesson_sheet, link_to, read_link
+from views.lessons.worksheet_questions import view_sheet
+
+_COLUMNS = 2
+
+
+def lesson_cards(p: Page, found: Sequence[Lesson]) -> None:
+    """Aim and duration of every lesson, with its start and its two papers."""
+    st.html(STYLE)
+    with st.container(key="lesson-cards"):
+        for first in range(0, len(found), _COLUMNS):
+            for column, lesson in zip(st.columns(_COLUMNS), found[first : first + _COLUMNS], strict=False):
+                with column.container(border=True, height="stretch", gap="xsmall", key=f"lesson {lesson.name}"):
+                    _card(p, lesson)
+
+
+def _card(p: Page, lesson: Lesson) -> None:
+    right, count = score(lesson)
+    facts = [p.text["minutes"].format(minutes=lesson.minutes), p.text["steps"].format(count=len(lesson.steps))]
+    if count:
+        facts.append(p.text["score"].format(right=right, count=count))
+    st.markdown(f"##### {lesson.title}")
+    st.markdown(lesson.aim)
+    st.caption(" · ".join(facts))
+    with st.container(horizontal=True, gap="small"):
+        name = "again" if count else "start"
+        if st.button(p.text[name], type="primary", icon=":material/play_arrow:", key=f"start {lesson.name}"):
+            forget_guesses(lesson.name)
+            open_step(lesson, 1)
+        sheet = lesson_sheet(lesson, text=p.text, link=lambda number: _step_link(lesson, number))
+        _downloads(p, sheet, name=lesson.name)
+
+
+def _downloads(p: Page, sheet: Sheet, *, name: str) -> None:
+    language = texts.language()
+    for kind, icon in (("worksheet", ":material/print:"), ("key", ":material/key:")):
+        st.download_button(
+            p.text[kind],
+            data=partial(_file, sheet, key=kind == "key", text=p.text, language=language),
+            file_name=f"{name}-{kind}.html",
+            mime="text/html",
+            type="tertiary",
+            icon=icon,
+            key=f"{kind} {name}",
+            on_click="ignore",
+        )
+
+
+def _file(sheet: Sheet, *, key: bool, text: texts.PageText, language: str) -> bytes:
+    return as_html(sheet, key=key, text=text, language=language).encode("utf-8", errors="replace")
+
+
+def worksheet_from_link(p: Page) -> None:
+    """A box for a link; what it opens becomes a worksheet."""
+    st.markdown(p.text["from_link_text"])
+    link = st.text_input(p.text["link"], key="worksheet link", placeholder=p.text["link_placeholder"])
+    if not link.strip():
+        return
+    try:
+        name, address = read_link(link, pages=_paths())
+    except ValueError as error:
+        st.warning(as_plain(said(error)), icon=":material/link_off:")
+        return
+    sheet, notes = sheet_of(name, address, text=p.text)
+    for note in notes:
+        st.caption(f":material/info: {as_plain(note)}")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(p.text["made"].format(title=sheet.title, count=len(sheet.exercises)), width="content")
+        _downloads(p, sheet, name=f"view-{name}")
+
+
+def sheet_of(name: str, address: Mapping[str, str], *, text: texts.PageText) -> tuple[Sheet, tuple[str, ...]]:
+    """The worksheet of a page as ``address`` opens it, and a line for each thing in it that is not there.
+
+    Raises ``transformer.InputError`` and ``transformer.CheckpointError``.
+    """
+    focus, notes = Focus.from_address(address, default=default_focus())
+    focus, missing = fit_checkpoint(focus, choosable_checkpoints(focus.checkpoint))
+    if not focus.checkpoint:
+        raise transformer.CheckpointError("There is no checkpoint here that could answer.")
+    view = Page(name, focus)
+    view.focus, corrected = fit_model(focus, view.checkpoint.config)
+    view.focus, moved = fit_trace(view.focus, view.trace)
+    link = _link(name, replace(view.focus, lesson="", lesson_step=1))
+    sheet = view_sheet(view.text, view.focus, view.checkpoint, view.trace, text=text, link=link)
+    return sheet, (*notes, *missing, *corrected, *moved)
+
+
+def _step_link(lesson: Lesson, number: int) -> str:
+    focus = replace(current(), **step_focus(lesson, number, current()))
+    return _link(lesson.steps[number - 1].page, focus)
+
+
+def _link(name: str, focus: Focus) -> str:
+    return link_to(_base(), "" if name == _names()[0] else name, focus, default=default_focus())
+
+
+def _paths() -> dict[str, str]:
+    """The pages by the last part of their address; that of the first page is empty."""
+    return {"": _names()[0], **{name: name for name in _names()}}
+
+
+def _names() -> list[str]:
+    return [entry.name for group in GROUPS.values() for entry in group if entry.exists]
+
+
+def _base() -> str:
+    """The address of the app itself, without its pages; "" where nobody knows it (tests)."""
+    url = (st.context.url or "").partition("?")[0]
+    return url.removesuffix("/").removesuffix("/lessons")

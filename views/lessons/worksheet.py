@@ -1,0 +1,168 @@
+"""Printable worksheets, and their answer keys: one HTML file each that needs nothing else.
+
+Made from a lesson, or from a link to any view of the app. Whatever a person may have typed is escaped; of Markdown only
+``code``, **bold** and *italic* are understood.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from ui.shell.focus import Focus
+from ui.shell.lessons import Lesson
+
+_STYLE = Path(__file__).with_suffix(".css")
+LONGEST_LINK = 20_000
+_HIDDEN = 0xF0000  # a private area of Unicode, for characters that must not be read as Markdown
+_LINES = 3  # to write on, where there is nothing to tick
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One thing to do. ``notes``: Markdown, one paragraph each; ``right``: the place of the right one of ``choices``
+    from 0, ``None`` where the answer is written. ``answer`` is for the key only. ``link`` opens the view."""
+
+    title: str = ""
+    notes: tuple[str, ...] = ()
+    question: str = ""
+    choices: tuple[str, ...] = ()
+    right: int | None = None
+    answer: str = ""
+    link: str = ""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """``facts``: what stands above the exercises, pairs of a name and plain text. ``link`` opens what it is about."""
+
+    title: str
+    aim: str
+    exercises: tuple[Exercise, ...]
+    facts: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = field(default=())
+    link: str = ""
+
+
+def lesson_sheet(lesson: Lesson, *, text: Mapping[str, str], link: Callable[[int], str]) -> Sheet:
+    """A lesson on paper; ``link(number)`` is the address of a step, counted from 1."""
+    return Sheet(
+        title=lesson.title,
+        aim=lesson.aim,
+        exercises=tuple(
+            Exercise(
+                title=step.title,
+                notes=(f"**{text['do']}** {step.do}", f"**{text['notice']}** {step.notice}"),
+                question=step.question,
+                choices=step.choices,
+                right=step.answer if step.question else None,
+                answer=step.explanation,
+                link=link(number),
+            )
+            for number, step in enumerate(lesson.steps, 1)
+        ),
+    )
+
+
+def link_to(base: str, path: str, focus: Focus, *, default: Focus) -> str:
+    """The address of a page with its focus; "" where the app's own address, ``base``, is not known."""
+    if not base:
+        return ""
+    address = {"checkpoint": focus.checkpoint, **focus.to_address(default=default)}
+    return f"{base.rstrip('/')}/{path}?{urlencode(address)}"
+
+
+def read_link(link: str, *, pages: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """Which page a link opens, and its parameters. ``pages``: names by the last part of their address.
+
+    Raises ``ValueError`` with a sentence for the person who pasted it.
+    """
+    link = link.strip()
+    if len(link) > LONGEST_LINK:
+        raise ValueError(f"This link has {len(link)} characters; links of this app have at most {LONGEST_LINK}.")
+    try:
+        parts = urlsplit(link)
+    except ValueError:
+        parts = urlsplit("")
+    path = parts.path.rstrip("/").rpartition("/")[2]
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise ValueError("This is no link: copy the whole address of a page of this app, with http:// in front.")
+    if path not in pages:
+        raise ValueError(f"There is no page {path!r} in this app; it has {', '.join(sorted(pages.values()))}.")
+    return pages[path], dict(parse_qsl(parts.query))
+
+
+def as_html(sheet: Sheet, *, key: bool, text: Mapping[str, str], language: str = "en") -> str:
+    """The whole file: the worksheet, or with ``key`` its answers."""
+    kind = text["sheet_key" if key else "sheet"]
+    facts = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in sheet.facts)
+    head = (
+        "" if key else f'<p class="who">{escape(text["sheet_name"])} <i></i> {escape(text["sheet_date"])} <i></i></p>'
+    )
+    body = "".join(_exercise(exercise, key=key, why=escape(text["sheet_why"])) for exercise in sheet.exercises)
+    return (
+        f'<!doctype html>\n<html lang="{escape(language)}">\n<head><meta charset="utf-8">\n'
+        f"<title>{escape(sheet.title)} · {escape(kind)}</title>\n"
+        f"<style>\n{_STYLE.read_text(encoding='utf-8')}</style></head>\n"
+        f"<body>\n<header><p>Glassformer · {escape(kind)}</p><h1>{_marked(sheet.title)}</h1>"
+        f"<p>{_marked(sheet.aim)}</p>{head}</header>\n"
+        f"{f'<dl>{facts}</dl>' if facts else ''}{_link(sheet.link)}{_paragraphs(sheet.notes)}"
+        f"<ol>\n{body}</ol>\n</body></html>\n"
+    )
+
+
+def _exercise(exercise: Exercise, *, key: bool, why: str) -> str:
+    title = f"<h2>{_marked(exercise.title)}</h2>" if exercise.title else ""
+    above = title + ("" if key else _link(exercise.link) + _paragraphs(exercise.notes))
+    if not exercise.question:
+        return f"<li>{above}</li>\n"
+    question = f'<p class="question">{_marked(exercise.question)}</p>'
+    return f"<li>{above}{question}{_choices(exercise, key=key)}{_answer(exercise, key=key, why=why)}</li>\n"
+
+
+def _choices(exercise: Exercise, *, key: bool) -> str:
+    rows = []
+    for place, choice in enumerate(exercise.choices):
+        is_right = key and place == exercise.right
+        rows.append(
+            f"<li>{'☒' if is_right else '☐'} {f'<b>{_marked(choice)}</b>' if is_right else _marked(choice)}</li>"
+        )
+    return f"<ul>{''.join(rows)}</ul>" if rows else ""
+
+
+def _answer(exercise: Exercise, *, key: bool, why: str) -> str:
+    if key:
+        return f'<p class="answer">{_marked(exercise.answer)}</p>'
+    if exercise.choices:
+        return f'<div class="line">{why}</div>'
+    return '<div class="line"></div>' * _LINES
+
+
+def _link(link: str) -> str:
+    if urlsplit(link).scheme not in ("http", "https"):
+        return ""
+    return f'<p class="link"><a href="{escape(link)}">{escape(link)}</a></p>'
+
+
+def _paragraphs(notes: Sequence[str]) -> str:
+    return "".join(f"<p>{_marked(note)}</p>" for note in notes)
+
+
+def _marked(text: str) -> str:
+    """Markdown of one line as HTML: escaped first, so that nothing in it can be markup but what is put in here.
+
+    A character after a backslash stands for itself (``ui.words.texts.as_plain``).
+    """
+    hidden = re.sub(r"\\([!-/:-@\[-`{-~])", lambda found: chr(_HIDDEN + ord(found[1])), text)
+    pieces = re.split(r"`([^`]+)`", escape(hidden))
+    for place, piece in enumerate(pieces):
+        if place % 2:
+            pieces[place] = f"<code>{piece}</code>"
+        else:
+            bold = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", piece)
+            pieces[place] = re.sub(r"\*(\S(?:.*?\S)?)\*", r"<i>\1</i>", bold)
+    return "".join(escape(chr(ord(c) - _HIDDEN)) if _HIDDEN <= ord(c) < _HIDDEN + 128 else c for c in "".join(pieces))

@@ -1,0 +1,105 @@
+"""The Masks page below its editor: empty rows, the difference of attention, the padding sandbox."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from charts.toolkit.style import three_digits
+from transformer.analysis.answers.padding import PADS
+from transformer.runs.attention_view import AttentionView
+from ui.compute.loading import load_trace
+from ui.lab import edited_model
+from ui.lab.effects import signed
+from ui.shell.page import Page
+from ui.shell.page_state import IN_ADDRESS, belongs_to
+from ui.show.canvas import value_map
+from ui.show.figures import show_table
+from ui.words.texts import as_plain
+from views.masks.editor import Recipe
+
+
+def notes(p: Page, recipe: Recipe, view: AttentionView) -> None:
+    """What one should know about this mask: rows with nothing left, no pads to hide, writing against reading."""
+    empty = [view.query[row].display for row in range(len(view.query)) if not view.allowed[row].any()]
+    if empty:
+        rows = [p.text["nothing_left_row"].format(token=as_plain(token)) for token in empty[:4]]
+        if len(empty) > 4:
+            rows.append(p.text["nothing_left_more"].format(count=len(empty) - 4))
+        st.info(p.text["nothing_left"].format(rows=", ".join(rows)), icon=":material/block:")
+    if recipe.preset == "no_padding" and not p.focus.pads:
+        st.caption(":material/info: " + p.text["no_pads"])
+    if recipe.preset == "no_causal":
+        st.caption(":material/info: " + p.text["ahead"])
+    if recipe.cells:
+        count = len({(query, key) for query, key, _ in recipe.cells})
+        st.caption(p.text["drawn"].format(count=count))
+
+
+def difference(p: Page, own: AttentionView, now: AttentionView) -> None:
+    """Weights of the focused head with the mask − without it, on the same tokens."""
+    head = p.focus.head
+    change = now.weights[head] - own.weights[head]
+    if not change.any():
+        st.caption(p.text["difference_none"])
+        return
+    value_map(
+        change,
+        row_labels=own.query.labels,
+        column_labels=own.key.labels,
+        key="mask difference",
+        row_title=p.text["query"],
+        column_title=p.text["key"],
+        scale="diverging",
+        title=p.text["difference_title"].format(layer=own.layer, head=head),
+        value_name=p.text["difference_value"],
+        phrase=("", p.text["looks_at"]),
+        height=520,
+        clickable=False,
+    )
+    st.caption(p.text["difference_caption"])
+
+
+def padding_sandbox(p: Page) -> None:
+    """The sentence with padding behind it: with the mask and without it, side by side, as numbers."""
+    text, config = p.text, p.checkpoint.config
+    target = p.focus.target if config.has_decoder else ""
+    rows = edited_model.padding_drift(p, load_trace(p.focus.checkpoint, sentence=p.focus.sentence, target=target))
+    if not rows:
+        st.caption(text["padding_too_long"])
+        return
+    lengths = [count for count in PADS if count in {row.pads for row in rows}]
+    middle = lengths[len(lengths) // 2]
+    belongs_to("sandbox pads", tuple(lengths), default=middle)
+    chosen = st.segmented_control(
+        text["pads"], lengths, default=middle, required=True, key="sandbox pads", **IN_ADDRESS
+    )
+    st.markdown(text["padding_text"].format(pads=chosen))
+    plain = edited_model.answer_without_pads(p)
+    for column, masked in zip(st.columns(2), (True, False), strict=True):
+        row = next(row for row in rows if (row.pads, row.masked) == (chosen, masked))
+        with column.container(border=True, gap="xsmall"):
+            st.markdown(f"**{text['padding_masked' if masked else 'padding_unmasked']}**")
+            st.metric(
+                text["padding_logit"],
+                three_digits(row.logits),
+                text["padding_change"].format(change=signed(row.change)),
+                delta_color="off",
+                delta_arrow="off",
+                help=text["padding_logit_help"],
+            )
+            st.markdown(f"##### {as_plain(' '.join(row.text.split())) or '–'}")
+            if row.text == plain.text:
+                st.caption(text["padding_same"])
+    if not config.has_encoder:
+        st.markdown(text["padding_decoder"])
+    table = pd.DataFrame(
+        {
+            text["column_pads"]: [row.pads for row in rows],
+            text["column_mask"]: [text["column_on" if row.masked else "column_off"] for row in rows],
+            text["column_logits"]: [row.logits for row in rows],
+            text["column_change"]: [row.change for row in rows],
+            text["column_answer"]: [" ".join(row.text.split()) for row in rows],
+        }
+    )
+    show_table(table, name="padding", caption=text["padding_caption"] if config.n_classes else "")

@@ -1,0 +1,80 @@
+"""The loaded model as a picture with the shapes that this sentence has in it; every block leads to its page."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from transformer.config import ModelConfig
+from transformer.runs.traces import Trace
+from ui.shell import focus as shared_focus
+from ui.shell.navigation import GROUPS, pages
+from ui.words.texts import common
+from views.overview.diagram.blocks import Block, Stack, model_stacks
+
+__all__ = ["Block", "Stack", "diagram_data", "model_diagram", "model_stacks"]
+
+_HERE = Path(__file__).parent
+_component = st.components.v2.component(
+    "glassformer_diagram",
+    css=(_HERE / "diagram.css").read_text(encoding="utf-8"),
+    js=(_HERE / "diagram.js").read_text(encoding="utf-8"),
+)
+
+
+def model_diagram(config: ModelConfig, trace: Trace, *, layer: int = 0) -> Block | None:
+    """Draw the model; returns the block that was just clicked, for ``go_to(block.page, **block.focus)``.
+
+    The layer drawn is the focused one; a click on another layer's number changes the shared focus.
+    """
+    stacks = model_stacks(config, trace, layer=layer)
+    result = _component(
+        key="model diagram",
+        data=diagram_data(stacks, trace, pages=tuple(pages())),
+        on_opened_change=lambda: None,
+        on_layer_change=_choose_layer,
+    )
+    blocks = {block.id: block for stack in stacks for block in stack.blocks}
+    return blocks.get(result.opened) if result.opened else None
+
+
+def diagram_data(stacks: tuple[Stack, ...], trace: Trace, *, pages: tuple[str, ...]) -> dict[str, Any]:
+    """What the component draws; ``pages`` are those that exist, and only blocks that lead to one can be clicked."""
+    titles = {entry.name: entry.title for group in GROUPS.values() for entry in group if entry.name in pages}
+    columns = [
+        {
+            "title": common(f"diagram.{stack.name}"),
+            "reads": trace.tokens(stack.name).text,
+            "layer": stack.layer,
+            "n_layers": stack.n_layers,
+            "layers_text": common("diagram.layers", count=stack.n_layers),
+            "layer_text": common("diagram.layer"),
+            "blocks": [_drawn(block, titles=titles, pages=pages) for block in stack.blocks],
+        }
+        for stack in stacks
+    ]
+    cross = [block.id for stack in stacks for block in stack.blocks if block.id == "decoder.cross_attention"]
+    edges = [{"from": stacks[0].output.id, "to": target} for target in cross]
+    return {"columns": columns, "edges": edges, "answer": trace.text, "answer_text": common("diagram.answer")}
+
+
+def _drawn(block: Block, *, titles: dict[str, str], pages: tuple[str, ...]) -> dict[str, Any]:
+    sizes = " × ".join(f"{axis} {size}" for axis, size in zip(block.axes, block.shape, strict=True))
+    opens = common("diagram.opens", page=titles[block.page]) if block.page in pages else ""
+    described = asdict(block)
+    return {
+        **{name: described[name] for name in ("id", "label", "role", "in_layer", "skips_from", "note")},
+        "shape": " × ".join(str(size) for size in block.shape),
+        "title": "\n".join(filter(None, (block.activation, sizes, opens))),
+        "name": ", ".join(filter(None, (block.label, sizes, opens))),
+        "clickable": block.page in pages,
+    }
+
+
+def _choose_layer() -> None:
+    chosen = st.session_state["model diagram"].layer
+    if chosen is not None:
+        shared_focus.change(layer=int(chosen))

@@ -1,0 +1,243 @@
+"""What the Positions page shows of each scheme: the table, its waves, how alike positions are, angles and biases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import streamlit as st
+
+from charts.figures.positions import embedding_sum, encoding_heatmap, encoding_waves, position_similarity
+from charts.figures.relative_positions import distance_buckets, relative_bias, rotary_angles
+from charts.toolkit.style import three_digits
+from transformer.analysis import positional
+from ui.compute.loading import checkpoint_names, config_of, load_checkpoint
+from ui.shell.page import Page
+from ui.shell.page_state import IN_ADDRESS, belongs_to
+from ui.shell.selectors import settle
+from ui.show.figures import show_figure, show_formula
+from ui.words.texts import PageText, as_plain, page_texts
+from views.positions.distance import by_distance
+from views.positions.table import Shown, even, table_of
+
+LONGEST = 64  # positions shown at first; a longer sentence shows all of its own
+FAR = 32  # distances shown to each side
+SCHEMES = ("sinusoidal", "learned", "rotary", "relative", "alibi")
+
+
+def choose_scheme(p: Page) -> Shown:
+    """The checkpoint's own scheme unless another one is asked for."""
+    own = p.checkpoint.config.positions
+    first = own if own in SCHEMES else SCHEMES[0]
+
+    def name(scheme: str, text: PageText = p.text) -> str:
+        return text["own_mark"].format(scheme=text[scheme]) if scheme == own else text[scheme]
+
+    belongs_to("scheme", p.focus.checkpoint, default=first)
+    settle("scheme", {scheme: [name(scheme, text) for text in page_texts(p.text.name)] for scheme in SCHEMES})
+    scheme = st.selectbox(
+        p.text["scheme"],
+        SCHEMES,
+        index=SCHEMES.index(first),
+        format_func=name,
+        key="scheme",
+        width=190,
+        **IN_ADDRESS,
+    )
+    if scheme == own:
+        return Shown(scheme, p.checkpoint, True)
+    name = _other_checkpoint(scheme) if scheme in ("learned", "relative") else ""
+    return Shown(scheme, load_checkpoint(name) if name else None, False)
+
+
+def say_whose(p: Page, shown: Shown) -> None:
+    """A line that says whose numbers are drawn."""
+    own, text = p.checkpoint.config.positions, p.text
+    if shown.own:
+        key = "own"
+    elif shown.checkpoint:
+        key = "borrowed"
+    else:
+        key = "nowhere" if shown.scheme == "learned" else "formula_only"
+    name = as_plain(shown.checkpoint.name) if shown.checkpoint else ""
+    line = text[key].format(own=text[own], scheme=text[shown.scheme], name=name)
+    st.caption(f"{text['nothing_added']} {line}" if own == "none" else line)
+
+
+def _other_checkpoint(scheme: str) -> str:
+    for name in checkpoint_names():
+        try:
+            if config_of(name).positions == scheme:
+                return name
+        except (OSError, ValueError):
+            continue
+    return ""
+
+
+def views_of(shown: Shown) -> dict[str, Callable[[Page, Shown], None]]:
+    """The ways to look at a scheme, by the name of their texts."""
+    if shown.scheme == "rotary":
+        return {"angles": angles, "distance": by_distance}
+    if shown.scheme == "relative":
+        return {"bias": bias, **({"distance": by_distance} if shown.own else {})}
+    if shown.scheme == "alibi":
+        return {"distance": by_distance}
+    if shown.scheme == "learned" and shown.checkpoint is None:
+        return {}
+    more = {"sum": token_plus_position} if shown.own else {}
+    return {"heatmap": heatmap, "waves": waves, "similarity": similarity, **more, "distance": by_distance}
+
+
+def _n_positions(p: Page, shown: Shown) -> int:
+    """How many positions to draw: at least those of the sentence."""
+    limit = (shown.checkpoint or p.checkpoint).config.max_length
+    n_tokens = min(limit, len(p.trace.tokens(p.focus.stack)))
+    smallest = min(limit, max(16, n_tokens))
+    if smallest == limit:
+        return limit
+    start = min(limit, max(LONGEST, smallest))
+    belongs_to("positions shown", (limit, smallest), default=start)
+    return st.slider(p.text["shown"], smallest, limit, start, key="positions shown", width=420, **IN_ADDRESS)
+
+
+def heatmap(p: Page, shown: Shown) -> None:
+    """The whole table, position × dimension."""
+    above = st.container()
+    table = table_of(p, shown, _n_positions(p, shown))
+    tokens = p.trace.tokens(p.focus.stack)
+    maximum = (shown.checkpoint or p.checkpoint).config.max_length
+    with above:
+        show_figure(
+            encoding_heatmap(table, tokens=tokens if len(tokens) <= len(table) else None),
+            name="positions-heatmap",
+            caption=p.text["heatmap_caption"].format(count=len(table), maximum=maximum),
+        )
+    _formula(p, shown)
+
+
+def waves(p: Page, shown: Shown) -> None:
+    """Single columns of the table."""
+    above = st.container()
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        n_positions = _n_positions(p, shown)
+        table = table_of(p, shown, n_positions)
+        width = table.shape[1]
+        start = sorted({2 * (width * part // 32) for part in (0, 1, 2, 4, 8)})
+        belongs_to("dimensions", width, default=start)
+        dimensions = st.multiselect(
+            p.text["dimensions"],
+            range(width),
+            default=start,
+            max_selections=8,
+            key="dimensions",
+            help=p.text["dimensions_help"],
+            **IN_ADDRESS,
+        )
+    tokens = p.trace.tokens(p.focus.stack)
+    with above:
+        show_figure(
+            encoding_waves(table, dimensions=sorted(dimensions) or [0], tokens=tokens),
+            name="positions-waves",
+            caption=p.text["waves_caption"],
+        )
+    _formula(p, shown, dimension=max(dimensions, default=0))
+
+
+def similarity(p: Page, shown: Shown) -> None:
+    """How alike the rows of every two positions are."""
+    above = st.container()
+    table = table_of(p, shown, _n_positions(p, shown))
+    with above:
+        show_figure(
+            position_similarity(positional.similarity(table)),
+            name="positions-similarity",
+            caption=p.text["similarity_caption"],
+        )
+
+
+def token_plus_position(p: Page, shown: Shown) -> None:
+    """What enters the first layer, and what it is the sum of."""
+    stack, tokens = p.focus.stack, p.trace.tokens(p.focus.stack)
+    token, position, total = (p.trace.values(f"{stack}.embedding.{part}") for part in ("token", "position", "sum"))
+    show_figure(
+        embedding_sum(token, position=position, total=total, tokens=tokens),
+        name="token-plus-position",
+        caption=p.text["sum_caption"],
+    )
+    lengths = [three_digits(np.linalg.norm(rows[p.focus.token])) for rows in (token, position, total)]
+    st.markdown(
+        p.text["sum_text"].format(
+            token=as_plain(tokens[p.focus.token].display),
+            position=p.focus.token,
+            **dict(zip(("token_length", "position_length", "sum_length"), lengths, strict=True)),
+        )
+    )
+    show_formula(
+        r"x_{\text{pos}} = \sqrt{d_{\text{model}}}\, E[\text{id}_{\text{pos}}] + PE_{\text{pos}}",
+        caption=" + ".join([f"{len(tokens)} × {token.shape[1]}"] * 2) + f" = {len(tokens)} × {token.shape[1]}",
+    )
+
+
+def angles(p: Page, shown: Shown) -> None:
+    """Rotary encoding: what turning leaves of the agreement between two tokens, over their distance."""
+    config = p.checkpoint.config
+    half = config.d_head // 2
+    if not half:
+        st.caption(p.text["nothing_added"])
+        return
+    pairs = sorted({min(half - 1, round(part * (half - 1) / 5)) for part in range(6)})
+    n_distances = min(config.max_length, max(LONGEST, len(p.trace.tokens(p.focus.stack))))
+    show_figure(
+        rotary_angles(positional.rotary_angles(config, n_distances), pairs=pairs),
+        name="rotary-angles",
+        caption=p.text["angles_caption"],
+    )
+    show_formula(
+        r"\theta_i = 10000^{-2i/d_k}, \qquad \langle R_m q,\, R_n k \rangle = \langle R_{m-n}\, q,\, k \rangle",
+        caption=p.text["rotary_formula"].format(width=config.d_head),
+    )
+
+
+def bias(p: Page, shown: Shown) -> None:
+    """The relative bias: what each head adds to the score of a key at each distance."""
+    if shown.checkpoint is None:
+        causal = p.focus.stack == "decoder"
+        buckets, distances = positional.relative_buckets(p.checkpoint.config, 4 * FAR, causal=causal)
+        figure, caption = distance_buckets(buckets, distances=distances), p.text["buckets_caption"]
+    else:
+        config = shown.checkpoint.config
+        stack = p.focus.stack if shown.own else "encoder" if config.has_encoder else "decoder"
+        values, distances = positional.relative_bias(shown.checkpoint.model, stack, FAR)
+        zero = "" if values.any() else p.text["bias_zero"]
+        figure, caption = relative_bias(values, distances=distances), p.text["bias_caption"].format(zero=zero)
+    show_figure(figure, name="relative-bias", caption=caption)
+    n_tokens = len(p.trace.tokens(p.focus.stack))
+    show_formula(
+        r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} + b_{\text{head}}(j - i)",
+        caption=f"{p.text['relative_formula']} b: {p.checkpoint.config.n_heads} × {n_tokens} × {n_tokens}.",
+    )
+
+
+def _formula(p: Page, shown: Shown, *, dimension: int = 0) -> None:
+    """The formula with the shapes of this sentence and one number worked out."""
+    tokens, config = p.trace.tokens(p.focus.stack), (shown.checkpoint or p.checkpoint).config
+    width, count = config.d_model, len(tokens)
+    if shown.scheme == "learned":
+        caption = p.text["learned_formula"].format(maximum=config.max_length, width=width, count=count)
+        show_formula(r"PE_{\text{pos}} = P[\text{pos}]", caption=caption)
+        return
+    show_formula(
+        rf"\begin{{aligned}} PE_{{\text{{pos}},\,2i}} &= \sin\left(\text{{pos}} / 10000^{{2i/{width}}}\right) \\"
+        rf" PE_{{\text{{pos}},\,2i+1}} &= \cos\left(\text{{pos}} / 10000^{{2i/{width}}}\right) \end{{aligned}}",
+        caption=p.text["sinusoidal_formula"].format(width=width, count=count),
+    )
+    position = p.focus.token or min(1, count - 1)  # at position 0 every sine is 0: nothing to see
+    value = positional.sinusoidal_table(position + 1, even(width))[position, dimension]
+    wave, pair = (r"\sin", dimension) if dimension % 2 == 0 else (r"\cos", dimension - 1)
+    angle = rf"\left({position} / 10000^{{{pair}/{width}}}\right)"
+    show_formula(
+        rf"PE_{{{position},\,{dimension}}} = {wave}{angle} = {three_digits(value)}",
+        caption=p.text["sinusoidal_number"].format(
+            position=position, token=as_plain(tokens[position].display), dimension=dimension
+        ),
+    )

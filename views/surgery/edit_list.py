@@ -1,0 +1,119 @@
+"""The list of edits that a person has made: short texts in the session, each shown with a button that takes it back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import streamlit as st
+
+from transformer.config import ModelConfig
+from transformer.runs.edit_specs import EditSpec
+from ui.shell import page_state
+from ui.words.texts import PageText, as_plain, quoted
+
+_KEY, _DROPPED = "surgery edits", "surgery edits: dropped"
+_PARAMETER = "edit"  # once for each edit
+MOST = 32  # edits at a time
+LONGEST = 2000  # characters of one: the sentence of a patch
+_NAMED = 5  # of those that are dropped
+_EXCLUSIVE = ("zero", "mean", "scale", "patch")  # of one head: only one of these makes sense at a time
+
+
+def specs() -> tuple[str, ...]:
+    """The edits as texts (``transformer.runs.edit_specs``), in the order in which they are applied."""
+    return tuple(st.session_state.get(_KEY, ()))
+
+
+def keep_fitting(config: ModelConfig) -> tuple[str, ...]:
+    """Drop the edits that this model has no place for (another checkpoint was opened); return those of the last time.
+
+    Once per run, before the edits are used: at the first run of a session they are those of the address, which is
+    then kept up to date.
+    """
+    fitting, dropped = {}, []
+    begins = page_state.begins_anew(_PARAMETER) or _KEY not in st.session_state
+    for text in page_state.asked(_PARAMETER) if begins else specs():
+        try:
+            if len(text) > LONGEST or len(fitting) == MOST:
+                raise ValueError
+            EditSpec.parse(text).check(config)
+            fitting[text] = None
+        except ValueError:
+            dropped.append(text)
+    if dropped:  # said until the list is changed: a page may run again at once
+        st.session_state[_DROPPED] = tuple(dropped)
+    _set(fitting)
+    page_state.write(_PARAMETER, specs())
+    return st.session_state.get(_DROPPED, ())
+
+
+def say_what_was_dropped(dropped: Sequence[str], text: PageText) -> None:
+    """One line about edits that are not made, the first of them by name."""
+    if dropped:
+        named = ", ".join(as_plain(quoted(one)) for one in dropped[:_NAMED])
+        more = text["dropped_more"].format(count=len(dropped) - _NAMED) if len(dropped) > _NAMED else ""
+        st.caption(":material/info: " + text["dropped"].format(edits=named + more, most=MOST))
+
+
+def add(text: str) -> None:
+    """Add an edit; it takes the place of another one of the same head, where both cannot hold. One that is too many
+    or too long is said to be dropped."""
+    new = EditSpec.parse(text)
+    others = [old for old in specs() if old != text and not _excludes(EditSpec.parse(old), new)]
+    if len(others) >= MOST or len(text) > LONGEST:
+        st.session_state[_DROPPED] = (text,)
+    else:
+        _change([*others, text])
+
+
+def toggle(text: str) -> None:
+    """Add an edit, or take it back if it is there."""
+    remove(text) if text in specs() else add(text)
+
+
+def remove(text: str) -> None:
+    _change([old for old in specs() if old != text])
+
+
+def clear() -> None:
+    _change([])
+
+
+def _change(texts: Iterable[str]) -> None:
+    _set(texts)
+    st.session_state.pop(_DROPPED, None)
+
+
+def _set(texts: Iterable[str]) -> None:
+    st.session_state[_KEY] = list(texts)
+
+
+def show(text: PageText) -> None:
+    """The edits as buttons; a click takes one back."""
+    with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="edit list"):
+        for index, spec in enumerate(specs()):
+            st.button(
+                describe(EditSpec.parse(spec), text),
+                icon=":material/close:",
+                key=f"take back {index}",
+                on_click=remove,
+                args=(spec,),
+                help=text["take_back"],
+            )
+        if len(specs()) > 1:
+            st.button(text["clear"], type="tertiary", icon=":material/restart_alt:", on_click=clear, key="clear edits")
+
+
+def describe(spec: EditSpec, text: PageText) -> str:
+    """ "encoder 0 · head 3"."""
+    value = " ".join(spec.value.split())
+    value = value.replace("-", " → ") if spec.action == "edge" else value
+    place = text["part_short"][f"{spec.stack}_{spec.part}"]
+    shown = f"{value[:24]}…" if len(value) > 25 else value
+    # A label of a button is Markdown: nothing that a user typed may be read as markup.
+    return text["edit"][spec.action].format(place=place, layer=spec.layer, head=spec.head, value=as_plain(shown))
+
+
+def _excludes(old: EditSpec, new: EditSpec) -> bool:
+    same_head = (old.stack, old.layer, old.part, old.head) == (new.stack, new.layer, new.part, new.head)
+    return same_head and old.action in _EXCLUSIVE and new.action in _EXCLUSIVE

@@ -1,0 +1,214 @@
+"""The Surgery page: the importance map of all heads, and the ways to change the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import streamlit as st
+
+from transformer import InputError
+from transformer.analysis.heads.head_importance import Importance, all_heads, importance_by_chunks
+from transformer.runs.edit_specs import EditSpec
+from ui.compute.loading import load_trace
+from ui.compute.long_jobs import LongJobs
+from ui.lab import edited_model
+from ui.shell.focus import attention_kinds
+from ui.shell.page import Page
+from ui.shell.page_state import IN_ADDRESS, belongs_to
+from ui.shell.selectors import chosen_option, settle
+from ui.show.canvas import value_map
+from ui.words.phrases import said
+from ui.words.texts import as_plain, page_texts
+from views.surgery import edit_list
+
+CLICKS = ("zero", "mean", "focus")
+IMPORTANCE: LongJobs[bool] = LongJobs("importance", keep=0)  # what was found lies in ``edited.measured_heads``
+
+
+def importance(p: Page) -> Importance:
+    """What is known so far."""
+    known = edited_model.measured_heads(p)
+    heads = all_heads(p.checkpoint.config)
+    return Importance(heads, tuple(known[head] for head in heads if head in known))
+
+
+def choices(p: Page) -> tuple[str, str]:
+    """What a click on a head does, and which number the map shows."""
+    with st.container(horizontal=True, gap="large"):
+        return _choose(p, "click", CLICKS, help=p.text["click_help"]), _choose(p, "what", ("change", "kl"))
+
+
+def importance_map(p: Page, found: Importance, *, click: str, what: str) -> None:
+    """All heads, one block for each kind of attention; a click does what ``click`` says."""
+    text, kinds = p.text, attention_kinds(p.checkpoint.config)
+    if not found.measured:
+        return
+    tables = [found.table(stack, kind, what) for stack, kind in kinds]
+    rows = [
+        (stack, kind, layer) for (stack, kind), table in zip(kinds, tables, strict=True) for layer in range(len(table))
+    ]
+    values = np.concatenate(tables)
+    place = (p.focus.stack, p.focus.kind, p.focus.layer)
+    clicked = value_map(
+        values,
+        row_labels=[f"{text['short'][f'{stack}_{kind}']} {layer}" for stack, kind, layer in rows],
+        column_labels=[str(head) for head in range(values.shape[1])],
+        key="importance",
+        row_title=text["rows_title"],
+        column_title=text["columns_title"],
+        scale="diverging" if what == "change" else "sequential",
+        allowed=np.isfinite(values),
+        selected=(rows.index(place), p.focus.head),
+        title=text["map_title" if what == "change" else "kl_title"],
+        value_name=text["map_value" if what == "change" else "kl_value"],
+        phrase=(text["phrase_before"], text["phrase_between"]),
+        height=440,
+        breaks=np.cumsum([len(table) for table in tables])[:-1].tolist(),
+        crossed=[cell for spec in edit_list.specs() if (cell := _cell(spec, rows))],
+        masked_text=text["not_measured"],
+    )
+    st.caption(text["map_caption"].format(count=len(found.heads)))
+    if clicked is not None:
+        stack, kind, layer = rows[clicked.query]
+        if click == "focus":
+            p.set_focus(stack=stack, kind=kind, layer=layer, head=clicked.key)
+        edit_list.toggle(f"{click}:{stack}.{layer}.{kind}.{clicked.key}")
+        st.rerun()
+
+
+def _cell(text: str, rows: list[tuple[str, str, int]]) -> tuple[int, int] | None:
+    spec = EditSpec.parse(text)
+    if spec.action not in ("zero", "mean"):
+        return None
+    return rows.index((spec.stack, spec.part, spec.layer)), spec.head
+
+
+def _choose(p: Page, name: str, options: tuple[str, ...], **more: str) -> str:
+    return chosen_option(p.text, name, options, key=f"surgery {name}", bind="query-params", **more)
+
+
+def measure(p: Page, found: Importance) -> None:
+    """Measure the heads that are missing, chunk by chunk, with a bar and a way to stop; then run the page again.
+
+    Whatever the person does meanwhile ends this run of the page, and what was measured stays.
+    """
+    if found.complete:
+        return
+    text, total = p.text, len(found.heads)
+    checkpoint, trace, sentence, known = p.checkpoint, p.trace, p.focus.sentence, edited_model.measured_heads(p)
+
+    def work(report: Callable[[int, int], None]) -> bool:
+        report(len(known), total)
+        missing = [head for head in found.heads if head not in known]
+        for part in importance_by_chunks(checkpoint, trace, sentence, heads=missing):
+            known.update({row.place: row for row in part})
+            report(len(known), total)
+        return True
+
+    if IMPORTANCE.result(
+        (checkpoint.fingerprint, sentence, p.focus.target, p.focus.pads),
+        work,
+        saying=lambda done, total: text["measuring"].format(done=done, total=total),
+        stopped=text["stopped"].format(done=len(found.measured), total=total),
+    ):
+        st.rerun()
+
+
+def more_edits(p: Page) -> None:
+    """Scale the focused head, cut an edge, remove a sub-layer or a residual, patch from another sentence."""
+    ways = {"head": _scale, "edge": _edge, "sublayer": _sublayer, "patch": _patch}
+    way = _choose(p, "more", tuple(ways))
+    if way != "sublayer":
+        st.markdown(
+            p.text["head_line"].format(
+                place=p.text["part"][f"{p.focus.stack}_{p.focus.kind}"], layer=p.focus.layer, head=p.focus.head
+            )
+        )
+    ways[way](p)
+
+
+def _place(p: Page) -> str:
+    return f"{p.focus.stack}.{p.focus.layer}.{p.focus.kind}.{p.focus.head}"
+
+
+def _scale(p: Page) -> None:
+    place = _place(p)
+    parsed = [EditSpec.parse(text) for text in edit_list.specs() if f":{place}" in text]
+    factor = next((float(spec.value) for spec in parsed if spec.action == "scale"), 1.0)
+    key = f"scale {place}"
+    st.session_state[key] = min(3.0, max(-1.0, factor))
+    st.slider(
+        p.text["scale"], -1.0, 3.0, step=0.25, key=key, help=p.text["scale_help"], on_change=_set_scale, args=(place,)
+    )
+
+
+def _set_scale(place: str) -> None:
+    factor = st.session_state[f"scale {place}"]
+    for text in edit_list.specs():
+        if text.startswith(f"scale:{place}="):
+            edit_list.remove(text)
+    if factor != 1.0:
+        edit_list.add(f"scale:{place}={factor:g}")
+
+
+def _edge(p: Page) -> None:
+    view = p.trace.attention(p.focus.stack, p.focus.layer, p.focus.kind)
+    chosen = []
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        for name, tokens in (("query", view.query), ("key", view.key)):
+            displays = tokens.displays
+            first = min(p.focus.token, len(tokens) - 1) if name == "query" else 0
+            belongs_to(f"edge {name}", tokens.ids, default=first)
+            chosen.append(
+                st.selectbox(
+                    p.text[name],
+                    range(len(tokens)),
+                    index=first,
+                    format_func=lambda index, displays=displays: f"{index}: {displays[index]}",
+                    key=f"edge {name}",
+                    width=220,
+                    **IN_ADDRESS,
+                )
+            )
+        edge = f"edge:{_place(p)}={chosen[0]}-{chosen[1]}"
+        st.button(p.text["cut_edge"], icon=":material/content_cut:", on_click=edit_list.add, args=(edge,))
+    st.caption(p.text["edge_note"])
+
+
+def _sublayer(p: Page) -> None:
+    focus, text = p.focus, p.text
+    parts = ["self", "feed_forward"]
+    if focus.stack == "decoder" and p.checkpoint.config.has_encoder:
+        parts.insert(1, "cross")
+    belongs_to("sublayer", focus.stack, default=parts[0])
+    settle("sublayer", {part: [one["sublayer_name"][part] for one in page_texts(text.name)] for part in parts})
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        part = st.segmented_control(
+            text["sublayer"].format(stack=focus.stack, layer=focus.layer),
+            parts,
+            default=parts[0],
+            required=True,
+            format_func=lambda name: text["sublayer_name"][name],
+            key="sublayer",
+            **IN_ADDRESS,
+        )
+        for action in ("drop", "residual"):
+            spec = f"{action}:{focus.stack}.{focus.layer}.{part}"
+            st.button(text[action], icon=":material/content_cut:", on_click=edit_list.add, args=(spec,), key=action)
+    st.caption(text["sublayer_note"])
+
+
+def _patch(p: Page) -> None:
+    with st.form("patch", border=False):
+        sentence = st.text_input(p.text["patch"], value=p.text["patch_default"], key="patch sentence", **IN_ADDRESS)
+        wanted = st.form_submit_button(p.text["patch_button"], icon=":material/swap_horiz:")
+    st.caption(p.text["patch_note"])
+    if wanted:
+        try:
+            load_trace(p.focus.checkpoint, sentence=sentence)
+        except InputError as error:
+            st.warning(as_plain(said(error)), icon=":material/edit:")
+            return
+        edit_list.add(f"patch:{_place(p)}={sentence}")
+        st.rerun()

@@ -1,0 +1,34 @@
+"""The curves of a training run: loss, score and learning rate over its steps."""
+
+from __future__ import annotations
+
+import math
+
+import streamlit as st
+
+from charts.figures.training_curves import loss_curves, rate_curve, score_curve
+from transformer.training.schedule import learning_rate
+from ui.compute.loading import load_history
+from ui.shell.page import Page
+from ui.show.figures import show_figure, show_formula, show_source, show_table
+
+SCORES = {"encoder-decoder": "bleu", "decoder-only": "minus_loss", "encoder-only": "minus_loss"}
+
+
+def curves(p: Page) -> None:
+    """Everything that ``history.csv`` of the focused checkpoint holds."""
+    history = load_history(p.focus.checkpoint)
+    if history is None:
+        p.nothing_to_show(p.text["none"])
+    last = history.iloc[-1]
+    score = p.text["accuracy" if p.checkpoint.config.n_classes else SCORES[p.checkpoint.config.kind]]
+    tokens, minutes = int(last["target_tokens"]), last["seconds"] / 60
+    st.markdown(p.text["facts"].format(steps=int(last["step"]), tokens=tokens, minutes=minutes))
+    show_figure(loss_curves(history), name="training-loss", caption=p.text["loss"], alt=p.text["loss"])
+    show_figure(score_curve(history, score=score), name="training-score", caption=p.text["score"], alt=p.text["score"])
+    show_figure(rate_curve(history), name="training-rate", caption=p.text["rate"], alt=p.text["rate"])
+    outcomes = p.checkpoint.config.n_classes or p.checkpoint.config.vocabulary_size
+    guess = math.log(outcomes)
+    show_formula(p.text["formula"], caption=p.text["formula_caption"].format(vocabulary=outcomes, guess=guess))
+    show_table(history, name="training-history", height=240)
+    show_source(learning_rate)

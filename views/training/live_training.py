@@ -1,0 +1,131 @@
+"""“Train one now”: a tiny model learns letters while one watches its loss fall and its attention take shape."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from transformer.errors import InputError
+from transformer.toy.learner import ToyLearner
+from transformer.toy.tasks import LONGEST, SHORTEST, TASKS, letter_ids
+from transformer.toy.training import BATCH_SIZE, EXAMPLE, ToyState, train_toy
+from ui.compute.jobs import AT_ONCE
+from ui.compute.long_jobs import take_turn
+from ui.shell.page import Page, guard
+from ui.shell.page_state import IN_ADDRESS, number_in_address
+from ui.shell.selectors import settle_labels
+from ui.show.figures import show_snippet, show_source
+from ui.words.phrases import said
+from ui.words.texts import PageText, as_plain
+from views.training.live_sections import Settings, draw, how_it_stands, try_own
+from views.training.runs import Run
+
+RUN = "live training"  # in the session's state: stays there when the page is left
+REDRAW = 0.7  # seconds
+_POSITIONS = ("sinusoidal", "learned", "none")
+_HEADS = (1, 2, 4)
+_RATES = (0.0002, 0.001, 0.005, 0.02, 0.1)
+
+
+@dataclass(frozen=True)
+class Live:
+    """``number``: how many trainings this session has started with it."""
+
+    settings: Settings
+    run: Run[ToyState]
+    number: int
+
+
+def now(p: Page) -> None:
+    """The section: settings, a button that starts, a button that stops, and what is to be seen meanwhile."""
+    live: Live | None = st.session_state.get(RUN)
+    going = live is not None and not live.run.look().over
+    settings = _controls(p.text, going=going)
+    if live is None:
+        facts = {"shortest": SHORTEST, "longest": LONGEST, "batch": BATCH_SIZE, "at_once": AT_ONCE}
+        st.markdown(p.text["now_begin"].format(**facts))
+        if not _problem(settings.example):
+            draw(p.text, settings, (_untrained(settings),))
+    else:
+        st.fragment(_watch, run_every=REDRAW if going else None)(p.text, live, going=going)
+    show_source(train_toy, ToyLearner)
+    show_snippet((live.settings if live else settings).snippet())
+
+
+def _controls(text: PageText, *, going: bool) -> Settings:
+    keep = {**IN_ADDRESS, "disabled": going}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        names = {text[f"now_{task}"]: task for task in TASKS}
+        settle_labels("toy task", text, [f"now_{task}" for task in TASKS])
+        task = st.segmented_control(
+            text["now_task"], list(names), default=text["now_reverse"], required=True, key="toy task", **keep
+        )
+        kinds = {text[f"now_positions_{kind}"]: kind for kind in _POSITIONS}
+        settle_labels("toy positions", text, [f"now_positions_{kind}" for kind in _POSITIONS])
+        positions = st.segmented_control(
+            text["now_positions"], list(kinds), default=next(iter(kinds)), required=True, key="toy positions", **keep
+        )
+        word = st.text_input(text["now_word"], EXAMPLE, key="toy word", width=170, help=text["now_word_help"], **keep)
+        with st.popover(text["now_more"], icon=":material/tune:", disabled=going):
+            n_heads = st.segmented_control(text["now_heads"], _HEADS, default=1, required=True, key="toy heads", **keep)
+            rate = st.select_slider(text["now_rate"], _RATES, value=0.005, key="toy rate", **keep)
+            number_in_address("toy seed")
+            seed = st.number_input(text["now_seed"], 0, 9999, 0, key="toy seed", help=text["now_seed_help"], **keep)
+        settings = Settings(names[task], kinds[positions], n_heads, rate, int(seed), word.strip().lower())
+        problem = _problem(settings.example)
+        st.button(
+            text["now_start"],
+            icon=":material/play_arrow:",
+            type="primary",
+            key="toy start",
+            disabled=going or bool(problem),
+            on_click=_start,
+            args=(settings,),
+        )
+        st.button(text["now_stop"], icon=":material/stop:", key="toy stop", disabled=not going, on_click=_stop)
+    if problem:
+        st.warning(as_plain(problem), icon=":material/edit:")
+    return settings
+
+
+def _problem(word: str) -> str:
+    """What is wrong with a word, "" if nothing is."""
+    try:
+        letter_ids(word)
+    except InputError as error:
+        return said(error)
+    return ""
+
+
+def _start(settings: Settings) -> None:
+    _stop()
+    before: Live | None = st.session_state.get(RUN)
+    run = Run(settings.train)
+    take_turn(run)
+    st.session_state[RUN] = Live(settings, run, number=before.number + 1 if before else 1)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _untrained(settings: Settings) -> ToyState:
+    """The model before its first step. To draw it also makes the browser load what it draws with."""
+    return next(settings.train())
+
+
+def _stop() -> None:
+    if (live := st.session_state.get(RUN)) is not None:
+        live.run.stop()
+
+
+def _watch(text: PageText, live: Live, *, going: bool) -> None:
+    """Runs again by itself every ``REDRAW`` seconds while the training goes on; that is what keeps it going."""
+    with guard():
+        progress = live.run.look()
+        if going and progress.over:
+            st.rerun()  # the whole page: its buttons change, and this stops running by itself
+        how_it_stands(text, live.settings, progress)
+        if not progress.states:
+            return
+        draw(text, live.settings, progress.states, slider=f"toy step {live.number}" if progress.over else "")
+        if progress.over:
+            try_own(text, live.settings, progress.states[-1].learner)
