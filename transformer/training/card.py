@@ -61,7 +61,7 @@ Trained again by
 python -m transformer train configs/{recipe.name}.toml --data DIR
 ```
 
-where {places} the corpus in the layout that the project's README describes.
+where {places} the corpus in the layout that docs/checkpoints.md describes.
 
 {_SCORES}
 """

@@ -28,7 +28,7 @@ class Corpus:
 
 
 def load_corpus(name: str, directory: str | Path) -> Corpus:
-    """Read corpus ``name`` from ``directory``/``name``, in the layout that README.md describes.
+    """Read corpus ``name`` from ``directory``/``name``, in the layout that docs/checkpoints.md describes.
 
     ``"tatoeba-en"`` is the English side of tatoeba-en-fr, each sentence once; ``"a + b"`` is the first column of both.
     Raises ``FileNotFoundError`` that says where a missing file can be had.
@@ -138,6 +138,6 @@ def _numbered_lines(path: Path) -> list[tuple[int, str]]:
 
 def _lines(path: Path) -> list[str]:
     if not path.is_file():
-        raise FileNotFoundError(f"{path} is missing; README.md says where the corpora can be had")
+        raise FileNotFoundError(f"{path} is missing; docs/checkpoints.md says where to get the corpora")
     text = path.read_bytes().decode("utf-8").replace("\r\n", "\n")
     return text.removesuffix("\n").split("\n")  # not splitlines(), which also splits at characters inside a sentence

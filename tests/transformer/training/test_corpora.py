@@ -110,5 +110,5 @@ def test_texts_and_references(tmp_path: Path) -> None:
     assert read_texts(tmp_path / "test.tsv") == ["Go.", "Hi."]
     pairs = read_pairs(tmp_path / "test.tsv")
     assert group_references(pairs) == (["Go.", "Hi."], [["Va !", "Pars !"], ["Salut !"]])
-    with pytest.raises(FileNotFoundError, match=r"nothing.tsv is missing; README.md"):
+    with pytest.raises(FileNotFoundError, match=r"nothing.tsv is missing; docs/checkpoints.md"):
         read_pairs(tmp_path / "nothing.tsv")

@@ -1,0 +1,58 @@
+"""The documentation runs: its Python is executed as it stands there, its links lead somewhere, its paths exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = (
+    ROOT / "README.md",
+    *sorted(ROOT.glob("docs/*.md")),
+    *(ROOT / f / "README.md" for f in ("lessons", "benchmarks")),
+)
+PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)]+)\)")
+PATH = re.compile(r"`([\w.-]+/[\w./-]*)`")
+NOT_HERE = ("data/", "runs/")  # what somebody has beside the repository
+
+
+def anchors(document: Path) -> set[str]:
+    """Of the headings, as code hosts make them: lower case, hyphens for spaces, no punctuation."""
+    headings = re.findall(r"^#+ (.+)$", document.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_and_paths_lead_somewhere(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    for link in LINK.findall(text):
+        if link.startswith("http"):
+            continue
+        name, _, anchor = link.partition("#")
+        found = (document.parent / name).resolve() if name else document
+        assert found.exists(), f"{document.name} links to {link}"
+        assert not anchor or anchor in anchors(found), f"{document.name} links to {link}; there is no such heading"
+    top = {path.name for path in ROOT.iterdir()}
+    for path in PATH.findall(text):
+        if path.split("/")[0] in top and not path.startswith(NOT_HERE):
+            assert (ROOT / path).exists(), f"{document.name} names {path}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "document", [d for d in DOCUMENTS if PYTHON.search(d.read_text())], ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_every_python_block_runs(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In order and in one namespace, as in a notebook; in a folder of its own, as some of them write files."""
+    (tmp_path / "checkpoints").symlink_to(ROOT / "checkpoints")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for block in PYTHON.findall(document.read_text(encoding="utf-8")):
+        exec(compile(block, str(document), "exec"), names)
+
+
+def test_the_readme_has_python_to_run() -> None:
+    assert "transformer.load(" in "".join(PYTHON.findall(DOCUMENTS[0].read_text(encoding="utf-8")))
