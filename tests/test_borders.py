@@ -22,7 +22,7 @@ FORBIDDEN = {  # package → what it never imports
     "views": {"pages", "app"},
     "pages": {"torch", "numpy", "plotly", "altair", "app"},  # no tensor maths and no drawing in a page
 }
-DATA_CLASSES = {"runs.activation", "runs.attention_view", "text.tokens", "runs.traces", "config", "errors"}
+DATA_CLASSES = {"runs.activation", "runs.attention_view", "text.tokens", "runs.traces", "runs.run", "config", "errors"}
 
 
 def modules_after(code: str) -> set[str]:

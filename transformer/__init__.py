@@ -11,6 +11,7 @@ _HOME = {
     "Activation": "runs.activation",
     "AttentionView": "runs.attention_view",
     "Trace": "runs.traces",
+    "Run": "runs.run",
     "Token": "text.tokens",
     "TokenSequence": "text.tokens",
     "ModelConfig": "config",

@@ -7,13 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from transformer.errors import did_you_mean
 from transformer.runs.activation import Activation
 from transformer.runs.attention_view import KINDS, AttentionView
+from transformer.runs.run import Run
 from transformer.text.tokens import TokenSequence
+
+if TYPE_CHECKING:
+    from transformer.files.checkpoints import Checkpoint
 
 STACKS = ("encoder", "decoder")
 
@@ -29,6 +34,7 @@ class Trace:
     ``text``: the model's answer in plain text (translation, continuation, class), see ``forced``.
     ``forced``: ``True`` when the target was given (teacher forcing) instead of decoded.
     ``notes``: sentences for the reader about what was done to the input (cut, padded …).
+    ``run``: what it was made from; ``None`` for a trace read from a file, which has no model beside it.
     """
 
     activations: Mapping[str, Activation]
@@ -38,6 +44,7 @@ class Trace:
     text: str
     forced: bool = False
     notes: tuple[str, ...] = field(default=())
+    run: Run | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         read = [f"{len(self.tokens(stack))} {stack} tokens" for stack in self.stacks]
@@ -58,6 +65,22 @@ class Trace:
             for name, said in rows
         )
         return f"<table>{cells}</table>"
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """The model that was recorded. Raises ``ValueError`` for a trace that does not know it."""
+        return self._made_from.checkpoint
+
+    @property
+    def sentence(self) -> str:
+        """What was typed. Raises ``ValueError`` for a trace that does not know it."""
+        return self._made_from.sentence
+
+    @property
+    def _made_from(self) -> Run:
+        if self.run is None:
+            raise ValueError("this trace does not know its model; make it anew with transformer.trace")
+        return self.run
 
     def names(self) -> tuple[str, ...]:
         """The names of all recorded activations, in the order of the forward pass."""

@@ -12,6 +12,7 @@ from transformer.probes import Edit, check_edits, record
 from transformer.runs.activation_arrays import activations_of
 from transformer.runs.decoding import decode
 from transformer.runs.inputs import check_length, prompt_ids, source_tensor, target_ids
+from transformer.runs.run import Run
 from transformer.runs.strategies import Strategy
 from transformer.runs.traces import Trace
 from transformer.text.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID
@@ -37,20 +38,35 @@ def trace(
 
     Raises ``InputError`` for a text that the model cannot take, ``ValueError`` for an edit of what is not there.
     """
+    return trace_of(
+        Run(
+            checkpoint,
+            sentence,
+            target,
+            edits=tuple(edits),
+            strategy=strategy,
+            source_pads=source_pads,
+            target_pads=target_pads,
+        )
+    )
+
+
+def trace_of(run: Run) -> Trace:
+    """``trace`` of what a ``Run`` says. Raises what ``trace`` raises."""
+    checkpoint, edits, target_pads = run.checkpoint, run.edits, run.target_pads
     model, tokenizer, config = checkpoint.model, checkpoint.tokenizer, checkpoint.config
-    edits = tuple(edits)
     check_edits(model.probes, edits)
-    source = source_tensor(checkpoint, sentence, pads=source_pads) if config.has_encoder else None
+    source = source_tensor(checkpoint, run.sentence, pads=run.source_pads) if config.has_encoder else None
     read, written, notes = None, None, []
     if config.has_decoder:
-        prompt, answer, finished = _answer(checkpoint, sentence, target, edits, strategy, source_pads)
+        prompt, answer, finished = _answer(run)
         if not finished:
             notes.append(f"The answer did not end within {len(answer)} tokens; it was stopped there.")
         whole, padding = prompt + answer, [PAD_ID] * target_pads
         read, written = whole[:-1] + padding, whole[1:] + padding
         what = "target" if config.has_encoder else "sentence with its target"
         check_length(checkpoint, len(read), what, target_pads)
-    for name, pads in (("source", source_pads), ("target", target_pads if config.has_decoder else 0)):
+    for name, pads in (("source", run.source_pads), ("target", target_pads if config.has_decoder else 0)):
         if pads:
             notes.append(f"{pads} <pad> {'token was' if pads == 1 else 'tokens were'} added to the {name}.")
     inputs = [] if source is None else [source]
@@ -70,24 +86,19 @@ def trace(
         target=None if read is None else tokenizer.sequence(read, "target"),
         prediction=prediction,
         text=text,
-        forced=target is not None and config.has_decoder,
+        forced=run.target is not None and config.has_decoder,
         notes=tuple(notes),
+        run=run,
     )
 
 
-def _answer(
-    checkpoint: Checkpoint,
-    sentence: str,
-    target: str | None,
-    edits: tuple[Edit, ...],
-    strategy: Strategy | None,
-    source_pads: int,
-) -> tuple[list[int], list[int], bool]:
+def _answer(run: Run) -> tuple[list[int], list[int], bool]:
     """The tokens that the decoder begins with, the tokens of the answer, and whether the answer came to its end."""
-    prompt = [START_ID] if checkpoint.config.has_encoder else prompt_ids(checkpoint, sentence)
-    if target is not None:
-        return prompt, [*target_ids(checkpoint, target), END_ID], True
-    decoding = decode(checkpoint, sentence, strategy, edits=edits, source_pads=source_pads)
+    checkpoint = run.checkpoint
+    prompt = [START_ID] if checkpoint.config.has_encoder else prompt_ids(checkpoint, run.sentence)
+    if run.target is not None:
+        return prompt, [*target_ids(checkpoint, run.target), END_ID], True
+    decoding = decode(checkpoint, run.sentence, run.strategy, edits=run.edits, source_pads=run.source_pads)
     return prompt, list(decoding.tokens.ids), decoding.finished
 
 
