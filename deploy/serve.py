@@ -52,8 +52,8 @@ def application(*, address: str | None = None, port: int | None = None) -> Compr
     return CompressedStaticFiles(app, folder=STATIC, prefix=f"/{prefix}" if prefix else "")
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m deploy.serve", description=__doc__.split("\n")[0])
+def main(arguments: Sequence[str] | None = None, *, program: str = "python -m deploy.serve") -> None:
+    parser = argparse.ArgumentParser(prog=program, description=__doc__.split("\n")[0])
     parser.add_argument("--address", help="where to listen; 0.0.0.0 lets the network in (default: 127.0.0.1)")
     parser.add_argument("--port", type=int, help="(default: 8501)")
     options = parser.parse_args(arguments)

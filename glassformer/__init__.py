@@ -1,0 +1,9 @@
+"""The app as an installed program: ``pip install .`` gives the library ``transformer`` and ``glassformer``, a command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_INSTALLED = Path(__file__).with_name("app")
+# What ``app.py`` lies in: beside this package in a checkout, inside it in an installation (pyproject.toml).
+APP = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).resolve().parents[1]

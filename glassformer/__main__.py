@@ -1,0 +1,24 @@
+"""``glassformer``, the command: start the app from any folder.
+
+    glassformer                       # http://127.0.0.1:8501, this machine only
+    glassformer --address 0.0.0.0     # for everybody in the network
+
+The same as ``python -m deploy.serve`` in a checkout.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from glassformer import APP
+
+
+def main() -> None:
+    sys.path.insert(0, str(APP))  # the rooms of the app are no top-level packages of anybody else's installation
+    from deploy.serve import main as serve
+
+    serve(program="glassformer")
+
+
+if __name__ == "__main__":
+    main()
