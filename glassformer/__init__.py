@@ -1,4 +1,4 @@
-"""The app as an installed program: ``pip install .`` gives the library ``transformer`` and ``glassformer``, a command."""
+"""The app as an installed program: ``pip install .`` gives the library ``transformer`` and this package's command."""
 
 from __future__ import annotations
 
