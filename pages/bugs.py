@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from transformer.faults import checks, live
-from transformer.faults.trained import train_and_save
+from transformer.faults import checks, forward_faults
+from transformer.faults.training_faults import train_and_save
 from ui.shell.page import page
 from ui.show.figures import show_snippet, show_source
+from views.bugs.diagnosis import reveal, snippet
 from views.bugs.game import guessed, patient_number
-from views.bugs.reveal import reveal, snippet
-from views.bugs.sections import pictures
+from views.bugs.symptoms import pictures
 
 SOURCES = {
-    "scale": (checks.scale, live.unscaled_scores),
-    "positions": (checks.positions, live.without_positions),
+    "scale": (checks.scale, forward_faults.unscaled_scores),
+    "positions": (checks.positions, forward_faults.without_positions),
     "causal": (checks.causal, train_and_save),
     "target": (checks.target, train_and_save),
-    "padding": (checks.padding, live.without_padding_mask),
-    "norm": (checks.norm, live.other_norm_order),
+    "padding": (checks.padding, forward_faults.without_padding_mask),
+    "norm": (checks.norm, forward_faults.other_norm_order),
     "healthy": tuple(checks.CHECKS.values()),
 }
 

@@ -15,13 +15,13 @@ from ui.shell.page import page
 from ui.shell.page_state import IN_ADDRESS
 from ui.shell.selectors import chosen_section
 from ui.show.figures import show_figure, show_snippet, show_source
-from views.embeddings import sections
+from views.embeddings import word_vectors
 
 SECTIONS = {
-    "lookup": sections.lookup,
-    "neighbours": sections.neighbours,
-    "map": sections.map_of_vocabulary,
-    "analogies": sections.analogies,
+    "lookup": word_vectors.lookup,
+    "neighbours": word_vectors.neighbours,
+    "map": word_vectors.map_of_vocabulary,
+    "analogies": word_vectors.analogies,
     "training": one_training_step,
 }
 
@@ -35,7 +35,7 @@ with page("embeddings", needs=("token",)) as p:
         caption=p.text["rows_caption"].format(vocabulary=f"{vocabulary:,}", width=width),
     )
     if st.toggle(p.text["window"], key="embeddings window", **IN_ADDRESS):
-        sections.neighbouring_rows(p)
+        word_vectors.neighbouring_rows(p)
     SECTIONS[chosen_section(p.text, list(SECTIONS), key="embeddings section")](p)
     show_source(Embedding, nearest_rows, analogy, principal_components, training_step)
     show_snippet(

@@ -16,7 +16,7 @@ from ui.show.canvas import attention_grid
 from ui.show.figures import show_formula, show_snippet, show_source, show_table
 from views.heads import corpus
 from views.heads.controls import chosen_order, snippet
-from views.heads.corpus_sections import comparison_table, corpus_captions, corpus_counts, corpus_role_text, depth
+from views.heads.corpus_role_table import comparison_table, corpus_captions, corpus_counts, corpus_role_text, depth
 
 MANY_TOKENS = 64  # from here on most weights are too small for the fixed scale
 

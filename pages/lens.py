@@ -10,7 +10,7 @@ from transformer.analysis.lens import word_course as course_of
 from ui.shell.page import page
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
 from ui.words.texts import common
-from views.lens.sections import GRID, chosen_lens, decided_text, make_room, notes, place_text, position_of, window
+from views.lens.logit_lens import GRID, chosen_lens, decided_text, make_room, notes, place_text, position_of, window
 
 with page("lens", needs=("token",)) as p:
     text, config = p.text, p.checkpoint.config

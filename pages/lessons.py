@@ -9,7 +9,7 @@ from ui.shell.page import page
 from ui.words import texts
 from ui.words.phrases import said
 from ui.words.texts import as_plain
-from views.lessons.sections import lesson_cards, worksheet_from_link
+from views.lessons.lesson_cards import lesson_cards, worksheet_from_link
 
 with page("lessons", strip=False) as p:
     found, problems = lessons(texts.language())

@@ -14,7 +14,7 @@ from ui.shell.selectors import chosen_option
 from ui.show.canvas import mask_editor
 from ui.show.figures import show_formula, show_snippet, show_source
 from views.masks import editor
-from views.masks.sections import difference, notes, padding_sandbox
+from views.masks.mask_effects import difference, notes, padding_sandbox
 
 VIEWS = ("difference", "steps", "padding")
 

@@ -12,7 +12,7 @@ from ui.shell.page_state import belongs_to
 from ui.shell.selectors import chosen_option
 from ui.show.figures import show_snippet, show_source
 from views.positions.order import another_order
-from views.positions.sections import choose_scheme, say_whose, views_of
+from views.positions.position_schemes import choose_scheme, say_whose, views_of
 
 SOURCES = {
     "sinusoidal": (schemes.SinusoidalEncoding, schemes.sinusoidal_encoding),

@@ -12,7 +12,7 @@ from ui.lab.effects import picture_and_answer, show_answers, show_numbers, show_
 from ui.shell.page import page
 from ui.show.figures import show_formula, show_snippet, show_source
 from views.surgery import edit_list
-from views.surgery.sections import choices, importance, importance_map, measure, more_edits
+from views.surgery.operations import choices, importance, importance_map, measure, more_edits
 
 with page("surgery", needs=("stack", "kind", "layer", "head")) as p:
     text, focus = p.text, p.focus

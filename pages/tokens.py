@@ -14,7 +14,7 @@ from ui.show.chips import Chip, ChipRow, chips
 from ui.show.figures import show_formula, show_snippet, show_source, show_table
 from ui.words.phrases import said
 from ui.words.texts import as_plain, counted
-from views.tokens.sections import kind_of, merges_of_a_word, token_cards, tokenizers_side_by_side
+from views.tokens.tokenization import kind_of, merges_of_a_word, token_cards, tokenizers_side_by_side
 
 
 def show_counts(p: Page) -> None:

@@ -139,7 +139,7 @@ def _heads(options: argparse.Namespace) -> int:
 
 def _train(options: argparse.Namespace) -> int:
     from transformer.training.progress import TrainingProgress
-    from transformer.training.publish import publish
+    from transformer.training.publication import publish
     from transformer.training.recipe import load_recipe
     from transformer.training.trainer import Trainer
 
@@ -156,7 +156,7 @@ def _train(options: argparse.Namespace) -> int:
 
 
 def _snapshots(options: argparse.Namespace) -> int:
-    from transformer.training.publish import earlier_steps, publish_snapshots
+    from transformer.training.publication import earlier_steps, publish_snapshots
 
     run_directory, output = Path(options.run_directory), Path(options.output)
     steps = earlier_steps(run_directory, output) if options.steps is None else options.steps

@@ -175,9 +175,9 @@ def figures(tokens, target, causal_view, candidates) -> dict:
         attention_row,
         attention_trust,
         beam_tree,
-        changes,
         comparison,
         decoding,
+        edit_effects,
         embeddings,
         faults,
         feed_forward,
@@ -190,11 +190,11 @@ def figures(tokens, target, causal_view, candidates) -> dict:
         positions,
         relative_positions,
         residual,
+        strategies,
         time_lapse,
         vocabulary,
         word_alignment,
         word_contributions,
-        written_texts,
     )
     from charts.figures import tokens as token_figures
     from transformer.analysis.lens import WordCourse
@@ -218,9 +218,9 @@ def figures(tokens, target, causal_view, candidates) -> dict:
         {"piece": ["·<b>", "·$y$"], "before": [0.7, 0.1], "after": [0.2, 0.6], "chosen": [True, False]}
     )
     return {
-        "head_importance": changes.head_importance({"encoder": numbers.normal(size=(2, 3)), "cross": -np.eye(3)}),
-        "candidates_before_and_after": changes.candidates_before_and_after(before_and_after),
-        "divergence_per_token": changes.divergence_per_token(share, labels=tokens.displays),
+        "head_importance": edit_effects.head_importance({"encoder": numbers.normal(size=(2, 3)), "cross": -np.eye(3)}),
+        "candidates_before_and_after": edit_effects.candidates_before_and_after(before_and_after),
+        "divergence_per_token": edit_effects.divergence_per_token(share, labels=tokens.displays),
         "agreement_by_distance": relative_positions.agreement_by_distance(
             {"learned": share, "<b>": share[::-1]}, chosen="<b>"
         ),
@@ -266,7 +266,7 @@ def figures(tokens, target, causal_view, candidates) -> dict:
         "alignment_heatmap": word_alignment.alignment_heatmap(
             np.eye(2), target=["<b>x", "$y$"], source=["·<i>", "%{z}"], best=[0, 1]
         ),
-        "running_log_probability": written_texts.running_log_probability(
+        "running_log_probability": strategies.running_log_probability(
             {"greedy": [-0.5, -1.0], "<b>": [-0.1]}, tokens={"greedy": ["·<i>", "·$y$"], "<b>": ["·<b>"]}
         ),
         "answer_confidence": decoding.answer_confidence(share, tokens=tokens, runner_up=share / 2, current=1),

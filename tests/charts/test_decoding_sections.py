@@ -7,8 +7,8 @@ import pytest
 
 from charts.figures.beam_tree import search_tree
 from charts.figures.decoding import reshaping
+from charts.figures.strategies import running_log_probability
 from charts.figures.word_alignment import alignment_heatmap
-from charts.figures.written_texts import running_log_probability
 from charts.toolkit import style
 from tests.charts.conftest import small_tree
 

@@ -11,7 +11,7 @@ from tests.pages.nasty import EMPTY, TOO_LONG
 from transformer.faults.catalogue import FAULTS, diagnoses, diagnosis_of, next_with
 from transformer.faults.checks import CHECKS
 from transformer.faults.patients import patient_of
-from transformer.faults.trained import trained_toy
+from transformer.faults.training_faults import trained_toy
 from ui.words.texts import page_text
 
 TEXT = page_text("bugs")

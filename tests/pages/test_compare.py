@@ -13,7 +13,7 @@ from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.analysis.answers.comparison import difference_map, head_differences
 from transformer.analysis.answers.word_diff import word_diff
 from ui.words.texts import page_text
-from views.compare.sections import marked
+from views.compare.run_comparison import marked
 
 TEXT = page_text("compare")
 KINDS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")

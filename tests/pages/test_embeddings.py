@@ -132,7 +132,7 @@ def test_all_ready_analogies_are_listed_with_their_misses(open_app, tiny_checkpo
         if len(checkpoint.tokenizer.encode(word)) == 1
     ]
     examples = (tuple(single[:4]), tuple(single[1:5]))
-    monkeypatch.setattr("views.embeddings.sections.ANALOGIES", examples)
+    monkeypatch.setattr("views.embeddings.word_vectors.ANALOGIES", examples)
     app = show(open_app("embeddings", checkpoint="tiny-translator", sentence=SENTENCE), "analogies")
     is_fine(app)
     listed = app.dataframe[-1].value

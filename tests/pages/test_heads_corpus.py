@@ -22,7 +22,7 @@ from transformer.text.sentence_files import read_sentences
 from ui.lab.head_table import CORPUS_ORDERS, sorted_heads
 from ui.words.texts import page_text
 from views.heads.corpus import MOST_SENTENCES, Corpus
-from views.heads.corpus_sections import comparison_table, corpus_captions, corpus_counts, corpus_role_text, percent
+from views.heads.corpus_role_table import comparison_table, corpus_captions, corpus_counts, corpus_role_text, percent
 
 TEXT = page_text("heads")
 SENTENCES = ("The cat sat on the mat.", "She saw the sea, and the sea was cold.", "He told us a story about a dog.")

@@ -204,7 +204,7 @@ def test_a_wrong_link_gets_a_sentence(open_app, link: str) -> None:
 
 
 def test_a_worksheet_of_a_nasty_sentence_is_only_text(checkpoints_folder) -> None:
-    from views.lessons.sections import sheet_of
+    from views.lessons.lesson_cards import sheet_of
     from views.lessons.worksheet import as_html
 
     for page in ("tokens", "attention", "decoding"):

@@ -14,10 +14,10 @@ from transformer.analysis.training_step import training_step
 from transformer.toy import training
 from ui.compute import jobs
 from ui.words.texts import page_text
-from views.training import runs as training_runs
-from views.training.live_sections import Settings
+from views.training import background_trainings
+from views.training.background_trainings import Run
 from views.training.live_training import RUN
-from views.training.runs import Run
+from views.training.training_progress import Settings
 
 TEXT = page_text("training")
 KINDS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
@@ -212,7 +212,7 @@ def test_a_training_ends_when_its_page_is_left_and_its_result_stays(
     live: AppTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(training, "STEPS", {"reverse": 100_000})
-    monkeypatch.setattr(training_runs, "PATIENCE", 1.5)
+    monkeypatch.setattr(background_trainings, "PATIENCE", 1.5)
     press(live, "start")
     wait(live, lambda: metrics(live).get(TEXT["now_step"], "0") != "0")
     run = live.session_state[RUN].run

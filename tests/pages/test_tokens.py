@@ -8,7 +8,7 @@ from tests.pages.conftest import is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.text.byte_pair_merges import merge_steps
 from ui.words.texts import page_text
-from views.tokens.sections import kind_of
+from views.tokens.tokenization import kind_of
 
 TEXT = page_text("tokens")
 CHECKPOINTS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")

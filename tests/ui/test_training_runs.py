@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from ui.compute.jobs import AT_ONCE, PLACES, Places
-from views.training.runs import Progress, Run
+from views.training.background_trainings import Progress, Run
 
 SOON = 20.0  # seconds within which what must happen happens, also on a busy machine
 

@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass
 
 from transformer.config import ModelConfig
-from transformer.faults.live import LIVE_FAULTS
+from transformer.faults.forward_faults import LIVE_FAULTS
 
 HEALTHY = "healthy"
 TRAINING = {"causal": "no_causal_mask", "target": "shifted_target"}  # mistake → how the tiny model's training names it

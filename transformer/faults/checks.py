@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from transformer.faults.live import position_bias, score_names
+from transformer.faults.forward_faults import position_bias, score_names
 from transformer.faults.patients import Patient
 from transformer.text.tokenizer import PAD_ID
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from transformer.faults.live import with_fault
+from transformer.faults.forward_faults import with_fault
 from transformer.files.checkpoints import Checkpoint
 from transformer.models import Model
 from transformer.probes import Edit, record
@@ -47,8 +47,8 @@ class Patient:
 
 
 def patient_of(checkpoint: Checkpoint, trace: Trace, fault: str = "") -> Patient:
-    """A checkpoint with a mistake of the forward pass (``transformer.faults.live``), asked for the answer in ``trace``,
-    which the healthy model gave."""
+    """A checkpoint with a mistake of the forward pass (``transformer.faults.forward_faults``), asked for the answer in
+    ``trace``, which the healthy model gave."""
     faulty, edits = with_fault(checkpoint, fault)
     device = checkpoint.model.device
 

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-import charts.figures.changes
+import charts.figures.edit_effects
 from charts.toolkit.style import three_digits
 from transformer.analysis.answers.answer_probabilities import Answer
 from transformer.analysis.answers.effects import Effect, candidates
@@ -105,7 +105,7 @@ def show_steps(p: Page, effect: Effect) -> None:
         if len(displays) > 1:
             st.markdown(f"**{common('effect.per_token')}**")
             show_figure(
-                charts.figures.changes.divergence_per_token(effect.kl, labels=displays),
+                charts.figures.edit_effects.divergence_per_token(effect.kl, labels=displays),
                 name="divergence-per-token",
                 caption=common("effect.per_token_caption"),
                 alt=common("effect.per_token"),
@@ -125,7 +125,7 @@ def show_steps(p: Page, effect: Effect) -> None:
             )
         rows = pd.DataFrame(candidates(p.checkpoint, effect, step)).rename(columns={"display": "piece"})
         show_figure(
-            charts.figures.changes.candidates_before_and_after(
+            charts.figures.edit_effects.candidates_before_and_after(
                 rows, names=(common("effect.before_short"), common("effect.after_short"))
             ),
             name="candidates-before-and-after",

@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from charts.canvas.attention_payload import KEY_TITLE, QUERY_TITLE
-from charts.figures.changes import candidates_before_and_after
+from charts.figures.edit_effects import candidates_before_and_after
 from charts.toolkit.style import three_digits
 from transformer.analysis.attention.attention_guess import GuessScore, score_guess
 from transformer.runs.attention_view import AttentionView

@@ -8,7 +8,7 @@ import streamlit as st
 
 from charts.figures.attention_trust import MOST_NUMBERS, NAMES, ROOM, aligned_measures
 from charts.toolkit.style import three_digits
-from transformer.analysis.answers.questions import asked
+from transformer.analysis.answers.answer_rows import asked
 from transformer.analysis.attention.attention_trust import (
     Aligned,
     InputAttributions,

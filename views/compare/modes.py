@@ -27,7 +27,7 @@ from ui.shell.selectors import chosen_option
 from ui.show.canvas import attention_map
 from ui.words.phrases import said
 from ui.words.texts import as_plain
-from views.compare.sections import (
+from views.compare.run_comparison import (
     MAP_HEIGHT,
     Head,
     Run,

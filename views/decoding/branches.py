@@ -14,7 +14,7 @@ from ui.shell import page_state
 from ui.shell.page import Page
 from ui.words.texts import as_plain
 from views.decoding import generation, stepper
-from views.decoding.text import marked
+from views.decoding.word_differences import marked
 
 MOST = 8
 _BRANCHES, _CHOSEN, _TEXT, _PARAMETER = "branches: all", "branches: chosen", "branches: of which text", "branches"

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-import charts.figures.written_texts
+import charts.figures.strategies
 from charts.toolkit.style import three_digits
 from transformer import Beam, Decoding, Greedy, Sample
 from transformer.analysis.answers.decoding_steps import token_log_probabilities
@@ -17,7 +17,7 @@ from ui.shell.page_state import number_in_address
 from ui.show.figures import show_figure, show_formula, show_snippet, show_table
 from ui.words.texts import as_plain
 from views.decoding import generation
-from views.decoding.text import marked
+from views.decoding.word_differences import marked
 
 NAMES = ("greedy", "sampling", "beam")
 _KEPT = {"bind": "query-params", "persist_state": "session"}
@@ -48,7 +48,7 @@ def strategies(p: Page) -> None:
         st.markdown(_verdict(p, written))
         names = {name: p.text[f"strategy_{name}"] for name in NAMES}
         show_figure(
-            charts.figures.written_texts.running_log_probability(
+            charts.figures.strategies.running_log_probability(
                 {names[name]: token_log_probabilities(each) for name, each in written.items()},
                 tokens={names[name]: each.tokens.displays for name, each in written.items()},
             ),

@@ -18,8 +18,8 @@ from ui.shell.selectors import settle_labels
 from ui.show.figures import show_snippet, show_source
 from ui.words.phrases import said
 from ui.words.texts import PageText, as_plain
-from views.training.live_sections import Settings, draw, how_it_stands, try_own
-from views.training.runs import Run
+from views.training.background_trainings import Run
+from views.training.training_progress import Settings, draw, how_it_stands, try_own
 
 RUN = "live training"  # in the session's state: stays there when the page is left
 REDRAW = 0.7  # seconds

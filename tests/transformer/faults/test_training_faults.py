@@ -8,11 +8,11 @@ import torch
 from torch.nn import functional as F
 
 from transformer.errors import CheckpointError
-from transformer.faults import trained
+from transformer.faults import training_faults
 from transformer.faults.catalogue import TRAINING
 from transformer.faults.checks import CHECKS
 from transformer.faults.patients import patient_in_training, self_attention_in_training
-from transformer.faults.trained import HEALTHY, NAMES, STEPS, train_and_save, trained_toy
+from transformer.faults.training_faults import HEALTHY, NAMES, STEPS, train_and_save, trained_toy
 from transformer.text.tokenizer import PAD_ID
 from transformer.toy.learner import TRAINING_FAULTS, ToyLearner, toy_config
 from transformer.toy.tasks import TASKS, draw_batch
@@ -81,7 +81,7 @@ def test_the_loss_says_all_is_well_and_the_writing_says_it_is_not(name):
 def test_the_kept_model_writes_what_its_course_says(name):
     toy = trained_toy(name)
     assert toy.learner.written("gradient") == toy.course[-1].written
-    assert toy.learner.score(held_out_words(TASKS[trained.TASK])).accuracy == pytest.approx(
+    assert toy.learner.score(held_out_words(TASKS[training_faults.TASK])).accuracy == pytest.approx(
         toy.course[-1].writes,
         abs=0.02,  # its weights were rounded to half precision
     )
@@ -114,7 +114,7 @@ def test_the_map_in_training_has_no_mask_where_there_was_none():
 def test_the_command_makes_what_is_kept(tmp_path, monkeypatch):
     """The first moments of a training made now are those that are kept: nothing was drawn by hand."""
     train_and_save("shifted_target", tmp_path, steps=2)
-    monkeypatch.setattr(trained, "FOLDER", tmp_path)
+    monkeypatch.setattr(training_faults, "FOLDER", tmp_path)
     trained_toy.cache_clear()
     try:
         new = trained_toy("shifted_target").course
@@ -127,7 +127,7 @@ def test_the_command_makes_what_is_kept(tmp_path, monkeypatch):
 
 
 def test_missing_files_are_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(trained, "FOLDER", tmp_path)
+    monkeypatch.setattr(training_faults, "FOLDER", tmp_path)
     trained_toy.cache_clear()
     try:
         with pytest.raises(CheckpointError, match="lacks the training healthy; make it with python -m"):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer.analysis.answers.questions import asked
+from transformer.analysis.answers.answer_rows import asked
 from transformer.files.checkpoints import Checkpoint
 from transformer.runs.traces import Trace
 

@@ -11,7 +11,7 @@ import torch
 
 import transformer
 from transformer.analysis.answers.answer_probabilities import Answer, answer_of
-from transformer.analysis.answers.questions import Asked, asked
+from transformer.analysis.answers.answer_rows import Asked, asked
 from transformer.files.checkpoints import Checkpoint
 from transformer.probes import Edit, check_edits, record
 from transformer.runs.activation_arrays import activations_of

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from transformer.analysis.answers.answer_rows import asked
 from transformer.analysis.answers.effects import answer_under
-from transformer.analysis.answers.questions import asked
 from transformer.files.checkpoints import Checkpoint
 from transformer.probes import Edit, record
 from transformer.runs.mask_edits import no_padding_mask

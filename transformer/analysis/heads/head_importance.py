@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer.analysis.answers.questions import asked
+from transformer.analysis.answers.answer_rows import asked
 from transformer.config import ModelConfig
 from transformer.files.checkpoints import Checkpoint
 from transformer.probes import Edit, record

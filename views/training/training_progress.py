@@ -18,7 +18,7 @@ from ui.compute.jobs import AT_ONCE
 from ui.show.canvas import attention_map
 from ui.show.figures import show_figure
 from ui.words.texts import PageText, as_plain
-from views.training.runs import PATIENCE, Progress
+from views.training.background_trainings import PATIENCE, Progress
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ def snippet(p: Page, diagnosis: Diagnosis) -> str:
         begin = (
             "from transformer.faults.checks import CHECKS\n"
             "from transformer.faults.patients import patient_in_training\n"
-            "from transformer.faults.trained import trained_toy\n\n"
+            "from transformer.faults.training_faults import trained_toy\n\n"
             f"toy = trained_toy({TRAINING.get(fault, HEALTHY)!r})\n"
             "print(toy.course[-1])\n"
             f"patient = patient_in_training(toy.learner, {WORD!r})\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from views.decoding.text import marked
+from views.decoding.word_differences import marked
 
 
 def test_words_that_differ_are_marked() -> None:

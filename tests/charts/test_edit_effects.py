@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from charts.figures import changes
+from charts.figures import edit_effects
 
 
 def test_importance_stands_in_blocks_on_one_scale_around_zero():
     first, second = np.array([[0.5, -2.0]]), np.array([[1.0, np.nan], [0.0, 0.25]])
-    figure = changes.head_importance({"encoder": first, "cross": second})
+    figure = edit_effects.head_importance({"encoder": first, "cross": second})
     heatmap, texts = figure.data
     np.testing.assert_array_equal(heatmap.z, np.concatenate([first, second]))
     assert (heatmap.zmin, heatmap.zmax) == (-2.0, 2.0)
@@ -19,26 +19,26 @@ def test_importance_stands_in_blocks_on_one_scale_around_zero():
     assert [shape.y0 for shape in figure.layout.shapes] == [0.5]
     assert "nan" not in " ".join(texts.text)
     with pytest.raises(ValueError, match=r"the tables have \[2, 3\] heads"):
-        changes.head_importance({"a": first, "b": np.eye(3)})
+        edit_effects.head_importance({"a": first, "b": np.eye(3)})
     with pytest.raises(ValueError, match="tables has 0 entries"):
-        changes.head_importance({})
+        edit_effects.head_importance({})
 
 
 def test_candidates_have_two_bars_each_and_the_chosen_one_a_dot():
     rows = pd.DataFrame({"piece": ["a", "b"], "before": [0.9, 0.1], "after": [0.3, 0.6], "chosen": [False, True]})
-    figure = changes.candidates_before_and_after(rows, names=("as it is", "changed"))
+    figure = edit_effects.candidates_before_and_after(rows, names=("as it is", "changed"))
     assert [bars.name for bars in figure.data] == ["as it is", "changed"]
     np.testing.assert_allclose([bars.x for bars in figure.data], [[0.9, 0.1], [0.3, 0.6]], rtol=1e-6)
     assert list(figure.layout.yaxis.ticktext) == ["a", "● b"]
     assert tuple(figure.layout.xaxis.range) == (0, 1)
     with pytest.raises(ValueError, match="after holds 1.5"):
-        changes.candidates_before_and_after(rows.assign(after=[1.5, 0.0]))
+        edit_effects.candidates_before_and_after(rows.assign(after=[1.5, 0.0]))
 
 
 def test_divergence_is_never_negative():
-    figure = changes.divergence_per_token([0.0, 0.25], labels=["a", "b"])
+    figure = edit_effects.divergence_per_token([0.0, 0.25], labels=["a", "b"])
     assert list(figure.data[0].y) == [0.0, 0.25]
     with pytest.raises(ValueError, match="divergence holds -0.1"):
-        changes.divergence_per_token([-0.1], labels=["a"])
+        edit_effects.divergence_per_token([-0.1], labels=["a"])
     with pytest.raises(ValueError, match="labels has 1 entries"):
-        changes.divergence_per_token([0.1, 0.2], labels=["a"])
+        edit_effects.divergence_per_token([0.1, 0.2], labels=["a"])

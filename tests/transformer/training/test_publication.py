@@ -13,7 +13,7 @@ from transformer.__main__ import main
 from transformer.files.checkpoints import load_weights
 from transformer.files.snapshots import quantise, snapshot, snapshot_steps
 from transformer.training.card import checkpoint_step
-from transformer.training.publish import best_dev_score
+from transformer.training.publication import best_dev_score
 from transformer.training.run_state import COLUMNS, best_row, write_history
 
 RECIPE = """

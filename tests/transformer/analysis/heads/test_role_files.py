@@ -17,7 +17,7 @@ from transformer.analysis.heads.role_files import FILE, as_json, load_corpus_rol
 from transformer.errors import CheckpointError
 from transformer.text.sentence_files import read_sentences, sentence_digest
 
-SHIPPED = sorted((Path(__file__).resolve().parents[3] / "checkpoints").glob(f"*/{FILE}"))
+SHIPPED = sorted((Path(__file__).resolve().parents[4] / "checkpoints").glob(f"*/{FILE}"))
 SENTENCES = ("The cat sat on the mat.", "She saw the sea, and the sea was cold.", "Go!")
 
 

@@ -1,7 +1,7 @@
 """The tiny models that were trained with a mistake, and one without: their weights and their curves.
 
-They are made by ``python -m transformer.faults.trained`` (a minute or two on one core), from their seed alone, and
-kept in ``weights/``, so that a class has them at once.
+They are made by ``python -m transformer.faults.training_faults`` (a minute or two on one core), from their seed alone,
+and kept in ``weights/``, so that a class has them at once.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from transformer.toy.tasks import TASKS
 from transformer.toy.training import train_toy
 
 FOLDER = Path(__file__).with_name("weights")
+COMMAND = "python -m transformer.faults.training_faults"
 TASK, STEPS, EVERY, SEED = "copy", 400, 10, 0
 HEALTHY = "healthy"
 NAMES = (HEALTHY, *TRAINING_FAULTS)
@@ -58,11 +59,15 @@ def trained_toy(name: str) -> TrainedToy:
         raise ValueError(f"there is no training {name!r}; choose one of {', '.join(NAMES)}")
     weights, course = FOLDER / f"{name}.safetensors", FOLDER / f"{name}.json"
     if not (weights.is_file() and course.is_file()):
-        raise CheckpointError(f"{FOLDER} lacks the training {name}; make it with python -m transformer.faults.trained")
+        raise CheckpointError(
+            f"{FOLDER} lacks the training {name}; make it with python -m transformer.faults.training_faults"
+        )
     learner = _learner(name)
     parameters, tensors = dict(learner.model.named_parameters()), load_file(weights)
     if {name: p.shape for name, p in parameters.items()} != {name: t.shape for name, t in tensors.items()}:
-        raise CheckpointError(f"{weights} does not fit the tiny model; run python -m transformer.faults.trained again")
+        raise CheckpointError(
+            f"{weights} does not fit the tiny model; run python -m transformer.faults.training_faults again"
+        )
     with torch.no_grad():
         for key, parameter in parameters.items():
             parameter.copy_(tensors[key].float())

@@ -19,7 +19,7 @@ from transformer.analysis.attention.token_removal import remove_each
 from transformer.runs.edits import Edit
 from transformer.text.tokens import TokenSequence
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 SENTENCE = "The old man told us a story."
 ROWS = {"translator": 3, "gpt": 4, "bert": 2, "sentiment": 0}
 KINDS = tuple(ROWS)
