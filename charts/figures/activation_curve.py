@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from charts.toolkit import style
 from charts.toolkit.checks import as_array
-from charts.toolkit.sheet import Sheet, scatter
+from charts.toolkit.sheet import Sheet
 
 
 def relu(values: np.ndarray) -> np.ndarray:
@@ -41,40 +41,33 @@ def activation_curve(pre_activation: Any, *, activation: str, token: str) -> go.
     below = int((values <= 0).sum())
     units = np.arange(len(values), dtype=np.int32)
     figure = Sheet()
-    figure.add_trace(
-        scatter(
-            x=line,
-            y=curve(line).astype(np.float32),
-            mode="lines",
-            name={"relu": "ReLU(x) = max(0, x)", "gelu": "GELU(x) = x · Φ(x)"}[activation],
-            line={"color": style.BAR, "width": 3},
-            hoverinfo="skip",
-        )
+    figure.scatter(
+        x=line,
+        y=curve(line).astype(np.float32),
+        mode="lines",
+        name={"relu": "ReLU(x) = max(0, x)", "gelu": "GELU(x) = x · Φ(x)"}[activation],
+        line={"color": style.BAR, "width": 3},
+        hoverinfo="skip",
     )
-    figure.add_trace(
-        scatter(
-            x=values,
-            y=outputs,
-            mode="markers",
-            name=f"the {len(values):,} units of {style.escape(token)}",
-            customdata=units,
-            marker={"color": style.CHOSEN, "size": 7, "opacity": 0.6},
-            hovertemplate=(
-                f"unit %{{customdata}}<br>before <b>%{{x:{style.EXACT}}}</b><br>"
-                f"after <b>%{{y:{style.EXACT}}}</b><extra></extra>"
-            ),
-        )
+    figure.scatter(
+        x=values,
+        y=outputs,
+        mode="markers",
+        name=f"the {len(values):,} units of {style.escape(token)}",
+        customdata=units,
+        marker={"color": style.CHOSEN, "size": 7, "opacity": 0.6},
+        hovertemplate=(
+            f"unit %{{customdata}}<br>before <b>%{{x:{style.EXACT}}}</b><br>"
+            f"after <b>%{{y:{style.EXACT}}}</b><extra></extra>"
+        ),
     )
     floor = float(min(outputs.min(), 0.0)) - 0.06 * reach
-    figure.add_trace(
-        scatter(
-            x=values,
-            y=np.full(len(values), floor, dtype=np.float32),
-            mode="markers",
-            marker={"symbol": "line-ns", "size": 12, "line": {"width": 1, "color": style.NEUTRAL}},
-            hoverinfo="skip",
-            showlegend=False,
-        )
+    figure.scatter(
+        x=values,
+        y=np.full(len(values), floor, dtype=np.float32),
+        mode="markers",
+        marker={"symbol": "line-ns", "size": 12, "line": {"width": 1, "color": style.NEUTRAL}},
+        hoverinfo="skip",
     )
     figure.add_vline(x=0, line={"color": style.NEUTRAL, "width": 1, "dash": "dot"})
     for text, place, anchor in (

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, as_probabilities, require_index
-from charts.toolkit.sheet import Sheet, bar, scatter, stacked, stacked_height
+from charts.toolkit.sheet import Sheet, stacked, stacked_height
 
 if TYPE_CHECKING:
     from transformer.runs.attention_view import AttentionView
@@ -48,36 +48,29 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
         ),
         start=1,
     ):
-        figure.add_trace(
-            bar(
-                x=places,
-                y=values,
-                marker={"color": colours, "line": {"width": 0}},
-                text=[style.three_digits(float(value)) for value in values]
-                if panel == 3 and len(places) <= 16
-                else None,
-                textposition="outside",
-                cliponaxis=False,
-                hovertemplate=f"%{{x}} (position %{{x:d}})<br>{name} <b>%{{y:{style.EXACT}}}</b><extra></extra>",
-                showlegend=False,
-            ),
+        figure.bar(
+            x=places,
+            y=values,
+            marker={"color": colours, "line": {"width": 0}},
+            text=[style.three_digits(float(value)) for value in values] if panel == 3 and len(places) <= 16 else None,
+            textposition="outside",
+            cliponaxis=False,
+            hovertemplate=f"%{{x}} (position %{{x:d}})<br>{name} <b>%{{y:{style.EXACT}}}</b><extra></extra>",
             row=panel,
-            col=1,
         )
         if panel > 1 and masked.any():
             bottom, top = (low, high) if panel == 2 else (0.0, end)
             figure.add_trace(
                 parts.mask_bars(masked, low=bottom, high=top, showlegend=panel == 2, legendgroup="mask"),
                 row=panel,
-                col=1,
             )
     style.finish(figure, height=stacked_height(heights), top=60)
     figure.update_layout(barmode="overlay", legend={"x": 1, "xanchor": "right", "y": 1.02})
     figure.update_yaxes(title_text="score", range=[low, high])
-    figure.update_yaxes(title_text="weight", range=[0, end], row=3, col=1)
+    figure.update_yaxes(title_text="weight", range=[0, end], row=3)
     figure.update_xaxes(**style.token_axis(view.key, title=""))
     query = style.escape(view.query.labels[row])
-    figure.update_xaxes(title_text=f"key: the token that is looked at (query: {query}, head {head})", row=3, col=1)
+    figure.update_xaxes(title_text=f"key: the token that is looked at (query: {query}, head {head})", row=3)
     return figure.drawn()
 
 
@@ -101,23 +94,19 @@ def dot_product(query: Any, *, key: Any, query_token: str, key_token: str) -> go
     channels = np.arange(len(first), dtype=np.int32)
     limit = 1.08 * style.symmetric_limit(first, second)
     for row, (values, name) in enumerate(((first, "q"), (second, "k"), (products, "q × k")), start=1):
-        figure.add_trace(
-            bar(
-                x=channels,
-                y=values,
-                marker={"color": parts.signed_colours(values), "line": {"width": 0}},
-                hovertemplate=f"channel %{{x}}<br>{name} = <b>%{{y:{style.EXACT}}}</b><extra></extra>",
-                showlegend=False,
-            ),
+        figure.bar(
+            x=channels,
+            y=values,
+            marker={"color": parts.signed_colours(values), "line": {"width": 0}},
+            hovertemplate=f"channel %{{x}}<br>{name} = <b>%{{y:{style.EXACT}}}</b><extra></extra>",
             row=row,
-            col=1,
         )
-        figure.update_yaxes(title_text=name, row=row, col=1)
+        figure.update_yaxes(title_text=name, row=row)
         if row < 3:
-            figure.update_yaxes(range=[-limit, limit], row=row, col=1)
+            figure.update_yaxes(range=[-limit, limit], row=row)
     style.finish(figure, height=stacked_height(heights, around=100), top=32)
     figure.update_xaxes(showgrid=False, range=[-0.5, len(first) - 0.5])
-    figure.update_xaxes(title_text=f"channel of the head (d_k = {len(first)})", row=3, col=1)
+    figure.update_xaxes(title_text=f"channel of the head (d_k = {len(first)})", row=3)
     return figure.drawn()
 
 
@@ -148,24 +137,20 @@ def value_mix(weights: Any, *, values: Any, tokens: TokenSequence, shown: int = 
         rows.append((f"{len(rest)} other tokens together", contributions[rest].sum(axis=0), style.MASKED))
     figure = Sheet()
     for name, heights, colour in rows:
-        figure.add_trace(
-            bar(
-                x=places,
-                y=heights,
-                name=name,
-                marker={"color": colour, "line": {"width": 0}},
-                hovertemplate=f"channel %{{x}}<br>{name}<br>adds <b>%{{y:{style.EXACT}}}</b><extra></extra>",
-            )
-        )
-    figure.add_trace(
-        scatter(
+        figure.bar(
             x=places,
-            y=contributions.sum(axis=0),
-            mode="markers",
-            name="sum = output of the head",
-            marker={"color": "white", "size": 9, "symbol": "diamond", "line": {"width": 2, "color": "black"}},
-            hovertemplate=f"channel %{{x}}<br>output <b>%{{y:{style.EXACT}}}</b><extra></extra>",
+            y=heights,
+            name=name,
+            marker={"color": colour, "line": {"width": 0}},
+            hovertemplate=f"channel %{{x}}<br>{name}<br>adds <b>%{{y:{style.EXACT}}}</b><extra></extra>",
         )
+    figure.scatter(
+        x=places,
+        y=contributions.sum(axis=0),
+        mode="markers",
+        name="sum = output of the head",
+        marker={"color": "white", "size": 9, "symbol": "diamond", "line": {"width": 2, "color": "black"}},
+        hovertemplate=f"channel %{{x}}<br>output <b>%{{y:{style.EXACT}}}</b><extra></extra>",
     )
     style.finish(figure, height=440, top=72)
     figure.update_layout(barmode="relative", bargap=0.15)

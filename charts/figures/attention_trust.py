@@ -53,7 +53,7 @@ def aligned_measures(
     figure.update_xaxes(**style.label_axis([aligned.tokens.displays[place] for place in aligned.positions], title=""))
     if len(panels) == 2:  # one name for the rows of both
         figure.update_yaxes(title_text="", row=2)
-    figure.update_xaxes(title_text="token that is read", row=len(panels), col=1)
+    figure.update_xaxes(title_text="token that is read", row=len(panels))
     figure.add_annotation(
         text="<b>ρ</b>", x=1.0, y=1.0, xref="paper", yref="paper", xanchor="left", yanchor="bottom", xshift=12, yshift=3
     )

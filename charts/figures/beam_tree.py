@@ -50,9 +50,7 @@ def search_tree(tree: BeamTree, *, first: int = 1, n_steps: int = 12, pruned: in
     figure.add_trace(_boxes(tree, alive, rows, winner, lowest=lowest))
     if any(node.fate == "finished" for node in alive):
         marker = {"symbol": "square-open", "size": 14, "color": _DONE, "line": {"width": 3}}
-        figure.add_trace(
-            scatter(x=[None], y=[None], mode="markers", name="finished, with its place by score", marker=marker)
-        )
+        figure.scatter(x=[None], y=[None], mode="markers", name="finished, with its place by score", marker=marker)
     n_rows = 1 + max((rows[node.index] for node in shown), default=0)
     style.finish(figure, height=_ROW * n_rows + 130, top=64)
     figure.update_layout(barmode="overlay", hovermode="closest")
@@ -149,7 +147,6 @@ def _boxes(
         insidetextfont={"size": style.TICK_SIZE, "color": inks},
         customdata=[_explanation(tree, node) for node in nodes],
         hovertemplate="%{customdata}<extra></extra>",
-        showlegend=False,
     )
 
 

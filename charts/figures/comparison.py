@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, require_same_length
-from charts.toolkit.sheet import Sheet, scatter
+from charts.toolkit.sheet import Sheet
 
 
 def stream_distance(
@@ -47,17 +47,14 @@ def stream_distance(
         figure.add_trace(parts.cell_texts(trace, texts=rounded))
     grey = [(step, token) for step in range(len(steps)) for token in np.flatnonzero(~same).tolist()]
     if grey:
-        figure.add_trace(
-            scatter(
-                x=[token for _, token in grey],
-                y=[step for step, _ in grey],
-                mode="text",
-                text=[rounded[step][token] for step, token in grey],
-                textfont={"size": style.TICK_SIZE, "color": style.NEUTRAL},
-                customdata=[float(distance[place]) for place in grey],
-                hovertemplate=f"%{{x}}, %{{y}}<br>1 − cosine<br><b>%{{customdata:{style.EXACT}}}</b><extra></extra>",
-                showlegend=False,
-            )
+        figure.scatter(
+            x=[token for _, token in grey],
+            y=[step for step, _ in grey],
+            mode="text",
+            text=[rounded[step][token] for step, token in grey],
+            textfont={"size": style.TICK_SIZE, "color": style.NEUTRAL},
+            customdata=[float(distance[place]) for place in grey],
+            hovertemplate=f"%{{x}}, %{{y}}<br>1 − cosine<br><b>%{{customdata:{style.EXACT}}}</b><extra></extra>",
         )
     style.finish(figure, height=36 * len(steps) + 150, top=64)
     figure.update_yaxes(**{**style.label_axis(steps, title="stream after"), "autotickangles": [0]})

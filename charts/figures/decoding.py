@@ -79,22 +79,22 @@ def reshaping(candidates: pd.DataFrame, *, temperature: float, rule: str) -> go.
             colours=colours,
             cut=cut if number >= 3 else None,
         )
-        figure.add_trace(trace, row=1, col=number)
-        figure.update_xaxes(title_text=title, range=limits, row=1, col=number)
+        figure.add_trace(trace, col=number)
+        figure.update_xaxes(title_text=title, range=limits, col=number)
         if number > 2:
-            figure.update_xaxes(tickvals=[0, 0.5, 1], row=1, col=number)
+            figure.update_xaxes(tickvals=[0, 0.5, 1], col=number)
     if "own" in candidates.columns:
         own = as_probabilities(candidates["own"], name="own", axes=("candidate",))
         figure.traces[-1]["textposition"] = "none"
         for trace in _before(own, final=values, cut=cut):
-            figure.add_trace(trace, row=1, col=4)
+            figure.add_trace(trace, col=4)
         figure.update_layout(barmode="overlay")
     _explain(figure, chosen=chosen, cut=cut, by=f"cut off by {style.escape(rule)}")
     style.finish(figure, height=style.rows_height(len(candidates), around=120), top=64)
     figure.update_layout(legend={"y": 1 + 26 / max(100, figure.layout["height"] - 120)})
     figure.update_xaxes(nticks=4)
     figure.update_yaxes(**style.label_rows([str(piece) for piece in candidates["piece"]], title=""))
-    figure.update_yaxes(title_text="candidate", row=1, col=1)
+    figure.update_yaxes(title_text="candidate", col=1)
     return figure.drawn()
 
 
@@ -124,7 +124,6 @@ def _before(own: np.ndarray, *, final: np.ndarray, cut: np.ndarray) -> tuple[dic
         textfont={"size": style.TICK_SIZE},
         cliponaxis=False,
         hoverinfo="skip",
-        showlegend=False,
     )
     return outline, texts
 
@@ -142,29 +141,26 @@ def answer_confidence(
     if current is not None:
         require_index(current, name="current step", size=len(tokens))
     places = np.arange(len(tokens))
-    figure = Sheet(
-        bar(
-            x=places,
-            y=values,
-            name="the token that came",
-            marker={"color": [style.CHOSEN if place == current else style.BAR for place in places]},
-            text=[style.three_digits(float(value)) for value in values] if len(tokens) <= 16 else None,
-            textposition="outside",
-            cliponaxis=False,
-            hovertemplate=f"step %{{x:d}}: %{{x}}<br>probability <b>%{{y:{style.EXACT}}}</b><extra></extra>",
-            showlegend=False,
-        )
+    figure = Sheet()
+    figure.bar(
+        x=places,
+        y=values,
+        name="the token that came",
+        marker={"color": [style.CHOSEN if place == current else style.BAR for place in places]},
+        text=[style.three_digits(float(value)) for value in values] if len(tokens) <= 16 else None,
+        textposition="outside",
+        cliponaxis=False,
+        hovertemplate=f"step %{{x:d}}: %{{x}}<br>probability <b>%{{y:{style.EXACT}}}</b><extra></extra>",
+        showlegend=False,
     )
     if runner_up is not None:
-        figure.add_trace(
-            scatter(
-                x=places,
-                y=as_probabilities(runner_up, name="runner_up", axes=("step",), sizes=sizes),
-                mode="markers",
-                name="the likeliest other token",
-                marker={"symbol": "line-ew", "size": 26, "line": {"width": 3, "color": style.CATEGORICAL[1]}},
-                hovertemplate=f"likeliest other token<br>probability <b>%{{y:{style.EXACT}}}</b><extra></extra>",
-            )
+        figure.scatter(
+            x=places,
+            y=as_probabilities(runner_up, name="runner_up", axes=("step",), sizes=sizes),
+            mode="markers",
+            name="the likeliest other token",
+            marker={"symbol": "line-ew", "size": 26, "line": {"width": 3, "color": style.CATEGORICAL[1]}},
+            hovertemplate=f"likeliest other token<br>probability <b>%{{y:{style.EXACT}}}</b><extra></extra>",
         )
     style.finish(figure, height=360, top=64)
     figure.update_layout(legend_y=1.08)  # above the numbers on bars that reach 1
@@ -196,14 +192,12 @@ def step_attention(
         masked = as_array(allowed, name="allowed", axes=("key",), sizes=sizes) == 0
     values[masked] = np.nan
     end, note = parts.share_axis(values, stretch=stretch)
-    figure = Sheet(
-        bar(
-            x=np.arange(len(tokens)),
-            y=values,
-            marker={"color": style.BAR},
-            hovertemplate=f"%{{x}} (position %{{x:d}})<br>weight <b>%{{y:{style.EXACT}}}</b><extra></extra>",
-            showlegend=False,
-        )
+    figure = Sheet()
+    figure.bar(
+        x=np.arange(len(tokens)),
+        y=values,
+        marker={"color": style.BAR},
+        hovertemplate=f"%{{x}} (position %{{x:d}})<br>weight <b>%{{y:{style.EXACT}}}</b><extra></extra>",
     )
     if masked.any():
         figure.add_trace(parts.mask_bars(masked, low=0.0, high=end))
@@ -238,4 +232,4 @@ def _explain(
         (bool(cut.any()), by, style.MASKED, "/"),
     ):
         if occurs and (chosen.any() or cut.any()):
-            figure.add_trace(bar(x=[None], y=[None], name=name, marker={"color": colour, "pattern": {"shape": shape}}))
+            figure.bar(x=[None], y=[None], name=name, marker={"color": colour, "pattern": {"shape": shape}})

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, as_probabilities, require_columns, require_same_length
-from charts.toolkit.sheet import Sheet, bar
+from charts.toolkit.sheet import Sheet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,18 +88,16 @@ def divergence_per_token(
     values = as_array(divergence, name="divergence", axes=("token",), signed=False)
     require_same_length("labels", labels, expected=len(values), of="tokens")
     few = len(values) <= 20
-    figure = Sheet(
-        bar(
-            x=np.arange(len(values)),
-            y=values,
-            marker={"color": style.BAR, "line": {"width": 0}},
-            text=[style.three_digits(float(value)) for value in values] if few else None,
-            textposition="outside",
-            textfont={"size": style.TICK_SIZE},
-            cliponaxis=False,
-            hovertemplate=f"%{{x}} (token %{{x:d}})<br><b>%{{y:{style.EXACT}}}</b> nats<extra></extra>",
-            showlegend=False,
-        )
+    figure = Sheet()
+    figure.bar(
+        x=np.arange(len(values)),
+        y=values,
+        marker={"color": style.BAR, "line": {"width": 0}},
+        text=[style.three_digits(float(value)) for value in values] if few else None,
+        textposition="outside",
+        textfont={"size": style.TICK_SIZE},
+        cliponaxis=False,
+        hovertemplate=f"%{{x}} (token %{{x:d}})<br><b>%{{y:{style.EXACT}}}</b> nats<extra></extra>",
     )
     style.finish(figure, height=300, top=32)
     figure.update_layout(uniformtext={"minsize": style.TICK_SIZE - 2, "mode": "hide"})

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, require_index, require_same_length
-from charts.toolkit.sheet import Sheet, scatter, side_by_side, stacked, stacked_height
+from charts.toolkit.sheet import Sheet, side_by_side, stacked, stacked_height
 
 if TYPE_CHECKING:
     from transformer.text.tokens import TokenSequence
@@ -30,31 +30,22 @@ def embedding_rows(rows: Any, *, tokens: TokenSequence, vocabulary_size: int) ->
 
     ids = np.array(tokens.ids)
     heights = ids + 0.5
-    figure.add_trace(
-        scatter(
-            x=np.full(n_tokens, 0.5),
-            y=heights,
-            mode="markers",
-            marker={"symbol": "line-ew", "size": 26, "line": {"width": 2, "color": style.CHOSEN}},
-            customdata=[[style.escape(token.display), token.id] for token in tokens],
-            hovertemplate="%{customdata[0]}: row <b>%{customdata[1]}</b> of E<extra></extra>",
-            showlegend=False,
-        ),
-        row=1,
-        col=1,
+    figure.scatter(
+        x=np.full(n_tokens, 0.5),
+        y=heights,
+        mode="markers",
+        marker={"symbol": "line-ew", "size": 26, "line": {"width": 2, "color": style.CHOSEN}},
+        customdata=[[style.escape(token.display), token.id] for token in tokens],
+        hovertemplate="%{customdata[0]}: row <b>%{customdata[1]}</b> of E<extra></extra>",
     )
     # The middle panel runs over the ids as well; a row of the right panel lies at the same share of its height.
     ends = (np.arange(n_tokens) + 0.5) / n_tokens * vocabulary_size
-    figure.add_trace(
-        scatter(
-            x=[x for _ in range(n_tokens) for x in (0, 1, None)],
-            y=[y for start, end in zip(heights, ends, strict=True) for y in (float(start), float(end), None)],
-            mode="lines",
-            line={"width": 1, "color": style.CHOSEN},
-            hoverinfo="skip",
-            showlegend=False,
-        ),
-        row=1,
+    figure.scatter(
+        x=[x for _ in range(n_tokens) for x in (0, 1, None)],
+        y=[y for start, end in zip(heights, ends, strict=True) for y in (float(start), float(end), None)],
+        mode="lines",
+        line={"width": 1, "color": style.CHOSEN},
+        hoverinfo="skip",
         col=2,
     )
     limit = style.symmetric_limit(values)
@@ -66,21 +57,20 @@ def embedding_rows(rows: Any, *, tokens: TokenSequence, vocabulary_size: int) ->
             limit=limit,
             ygap=1,
         ),
-        row=1,
         col=3,
     )
     style.finish(figure, height=max(340, style.rows_height(n_tokens, around=160)), top=90)
     figure.update_yaxes(matches=None, fixedrange=True)
     column = {"range": [vocabulary_size, 0], "showgrid": False, "zeroline": False}
-    figure.update_yaxes(**column, title_text="row of E = token id", row=1, col=1)
-    figure.update_yaxes(**column, visible=False, row=1, col=2)
+    figure.update_yaxes(**column, title_text="row of E = token id", col=1)
+    figure.update_yaxes(**column, visible=False, col=2)
     # The tokens stand on the right, so that the lines from E reach the rows.
-    figure.update_yaxes(**style.token_rows(tokens, title=""), showticklabels=True, side="right", row=1, col=3)
+    figure.update_yaxes(**style.token_rows(tokens, title=""), showticklabels=True, side="right", col=3)
     for column in (1, 2):
-        figure.update_xaxes(visible=False, fixedrange=True, range=[0, 1], row=1, col=column)
+        figure.update_xaxes(visible=False, fixedrange=True, range=[0, 1], col=column)
     box = {"x0": 0, "x1": 1, "y0": 0, "y1": vocabulary_size}
     figure.add_shape(type="rect", **box, line={"color": style.NEUTRAL, "width": 1}, fillcolor=style.GRID, layer="below")
-    figure.update_xaxes(title_text=f"dimension (d_model = {n_dimensions})", fixedrange=True, row=1, col=3)
+    figure.update_xaxes(title_text=f"dimension (d_model = {n_dimensions})", fixedrange=True, col=3)
     return figure.drawn()
 
 
@@ -149,28 +139,25 @@ def gradient_rows(moved: Any, *, tokens: TokenSequence, what: str = "length of t
     heights = [24 * min(len(labels), style.MOST_LABELS), 130]
     figure = stacked(["rows this sentence fetches", "all rows of E"], heights=heights, gap=90)
     colours = [style.CHOSEN] * len(fetched) + [style.MASKED]
-    figure.add_trace(parts.bar_rows(values, hover=f"%{{y}}<br>{what}", colours=colours[: len(values)]), row=1, col=1)
+    figure.add_trace(parts.bar_rows(values, hover=f"%{{y}}<br>{what}", colours=colours[: len(values)]), row=1)
     everywhere = np.arange(len(distances), dtype=np.int32)
     for chosen, colour, size, name in (
         (others, style.QUIET, 0, "not fetched"),
         (~others, style.CHOSEN, 8, "fetched"),
     ):
-        figure.add_trace(
-            scatter(
-                x=everywhere[chosen],
-                y=distances[chosen],
-                # A skyline is one shape; thousands of dots are as many elements, which take the browser seconds.
-                mode="markers" if size else "lines",
-                fill=None if size else "tozeroy",
-                line={"width": 1, "color": colour},
-                fillcolor=colour,
-                name=name,
-                marker={"size": size, "color": colour},
-                showlegend=False,
-                hovertemplate=f"row %{{x}} ({name})<br>{what} <b>%{{y:{style.EXACT}}}</b><extra></extra>",
-            ),
+        figure.scatter(
+            x=everywhere[chosen],
+            y=distances[chosen],
+            # A skyline is one shape; thousands of dots are as many elements, which take the browser seconds.
+            mode="markers" if size else "lines",
+            fill=None if size else "tozeroy",
+            line={"width": 1, "color": colour},
+            fillcolor=colour,
+            name=name,
+            marker={"size": size, "color": colour},
+            showlegend=False,
+            hovertemplate=f"row %{{x}} ({name})<br>{what} <b>%{{y:{style.EXACT}}}</b><extra></extra>",
             row=2,
-            col=1,
         )
     style.finish(figure, height=stacked_height(heights, around=90, gap=90), top=30)
     figure.update_layout(margin_r=64)
@@ -182,8 +169,8 @@ def gradient_rows(moved: Any, *, tokens: TokenSequence, what: str = "length of t
         row=1,
         nticks=6,
     )
-    figure.update_xaxes(matches=None, range=[-0.01 * len(distances), 1.01 * len(distances)], row=2, col=1)
-    figure.update_xaxes(title_text="row of E = token id", row=2, col=1)
-    figure.update_yaxes(**style.label_rows(labels, title="row of"), row=1, col=1)
-    figure.update_yaxes(title_text=what, rangemode="tozero", row=2, col=1)
+    figure.update_xaxes(matches=None, range=[-0.01 * len(distances), 1.01 * len(distances)], row=2)
+    figure.update_xaxes(title_text="row of E = token id", row=2)
+    figure.update_yaxes(**style.label_rows(labels, title="row of"), row=1)
+    figure.update_yaxes(title_text=what, rangemode="tozero", row=2)
     return figure.drawn()

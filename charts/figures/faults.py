@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from charts.toolkit import style
 from charts.toolkit.checks import as_array
-from charts.toolkit.sheet import Sheet, scatter
+from charts.toolkit.sheet import Sheet
 
 
 def two_courses(
@@ -40,16 +40,14 @@ def two_courses(
     figure = Sheet()
     colours, dashes, signs = (style.BAR, style.CHOSEN), ("dash", "solid"), ("circle-open", "circle")
     for curve, name, colour, dash, sign in zip(curves, names, colours, dashes, signs, strict=True):
-        figure.add_trace(
-            scatter(
-                x=np.arange(len(at)) if named else np.asarray(at),
-                y=curve,
-                mode="lines+markers" if named else "lines",
-                name=style.escape(name),
-                line={"color": colour, "width": 3, "dash": dash},
-                marker={"size": 9, "symbol": sign},
-                hovertemplate=f"{style.escape(name)}, %{{x}}<br><b>%{{y:{style.EXACT}}}</b><extra></extra>",
-            )
+        figure.scatter(
+            x=np.arange(len(at)) if named else np.asarray(at),
+            y=curve,
+            mode="lines+markers" if named else "lines",
+            name=style.escape(name),
+            line={"color": colour, "width": 3, "dash": dash},
+            marker={"size": 9, "symbol": sign},
+            hovertemplate=f"{style.escape(name)}, %{{x}}<br><b>%{{y:{style.EXACT}}}</b><extra></extra>",
         )
     style.finish(figure, height=300, top=48)
     figure.update_xaxes(**style.label_axis(at, title=across) if named else {"title_text": across})

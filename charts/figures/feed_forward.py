@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, as_probabilities, require_columns, require_same_length
-from charts.toolkit.sheet import Sheet, bar
+from charts.toolkit.sheet import Sheet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,17 +59,13 @@ def silent_share(share: Any, *, tokens: TokenSequence, layers: Sequence[str]) ->
     values = as_probabilities(share, name="share", axes=("layer", "token"), sizes=sizes)
     figure = Sheet()
     for layer, (name, row) in enumerate(zip(layers, values, strict=True)):
-        figure.add_trace(
-            bar(
-                x=np.arange(len(tokens)),
-                y=row,
-                name=style.escape(name),
-                marker={"color": style.category_colour(layer), "line": {"width": 0}},
-                hovertemplate=(
-                    f"%{{x}}, {style.escape(name)}<br>silent share <b>%{{y:{style.EXACT}}}</b><extra></extra>"
-                ),
-                showlegend=len(layers) > 1,
-            )
+        figure.bar(
+            x=np.arange(len(tokens)),
+            y=row,
+            name=style.escape(name),
+            marker={"color": style.category_colour(layer), "line": {"width": 0}},
+            hovertemplate=(f"%{{x}}, {style.escape(name)}<br>silent share <b>%{{y:{style.EXACT}}}</b><extra></extra>"),
+            showlegend=len(layers) > 1,
         )
     style.finish(figure, height=360, top=44)
     figure.update_xaxes(**style.token_axis(tokens, title="token"))

@@ -44,7 +44,6 @@ def lens_grid(lens: Lens, *, colour: str = "probability", selected: int | None =
         text=[f"<b>{words[s][p]}</b>" if lens.ids[s, p, 0] == lens.followed[p] else words[s][p] for s, p in places],
         textfont={"size": style.TEXT_SIZE, "color": inks},
         hoverinfo="skip",
-        showlegend=False,
     )
     figure = Sheet(trace, texts)
     # Where another word is followed than the one on top, the words followed stand above the grid.
@@ -127,20 +126,18 @@ def word_course(course: WordCourse) -> go.Figure:
     colours = [style.CHOSEN, style.BAR, *(style.CATEGORICAL[place] for place in (1, 2, 3, 4, 7))]
     for index in reversed(range(len(course.words))):
         label = style.escape(course.words[index])
-        figure.add_trace(
-            scatter(
-                x=np.arange(len(course.steps)),
-                y=course.probabilities[index].astype(np.float32),
-                mode="lines+markers",
-                name=f"{label} ({names[index]})",
-                line={
-                    "color": colours[index % len(colours)],
-                    "width": 5 if index == 0 else 3,
-                    "dash": "solid" if index < 2 else "dot",
-                },
-                marker={"size": 10 if index == 0 else 7},
-                hovertemplate=f"{label} after %{{x}}<br><b>%{{y:{style.EXACT}}}</b><extra></extra>",
-            )
+        figure.scatter(
+            x=np.arange(len(course.steps)),
+            y=course.probabilities[index].astype(np.float32),
+            mode="lines+markers",
+            name=f"{label} ({names[index]})",
+            line={
+                "color": colours[index % len(colours)],
+                "width": 5 if index == 0 else 3,
+                "dash": "solid" if index < 2 else "dot",
+            },
+            marker={"size": 10 if index == 0 else 7},
+            hovertemplate=f"{label} after %{{x}}<br><b>%{{y:{style.EXACT}}}</b><extra></extra>",
         )
     style.finish(figure, height=360, top=48)
     figure.update_layout(legend={"traceorder": "reversed"})

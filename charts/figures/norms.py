@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array
-from charts.toolkit.sheet import bar, scatter, stacked, stacked_height
+from charts.toolkit.sheet import stacked, stacked_height
 
 if TYPE_CHECKING:
     from transformer.text.tokens import TokenSequence
@@ -39,42 +39,35 @@ def norm_statistics(
     for row, (name, before_values, after_values) in enumerate(panels, start=1):
         old = as_array(before_values, name=f"{name} before", axes=axes, sizes=sizes, signed=row == 1)
         new = as_array(after_values, name=f"{name} after", axes=axes, sizes=sizes, signed=row == 1)
-        figure.add_trace(
-            scatter(
-                x=[x for place in places for x in (int(place), int(place), None)],
-                y=[y for pair in zip(old, new, strict=True) for y in (float(pair[0]), float(pair[1]), None)],
-                mode="lines",
-                line={"color": style.QUIET, "width": 2},
-                hoverinfo="skip",
-                showlegend=False,
-            ),
+        figure.scatter(
+            x=[x for place in places for x in (int(place), int(place), None)],
+            y=[y for pair in zip(old, new, strict=True) for y in (float(pair[0]), float(pair[1]), None)],
+            mode="lines",
+            line={"color": style.QUIET, "width": 2},
+            hoverinfo="skip",
             row=row,
-            col=1,
         )
         for values, label, colour, symbol in (
             (old, "before", style.CATEGORICAL[1], "circle-open"),
             (new, style.escape(after), style.CATEGORICAL[0], "circle"),
         ):
-            figure.add_trace(
-                scatter(
-                    x=places,
-                    y=values,
-                    mode="markers",
-                    name=label,
-                    legendgroup=label,
-                    showlegend=row == 1,
-                    marker={"color": colour, "symbol": symbol, "size": 11, "line": {"width": 2.5, "color": colour}},
-                    hovertemplate=f"%{{x}}<br>{name} {label}: <b>%{{y:{style.EXACT}}}</b><extra></extra>",
-                ),
+            figure.scatter(
+                x=places,
+                y=values,
+                mode="markers",
+                name=label,
+                legendgroup=label,
+                showlegend=row == 1,
+                marker={"color": colour, "symbol": symbol, "size": 11, "line": {"width": 2.5, "color": colour}},
+                hovertemplate=f"%{{x}}<br>{name} {label}: <b>%{{y:{style.EXACT}}}</b><extra></extra>",
                 row=row,
-                col=1,
             )
-        figure.update_yaxes(title_text=name, row=row, col=1)
+        figure.update_yaxes(title_text=name, row=row)
     style.finish(figure, height=stacked_height(heights), top=70)
     figure.update_layout(legend={"x": 1, "xanchor": "right", "y": 1.02})
     figure.update_xaxes(**style.token_axis(tokens, title=""))
-    figure.update_xaxes(title_text="token", row=2, col=1)
-    figure.update_yaxes(rangemode="tozero", row=2, col=1)
+    figure.update_xaxes(title_text="token", row=2)
+    figure.update_yaxes(rangemode="tozero", row=2)
     return figure.drawn()
 
 
@@ -89,25 +82,21 @@ def gain_and_bias(gain: Any, *, bias: Any) -> go.Figure:
     figure = stacked(["γ (gain; 1 at the start of training)", "β (bias; 0 at the start)"], heights=heights)
     for row, (name, values, start) in enumerate((("γ", gains, 1.0), ("β", biases, 0.0)), start=1):
         moved = values - np.float32(start)
-        figure.add_trace(
-            bar(
-                x=np.arange(len(values), dtype=np.int32),
-                y=moved,
-                base=start,
-                customdata=values,
-                marker={"color": parts.signed_colours(moved), "line": {"width": 0}},
-                hovertemplate=f"dimension %{{x}}<br>{name} = <b>%{{customdata:{style.EXACT}}}</b><extra></extra>",
-                showlegend=False,
-            ),
+        figure.bar(
+            x=np.arange(len(values), dtype=np.int32),
+            y=moved,
+            base=start,
+            customdata=values,
+            marker={"color": parts.signed_colours(moved), "line": {"width": 0}},
+            hovertemplate=f"dimension %{{x}}<br>{name} = <b>%{{customdata:{style.EXACT}}}</b><extra></extra>",
             row=row,
-            col=1,
         )
-        figure.add_hline(y=start, line={"color": style.NEUTRAL, "width": 1}, row=row, col=1)
-        figure.update_yaxes(title_text=name, row=row, col=1)
+        figure.add_hline(y=start, line={"color": style.NEUTRAL, "width": 1}, row=row)
+        figure.update_yaxes(title_text=name, row=row)
     style.finish(figure, height=stacked_height(heights, around=100), top=32)
     figure.update_layout(bargap=0)
     figure.update_xaxes(range=[-0.5, len(gains) - 0.5], showgrid=False)
-    figure.update_xaxes(title_text=f"dimension (d_model = {len(gains)})", row=2, col=1)
+    figure.update_xaxes(title_text=f"dimension (d_model = {len(gains)})", row=2)
     return figure.drawn()
 
 
@@ -134,43 +123,35 @@ def position_distribution(
         counts, edges = np.histogram(values, bins=30)
         colour = style.CATEGORICAL[1] if row == 1 else style.CATEGORICAL[0]
         mean, std = float(values.mean()), float(values.std())
-        figure.add_trace(
-            bar(
-                x=((edges[:-1] + edges[1:]) / 2).astype(np.float32),
-                y=counts,
-                width=np.diff(edges).astype(np.float32),
-                marker={"color": colour, "line": {"width": 0}},
-                customdata=np.stack([edges[:-1], edges[1:]], axis=1).astype(np.float32),
-                hovertemplate=(
-                    "<b>%{y}</b> of the numbers lie between<br>"
-                    f"%{{customdata[0]:{style.EXACT}}} and %{{customdata[1]:{style.EXACT}}}<extra></extra>"
-                ),
-                showlegend=False,
+        figure.bar(
+            x=((edges[:-1] + edges[1:]) / 2).astype(np.float32),
+            y=counts,
+            width=np.diff(edges).astype(np.float32),
+            marker={"color": colour, "line": {"width": 0}},
+            customdata=np.stack([edges[:-1], edges[1:]], axis=1).astype(np.float32),
+            hovertemplate=(
+                "<b>%{y}</b> of the numbers lie between<br>"
+                f"%{{customdata[0]:{style.EXACT}}} and %{{customdata[1]:{style.EXACT}}}<extra></extra>"
             ),
             row=row,
-            col=1,
         )
-        figure.add_trace(
-            scatter(
-                x=values,
-                y=np.full(len(values), -0.06 * counts.max(), dtype=np.float32),
-                customdata=np.arange(len(values), dtype=np.int32),
-                mode="markers",
-                marker={"symbol": "line-ns", "size": 9, "line": {"width": 1, "color": style.NEUTRAL}},
-                hovertemplate=f"dimension %{{customdata}}<br><b>%{{x:{style.EXACT}}}</b><extra></extra>",
-                showlegend=False,
-            ),
+        figure.scatter(
+            x=values,
+            y=np.full(len(values), -0.06 * counts.max(), dtype=np.float32),
+            customdata=np.arange(len(values), dtype=np.int32),
+            mode="markers",
+            marker={"symbol": "line-ns", "size": 9, "line": {"width": 1, "color": style.NEUTRAL}},
+            hovertemplate=f"dimension %{{customdata}}<br><b>%{{x:{style.EXACT}}}</b><extra></extra>",
             row=row,
-            col=1,
         )
-        figure.add_vline(x=mean, line={"color": style.NEUTRAL, "width": 2}, row=row, col=1)
+        figure.add_vline(x=mean, line={"color": style.NEUTRAL, "width": 2}, row=row)
         for side in (-std, std):
-            figure.add_vline(x=mean + side, line={"color": style.NEUTRAL, "width": 1.5, "dash": "dot"}, row=row, col=1)
-        figure.update_yaxes(title_text="how many numbers", row=row, col=1)
+            figure.add_vline(x=mean + side, line={"color": style.NEUTRAL, "width": 1.5, "dash": "dot"}, row=row)
+        figure.update_yaxes(title_text="how many numbers", row=row)
     style.finish(figure, height=stacked_height(heights, around=110), top=32)
     figure.update_layout(bargap=0)
     figure.update_xaxes(showticklabels=True, zeroline=False)
     if not shared_axis:
         figure.update_xaxes(matches=None)
-    figure.update_xaxes(title_text="value", row=2, col=1)
+    figure.update_xaxes(title_text="value", row=2)
     return figure.drawn()

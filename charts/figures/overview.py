@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from charts.toolkit import style
 from charts.toolkit.checks import as_array, require_columns
-from charts.toolkit.sheet import bar, scatter, side_by_side
+from charts.toolkit.sheet import side_by_side
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,49 +41,41 @@ def time_and_parameters(blocks: pd.DataFrame) -> go.Figure:
             rows = [row for row, part in enumerate(blocks["part"]) if str(part) == kind]
             where = [places[str(blocks["block"].iloc[row])] for row in rows]
             np.add.at(totals, where, values[rows])
-            figure.add_trace(
-                bar(
-                    x=values[rows],
-                    y=where,
-                    orientation="h",
-                    name=style.escape(kind),
-                    legendgroup=kind,
-                    showlegend=column == 1,
-                    marker={"color": style.category_colour(index), "line": {"width": 0}},
-                    hovertemplate=(
-                        f"%{{y}}, {style.escape(kind)}<br><b>%{{x:{',.0f' if column == 1 else style.EXACT}}}</b> "
-                        f"{unit}<extra></extra>"
-                    ),
+            figure.bar(
+                x=values[rows],
+                y=where,
+                orientation="h",
+                name=style.escape(kind),
+                legendgroup=kind,
+                showlegend=column == 1,
+                marker={"color": style.category_colour(index), "line": {"width": 0}},
+                hovertemplate=(
+                    f"%{{y}}, {style.escape(kind)}<br><b>%{{x:{',.0f' if column == 1 else style.EXACT}}}</b> "
+                    f"{unit}<extra></extra>"
                 ),
-                row=1,
                 col=column,
             )
-        figure.add_trace(
-            scatter(
-                x=totals,
-                y=list(range(len(names))),
-                mode="text",
-                text=[f" {_short_count(total)} ({_share(total, totals.sum())})" for total in totals],
-                textposition="middle right",
-                textfont={"size": style.TICK_SIZE},
-                cliponaxis=False,
-                hoverinfo="skip",
-                showlegend=False,
-            ),
-            row=1,
+        figure.scatter(
+            x=totals,
+            y=list(range(len(names))),
+            mode="text",
+            text=[f" {_short_count(total)} ({_share(total, totals.sum())})" for total in totals],
+            textposition="middle right",
+            textfont={"size": style.TICK_SIZE},
+            cliponaxis=False,
+            hoverinfo="skip",
             col=column,
         )
         figure.update_xaxes(
             title_text=title,
             range=[0, (1.8 if len(measures) > 1 else 1.3) * float(totals.max() or 1)],
             nticks=5,
-            row=1,
             col=column,
         )
     style.finish(figure, height=style.rows_height(len(names), around=150), top=72)
     figure.update_layout(barmode="stack", legend={"y": 1 + 24 / max(100, figure.layout["height"] - 140)})
     figure.update_yaxes(**style.label_rows(names, title=""))
-    figure.update_yaxes(title_text="block", row=1, col=1)
+    figure.update_yaxes(title_text="block", col=1)
     return figure.drawn()
 
 

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, require_index
-from charts.toolkit.sheet import Sheet, scatter, stacked, stacked_height
+from charts.toolkit.sheet import Sheet, stacked, stacked_height
 
 if TYPE_CHECKING:
     from transformer.text.tokens import TokenSequence
@@ -72,33 +72,27 @@ def encoding_waves(encoding: Any, *, dimensions: Sequence[int], tokens: TokenSeq
     for number, dimension in enumerate(dimensions):
         require_index(dimension, name="dimension", size=values.shape[1])
         curve, colour = values[:, dimension], style.category_colour(number)
-        figure.add_trace(
-            scatter(
-                x=positions,
-                y=curve,
-                mode="lines",
-                name=f"dimension {dimension}",
-                legendgroup=str(dimension),
-                line={"color": colour, "width": 2.5},
-                hovertemplate=f"position %{{x}}, dimension {dimension}<br><b>%{{y:{style.EXACT}}}</b><extra></extra>",
-            )
+        figure.scatter(
+            x=positions,
+            y=curve,
+            mode="lines",
+            name=f"dimension {dimension}",
+            legendgroup=str(dimension),
+            line={"color": colour, "width": 2.5},
+            hovertemplate=f"position %{{x}}, dimension {dimension}<br><b>%{{y:{style.EXACT}}}</b><extra></extra>",
         )
         if tokens is not None:
             here = min(len(tokens), len(values))
-            figure.add_trace(
-                scatter(
-                    x=positions[:here],
-                    y=curve[:here],
-                    mode="markers",
-                    legendgroup=str(dimension),
-                    showlegend=False,
-                    marker={"color": colour, "size": 10 if here <= 20 else 6, "line": {"width": 1, "color": "white"}},
-                    text=[style.escape(token.display) for token in tokens.tokens[:here]],
-                    hovertemplate=(
-                        f"%{{text}} at position %{{x}}, dimension {dimension}<br>"
-                        f"<b>%{{y:{style.EXACT}}}</b><extra></extra>"
-                    ),
-                )
+            figure.scatter(
+                x=positions[:here],
+                y=curve[:here],
+                mode="markers",
+                legendgroup=str(dimension),
+                marker={"color": colour, "size": 10 if here <= 20 else 6, "line": {"width": 1, "color": "white"}},
+                text=[style.escape(token.display) for token in tokens.tokens[:here]],
+                hovertemplate=(
+                    f"%{{text}} at position %{{x}}, dimension {dimension}<br><b>%{{y:{style.EXACT}}}</b><extra></extra>"
+                ),
             )
     style.finish(figure, height=380, top=40)
     dots = " (dots: the tokens of this sentence)" if tokens is not None else ""
@@ -159,11 +153,10 @@ def embedding_sum(token: Any, *, position: Any, total: Any, tokens: TokenSequenc
                 ygap=1,
             ),
             row=number,
-            col=1,
         )
     style.finish(figure, height=stacked_height(heights, around=150), top=90)
     figure.update_yaxes(**style.token_rows(tokens, title=""))
-    figure.update_yaxes(title_text="token", row=2, col=1)
+    figure.update_yaxes(title_text="token", row=2)
     figure.update_xaxes(showgrid=False, zeroline=False)
-    figure.update_xaxes(title_text=f"dimension (d_model = {first.shape[1]})", row=3, col=1)
+    figure.update_xaxes(title_text=f"dimension (d_model = {first.shape[1]})", row=3)
     return figure.drawn()

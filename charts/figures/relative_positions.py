@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from charts.toolkit import style
 from charts.toolkit.checks import as_array, require_index, require_same_length
-from charts.toolkit.sheet import Sheet, scatter
+from charts.toolkit.sheet import Sheet
 
 _DASHES = ("solid", "dash", "dot")
 
@@ -23,18 +23,16 @@ def relative_bias(bias: Any, *, distances: Sequence[int]) -> go.Figure:
     values = as_array(bias, name="bias", axes=("head", "distance"), sizes={"distance": len(distances)})
     figure = Sheet()
     for head, curve in enumerate(values):
-        figure.add_trace(
-            scatter(
-                x=np.asarray(distances),
-                y=curve,
-                mode="lines+markers",
-                name=f"head {head}",
-                marker={"size": 5},
-                line={"color": style.category_colour(head), "dash": _DASHES[head // len(style.CATEGORICAL) % 3]},
-                hovertemplate=(
-                    f"head {head}, distance %{{x}}<br>adds <b>%{{y:{style.EXACT}}}</b> to the score<extra></extra>"
-                ),
-            )
+        figure.scatter(
+            x=np.asarray(distances),
+            y=curve,
+            mode="lines+markers",
+            name=f"head {head}",
+            marker={"size": 5},
+            line={"color": style.category_colour(head), "dash": _DASHES[head // len(style.CATEGORICAL) % 3]},
+            hovertemplate=(
+                f"head {head}, distance %{{x}}<br>adds <b>%{{y:{style.EXACT}}}</b> to the score<extra></extra>"
+            ),
         )
     style.finish(figure, height=400, top=48)
     figure.update_xaxes(title_text="distance: key position − query position")
@@ -50,16 +48,14 @@ def distance_buckets(buckets: Any, *, distances: Sequence[int]) -> go.Figure:
     values = as_array(
         buckets, name="buckets", axes=("distance",), sizes={"distance": len(distances)}, signed=False
     ).astype(np.int32)
-    figure = Sheet(
-        scatter(
-            x=np.asarray(distances),
-            y=values,
-            mode="lines+markers",
-            line={"color": style.BAR, "width": 2, "shape": "hvh"},
-            marker={"size": 5},
-            hovertemplate="distance %{x}<br>bucket <b>%{y}</b><extra></extra>",
-            showlegend=False,
-        )
+    figure = Sheet()
+    figure.scatter(
+        x=np.asarray(distances),
+        y=values,
+        mode="lines+markers",
+        line={"color": style.BAR, "width": 2, "shape": "hvh"},
+        marker={"size": 5},
+        hovertemplate="distance %{x}<br>bucket <b>%{y}</b><extra></extra>",
     )
     style.finish(figure, height=360)
     figure.update_xaxes(title_text="distance: key position − query position")
@@ -83,19 +79,17 @@ def rotary_angles(angles: Any, *, pairs: Sequence[int], distances: Sequence[int]
     figure = Sheet()
     for number, pair in enumerate(pairs):
         require_index(pair, name="pair", size=values.shape[1])
-        figure.add_trace(
-            scatter(
-                x=places,
-                y=np.cos(values[:, pair]),
-                customdata=values[:, pair],
-                mode="lines",
-                name=f"channels {pair} and {pair + values.shape[1]}",
-                line={"color": style.category_colour(number), "width": 2.5},
-                hovertemplate=(
-                    f"distance %{{x}}, pair {pair}<br>angle %{{customdata:{style.EXACT}}} rad<br>"
-                    f"cosine <b>%{{y:{style.EXACT}}}</b><extra></extra>"
-                ),
-            )
+        figure.scatter(
+            x=places,
+            y=np.cos(values[:, pair]),
+            customdata=values[:, pair],
+            mode="lines",
+            name=f"channels {pair} and {pair + values.shape[1]}",
+            line={"color": style.category_colour(number), "width": 2.5},
+            hovertemplate=(
+                f"distance %{{x}}, pair {pair}<br>angle %{{customdata:{style.EXACT}}} rad<br>"
+                f"cosine <b>%{{y:{style.EXACT}}}</b><extra></extra>"
+            ),
         )
     style.finish(figure, height=400, top=48)
     figure.update_xaxes(title_text="distance between two tokens")
@@ -113,20 +107,18 @@ def agreement_by_distance(curves: Mapping[str, Any], *, chosen: str) -> go.Figur
     figure = Sheet()
     for number, (name, values) in enumerate(curves.items()):
         curve = as_array(values, name=name, axes=("distance",))
-        figure.add_trace(
-            scatter(
-                x=np.arange(len(curve)),
-                y=curve,
-                mode="lines",
-                name=style.escape(name),
-                showlegend=True,
-                line={
-                    "color": style.category_colour(number),
-                    "width": 4 if name == chosen else 2,
-                    "dash": "solid" if name == chosen else "dash",
-                },
-                hovertemplate=f"{style.escape(name)}, distance %{{x}}<br><b>%{{y:{style.EXACT}}}</b><extra></extra>",
-            )
+        figure.scatter(
+            x=np.arange(len(curve)),
+            y=curve,
+            mode="lines",
+            name=style.escape(name),
+            showlegend=True,
+            line={
+                "color": style.category_colour(number),
+                "width": 4 if name == chosen else 2,
+                "dash": "solid" if name == chosen else "dash",
+            },
+            hovertemplate=f"{style.escape(name)}, distance %{{x}}<br><b>%{{y:{style.EXACT}}}</b><extra></extra>",
         )
     style.finish(figure, height=360, top=48)
     figure.update_xaxes(title_text="distance between two tokens")

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, require_index
-from charts.toolkit.sheet import Sheet, scatter, stacked, stacked_height
+from charts.toolkit.sheet import Sheet, stacked, stacked_height
 
 if TYPE_CHECKING:
     from transformer.text.tokens import TokenSequence
@@ -34,27 +34,23 @@ def residual_growth(
     for index in order + ([] if highlighted is None else [highlighted]):
         chosen = index == highlighted
         label = style.escape(tokens.labels[index])
-        figure.add_trace(
-            scatter(
-                x=places,
-                y=values[:, index],
-                mode="lines+markers" if chosen else "lines",
-                name=label if chosen else "each other token" if highlighted is not None else "each token",
-                legendgroup=label if chosen else "tokens",
-                showlegend=chosen or index == order[0],
-                line={"color": style.CHOSEN if chosen else style.QUIET, "width": 3 if chosen else 1.5},
-                hovertemplate=f"{label} %{{x}}<br>length <b>%{{y:{style.EXACT}}}</b><extra></extra>",
-            )
-        )
-    figure.add_trace(
-        scatter(
+        figure.scatter(
             x=places,
-            y=values.mean(axis=1),
-            mode="lines+markers",
-            name="mean of all tokens",
-            line={"color": style.BAR, "width": 3, "dash": "dash"},
-            hovertemplate=f"mean, %{{x}}<br>length <b>%{{y:{style.EXACT}}}</b><extra></extra>",
+            y=values[:, index],
+            mode="lines+markers" if chosen else "lines",
+            name=label if chosen else "each other token" if highlighted is not None else "each token",
+            legendgroup=label if chosen else "tokens",
+            showlegend=chosen or index == order[0],
+            line={"color": style.CHOSEN if chosen else style.QUIET, "width": 3 if chosen else 1.5},
+            hovertemplate=f"{label} %{{x}}<br>length <b>%{{y:{style.EXACT}}}</b><extra></extra>",
         )
+    figure.scatter(
+        x=places,
+        y=values.mean(axis=1),
+        mode="lines+markers",
+        name="mean of all tokens",
+        line={"color": style.BAR, "width": 3, "dash": "dash"},
+        hovertemplate=f"mean, %{{x}}<br>length <b>%{{y:{style.EXACT}}}</b><extra></extra>",
     )
     style.finish(figure, height=440, top=48)
     figure.update_xaxes(**style.label_axis(steps, title="after which step"))
@@ -100,11 +96,11 @@ def sublayer_contribution(ratio: Any, *, cosine: Any, sublayers: Sequence[str], 
         ),
         start=1,
     ):
-        figure.add_trace(trace, row=row, col=1)
+        figure.add_trace(trace, row=row)
         if len(tokens) <= 10:
-            figure.add_trace(parts.cell_texts(trace), row=row, col=1)
+            figure.add_trace(parts.cell_texts(trace), row=row)
     style.finish(figure, height=total, top=64)
     figure.update_yaxes(**style.label_rows(sublayers, title="sub-layer"))
     figure.update_xaxes(**style.token_axis(tokens, title=""))
-    figure.update_xaxes(title_text="token", row=2, col=1)
+    figure.update_xaxes(title_text="token", row=2)
     return figure.drawn()

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from charts.toolkit import style
 from charts.toolkit.checks import as_array, require_same_length
-from charts.toolkit.sheet import Sheet, scatter
+from charts.toolkit.sheet import Sheet
 
 
 def running_log_probability(log_p: Mapping[str, Any], *, tokens: Mapping[str, Sequence[str]]) -> go.Figure:
@@ -22,22 +22,20 @@ def running_log_probability(log_p: Mapping[str, Any], *, tokens: Mapping[str, Se
     for index, (name, values) in enumerate(log_p.items()):
         array = as_array(values, name=f"log_p of {name}", axes=("step",))
         require_same_length(f"tokens of {name}", tokens[name], expected=len(array), of="log-probabilities")
-        figure.add_trace(
-            scatter(
-                x=np.arange(len(array) + 1),
-                y=np.concatenate(([0.0], np.cumsum(array, dtype=np.float64))).astype(np.float32),
-                mode="lines+markers",
-                name=style.escape(name),
-                line={
-                    "color": (style.BAR, style.CATEGORICAL[2], style.CATEGORICAL[1])[index % 3],
-                    "width": (7, 4, 3)[index % 3],  # equal texts lie on top of each other, and all can be seen
-                    "dash": ("solid", "solid", "dot")[index % 3],
-                },
-                marker={"size": (10, 8, 7)[index % 3]},
-                text=["", *map(style.escape, tokens[name])],
-                hovertemplate=f"{style.escape(name)}, token %{{x}}: %{{text}}<br>"
-                f"Σ log p <b>%{{y:{style.EXACT}}}</b><extra></extra>",
-            )
+        figure.scatter(
+            x=np.arange(len(array) + 1),
+            y=np.concatenate(([0.0], np.cumsum(array, dtype=np.float64))).astype(np.float32),
+            mode="lines+markers",
+            name=style.escape(name),
+            line={
+                "color": (style.BAR, style.CATEGORICAL[2], style.CATEGORICAL[1])[index % 3],
+                "width": (7, 4, 3)[index % 3],  # equal texts lie on top of each other, and all can be seen
+                "dash": ("solid", "solid", "dot")[index % 3],
+            },
+            marker={"size": (10, 8, 7)[index % 3]},
+            text=["", *map(style.escape, tokens[name])],
+            hovertemplate=f"{style.escape(name)}, token %{{x}}: %{{text}}<br>"
+            f"Σ log p <b>%{{y:{style.EXACT}}}</b><extra></extra>",
         )
     style.finish(figure, height=340, top=48)
     figure.update_xaxes(title_text="tokens written", showgrid=False)

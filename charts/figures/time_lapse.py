@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from charts.toolkit import parts, style
 from charts.toolkit.checks import require_columns, require_index, require_same_length
-from charts.toolkit.sheet import Sheet, scatter, side_by_side
+from charts.toolkit.sheet import Sheet, side_by_side
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -179,19 +179,16 @@ def _add_group(figure: Sheet, heads: pd.DataFrame, *, column: int, shape: tuple[
         + (f"<br>entropy ÷ maximum {style.three_digits(cell.spread)}" if np.isfinite(cell.spread) else "")
         for cell in heads.itertuples()
     ]
-    figure.add_trace(
-        scatter(
-            x=heads["moment"].to_numpy(),
-            y=rows,
-            mode="markers",
-            marker={"size": 18, "symbol": "square", "opacity": 0},
-            selected={"marker": {"opacity": 0}},
-            unselected={"marker": {"opacity": 0}},
-            customdata=heads[["group", "layer", "head", "moment"]].to_numpy().tolist(),  # an array comes back otherwise
-            text=hover,
-            hovertemplate="step %{x}<br>%{text}<extra></extra>",
-            showlegend=False,
-        ),
+    figure.scatter(
+        x=heads["moment"].to_numpy(),
+        y=rows,
+        mode="markers",
+        marker={"size": 18, "symbol": "square", "opacity": 0},
+        selected={"marker": {"opacity": 0}},
+        unselected={"marker": {"opacity": 0}},
+        customdata=heads[["group", "layer", "head", "moment"]].to_numpy().tolist(),  # an array comes back otherwise
+        text=hover,
+        hovertemplate="step %{x}<br>%{text}<extra></extra>",
         col=column,
     )
 
@@ -210,7 +207,7 @@ def _add_legend(figure: Sheet, roles: Mapping[str, str]) -> None:
     entries += [("no clear role: looks everywhere", style.NEUTRAL, 0.2), ("… at few tokens", style.NEUTRAL, 0.85)]
     for name, colour, opacity in entries:
         marker = {"symbol": "square", "size": 14, "color": colour, "opacity": opacity}
-        figure.add_trace(scatter(x=[None], y=[None], mode="markers", name=style.escape(name), marker=marker))
+        figure.scatter(x=[None], y=[None], mode="markers", name=style.escape(name), marker=marker)
 
 
 def _row_names(n_layers: int, n_heads: int) -> list[str]:

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from charts.toolkit import style
 from charts.toolkit.checks import require_same_length
-from charts.toolkit.sheet import Sheet, bar
+from charts.toolkit.sheet import Sheet
 
 if TYPE_CHECKING:
     from transformer.text.tokens import Token, TokenSequence
@@ -51,22 +51,20 @@ def merge_tree(
             if (step > 0 and (start, width) not in layouts[step - 1]) == fresh
         ]
         if boxes:
-            figure.add_trace(
-                bar(
-                    base=[start + 0.04 for _, start, _, _ in boxes],
-                    x=[width - 0.08 for _, _, width, _ in boxes],
-                    y=[step for step, *_ in boxes],
-                    orientation="h",
-                    name=name,
-                    marker={"color": colour, "line": {"width": 0}, "cornerradius": 4},
-                    text=[style.escape(display(piece)) for *_, piece in boxes],
-                    textposition="inside",
-                    insidetextanchor="middle",
-                    textangle=0,
-                    constraintext="none",
-                    textfont={"size": style.TITLE_SIZE, "color": "#FFFFFF" if fresh else "#000000"},
-                    hovertemplate=f"%{{text}}<br>{name}<extra></extra>",
-                )
+            figure.bar(
+                base=[start + 0.04 for _, start, _, _ in boxes],
+                x=[width - 0.08 for _, _, width, _ in boxes],
+                y=[step for step, *_ in boxes],
+                orientation="h",
+                name=name,
+                marker={"color": colour, "line": {"width": 0}, "cornerradius": 4},
+                text=[style.escape(display(piece)) for *_, piece in boxes],
+                textposition="inside",
+                insidetextanchor="middle",
+                textangle=0,
+                constraintext="none",
+                textfont={"size": style.TITLE_SIZE, "color": "#FFFFFF" if fresh else "#000000"},
+                hovertemplate=f"%{{text}}<br>{name}<extra></extra>",
             )
     labels = ["bytes"] + [
         f"merge {step}" + (f" (rule {ranks[step - 1]:,})" if ranks is not None else "")
@@ -126,32 +124,28 @@ def token_lengths(sequences: Mapping[str, TokenSequence]) -> go.Figure:
                 boxes.append((start, width, token))
                 start += width
         longest = max(longest, start)
-        figure.add_trace(
-            bar(
-                base=[start for start, *_ in boxes],
-                x=[width for _, width, _ in boxes],
-                y=[row] * len(boxes),
-                orientation="h",
-                name=style.escape(name),
-                # Neighbours differ in colour, so that the cuts are seen; the colour has no other meaning.
-                marker={
-                    "color": [
-                        style.CATEGORICAL[0] if number % 2 else style.CATEGORICAL[4] for number in range(len(boxes))
-                    ],
-                    "line": {"width": 0},
-                },
-                text=[style.escape(token.display) for *_, token in boxes],
-                textposition="inside" if start <= _MOST_BYTES else "none",  # to measure hundreds takes seconds
-                insidetextanchor="middle",
-                textangle=0,
-                # The width comes along, since Plotly's %{x} is where a box ends.
-                customdata=[
-                    [width, f"id <b>{token.id}</b>" if token.id >= 0 else "not in the vocabulary"]
-                    for _, width, token in boxes
-                ],
-                hovertemplate="%{text}<br>bytes: %{customdata[0]}, %{customdata[1]}<extra></extra>",
-                showlegend=False,
-            )
+        figure.bar(
+            base=[start for start, *_ in boxes],
+            x=[width for _, width, _ in boxes],
+            y=[row] * len(boxes),
+            orientation="h",
+            name=style.escape(name),
+            # Neighbours differ in colour, so that the cuts are seen; the colour has no other meaning.
+            marker={
+                "color": [style.CATEGORICAL[0] if number % 2 else style.CATEGORICAL[4] for number in range(len(boxes))],
+                "line": {"width": 0},
+            },
+            text=[style.escape(token.display) for *_, token in boxes],
+            textposition="inside" if start <= _MOST_BYTES else "none",  # to measure hundreds takes seconds
+            insidetextanchor="middle",
+            textangle=0,
+            # The width comes along, since Plotly's %{x} is where a box ends.
+            customdata=[
+                [width, f"id <b>{token.id}</b>" if token.id >= 0 else "not in the vocabulary"]
+                for _, width, token in boxes
+            ],
+            hovertemplate="%{text}<br>bytes: %{customdata[0]}, %{customdata[1]}<extra></extra>",
+            showlegend=False,
         )
     labels = [f"{name}: {sum(not token.special for token in tokens)} tokens" for name, tokens in sequences.items()]
     style.finish(figure, height=56 * len(labels) + 80)

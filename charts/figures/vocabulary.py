@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, require_columns, require_index, require_same_length
-from charts.toolkit.sheet import Sheet, scatter
+from charts.toolkit.sheet import Sheet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,32 +39,26 @@ def vocabulary_projection(
     rest = np.ones(len(points), dtype=bool)
     rest[ids] = False
     figure = Sheet()
-    figure.add_trace(
-        scatter(
-            x=points[rest, 0],
-            y=points[rest, 1],
-            mode="markers",
-            name="all other tokens",
-            marker={"size": 4, "color": style.GRID},
-            text=[style.escape(display) for display, kept in zip(displays, rest, strict=True) if kept],
-            hovertemplate="%{text}<extra></extra>",
-        )
+    figure.scatter(
+        x=points[rest, 0],
+        y=points[rest, 1],
+        mode="markers",
+        name="all other tokens",
+        marker={"size": 4, "color": style.GRID},
+        text=[style.escape(display) for display, kept in zip(displays, rest, strict=True) if kept],
+        hovertemplate="%{text}<extra></extra>",
     )
-    figure.add_trace(
-        scatter(
-            x=points[ids, 0],
-            y=points[ids, 1],
-            mode="markers+text" if len(marked) <= style.MOST_LABELS else "markers",  # the others are there on hover
-            name="tokens of this sentence",
-            marker={"size": 11, "color": style.CHOSEN, "line": {"width": 1, "color": "white"}},
-            text=[style.escape(token.display) for token in marked],
-            textposition=_away_from_each_other(points[ids]),
-            textfont={"size": style.TITLE_SIZE if len(marked) <= 15 else 12, "weight": "bold", "color": style.CHOSEN},
-            customdata=ids,
-            hovertemplate=(
-                f"%{{text}} (id %{{customdata}})<br>%{{x:{style.EXACT}}}, %{{y:{style.EXACT}}}<extra></extra>"
-            ),
-        )
+    figure.scatter(
+        x=points[ids, 0],
+        y=points[ids, 1],
+        mode="markers+text" if len(marked) <= style.MOST_LABELS else "markers",  # the others are there on hover
+        name="tokens of this sentence",
+        marker={"size": 11, "color": style.CHOSEN, "line": {"width": 1, "color": "white"}},
+        text=[style.escape(token.display) for token in marked],
+        textposition=_away_from_each_other(points[ids]),
+        textfont={"size": style.TITLE_SIZE if len(marked) <= 15 else 12, "weight": "bold", "color": style.CHOSEN},
+        customdata=ids,
+        hovertemplate=(f"%{{text}} (id %{{customdata}})<br>%{{x:{style.EXACT}}}, %{{y:{style.EXACT}}}<extra></extra>"),
     )
     style.finish(figure, height=560, top=36)
     for number, update in enumerate((figure.update_xaxes, figure.update_yaxes)):

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array
-from charts.toolkit.sheet import Sheet, bar
+from charts.toolkit.sheet import Sheet
 
 
 def word_contributions(contributions: Any, *, words: Sequence[str], of: str) -> go.Figure:
@@ -25,18 +25,16 @@ def word_contributions(contributions: Any, *, words: Sequence[str], of: str) -> 
             f"a difference of two probabilities lies in −1…1"
         )
     few = len(words) <= 16
-    figure = Sheet(
-        bar(
-            x=np.arange(len(words)),
-            y=values,
-            marker={"color": parts.signed_colours(values), "line": {"width": 0}},
-            text=[style.three_digits(float(value)) for value in values] if few else None,
-            textposition="outside",
-            textfont={"size": style.TICK_SIZE},
-            cliponaxis=False,
-            hovertemplate=f"%{{x}} (word %{{x:d}})<br>contributes <b>%{{y:{style.EXACT}}}</b><extra></extra>",
-            showlegend=False,
-        )
+    figure = Sheet()
+    figure.bar(
+        x=np.arange(len(words)),
+        y=values,
+        marker={"color": parts.signed_colours(values), "line": {"width": 0}},
+        text=[style.three_digits(float(value)) for value in values] if few else None,
+        textposition="outside",
+        textfont={"size": style.TICK_SIZE},
+        cliponaxis=False,
+        hovertemplate=f"%{{x}} (word %{{x:d}})<br>contributes <b>%{{y:{style.EXACT}}}</b><extra></extra>",
     )
     style.finish(figure, height=340, top=32)
     figure.update_layout(

@@ -59,7 +59,6 @@ def cell_texts(trace: Mapping[str, Any], *, texts: Sequence[Sequence[str]] | Non
         text=[texts[row][column] if texts else style.three_digits(values[row, column]) for row, column in places],
         textfont={"size": style.TICK_SIZE, "color": [style.ink(share, colours=colours) for share in shares]},
         hoverinfo="skip",
-        showlegend=False,
     )
 
 

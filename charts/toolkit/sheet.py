@@ -37,6 +37,14 @@ class Sheet:
         suffix = _suffix(self._number(row, col))
         self.traces.append({**trace, "xaxis": f"x{suffix}", "yaxis": f"y{suffix}"})
 
+    def bar(self, *, row: int = 1, col: int = 1, **settings: Any) -> None:
+        """Add a trace of bars to a panel."""
+        self.add_trace(bar(**settings), row=row, col=col)
+
+    def scatter(self, *, row: int = 1, col: int = 1, **settings: Any) -> None:
+        """Add a trace of points, lines or texts to a panel."""
+        self.add_trace(scatter(**settings), row=row, col=col)
+
     def update_layout(self, **settings: Any) -> None:
         _merge(self.layout, settings)
 
@@ -85,13 +93,13 @@ class Sheet:
 
 
 def bar(**settings: Any) -> dict[str, Any]:
-    """A trace of bars."""
-    return {"type": "bar", **settings}
+    """A trace of bars; the legend lists it only if it has a name."""
+    return {"type": "bar", **_unlisted(settings), **settings}
 
 
 def scatter(**settings: Any) -> dict[str, Any]:
-    """A trace of points, lines or texts."""
-    return {"type": "scatter", **settings}
+    """A trace of points, lines or texts; the legend lists it only if it has a name."""
+    return {"type": "scatter", **_unlisted(settings), **settings}
 
 
 def stacked(names: Sequence[str], *, heights: Sequence[float], gap: float = GAP) -> Sheet:
@@ -138,6 +146,10 @@ def _name_panels(sheet: Sheet, names: Sequence[str]) -> None:
         if name:
             place = {"xref": f"x{_suffix(number)} domain", "yref": f"y{_suffix(number)} domain"}
             sheet.add_annotation(text=f"<b>{name}</b>", x=0, y=1, **place, xanchor="left", yanchor="bottom", yshift=3)
+
+
+def _unlisted(settings: Mapping[str, Any]) -> dict[str, bool]:
+    return {} if "name" in settings else {"showlegend": False}
 
 
 def _suffix(number: int) -> str:
