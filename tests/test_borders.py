@@ -7,6 +7,8 @@ import importlib
 import pkgutil
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,15 @@ FORBIDDEN = {  # package → what it never imports
     "pages": {"torch", "numpy", "plotly", "altair", "app"},  # no tensor maths and no drawing in a page
 }
 DATA_CLASSES = {"runs.activation", "runs.attention_view", "text.tokens", "runs.traces", "runs.run", "config", "errors"}
+LAZY = ROOT / "transformer" / "__init__.py"  # imports by a table of names, each once somebody asks for it
+# A notebook's picture of an AttentionView is drawn by ``charts``, where that is installed.
+BY_STRING = {("transformer.runs.attention_view", "charts.notebook")}
+BESIDE_THE_PAPER = {  # what a student reads; everything else of the library lies in a room
+    *("attention", "embedding", "positions", "feed_forward", "layer_norm", "residual", "dropout", "encoder", "decoder"),
+    *("models", "masks", "cache", "config", "probes", "errors", "__init__", "__main__"),
+}
+# A folder with more files wants rooms. Above 25, because every figure is a file of its own, looked up by its name.
+MOST_FILES = 30
 
 
 def modules_after(code: str) -> set[str]:
@@ -37,15 +48,19 @@ def sources(package: str) -> list[Path]:
     return sorted((ROOT / package).rglob("*.py"))
 
 
-def imports_of(path: Path, *, inside_functions: bool = True) -> set[str]:
-    """Dotted names of all imports; those for type checkers only are left out, for they never run."""
+def module_name(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def imports_of(path: Path) -> set[str]:
+    """Dotted names of all imports, also inside functions and by string; those for type checkers only are left out, for
+    they never run."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
             node.body = []
-        if not inside_functions and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            node.body = []
-    names = set()
+    names = set() if path == LAZY else imports_by_string(tree)
+    names -= {name for module, name in BY_STRING if module == module_name(path)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
@@ -53,6 +68,46 @@ def imports_of(path: Path, *, inside_functions: bool = True) -> set[str]:
             assert node.level == 0, f"{path}: imports say where from in full"
             names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
     return names
+
+
+def imports_by_string(tree: ast.AST) -> set[str]:
+    """What ``import_module("…")`` and ``__import__("…")`` name. Refuses a name that is made up while the program runs:
+    nobody could say what it imports."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if called in ("import_module", "__import__", "find_spec", "run_module"):
+                name = node.args[0]
+                assert isinstance(name, ast.Constant), f"{ast.unparse(node)} imports what cannot be read here"
+                names.add(name.value)
+    return names
+
+
+def graph() -> dict[str, set[str]]:
+    """Which module imports which other one of this project; a package counts as its ``__init__``."""
+    modules = {module_name(path): path for package in (*FORBIDDEN, "deploy", "benchmarks") for path in sources(package)}
+    return {name: imports_of(path) & (modules.keys() - {name}) for name, path in modules.items()}
+
+
+def circle_in(graph: Mapping[str, set[str]]) -> list[str]:
+    """Modules that import each other in a ring, or nothing."""
+    done: set[str] = set()
+    way: list[str] = []
+
+    def visit(name: str) -> list[str]:
+        if name in way:
+            return [*way[way.index(name) :], name]
+        if name in done:
+            return []
+        way.append(name)
+        for other in sorted(graph[name]):
+            if ring := visit(other):
+                return ring
+        done.add(way.pop())
+        return []
+
+    return next((ring for name in graph if (ring := visit(name))), [])
 
 
 # ---- at run time ----------------------------------------------------------------------------------------------------
@@ -114,6 +169,39 @@ def test_nothing_imports_a_page() -> None:
     for package in ("transformer", "charts", "ui", "views", "pages"):
         for path in sources(package):
             assert not {name for name in imports_of(path) if name.split(".")[0] == "pages"}, path
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    """Also inside functions: an import that is put off until a circle has closed is a circle all the same."""
+    assert not circle_in(graph())
+
+
+def test_a_circle_is_seen() -> None:
+    assert circle_in({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
+    assert not circle_in({"a": {"b", "c"}, "b": {"c"}, "c": set()})
+    tree = ast.parse("import importlib\ndef late():\n    return importlib.import_module('charts.notebook')")
+    assert imports_by_string(tree) == {"charts.notebook"}
+    with pytest.raises(AssertionError, match="cannot be read"):
+        imports_by_string(ast.parse("importlib.import_module(name)"))
+
+
+def test_the_lazy_table_names_modules_that_are_there() -> None:
+    """``transformer/__init__.py`` imports by a table of strings, and it alone."""
+    there = {name.removeprefix("transformer.") for name in submodules()}
+    assert set(transformer._HOME.values()) <= there
+
+
+# ---- folders --------------------------------------------------------------------------------------------------------
+
+
+def test_beside_the_paper_lies_only_what_is_read_beside_it() -> None:
+    assert {path.stem for path in (ROOT / "transformer").glob("*.py")} == BESIDE_THE_PAPER
+
+
+@pytest.mark.parametrize("package", FORBIDDEN)
+def test_folders_stay_short_enough_to_look_through(package: str) -> None:
+    files = Counter(path.parent for path in sources(package))
+    assert not {folder: n for folder, n in files.items() if n > MOST_FILES}
 
 
 # ---- names ----------------------------------------------------------------------------------------------------------
