@@ -147,8 +147,9 @@ def open_by_address(
     """``state``: of the session, before the page runs. ``timeout``: seconds for each run."""
     from streamlit.testing.v1 import AppTest
 
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=timeout).run()
-    app.switch_page(f"pages/{page}.py")
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=timeout)
+    if page != "overview":  # which opens without a name; asking for another first would run a page twice
+        app.switch_page(f"pages/{page}.py")
     for name, value in address.items():
         app.query_params[name] = value
     for name, value in (state or {}).items():
