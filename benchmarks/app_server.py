@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -21,37 +23,31 @@ ENTRIES = {
 
 
 class AppServer:
-    """``with AppServer(log=…) as server: server.base``. ``entry`` is one of ``ENTRIES``; ``options`` are added to its
-    command; what the server prints goes to ``log``. It shows the checkpoints of the repository, unless ``environment``
-    says otherwise. ``script``: what ``streamlit run`` runs, if not the app.
+    """``with AppServer() as server: server.base``. ``entry`` is one of ``ENTRIES``; ``options`` are added to its
+    command. It shows the checkpoints of the repository, unless ``environment`` says otherwise. ``script``: what
+    ``streamlit run`` runs, if not the app. ``start_seconds``: from the start of the process to its first answer.
 
     Raises ``RuntimeError`` with the last lines of its output where it does not start.
     """
 
     def __init__(
         self,
-        *,
-        log: Path,
-        port: int = 0,
         entry: str = "streamlit run",
+        *,
+        port: int = 0,
         script: str = "app.py",
         options: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self.port = port or free_port()
         self.base = f"http://127.0.0.1:{self.port}"
-        self.log = log
-        self._command = [
-            sys.executable,
-            "-m",
-            *(part.format(port=self.port, script=script) for part in ENTRIES[entry]),
-            *options,
-        ]
+        parts = (part.format(port=self.port, script=script) for part in ENTRIES[entry])
+        self._command = [sys.executable, "-m", *parts, *options]
         self._environment = {**os.environ, "GLASSFORMER_CHECKPOINTS": "", **(environment or {})}
 
     def __enter__(self) -> AppServer:
         begun = time.perf_counter()
-        self._output = self.log.open("wb")
+        self._output = tempfile.NamedTemporaryFile(suffix=".log")
         self._process = subprocess.Popen(
             self._command,
             cwd=REPOSITORY,
@@ -76,6 +72,10 @@ class AppServer:
             self._process.kill()
             self._process.wait()
         self._output.close()
+
+    def last_lines(self, count: int) -> list[str]:
+        """The end of what the server has printed."""
+        return Path(self._output.name).read_text(errors="replace").splitlines()[-count:]
 
     @property
     def alive(self) -> bool:
@@ -107,8 +107,15 @@ class AppServer:
                     return
             except (urllib.error.URLError, OSError):
                 time.sleep(0.02)
-        tail = "\n".join(self.log.read_text(errors="replace").splitlines()[-15:])
+        tail = "\n".join(self.last_lines(15))
         raise RuntimeError(f"{' '.join(self._command)} did not answer at {self.base}; its last lines are\n{tail}")
+
+
+def add_server_options(parser: argparse.ArgumentParser) -> None:
+    """``--port``, ``--entry``, and what stands after ``--``: the arguments of ``AppServer``."""
+    parser.add_argument("--port", type=int, default=0, help="of the server that is started (default: a free one)")
+    parser.add_argument("--entry", choices=sorted(ENTRIES), default="streamlit run", help="how the server is started")
+    parser.add_argument("options", nargs="*", help="after --: options of the server")
 
 
 def free_port() -> int:

@@ -104,20 +104,19 @@ class BrowserSession:
         """Type into the text area with that key, and leave it."""
         shown = self.find(key)
         id = widget_states.widget_id(shown.element)
-        self._states[id] = widget_states.text_state(id, text)
+        self._states[id] = WidgetState(id=id, string_value=text)
         return await self._run(ClientState(page_script_hash=self._page_hash, fragment_id=shown.fragment_id))
 
     async def click(self, key: str) -> Run:
         """Click on the button with that key."""
         shown = self.find(key)
-        return await self._trigger(shown, widget_states.click_state(widget_states.widget_id(shown.element)))
+        return await self._trigger(shown, WidgetState(id=widget_states.widget_id(shown.element), trigger_value=True))
 
     async def event(self, key: str, event: str, value: object) -> Run:
         """Let the component with that key report an event, as a click or a key press on it does."""
         shown = self.find(key)
-        return await self._trigger(
-            shown, widget_states.event_state(widget_states.widget_id(shown.element), event, value)
-        )
+        id = widget_states.widget_id(shown.element)
+        return await self._trigger(shown, widget_states.event_state(id, event, value))
 
     def find(self, key: str) -> Shown:
         """The widget or component on the screen that has this key. Raises ``KeyError`` where there is none."""
@@ -131,6 +130,7 @@ class BrowserSession:
         return self._states.get(widget_states.widget_id(shown.element))
 
     async def _trigger(self, shown: Shown, state: WidgetState) -> Run:
+        """Something that the server forgets after the run."""
         client_state = ClientState(page_script_hash=self._page_hash, fragment_id=shown.fragment_id)
         client_state.widget_states.widgets.append(state)
         return await self._run(client_state)

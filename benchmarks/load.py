@@ -17,13 +17,11 @@ import asyncio
 import json
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 
-from benchmarks.app_server import ENTRIES, AppServer
+from benchmarks.app_server import AppServer, add_server_options
 from benchmarks.browser_session import BrowserSession
 from benchmarks.runs import Run, attempt
 from benchmarks.students import MOST_STUDENTS, Student, differences
@@ -202,23 +200,19 @@ def goals(lessons: Sequence[Lesson], n_students: int, complaints: Sequence[str])
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.load", description=__doc__.split("\n")[0])
     parser.add_argument("--students", type=int, default=STUDENTS)
-    parser.add_argument("--port", type=int, default=0, help="of the server that is started (default: a free one)")
-    parser.add_argument("--entry", choices=sorted(ENTRIES), default="streamlit run", help="how the server is started")
+    add_server_options(parser)
     parser.add_argument(
         "--wait", type=float, default=KEPT_SECONDS + 5, help="seconds after a lesson until sessions are gone"
     )
     parser.add_argument("--json", action="store_true", help="print everything that was measured as JSON, nothing else")
-    parser.add_argument("options", nargs="*", help="after --: options of streamlit run")
     options = parser.parse_args(arguments)
     if not 1 <= options.students <= MOST_STUDENTS:
         parser.error(f"--students is {options.students}; choose 1 to {MOST_STUDENTS}")
     say = (lambda text: None) if options.json else (lambda text: print(text, flush=True))
-    with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "server.log"
-        with AppServer(log=log, port=options.port, entry=options.entry, options=options.options) as server:
-            found = asyncio.run(measure(server, n_students=options.students, keep_seconds=options.wait, say=say))
+    with AppServer(options.entry, port=options.port, options=options.options) as server:
+        found = asyncio.run(measure(server, n_students=options.students, keep_seconds=options.wait, say=say))
         if found["complaints"]:
-            found["log"] = log.read_text(errors="replace").splitlines()[-40:]
+            found["log"] = server.last_lines(40)
     if options.json:
         print(json.dumps(found, indent=2, ensure_ascii=False))
     else:
@@ -233,7 +227,7 @@ def report(found: dict) -> None:
         print(f"{goal['what']:<78}{goal['goal']:<24}{goal['measured']}: {'met' if goal['met'] else 'MISSED'}")
     for text in found["complaints"][:20]:
         print(text)
-    for line in found.get("log", ())[-40:]:
+    for line in found.get("log", ()):
         print("    server:", line)
 
 

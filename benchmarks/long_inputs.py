@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from urllib.parse import urlencode
 
 from playwright.sync_api import BrowserContext
@@ -179,7 +178,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     print("| checkpoint | page | script has run (s) | stands still (s) | received (KB) | longest task (s) | elements |")
     print("|---|---|---|---|---|---|---|")
-    with TemporaryDirectory() as folder, AppServer(log=Path(folder) / "server.log") as server:
+    with AppServer() as server:
         for name in options.checkpoints:
             checkpoint = load(ROOT / "checkpoints" / name)
             every = measure(server.base, checkpoint, options.pages, views=options.views, shots=options.shots)

@@ -19,10 +19,12 @@ class Peer:
     """GPT-2 for a decoder-only shape, Marian for an encoder-decoder. ``attention`` is "sdpa" or "eager"."""
 
     def __init__(self, shape: Shape, *, attention: str) -> None:
-        make = _marian if shape.config.has_encoder else _gpt2
+        config, make = shape.config, _marian if shape.config.has_encoder else _gpt2
+        special = {"bos_token_id": START_ID, "eos_token_id": END_ID, "pad_token_id": PAD_ID}
+        shared = {"vocab_size": config.vocabulary_size, "activation_function": config.activation, **special}
         torch.manual_seed(0)
-        self.model = make(shape.config, attention).eval()
-        self.has_encoder = shape.config.has_encoder
+        self.model = make(config, {**shared, "attn_implementation": attention}).eval()
+        self.has_encoder = config.has_encoder
         self.inputs = shape.inputs()
         self.masks = [torch.ones_like(ids) for ids in self.inputs]
         never_write(self.model.get_output_embeddings().weight, END_ID)
@@ -51,28 +53,22 @@ class Peer:
         return written
 
 
-def _gpt2(config: ModelConfig, attention: str) -> torch.nn.Module:
+def _gpt2(config: ModelConfig, shared: dict[str, object]) -> torch.nn.Module:
     return transformers.GPT2LMHeadModel(
         transformers.GPT2Config(
-            vocab_size=config.vocabulary_size,
             n_positions=config.max_length,
             n_embd=config.d_model,
             n_layer=config.n_decoder_layers,
             n_head=config.n_heads,
             n_inner=config.d_ff,
-            activation_function=config.activation,
-            bos_token_id=START_ID,
-            eos_token_id=END_ID,
-            pad_token_id=PAD_ID,
-            attn_implementation=attention,
+            **shared,
         )
     )
 
 
-def _marian(config: ModelConfig, attention: str) -> torch.nn.Module:
+def _marian(config: ModelConfig, shared: dict[str, object]) -> torch.nn.Module:
     return transformers.MarianMTModel(
         transformers.MarianConfig(
-            vocab_size=config.vocabulary_size,
             max_position_embeddings=config.max_length,
             d_model=config.d_model,
             encoder_layers=config.n_encoder_layers,
@@ -81,13 +77,9 @@ def _marian(config: ModelConfig, attention: str) -> torch.nn.Module:
             decoder_attention_heads=config.n_heads,
             encoder_ffn_dim=config.d_ff,
             decoder_ffn_dim=config.d_ff,
-            activation_function=config.activation,
             scale_embedding=True,
-            bos_token_id=START_ID,
-            eos_token_id=END_ID,
-            pad_token_id=PAD_ID,
             decoder_start_token_id=START_ID,
             forced_eos_token_id=None,
-            attn_implementation=attention,
+            **shared,
         )
     )

@@ -15,18 +15,21 @@ import asyncio
 import csv
 import statistics
 import sys
-import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from benchmarks.app_server import ENTRIES, AppServer
+from benchmarks.app_server import AppServer, add_server_options
 from benchmarks.runs import Run, attempt
 from benchmarks.students import MOST_STUDENTS, Student
 
 MINUTE = 60.0  # seconds
-ON_PAGES = {"attention": ("write", "write"), "surgery": ("cut",), "decoding": ("step", "step", "step")}
+ON_PAGES = {
+    "attention": (lambda student: student.write(1), lambda student: student.write(0)),
+    "surgery": (Student.cut,),
+    "decoding": tuple(lambda student, step=step: student.step(step) for step in (1, 2, 3)),
+}
 
 
 @dataclass(frozen=True)
@@ -44,44 +47,34 @@ class Minute:
     errors: int
 
 
-class Walk:
-    """One student's way through all pages, with everything that came back."""
+async def walk(student: Student) -> tuple[list[tuple[float, str]], list[str]]:
+    """One student's way through all pages: seconds of each rerun with its page, and what was wrong."""
+    seconds: list[tuple[float, str]] = []
+    complaints: list[str] = []
 
-    def __init__(self, student: Student) -> None:
-        self.student = student
-        self.seconds: list[tuple[float, str]] = []
-        self.complaints: list[str] = []
+    async def note(page: str, action: Awaitable[Run]) -> None:
+        run = await attempt(action)
+        seconds.append((run.seconds, page))
+        complaints.extend(f"{page}: {text}" for text in student.complaints(run))
 
-    async def go(self) -> None:
-        student = self.student
-        async with student.session:
-            self._note("overview", await attempt(student.open()))
-            for page in [name for name in student.session.pages if name]:
-                self._note(page, await attempt(student.session.go_to(page)))
-                for number, action in enumerate(ON_PAGES.get(page, ())):
-                    self._note(page, await attempt(self._act(action, number)))
-
-    async def _act(self, action: str, number: int) -> Run:
-        if action == "write":
-            return await self.student.write(1 - number)
-        if action == "step":
-            return await self.student.step(1 + number)
-        return await self.student.cut()
-
-    def _note(self, page: str, run: Run) -> None:
-        self.seconds.append((run.seconds, page))
-        self.complaints += [f"{page}: {text}" for text in self.student.complaints(run)]
+    async with student.session:
+        await note("overview", student.open())
+        for page in [name for name in student.session.pages if name]:
+            await note(page, student.session.go_to(page))
+            for act in ON_PAGES.get(page, ()):
+                await note(page, act(student))
+    return seconds, complaints
 
 
 async def one_class(server: AppServer, minute: int, n_students: int) -> tuple[Minute, list[str]]:
     """A class that comes in this minute: all at once, with sentences that no class before it had."""
     before, start = server.processor_seconds, time.monotonic()
-    walks = [Walk(Student(number, server.base, lesson=minute)) for number in range(n_students)]
-    await asyncio.gather(*(walk.go() for walk in walks))
+    students = [Student(number, server.base, lesson=minute) for number in range(n_students)]
+    walks = await asyncio.gather(*map(walk, students))
     await asyncio.sleep(1)
     processor = (server.processor_seconds - before) / (time.monotonic() - start)
-    seconds = [one for walk in walks for one in walk.seconds]
-    complaints = [text for walk in walks for text in walk.complaints]
+    seconds = [one for times, _ in walks for one in times]
+    complaints = [text for _, found in walks for text in found]
     slowest, page = max(seconds, default=(0.0, "none"))
     median = statistics.median(value for value, _ in seconds) if seconds else 0.0
     line = Minute(
@@ -146,19 +139,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=int, default=60)
     parser.add_argument("--students", type=int, default=10)
     parser.add_argument("--out", type=Path, default=Path("soak.csv"), help="where the lines go (default: soak.csv)")
-    parser.add_argument("--port", type=int, default=0, help="of the server that is started (default: a free one)")
-    parser.add_argument("--entry", choices=sorted(ENTRIES), default="streamlit run", help="how the server is started")
-    parser.add_argument("options", nargs="*", help="after --: options of the server")
+    add_server_options(parser)
     options = parser.parse_args(arguments)
     for name, most in (("minutes", 24 * 60), ("students", MOST_STUDENTS)):
         if not 1 <= getattr(options, name) <= most:
             parser.error(f"--{name} is {getattr(options, name)}; choose 1 to {most}")
-    with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "server.log"
-        with AppServer(log=log, port=options.port, entry=options.entry, options=options.options) as server:
-            lines = asyncio.run(soak(server, minutes=options.minutes, n_students=options.students, out=options.out))
+    with AppServer(options.entry, port=options.port, options=options.options) as server:
+        lines = asyncio.run(soak(server, minutes=options.minutes, n_students=options.students, out=options.out))
         if wrong := any(line.errors for line in lines):
-            print("    server:", *log.read_text(errors="replace").splitlines()[-40:], sep="\n    ")
+            print("    server:", *server.last_lines(40), sep="\n    ")
     print(conclusion(lines, options.students))
     return 1 if wrong else 0
 

@@ -33,16 +33,6 @@ def widget_id(element: Element) -> str:
     return getattr(getattr(element, element.WhichOneof("type") or "", None), "id", "")
 
 
-def text_state(id: str, text: str) -> WidgetState:
-    """Something was typed into a text field or area."""
-    return WidgetState(id=id, string_value=text)
-
-
-def click_state(id: str) -> WidgetState:
-    """A button was clicked; the server forgets it after the run."""
-    return WidgetState(id=id, trigger_value=True)
-
-
 def event_state(component_id: str, event: str, value: object) -> WidgetState:
     """A component (v2) called ``setTriggerValue(event, value)``; the server forgets it after the run."""
     id = f"{STREAMLIT_INTERNAL_KEY_PREFIX}_{component_id}{EVENT_DELIM}events"

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 from playwright.sync_api import Browser, Page
 
+from benchmarks.app_server import ENTRIES, AppServer
 from benchmarks.chromium import Tab, chromium, new_visitor
 from benchmarks.counting_proxy import CountingProxy
-from benchmarks.entries import ENTRIES, started
 
 ROUNDS = 5
 GRIDS = {(6, 8, 32): 60_000, (12, 12, 64): 600_000}  # layers, heads, tokens → bytes at most
@@ -262,18 +262,18 @@ def measure(*, rounds: int, grid_only: bool = False) -> list[Row]:
         rows.extend(found)
 
     with chromium() as browser:
-        with started("streamlit run", script="benchmarks/grid_app.py") as (port, _):
-            base = f"http://127.0.0.1:{port}"
-            show("All heads on one screen", grid_bytes(browser, base))
-            show("A click on it", clicks(browser, base, rounds=rounds))
+        with AppServer(script="benchmarks/grid_app.py") as server:
+            show("All heads on one screen", grid_bytes(browser, server.base))
+            show("A click on it", clicks(browser, server.base, rounds=rounds))
         if grid_only:
             return rows
         for entry in ENTRIES:
-            with started(entry) as (port, _):
+            with AppServer(entry) as server:
                 goal = RERUN if entry == "deploy.serve" else None
-                show(f"A page runs again with nothing changed, {entry}", reruns(browser, port, entry, goal=goal))
+                found = reruns(browser, server.port, entry, goal=goal)
+                show(f"A page runs again with nothing changed, {entry}", found)
                 if entry == "deploy.serve":
-                    show("Looking around", [*silent(browser, f"http://127.0.0.1:{port}"), *stepping(browser, port)])
+                    show("Looking around", [*silent(browser, server.base), *stepping(browser, server.port)])
     return rows
 
 

@@ -140,8 +140,8 @@ def test_three_students_at_a_real_server(capsys: pytest.CaptureFixture[str]) -> 
 
 @pytest.mark.slow
 @pytest.mark.anyio
-async def test_the_check_fails_when_one_sees_what_another_received(tmp_path: Path) -> None:
-    with AppServer(log=tmp_path / "server.log") as server:
+async def test_the_check_fails_when_one_sees_what_another_received() -> None:
+    with AppServer() as server:
         one, other = Student(0, server.base), Student(1, server.base)
         async with one.session, other.session:
             mine, theirs = await one.open(), await other.open()
@@ -156,7 +156,7 @@ async def test_the_check_fails_when_one_sees_what_another_received(tmp_path: Pat
 @pytest.mark.anyio
 async def test_a_class_walks_through_all_pages(tmp_path: Path) -> None:
     out = tmp_path / "soak.csv"
-    with AppServer(log=tmp_path / "server.log") as server:
+    with AppServer() as server:
         lines = await soak.soak(server, minutes=1, n_students=2, out=out)
     assert lines[0].errors == 0
     assert lines[0].runs >= 2 * 20

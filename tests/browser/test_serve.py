@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
+from benchmarks.app_server import AppServer
 from benchmarks.counting_proxy import CountingProxy
-from benchmarks.entries import started
 from tests.browser.conftest import settle
 
 pytestmark = pytest.mark.browser
@@ -23,8 +23,8 @@ pytestmark = pytest.mark.browser
 @pytest.fixture(scope="module")
 def port(checkpoints_folder: Path) -> Iterator[int]:
     environment = {"GLASSFORMER_CHECKPOINTS": str(checkpoints_folder), "OMP_NUM_THREADS": "1"}
-    with started("deploy.serve", environment=environment) as (port, _):
-        yield port
+    with AppServer("deploy.serve", environment=environment) as server:
+        yield server.port
 
 
 def fetch(port: int, path: str, **headers: str) -> tuple[dict[str, str], bytes]:
