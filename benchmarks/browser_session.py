@@ -1,11 +1,11 @@
-"""One visitor of the app, without a browser: speaks to the server over its websocket as Streamlit's page does.
+"""One visitor of the app without a browser: it speaks to the server over its websocket, as Streamlit's page does.
 
     async with BrowserSession("http://127.0.0.1:8501") as visitor:
         run = await visitor.open("attention", {"sentence": "I love you."})
         run = await visitor.type_into("sidebar sentence", "She is reading.")
 
 It keeps what a browser keeps: the elements on the screen, the states of the widgets, the address, and large messages,
-which the server then does not send again. It paints nothing and fetches no files, which is all that it leaves out.
+which the server then does not send again. It leaves out two things only: it paints nothing, and it fetches no files.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from benchmarks import widget_states
 from benchmarks.runs import Run
 
-PATIENCE = 300.0  # seconds, after which a run that has not ended is given up
+PATIENCE = 300.0  # seconds, after which it gives up a run that has not ended
 XSRF_COOKIE = "_streamlit_xsrf"
 
 
@@ -187,7 +187,7 @@ class BrowserSession:
         return message
 
     def _draw(self, message: ForwardMsg) -> None:
-        """Put an element on the screen, and the value that the server gives it, where it is new or set."""
+        """Put an element on the screen, with the value that the server gives it if it is new or set."""
         place = tuple(message.metadata.delta_path)
         if message.delta.WhichOneof("type") != "new_element":
             if message.delta.WhichOneof("type") == "add_block":
@@ -204,7 +204,7 @@ class BrowserSession:
                 self._states[id] = state
 
     def _forget(self) -> None:
-        """At the end of a run: what it has not drawn again, their widgets, and messages that nobody needed lately."""
+        """Forget what a run has not drawn again, the widgets in it, and messages without recent use."""
         fragments = self._run_fragments
         for place, shown in list(self.screen.items()):
             if shown.run != self._run_number and (not fragments or shown.fragment_id in fragments):

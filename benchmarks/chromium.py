@@ -103,7 +103,7 @@ class Tab:
         self._changed = time.monotonic()
 
     def fetched(self, name: str) -> bool:
-        """Whether a file whose name begins so was asked for, e.g. ``PlotlyChart``."""
+        """Whether the tab asked for a file whose name begins so, e.g. ``PlotlyChart``."""
         return any(urlsplit(address).path.rpartition("/")[2].startswith(name) for address in self.files)
 
     def _listen(self, socket: WebSocket) -> None:
@@ -138,5 +138,5 @@ def chromium() -> Iterator[Browser]:
 
 
 def new_visitor(browser: Browser) -> BrowserContext:
-    """Somebody who has never been here: an empty cache, no cookies, a window of 1440 × 900."""
+    """A first-time visitor: an empty cache, no cookies, a window of 1440 × 900."""
     return browser.new_context(viewport={"width": 1440, "height": 900})

@@ -1,7 +1,8 @@
 """A wire between a browser and a server that counts the bytes of WebSockets as they really travel, compressed or not.
 
-Chromium and Playwright show the messages of a WebSocket only unpacked. This stands in between, passes everything on as
-it is, and counts what the server sends after it has agreed to speak WebSocket: payload and the heads of frames.
+Chromium and Playwright show the messages of a WebSocket only unpacked. The proxy stands in between and passes
+everything on unchanged. It counts what the server sends after the upgrade to WebSocket: payloads and the heads of
+frames.
 """
 
 from __future__ import annotations

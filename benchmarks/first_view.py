@@ -2,8 +2,8 @@
 
     python -m benchmarks.first_view [--rounds 5] [--megabits 4]
 
-Both entries, ``streamlit run app.py`` and ``python -m deploy.serve``, in a real Chromium: for a browser that has never
-been here and for its second visit, at full speed and at ``--megabits``. Medians of the rounds.
+Both entries, ``streamlit run app.py`` and ``python -m deploy.serve``, in a real Chromium: for the first and the second
+visit of a browser, at full speed and at ``--megabits``. Medians of the rounds.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def one_round(browser: Browser, entry: str, rows: Rows, *, megabits: float) -> N
 
 
 def measure(entries: Sequence[str], *, rounds: int, megabits: float) -> dict[str, Rows]:
-    """The entries take turns, so that what slows the machine down for a while slows both."""
+    """The entries take turns, so that a slow moment of the machine slows both."""
     tables = {entry: Rows(list) for entry in entries}
     with chromium() as browser:
         for _ in range(rounds):

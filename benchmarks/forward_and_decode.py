@@ -37,7 +37,7 @@ FLAT_GOAL = 1.1
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: what is compared, what came out, and what was aimed at."""
+    """One line of the table: what is compared, the result, and the goal."""
 
     what: str
     ratio: Ratio

@@ -1,4 +1,4 @@
-"""All heads on one screen, drawn by the canvas or by Plotly: the small app that ``benchmarks.wire`` looks at.
+"""All heads on one screen, drawn by the canvas or by Plotly: The small app that ``benchmarks.wire`` measures.
 
     streamlit run benchmarks/grid_app.py      ?drawing=canvas|plotly &layers=6 &heads=8 &tokens=32
 

@@ -1,4 +1,4 @@
-"""Comparing the speed of functions on a machine that is busy with other things, too."""
+"""Compare the speed of functions on a machine that does other work at the same time."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Timings:
 def time_interleaved(functions: Mapping[str, Callable[[], object]], *, rounds: int, calls: int = 1) -> Timings:
     """Run every function once (``calls`` times in a row) in each of ``rounds`` rounds, in a new order each round.
 
-    What slows the machine down for a while slows all of them, so ratios within a round hold. The clock is the processor
-    time of this thread: time in which other programs had the core does not count. The first round only warms up.
+    A slow moment of the machine slows all of them, so ratios within a round hold. The clock is the processor time of
+    this thread: it does not count the time in which other programs have the core. The first round only warms up.
 
     Raises ``ValueError`` for fewer than 2 rounds: quartiles need two.
     """

@@ -1,4 +1,4 @@
-"""Thirty students, one server: how long they wait, what memory they take, and that nobody sees anything of another's.
+"""Thirty students, one server: how long they wait, what memory they take, and that nobody sees what belongs to another.
 
     python -m benchmarks.load                            # streamlit run app.py, on a free port of this machine
     python -m benchmarks.load --entry deploy.serve       # the entry for a class
@@ -6,8 +6,8 @@
 
 The class works through one lesson of steps; in each all students act at the same moment, each with sentences and an
 edit of their own. When all have left, the same class comes again: now everything has been computed before, so this
-lesson gives the times "warm", and what memory a session takes. Exits with 1 where a student received something of
-another's.
+lesson gives the times "warm", and what memory a session takes. Exits with 1 where a student received something that
+belongs to another.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ WARM = "Attention: a sentence seen before"
 
 @dataclass(frozen=True)
 class Step:
-    """What all students do at the same moment, and what it is called. Steps of one name are one row, round by round."""
+    """What all students do at the same moment, with its name. Steps of one name make one row, round by round."""
 
     name: str
     act: Callable[[Student], Awaitable[Run]]
@@ -121,7 +121,7 @@ async def leave(students: Sequence[Student], server: AppServer, *, keep_seconds:
     for student in students:
         await student.session.close()
     await asyncio.sleep(keep_seconds)
-    for _ in range(2):  # the first gives the old sessions up; their garbage goes with the second, if not before
+    for _ in range(2):  # the first removes the old sessions; their garbage goes with the second at the latest
         async with BrowserSession(server.base) as visitor:
             await visitor.open()
     await asyncio.sleep(2)
@@ -129,7 +129,7 @@ async def leave(students: Sequence[Student], server: AppServer, *, keep_seconds:
 
 
 async def alone(students: Sequence[Student], base: str) -> list[str]:
-    """Let somebody do what each of them did, one after the other; returns where their screens were different."""
+    """Repeat what each student did, alone and one after the other; return where the screens differ."""
     found = []
     for student in students:
         other = Student(student.number, base)
@@ -177,7 +177,7 @@ class Goal:
 
 
 def goals(lessons: Sequence[Lesson], n_students: int, complaints: Sequence[str]) -> list[Goal]:
-    """What was wanted beside what was found."""
+    """The goals beside the results."""
     second = lessons[-1]
     warm = next(row for row in second.rows if row.name == WARM)
     seconds = statistics.median(warm.last)

@@ -2,9 +2,9 @@
 
 python -m benchmarks.long_inputs [--checkpoints en-fr gpt-en] [--pages heads attention] [--views] [--shots FOLDER]
 
-For every page: it is opened with a short sentence; then the long one is typed into the sidebar, as a reader would. From
-that moment on the bytes that arrive are counted, the time until the page stands still, and the longest task of
-the tab: for so long no click is answered.
+Every page opens with a short sentence; then the long one is typed into the sidebar, as a reader would type it. From
+that moment the program counts the bytes that arrive, the time until the page stands still, and the longest task of the
+tab, during which it answers no click.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Tab:
         return last
 
     def measure(self, what: str, act: Callable[[], None]) -> Measured:
-        """Do it, wait until the page stands still, and say what it took."""
+        """Do it, wait until the page stands still, and return what it took."""
         self.page.evaluate("() => { window.longTasks = []; }")
         self.received, begun = 0, time.monotonic()
         act()
@@ -117,7 +117,7 @@ class Tab:
         shown = self.page.locator("[data-testid=stMain] [data-testid=stAlert]").all_inner_texts()
         problem = "; ".join([*self.errors, *(text[:120] for text in shown)])
         longest, whole = max(tasks, default=0) / 1e3, sum(tasks) / 1e3
-        ran = (self.ran if self.ran > begun else self.changed) - begun  # too short to be seen: until the last message
+        ran = (self.ran if self.ran > begun else self.changed) - begun  # too short to notice: until the last message
         return Measured(what, ran, end - begun, self.received / 1e3, longest, whole, elements, problem)
 
     def type_sentence(self, text: str) -> None:
@@ -126,14 +126,14 @@ class Tab:
         box.press("Control+Enter")
 
     def choices(self) -> list[str]:
-        """What can be chosen and is not, of the page's buttons in a row and its tabs."""
+        """The labels of the page's buttons and tabs that are not chosen."""
         return self.page.locator(_OPTIONS).evaluate_all(
             """options => options.filter(one => ![one.ariaChecked, one.ariaSelected].includes("true"))
                 .map(one => one.innerText.trim())"""
         )
 
     def choose(self, label: str) -> None:
-        """Nothing happens where what was chosen before has taken it away."""
+        """Does nothing where an earlier choice has removed the option."""
         if (option := self.page.locator(_OPTIONS).get_by_text(label, exact=True)).count():
             option.first.click()
 
@@ -141,7 +141,7 @@ class Tab:
 def measure(
     address: str, checkpoint: Checkpoint, pages: Sequence[str], *, views: bool, shots: Path | None
 ) -> Iterator[tuple[str, Measured]]:
-    """For every page what the long sentence costs, then what each of its views costs that one can choose."""
+    """For every page: what the long sentence costs, then what each view that a reader can choose costs."""
     sentence, name = long_sentence(checkpoint), checkpoint.name
     with chromium() as browser:
         for page in pages:

@@ -1,4 +1,4 @@
-"""What comes back from the server after one thing that a visitor did."""
+"""What the server sends after one action of a visitor."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 @dataclass
 class Run:
-    """What came back after one thing that the visitor did, ``st.rerun`` and the like included.
+    """What came back after one action of the visitor, ``st.rerun`` and the like included.
 
     ``seconds``: from sending until the script had finished. ``received``: every message, as the page would see it
-    (large ones that the page has already are there in full). ``n_bytes``: what really came over the wire.
-    ``problem``: why it could not be done at all.
+    (large ones that the page has already are there in full). ``n_bytes``: what really came over the wire. ``problem``:
+    why the action was impossible.
     """
 
     seconds: float = 0.0
@@ -26,7 +26,7 @@ class Run:
 
     @property
     def errors(self) -> list[str]:
-        """What the page showed in a red box, exceptions, and the ``problem``."""
+        """What the page showed in red boxes, its exceptions, and the ``problem``."""
         shown = [text for message in self.received for text in _errors(message)]
         return [*shown, self.problem] if self.problem else shown
 

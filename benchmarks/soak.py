@@ -3,9 +3,9 @@
     python -m benchmarks.soak --minutes 60 --students 10 --out soak.csv
 
 Every minute a class comes, all at once; every student walks through all pages with new sentences and an edit of their
-own, steps a text, and leaves. One line a minute is added to the file as it goes, so nothing is lost when it is stopped.
-At the end stands by how much memory grew in an hour, over the second half, when the caches are full. Exits with 1 where
-anything went wrong on a page, or a student received something of another's.
+own, steps a text, and leaves. One line a minute is added to the file as it goes, so a stop loses nothing. The last line
+says by how much memory grows in an hour, over the second half, when the caches are full. Exits with 1 where anything
+went wrong on a page, or a student received something that belongs to another.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ class Student:
         self.screens: list[dict[str, str]] = []
 
     async def open(self) -> Run:
-        """Open the app by an address of one's own."""
+        """Open the app by the student's own address."""
         return await self.session.open("", {"sentence": self.now})
 
     async def write(self, which: int) -> Run:
@@ -95,7 +95,7 @@ class Student:
         return await self.session.event("stepper", "step", step)
 
     def complaints(self, run: Run) -> list[str]:
-        """What is wrong with what came back: an error, something that is missing, something of somebody else's."""
+        """What is wrong with what came back: an error, something that is missing, something that belongs to another."""
         own = {_words(text) for text in self.sentences}
         found = [f"{self.name}: error on the page: {error}" for error in run.errors]
         found += [f"{self.name} received what is not theirs: {text!r}" for text in strange_sentences(run.received, own)]

@@ -1,7 +1,7 @@
 """Glassformer for a class: what ``streamlit run app.py`` shows, but warm before the first visitor, and less to send.
 
     python -m deploy.serve                       # http://127.0.0.1:8501, this machine only
-    python -m deploy.serve --address 0.0.0.0     # for everybody in the network
+    python -m deploy.serve --address 0.0.0.0     # for everybody on the network
 
 Everything else is set in ``.streamlit/config.toml``, as always.
 """
@@ -29,7 +29,7 @@ from deploy.websocket import RememberingWebSocket
 SCRIPT = Path(__file__).resolve().parent.parent / "app.py"
 STATIC = Path(st.__file__).parent / "static" / "static"
 PING = 30  # seconds between two signs of life on a quiet WebSocket, as with ``streamlit run``
-LAST_WORDS = 5  # seconds that open connections get when the server is told to stop
+LAST_WORDS = 5  # seconds for open connections after a signal to stop
 
 
 @asynccontextmanager

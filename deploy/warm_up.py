@@ -1,8 +1,8 @@
 """The first visitor, before anybody comes: opens pages in the server's own process and throws them away.
 
-A new server has loaded neither torch nor the model, nor has it traced the first sentence: whoever comes first waits for
-seconds. So the pages that a class opens first run once before the server answers, for a browser that is not there.
-What they load stays where all sessions share it (``ui/compute/loading.py``).
+A new server has loaded neither torch nor the model, and has traced no sentence: its first visitor waits for seconds. So
+before the server answers, the pages that a class opens first run once, for a browser that does not exist. What they
+load stays where all sessions share it (``ui/compute/loading.py``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """``glassformer``, the command: start the app from any folder.
 
     glassformer                       # http://127.0.0.1:8501, this machine only
-    glassformer --address 0.0.0.0     # for everybody in the network
+    glassformer --address 0.0.0.0     # for everybody on the network
 
 The same as ``python -m deploy.serve`` in a checkout.
 """

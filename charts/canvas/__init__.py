@@ -1,1 +1,1 @@
-"""The drawings that answer the pointer in the browser: JavaScript, and the bytes it is sent."""
+"""The drawings that follow the pointer in the browser: JavaScript, and the bytes that it gets."""

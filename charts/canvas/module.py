@@ -1,6 +1,6 @@
 """The drawings of attention as one script, put together from the hand-written files in ``charts/canvas``.
 
-A drawing reads the bytes of ``charts.toolkit.payload_bytes`` and answers the pointer and the keyboard by itself, so
+A drawing reads the bytes of ``charts.toolkit.payload_bytes`` and follows the pointer and the keyboard by itself, so
 that the app, a notebook and a file on a disk show the very same picture. Nothing in it asks any host for anything.
 """
 
@@ -24,7 +24,7 @@ _COMMENT = re.compile(r"^\s*//.*$|^\s+", re.MULTILINE)
 
 
 def scripts(*names: str) -> str:
-    """Files of this folder, one after the other, without what is only for their readers: comments, indentation."""
+    """Files of this folder, one after the other, without comments and indentation."""
     code = _COMMENT.sub("", "\n".join(_read(f"{name}.js") for name in names))
     return "\n".join(line for line in code.splitlines() if line)
 

@@ -49,7 +49,8 @@ def steps_payload(
     chosen. ``begin``: the step to show first, behind a number that is another one whenever the reader is to be moved
     there; as long as it stays, the reader stays at the step that was reached in the browser.
 
-    Raises ``ValueError`` for numbers that are no probabilities or weights, or do not fit their labels.
+    Raises ``ValueError`` for numbers that are not probabilities or weights, and for arrays that do not fit their
+    labels.
     """
     if not steps or len(steps) != len(tokens):
         raise ValueError(f"there are {len(steps)} steps and {len(tokens)} tokens; every token needs its step")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def encoding_heatmap(encoding: Any, *, tokens: TokenSequence | None = None) -> go.Figure:
     """The table of positional encodings, position × dimension, diverging around 0.
 
-    ``encoding``: [position, model], as many rows as shall be seen. With ``tokens`` a line marks how far the
+    ``encoding``: [position, model], as many rows as the figure is to show. With ``tokens`` a line marks how far the
     sentence reaches into the table.
     """
     values = as_array(encoding, name="encoding", axes=("position", "dimension"))

@@ -108,9 +108,9 @@ def _joined(
 def token_lengths(sequences: Mapping[str, TokenSequence]) -> go.Figure:
     """A ruler of the sentence, one row per tokenizer: every token as a box as wide as it has bytes in UTF-8.
 
-    ``sequences``: what each tokenizer made of the same sentence, by the tokenizer's name. Special tokens are no part
-    of the sentence and are left out. A letter without an accent is one byte, an emoji usually four. A negative id
-    stands for a piece that the vocabulary lacks.
+    ``sequences``: what each tokenizer made of the same sentence, by the tokenizer's name. The figure leaves out special
+    tokens, which are not part of the sentence. A letter without an accent is one byte, an emoji usually four. A
+    negative id stands for a piece that the vocabulary lacks.
     """
     if not sequences:
         raise ValueError("sequences is empty; give at least one tokenizer's tokens")
@@ -157,7 +157,7 @@ def token_lengths(sequences: Mapping[str, TokenSequence]) -> go.Figure:
 
 
 def _n_bytes(token: Token) -> int:
-    """Bytes of a token. Lone bytes such as ⟨F0⟩ are no text of their own: they are counted in ``display``."""
+    """Bytes of a token. Lone bytes such as ⟨F0⟩ are not text: they are counted in ``display``."""
     if lone := _LONE_BYTE.findall(token.display):
         rest = _LONE_BYTE.sub("", token.display)
         return len(lone) + sum(1 if character in "·⏎⇥" else len(character.encode()) for character in rest)

@@ -22,7 +22,7 @@ MAGIC = b"GLAS"
 TYPES = ("uint8", "uint16", "float32")
 # Below this many bytes a deflated body saves nothing that a person could notice.
 DEFLATE_FROM = 4096
-# float32 softmax rows may exceed 1 in the last place; anything further out is no weight.
+# float32 softmax rows may exceed 1 in the last place; anything further out is not a weight.
 TOLERANCE = 1e-4
 
 

@@ -42,7 +42,7 @@ CHOSEN = CATEGORICAL[5]  # the token, row or candidate that the page is about
 POSITIVE = DIVERGING[13]
 NEGATIVE = DIVERGING[3]
 
-# Quoted, since a bare family name with a number in it is no valid CSS and Plotly then measures another font.
+# Quoted, since a bare family name with a number in it is not valid CSS, and Plotly then measures another font.
 FONT = "'Source Sans 3', 'Source Sans Pro', 'Noto Sans', 'DejaVu Sans', sans-serif"
 TEXT_SIZE = 14
 TICK_SIZE = 13

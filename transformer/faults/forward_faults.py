@@ -81,7 +81,7 @@ def other_norm_order(model: Model) -> Model:
     parameters are the very same ones, not copies: ``model`` is not changed.
     """
     config = replace(model.config, norm="post" if model.config.norm == "pre" else "pre")
-    with torch.random.fork_rng(devices=[]):  # a new model draws its first weights; nobody else's dice are to be moved
+    with torch.random.fork_rng(devices=[]):  # the new model's first weights leave torch's generator alone
         other = build_model(config)
     found = other.load_state_dict(model.state_dict(keep_vars=True), strict=False, assign=True)
     strange = [name for name in (*found.missing_keys, *found.unexpected_keys) if ".final_norm." not in f".{name}"]

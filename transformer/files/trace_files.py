@@ -33,7 +33,7 @@ def save_trace(trace: Trace, path: str | Path) -> None:
 def read_trace(path: str | Path) -> Trace:
     """Read what ``save_trace`` or the app's export has written.
 
-    Raises ``TraceFileError`` for a file that is missing, is not whole or is no trace.
+    Raises ``TraceFileError`` for a file that is missing, broken or not a trace.
     """
     try:
         raw = Path(path).read_bytes()

@@ -1,4 +1,4 @@
-"""Work that can be told to stop: whoever computes for somebody asks before every forward pass whether to go on.
+"""Work that can be stopped: a check before every forward pass says whether to go on.
 
 An analysis is a loop over forward passes. Instead of handing a "stop" through every signature, the embedding of each
 stack, with which a pass begins, carries a permanent hook; what it asks belongs to the call that runs (a

@@ -19,7 +19,7 @@ from transformer.probes import Edit
 def no_causal_mask(stack: str, *, layer: int, kind: str = "self") -> Edit:
     """Every query may look at every real token, later ones included. While writing there are no later ones *yet*."""
 
-    def edit(mask: Tensor) -> Tensor:  # [batch, query, key]; the last row of a causal mask sees all that is no pad
+    def edit(mask: Tensor) -> Tensor:  # [batch, query, key]; the last row of a causal mask sees everything but pads
         return mask.any(dim=1, keepdim=True).expand_as(mask)
 
     return _edit(stack, layer, kind, edit, "no causal mask")

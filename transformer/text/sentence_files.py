@@ -17,7 +17,7 @@ def split_sentences(text: str) -> tuple[str, ...]:
 
 
 def read_sentences(path: str | Path = SHIPPED) -> tuple[str, ...]:
-    """The sentences of a UTF-8 file. Raises ``InputError`` for a file that is not there, is no text, or holds none."""
+    """The sentences of a UTF-8 file. Raises ``InputError`` for a file that is missing, empty or not text."""
     path = Path(path)
     if not path.is_file():
         raise InputError(f"There is no file {path}; give a text file with one sentence a line.")

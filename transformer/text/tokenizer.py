@@ -83,7 +83,7 @@ class Tokenizer:
         return self._backend.get_vocab_size()
 
     def encode(self, text: str, *, continues: bool = False) -> list[int]:
-        """Ids of a text, without special tokens. Lone surrogates, which are no text, become �.
+        """Ids of a text, without special tokens. Lone surrogates are not text; they become �.
 
         ``continues``: the text goes on after something else, so that no space is put in front.
         """
@@ -113,7 +113,7 @@ class Tokenizer:
         return TokenSequence(tuple(tokens), name)
 
     def display(self, id: int) -> str:
-        """How one token is shown: a leading space as ``·``, single bytes that are no character as ``⟨F0⟩``."""
+        """How one token is shown: a leading space as ``·``, a single byte that is not a character as ``⟨F0⟩``."""
         return self._displays[id]
 
     @cached_property

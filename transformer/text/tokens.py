@@ -24,9 +24,9 @@ def visible(raw: bytes) -> str:
 class Token:
     """One token of one sequence.
 
-    ``text`` is the exact piece of the sentence, spaces included; ``display`` is how it is shown: a leading
-    space becomes ``·``, a lone byte becomes ``⟨F0⟩``, a line break becomes ``⏎``. ``special`` tokens
-    (``<s>``, ``</s>``, ``<pad>``, ``<mask>``) are no part of the sentence.
+    ``text`` is the exact piece of the sentence, spaces included; ``display`` is how it is shown: a leading space
+    becomes ``·``, a lone byte becomes ``⟨F0⟩``, a line break becomes ``⏎``. ``special`` tokens (``<s>``, ``</s>``,
+    ``<pad>``, ``<mask>``) are not part of the sentence.
     """
 
     index: int

@@ -166,7 +166,7 @@ class ToyLearner:
 
     @torch.inference_mode()
     def answer(self, word: str) -> ToyAnswer:
-        """Let the model write. Raises ``InputError`` for what is no word of letters."""
+        """Let the model write. Raises ``InputError`` for a word that is not made of letters."""
         source = batch_of(self.task, word).source
         ids = self._write(source)
         finished = len(ids) < self.model.config.max_length

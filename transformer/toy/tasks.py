@@ -102,7 +102,7 @@ def make_batch(task: Task, letters: Tensor, lengths: Tensor) -> Batch:
 
 
 def batch_of(task: Task, word: str) -> Batch:
-    """One word, without padding. Raises ``InputError`` for what is no word of letters."""
+    """One word, without padding. Raises ``InputError`` for a word that is not made of letters."""
     return make_batch(task, torch.tensor([letter_ids(word)]), torch.tensor([len(word)]))
 
 

@@ -63,8 +63,8 @@ def train_toy(
     default ``STEPS[task]``. ``fault``: a mistake to train with, one of ``transformer.toy.learner.TRAINING_FAULTS``.
 
     Everything random comes from ``seed`` by generators of the run's own: several runs at once, in threads, give what
-    each gives alone. Raises ``ValueError`` for settings that cannot be, ``InputError`` for an example that is no word,
-    and, while it runs, ``FloatingPointError`` when the loss is no number any more.
+    each gives alone. Raises ``ValueError`` for settings that cannot be, ``InputError`` for an example that is not a
+    word, and, while it runs, ``FloatingPointError`` when the loss is not a number any more.
     """
     found = task_named(task)
     steps = STEPS[task] if steps is None else steps

@@ -31,7 +31,7 @@ def load_corpus(name: str, directory: str | Path) -> Corpus:
     """Read corpus ``name`` from ``directory``/``name``, in the layout that docs/checkpoints.md describes.
 
     ``"tatoeba-en"`` is the English side of tatoeba-en-fr, each sentence once; ``"a + b"`` is the first column of both.
-    Raises ``FileNotFoundError`` that says where a missing file can be had.
+    Raises ``FileNotFoundError`` that says where to get a missing file.
     """
     if "+" in name:
         return _joined([load_corpus(part, directory) for part in corpus_parts(name)])

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def progress_bar(items: Iterable) -> Iterable:
-    return tqdm(items, unit="sentence", disable=None)  # None: silent where nobody watches
+    return tqdm(items, unit="sentence", disable=None)  # None: silent without a terminal
 
 
 class TrainingProgress:

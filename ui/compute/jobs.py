@@ -55,7 +55,7 @@ PLACES = Places(AT_ONCE)
 
 
 class JobStopped(BaseException):
-    """Raised inside of work that nobody waits for any more. No ``Exception``: no analysis may swallow it."""
+    """Raised inside of work for which no session waits any more. No ``Exception``: no analysis may swallow it."""
 
 
 class Job(Generic[Result]):

@@ -1,6 +1,6 @@
 """Checkpoints that people send to this server: kept until it stops, in a folder of their own outside the repository.
 
-Everybody who has the address of a page can open one; in the list of checkpoints only its sender finds it.
+Everybody who has the address of a page can open one; only its sender finds it in the list of checkpoints.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def show_answers(p: Page, specs: tuple[str, ...]) -> None:
             return
         pieces = word_diff(before.text, after.text)
         words = "".join(marked(piece) for piece in pieces).strip()
-        # Two texts without any letters may differ in what is no word, e.g. control characters.
+        # Two texts without any letters may differ in something else, e.g. control characters.
         st.markdown(f"##### {words or as_plain(after.text) or '–'}")
         st.caption(common("effect.diff"))
 

@@ -21,7 +21,7 @@ _GUESSES, _PREPARED = "lesson: guesses", "lesson: prepared step"
 
 
 def running(focus: Focus) -> tuple[Focus, Lesson | None, tuple[str, ...]]:
-    """The lesson that the focus names, the focus on a step that it has, and a line for what is not there."""
+    """The lesson that the focus names, the focus on a step that it has, and a line about what does not exist."""
     if not focus.lesson:
         return focus, None, ()
     text, lesson = page_text("lessons"), find_lesson(focus.lesson, texts.language())

@@ -91,7 +91,7 @@ def navigation() -> StreamlitPage:
 
 
 def _by_its_name(name: str, page: StreamlitPage) -> StreamlitPage:
-    """The first page lives at "/"; whoever asks for it by its name, as for any other page, is led there."""
+    """The first page lives at "/"; its name, as of any other page, leads there."""
 
     def lead_there() -> None:
         st.switch_page(page, query_params={key: st.query_params.get_all(key) for key in st.query_params})

@@ -41,7 +41,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class _Finished(Exception):
-    """The page has said all it has to say."""
+    """The page ends here."""
 
 
 class Page:

@@ -1,7 +1,7 @@
 """What one page keeps in the session beside the focus, and in the address too: a copied address brings it along.
 
 Like the focus, the session holds the truth and the address is its copy. Streamlit empties the address on a change of
-page; whoever comes back to the page finds it there again.
+page; a reader who comes back to the page finds it again.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ from ui.words.texts import common
 def show_figure(figure: Any, *, name: str, caption: str = "", alt: str = "", on_select: Any = "ignore") -> Any:
     """A Plotly or Altair figure over the full width, in the colours of the theme, with its numbers and exports.
 
-    ``name`` (unique on its page, words with hyphens) names the exported files. ``alt`` describes the figure to who
-    cannot see it. Returns what Streamlit returns: with ``on_select="rerun"`` the selection.
+    ``name`` (unique on its page, words with hyphens) names the exported files. ``alt`` describes the figure to readers
+    who cannot see it. Returns what Streamlit returns: with ``on_select="rerun"`` the selection.
     """
     kind = figure_kind(figure)
     figure = for_a_room(figure_words.for_session(figure, kind=kind), kind=kind)

@@ -1,4 +1,4 @@
-"""Where a checkpoint of one's own is opened: its files in, and every page looks at it."""
+"""The form that opens a reader's own checkpoint: once its files are sent, every page can show it."""
 
 from __future__ import annotations
 

@@ -20,5 +20,5 @@ def marked(before: str, after: str) -> str:
                 space = " "
             marks += space + _MARKS[fate].format(as_plain(text.strip()))
             last = fate
-    # Two texts without any letters may differ in what is no word, e.g. control characters.
+    # Two texts without any letters may differ in something else, e.g. control characters.
     return marks or as_plain(after)

@@ -117,7 +117,7 @@ def _saved_or_computed(p: Page) -> Corpus | None:
 
 
 def _own(p: Page) -> Corpus | None:
-    """A form for one's own sentences, folded away once they are read; the last list stays until a new one is read."""
+    """A form for the reader's own sentences. It folds away once they are read; the last list stays until the next."""
     text = p.text
     sentences: tuple[str, ...] = st.session_state.get(_OWN, ())
     if sentences and _computed(p, sentences).get("roles"):

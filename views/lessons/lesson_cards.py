@@ -90,7 +90,7 @@ def worksheet_from_link(p: Page) -> None:
 
 
 def sheet_of(name: str, address: Mapping[str, str], *, text: texts.PageText) -> tuple[Sheet, tuple[str, ...]]:
-    """The worksheet of a page as ``address`` opens it, and a line for each thing in it that is not there.
+    """The worksheet of a page as ``address`` opens it, and a line about each thing in it that does not exist.
 
     Raises ``transformer.InputError`` and ``transformer.CheckpointError``.
     """

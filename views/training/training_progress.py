@@ -150,7 +150,7 @@ def try_own(text: PageText, settings: Settings, learner: ToyLearner) -> None:
     word = word.strip().lower()
     if not word:
         return
-    answer = learner.answer(word)  # what is no word of letters becomes a sentence on the page
+    answer = learner.answer(word)  # a word of other signs becomes a sentence on the page
     st.markdown(f"### {as_plain(word)} → {_marked(answer.text, answer.right) or text['now_nothing']}")
     missing = len(answer.right) - len(answer.text)
     if answer.text == answer.right and answer.finished:

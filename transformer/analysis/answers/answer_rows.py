@@ -40,7 +40,7 @@ def asked(checkpoint: Checkpoint, trace: Trace, sentence: str) -> Asked:
     """What ``trace``, made from ``sentence``, is the answer to.
 
     A classifier: its verdict. A decoder: every token that it wrote (or was given). A masked-token model: its blanks, or
-    without any blank every token that is no special one, with the token that the model finds most probable there.
+    without any blank every token that is not special, with the token that the model finds most probable there.
     """
     config = checkpoint.config
     if config.n_classes:

@@ -87,7 +87,7 @@ class BeamTree:
 
 
 class BeamRecorder:
-    """Looks on while ``beam_search`` works, and changes nothing: it only reads."""
+    """Watches ``beam_search`` at work and changes nothing."""
 
     def __init__(self, *, width: int, end_id: int) -> None:
         self._width, self._end_id = width, end_id

@@ -1,5 +1,5 @@
-"""Two runs side by side: which tokens correspond, where the maps differ, which heads differ most, and from which layer
-on the same word is not the same vector any more."""
+"""Two runs side by side: which tokens correspond, where the maps differ, which heads differ most, and at which layer
+the vectors of the same word part."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def align(first: TokenSequence, second: TokenSequence) -> Alignment:
 
 @dataclass(frozen=True)
 class MapDifference:
-    """What the second map has more than the first, over the tokens of both.
+    """The second map minus the first, over the tokens of both.
 
     ``values`` [row, column] = second − first, in −1 … 1; ``known`` [row, column]: ``False`` where a token has no
     counterpart or neither may look (``values`` are 0 there). ``query``, ``key``: how rows and columns correspond.

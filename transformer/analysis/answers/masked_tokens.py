@@ -45,7 +45,7 @@ def filled(checkpoint: Checkpoint, trace: Trace) -> str:
 
 
 def fillings(checkpoint: Checkpoint, trace: Trace, position: int, *, shown: int = 10) -> Fillings:
-    """softmax(logits) at a position; ``<pad>``, ``<s>``, ``<mask>`` are no words: left out of the list, not the sum.
+    """softmax(logits) at a position; the list leaves out ``<pad>``, ``<s>`` and ``<mask>``, the sum does not.
 
     Where the sentence has a word there, that word is among the rows (as the last if it is not one of the likeliest).
     """

@@ -1,4 +1,4 @@
-"""What padding does to an answer, with the padding mask and without: nothing, and not nothing."""
+"""What padding does to an answer: nothing with the padding mask, something without it."""
 
 from __future__ import annotations
 

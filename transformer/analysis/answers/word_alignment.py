@@ -14,7 +14,8 @@ from transformer.text.tokens import TokenSequence
 
 @dataclass(frozen=True)
 class WordAlignment:
-    """``weights`` [target word, source word], each row sums to 1; ``special`` [source word]: no word but ``</s>``."""
+    """``weights`` [target word, source word], each row sums to 1; ``special`` [source word]: ``True`` for ``</s>``,
+    which is not a word."""
 
     weights: np.ndarray
     target: tuple[Word, ...]
@@ -51,7 +52,8 @@ def word_alignment(
     ``written`` (``Trace.prediction``) names each row by the token that it wrote. Without it a row is named by the token
     that it had just read, one place earlier in the text: that aligns better for many models (Chen et al. 2020,
     "Accurate Word Alignment Induction from Neural Machine Translation"). Source tokens that nothing may look at, i.e.
-    padding, are left out. Raises ``ValueError`` for what is no cross-attention and for a head that does not exist.
+    padding, are left out. Raises ``ValueError`` for an attention that is not cross-attention, and for a head that does
+    not exist.
     """
     if view.kind != "cross":
         raise ValueError(f"{view.name} is {view.kind}-attention; words are aligned by cross-attention only")

@@ -14,7 +14,7 @@ class GuessScore:
 
     ``overlap`` = Σ min(guess, α), 0 … 1: 1 where the guess is the row itself; it is 1 − ½ Σ |guess − α|. ``evenly``:
     the overlap of who paints every token that may be looked at, i.e. has no idea. ``caught``: Σ α over the painted
-    tokens, which grows with every token painted, and hence is no score.
+    tokens, which grows with every token painted, and is therefore not a score.
     """
 
     guess: np.ndarray

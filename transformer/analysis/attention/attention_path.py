@@ -53,7 +53,7 @@ class AttentionPath:
 
 
 def attention_path(trace: Trace, stack: str, layer: int, kind: str, *, head: int) -> AttentionPath:
-    """The path of one head. Raises ``ValueError`` for a layer or head that is not there."""
+    """The path of one head. Raises ``ValueError`` for a layer or head that does not exist."""
     view = trace.attention(stack, layer, kind)
     if not 0 <= head < view.n_heads:
         raise ValueError(f"{view.name}: there is no head {head}; choose 0 to {view.n_heads - 1}")

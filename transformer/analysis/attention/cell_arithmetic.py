@@ -83,7 +83,7 @@ def cell_arithmetic(
     """The cell (query, key) of one head, from the recorded queries and keys (rotary positions are in them already).
 
     α_ij = exp(s_ij) / Σ_{j' allowed} exp(s_ij'),  s_ij = q_i · k_j / √d_k (+ b_ij).
-    Raises ``ValueError`` for a head, row or column that is not there.
+    Raises ``ValueError`` for a head, row or column that does not exist.
     """
     view = trace.attention(stack, layer, kind)
     for name, index, size in (

@@ -76,7 +76,7 @@ class Rollout:
 def attention_rollout(trace: Trace, stack: str, *, layer: int | None = None, residual: float = 0.5) -> Rollout:
     """The rollout of ``stack`` through its layers 0 … ``layer`` (default: all of them). ``residual`` is r, 0…1.
 
-    Raises ``ValueError`` for a stack or layer that is not there.
+    Raises ``ValueError`` for a stack or layer that does not exist.
     """
     if not 0 <= residual <= 1:
         raise ValueError(f"residual is {residual}; it is the share that a position keeps of itself, 0 to 1")

@@ -32,7 +32,7 @@ def roles_of_file(checkpoint: Checkpoint, path: str | Path, *, limit: int | None
             f"--limit is {limit}; it must be at least 1, or left out to read all {len(sentences)} sentences"
         )
     sentences = sentences[:limit]
-    with tqdm(total=len(sentences), unit="sentence", disable=None) as bar:  # None: silent where nobody watches
+    with tqdm(total=len(sentences), unit="sentence", disable=None) as bar:  # None: silent without a terminal
 
         def progress(done: int, _total: int) -> None:
             bar.update(done - bar.n)
