@@ -7,7 +7,7 @@ import streamlit as st
 from ui.shell.lessons import lessons
 from ui.shell.page import page
 from ui.words import texts
-from ui.words.phrases import said
+from ui.words.catalogues import said
 from ui.words.texts import as_plain
 from views.lessons.lesson_cards import lesson_cards, worksheet_from_link
 

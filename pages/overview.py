@@ -15,7 +15,7 @@ from ui.shell.navigation import GROUPS, go_to, pages
 from ui.shell.page import Page, page
 from ui.show.chips import Chip, ChipRow, chips
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
-from ui.words.phrases import said
+from ui.words.catalogues import said
 from ui.words.texts import as_plain, page_text
 from views.overview.diagram import model_diagram
 

@@ -12,7 +12,7 @@ from ui.shell.page import Page, page
 from ui.shell.page_state import IN_ADDRESS
 from ui.show.chips import Chip, ChipRow, chips
 from ui.show.figures import show_formula, show_snippet, show_source, show_table
-from ui.words.phrases import said
+from ui.words.catalogues import said
 from ui.words.texts import as_plain, counted
 from views.tokens.tokenization import kind_of, merges_of_a_word, token_cards, tokenizers_side_by_side
 

@@ -24,7 +24,16 @@ FORBIDDEN = {  # package → what it never imports
     "views": {"pages", "app"},
     "pages": {"torch", "numpy", "plotly", "altair", "app"},  # no tensor maths and no drawing in a page
 }
-DATA_CLASSES = {"runs.activation", "runs.attention_view", "text.tokens", "runs.traces", "runs.run", "config", "errors"}
+DATA_CLASSES = {
+    "runs.activation",
+    "runs.attention_view",
+    "text.tokens",
+    "runs.traces",
+    "runs.run",
+    "config",
+    "errors",
+    "text.message",
+}
 LAZY = ROOT / "transformer" / "__init__.py"  # imports by a table of names, each once somebody asks for it
 # A notebook's picture of an AttentionView is drawn by ``charts``, where that is installed.
 BY_STRING = {("transformer.runs.attention_view", "charts.notebook")}

@@ -6,6 +6,8 @@ import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
+from transformer.errors import MessageError
+
 KINDS = ("encoder-decoder", "decoder-only", "encoder-only")
 POSITIONS = ("sinusoidal", "learned", "rotary", "relative", "none")
 NORMS = ("pre", "post")
@@ -57,49 +59,87 @@ class ModelConfig:
         self._check_integer("pad_id", at_least=0)
         for name in ("dropout", "layer_norm_epsilon"):
             if not isinstance(getattr(self, name), (int, float)):
-                raise ValueError(f"{name} is {getattr(self, name)!r}; it must be a number")
+                raise MessageError("{name} is {value}; it must be a number", name=name, value=repr(getattr(self, name)))
         if not isinstance(self.tie_embeddings, bool):
-            raise ValueError(f"tie_embeddings is {self.tie_embeddings!r}; it must be true or false")
+            raise MessageError(
+                "{name} is {value}; it must be true or false", name="tie_embeddings", value=repr(self.tie_embeddings)
+            )
         if self.d_model % self.n_heads:
-            raise ValueError(
-                f"d_model is {self.d_model}, which {self.n_heads} heads do not divide; "
-                f"choose n_heads so that d_model / n_heads is a whole number"
+            raise MessageError(
+                "d_model is {width}, which {heads} heads do not divide; choose n_heads so that d_model / n_heads is a "
+                "whole number",
+                width=self.d_model,
+                heads=self.n_heads,
             )
         if self.positions == "rotary" and self.d_head % 2:
-            raise ValueError(f"rotary positions turn pairs of channels, but d_head is {self.d_head}; make it even")
+            raise MessageError(
+                "rotary positions turn pairs of channels, but d_head is {width}; make it even", width=self.d_head
+            )
         if self.positions == "sinusoidal" and self.d_model % 2:
-            raise ValueError(f"sinusoidal positions use pairs of channels, but d_model is {self.d_model}; make it even")
+            raise MessageError(
+                "sinusoidal positions use pairs of channels, but d_model is {width}; make it even", width=self.d_model
+            )
         if not 0.0 <= self.dropout < 1.0:
-            raise ValueError(f"dropout is {self.dropout!r}; it is a probability, at least 0 and below 1")
+            raise MessageError(
+                "dropout is {value}; it is a probability, at least 0 and below 1", value=repr(self.dropout)
+            )
         if not 0.0 < self.layer_norm_epsilon < 1.0:
-            raise ValueError(f"layer_norm_epsilon is {self.layer_norm_epsilon!r}; it must lie between 0 and 1")
+            raise MessageError(
+                "{name} is {value}; it must lie between 0 and 1",
+                name="layer_norm_epsilon",
+                value=repr(self.layer_norm_epsilon),
+            )
         if self.has_encoder != (self.n_encoder_layers > 0):
-            raise ValueError(f"n_encoder_layers is {self.n_encoder_layers}, which does not fit kind {self.kind!r}")
+            raise MessageError(
+                "{name} is {count}, which does not fit kind {kind}",
+                name="n_encoder_layers",
+                count=self.n_encoder_layers,
+                kind=repr(self.kind),
+            )
         if self.has_decoder != (self.n_decoder_layers > 0):
-            raise ValueError(f"n_decoder_layers is {self.n_decoder_layers}, which does not fit kind {self.kind!r}")
+            raise MessageError(
+                "{name} is {count}, which does not fit kind {kind}",
+                name="n_decoder_layers",
+                count=self.n_decoder_layers,
+                kind=repr(self.kind),
+            )
         names = self.class_names
         if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
-            raise ValueError(f"class_names is {names!r}; it must be a list of names")
+            raise MessageError("class_names is {names}; it must be a list of names", names=repr(names))
         object.__setattr__(self, "class_names", tuple(names))  # JSON knows only lists
         if self.class_names and self.kind != "encoder-only":
-            raise ValueError(f"class_names is {self.class_names}, but only an encoder-only model has a classifier head")
+            raise MessageError(
+                "class_names is {names}, but only an encoder-only model has a classifier head", names=self.class_names
+            )
         if len(self.class_names) == 1:
-            raise ValueError(f"class_names is {self.class_names}; a classifier needs at least 2 classes")
+            raise MessageError("class_names is {names}; a classifier needs at least 2 classes", names=self.class_names)
         if len(set(self.class_names)) < len(self.class_names):
-            raise ValueError(f"class_names is {self.class_names}; the names must be different")
+            raise MessageError("class_names is {names}; the names must be different", names=self.class_names)
         if self.pad_id >= self.vocabulary_size:
-            raise ValueError(f"pad_id is {self.pad_id}, but the vocabulary ends at {self.vocabulary_size - 1}")
+            raise MessageError(
+                "pad_id is {id}, but the vocabulary ends at {last}", id=self.pad_id, last=self.vocabulary_size - 1
+            )
 
     def _check_choice(self, name: str, choices: tuple[str, ...]) -> None:
         if getattr(self, name) not in choices:
-            raise ValueError(f"{name} is {getattr(self, name)!r}; choose one of {', '.join(choices)}")
+            raise MessageError(
+                "{name} is {value}; choose one of {choices}",
+                name=name,
+                value=repr(getattr(self, name)),
+                choices=", ".join(choices),
+            )
 
     def _check_integer(self, name: str, *, at_least: int, at_most: int | None = None) -> None:
         value = getattr(self, name)
         if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
-            raise ValueError(f"{name} is {value!r}; it must be a whole number of at least {at_least}")
+            raise MessageError(
+                "{name} is {value}; it must be a whole number of at least {least}",
+                name=name,
+                value=repr(value),
+                least=at_least,
+            )
         if at_most is not None and value > at_most:
-            raise ValueError(f"{name} is {value}; it must be at most {at_most}")
+            raise MessageError("{name} is {value}; it must be at most {most}", name=name, value=value, most=at_most)
 
     @property
     def d_head(self) -> int:
@@ -127,9 +167,13 @@ class ModelConfig:
         """Every field must be given: a missing one is an error, never a silent default."""
         known = {field.name for field in fields(cls)}
         if unknown := sorted(set(values) - known):
-            raise ValueError(f"config has unknown fields {unknown}; known are {sorted(known)}")
+            raise MessageError(
+                "config has unknown fields {unknown}; known are {known}", unknown=unknown, known=sorted(known)
+            )
         if missing := sorted(known - set(values)):
-            raise ValueError(f"config lacks the fields {missing}; a checkpoint must state all of them")
+            raise MessageError(
+                "config lacks the fields {missing}; a checkpoint must state all of them", missing=missing
+            )
         return cls(**values)
 
     @classmethod
@@ -138,10 +182,10 @@ class ModelConfig:
         try:
             values = json.loads(Path(path).read_text(encoding="utf-8"))
         except (ValueError, RecursionError) as error:
-            raise ValueError(f"{path} is not valid JSON: {error}") from error
+            raise MessageError("{path} is not valid JSON: {problem}", path=path, problem=error) from error
         if not isinstance(values, dict):
-            raise ValueError(f"{path} must hold a JSON object, not {type(values).__name__}")
+            raise MessageError("{path} must hold a JSON object, not {type}", path=path, type=type(values).__name__)
         try:
             return cls.from_dict(values)
         except ValueError as error:
-            raise ValueError(f"{path}: {error}") from error
+            raise MessageError("{where}: {problem}", where=path, problem=error) from error

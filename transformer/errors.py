@@ -5,20 +5,36 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from transformer.text.message import Message
 
-class InputError(ValueError):
+
+class MessageError(ValueError):
+    """An error whose text is a ``Message``: ``InputError("{name} is empty", name="sentence")``."""
+
+    def __init__(self, template: str, /, **values: object) -> None:
+        super().__init__(Message(template, **values))
+
+
+class InputError(MessageError):
     """A text that the model cannot take. The message is a sentence for the person who typed it."""
 
 
-class CheckpointError(ValueError):
+class CheckpointError(MessageError):
     """A checkpoint directory that cannot be used. The message says what does not fit, with both values."""
 
 
-class TraceFileError(ValueError):
+class TraceFileError(MessageError):
     """A file that holds no whole trace. The message says what is wrong with it."""
 
 
 def did_you_mean(name: str, known: Iterable[str], *, otherwise: str) -> str:
     """The end of a sentence about an unknown name: what was probably meant, or ``otherwise`` where nothing is near."""
-    near = get_close_matches(name, list(known), n=3)
-    return f"did you mean {' or '.join(near)}?" if near else otherwise
+    match get_close_matches(name, list(known), n=3):
+        case []:
+            return otherwise
+        case [one]:
+            return Message("did you mean {one}?", one=one)
+        case [one, two]:
+            return Message("did you mean {one} or {two}?", one=one, two=two)
+        case [one, two, three]:
+            return Message("did you mean {one} or {two} or {three}?", one=one, two=two, three=three)

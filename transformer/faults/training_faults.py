@@ -60,14 +60,12 @@ def trained_toy(name: str) -> TrainedToy:
     weights, course = FOLDER / f"{name}.safetensors", FOLDER / f"{name}.json"
     if not (weights.is_file() and course.is_file()):
         raise CheckpointError(
-            f"{FOLDER} lacks the training {name}; make it with python -m transformer.faults.training_faults"
+            "{folder} lacks the training {name}; make it with {command}", folder=FOLDER, name=name, command=COMMAND
         )
     learner = _learner(name)
     parameters, tensors = dict(learner.model.named_parameters()), load_file(weights)
     if {name: p.shape for name, p in parameters.items()} != {name: t.shape for name, t in tensors.items()}:
-        raise CheckpointError(
-            f"{weights} does not fit the tiny model; run python -m transformer.faults.training_faults again"
-        )
+        raise CheckpointError("{file} does not fit the tiny model; run {command} again", file=weights, command=COMMAND)
     with torch.no_grad():
         for key, parameter in parameters.items():
             parameter.copy_(tensors[key].float())

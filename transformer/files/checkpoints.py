@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from pathlib import Path
 
 import torch
@@ -16,6 +16,7 @@ from transformer.config import ModelConfig
 from transformer.errors import CheckpointError
 from transformer.files.whole_files import atomic_path, write_text
 from transformer.models import Model, build_model
+from transformer.text.message import Message
 from transformer.text.tokenizer import PAD_ID, Tokenizer
 
 WEIGHTS, CONFIG, TOKENIZER, CARD = "model.safetensors", "config.json", "tokenizer.json", "README.md"
@@ -67,15 +68,23 @@ def load(path: str | Path, *, device: str | torch.device = "cpu") -> Checkpoint:
     try:
         config = ModelConfig.from_json(path / CONFIG)
     except ValueError as error:
-        raise CheckpointError(str(error)) from error
+        raise CheckpointError("{problem}", problem=error) from error
     tokenizer = Tokenizer.load(path / TOKENIZER)
     if tokenizer.vocabulary_size != config.vocabulary_size:
         raise CheckpointError(
-            f"{path}: the tokenizer has {tokenizer.vocabulary_size} entries but config.json says "
-            f"vocabulary_size {config.vocabulary_size}; they must come from the same training run"
+            "{where}: the tokenizer has {entries} entries but config.json says vocabulary_size {size}; they must come "
+            "from the same training run",
+            where=path,
+            entries=tokenizer.vocabulary_size,
+            size=config.vocabulary_size,
         )
     if config.pad_id != PAD_ID:
-        raise CheckpointError(f"{path}: config.json says pad_id {config.pad_id} but the tokenizer pads with {PAD_ID}")
+        raise CheckpointError(
+            "{where}: config.json says pad_id {found} but the tokenizer pads with {expected}",
+            where=path,
+            found=config.pad_id,
+            expected=PAD_ID,
+        )
     model = load_weights(config, path / WEIGHTS).to(device).eval()
     card = (path / CARD).read_text(encoding="utf-8", errors="replace") if (path / CARD).is_file() else ""
     return Checkpoint(path=path, model=model, tokenizer=tokenizer, card=card)
@@ -105,7 +114,11 @@ def fill_model(
     _compare(file, {name: tuple(parameter.shape) for name, parameter in parameters.items()}, dict(stored))
     tensors = {name: read(name) for name in stored}
     if broken := [name for name, tensor in tensors.items() if not torch.isfinite(tensor).all()]:
-        raise CheckpointError(f"{file} holds numbers that are not finite (NaN or infinite) in {', '.join(broken[:3])}")
+        raise CheckpointError(
+            "{file} holds numbers that are not finite (NaN or infinite) in {names}",
+            file=file,
+            names=", ".join(broken[:3]),
+        )
     with torch.no_grad():
         for name, parameter in parameters.items():
             parameter.copy_(tensors[name])
@@ -113,7 +126,7 @@ def fill_model(
 
 
 def not_whole(file: Path, error: Exception) -> CheckpointError:
-    return CheckpointError(f"{file} is not a whole safetensors file: {error}")
+    return CheckpointError("{file} is not a whole safetensors file: {problem}", file=file, problem=error)
 
 
 def save(path: str | Path, model: Model, tokenizer: Tokenizer, *, card: str = "", half: bool = True) -> None:
@@ -147,19 +160,33 @@ def own_parameters(model: Model) -> dict[str, torch.nn.Parameter]:
     return dict(model.named_parameters(remove_duplicate=True))
 
 
+def conversion(pickle: str) -> str:
+    """The code that makes a file of weights out of a pickle."""
+    return f"safetensors.torch.save_file(torch.load({pickle!r}, weights_only=True), {WEIGHTS!r})"
+
+
 def _check_files(path: Path) -> None:
     if not path.is_dir():
         raise CheckpointError(
-            f"{path} is no directory; a checkpoint is a directory with {CONFIG}, {WEIGHTS}, {TOKENIZER}"
+            "{path} is no directory; a checkpoint is a directory with {files}",
+            path=path,
+            files=", ".join((CONFIG, WEIGHTS, TOKENIZER)),
         )
     if not (path / WEIGHTS).is_file() and (pickles := [f.name for pattern in _PICKLES for f in path.glob(pattern)]):
         raise CheckpointError(
-            f"{path} holds {pickles[0]}, a pickle, which may run any code when opened; convert it where you trust it: "
-            f"safetensors.torch.save_file(torch.load({pickles[0]!r}, weights_only=True), {WEIGHTS!r})"
+            "{path} holds {name}, a pickle, which may run any code when opened; convert it where you trust it: {code}",
+            path=path,
+            name=pickles[0],
+            code=conversion(pickles[0]),
         )
     if missing := [file for file in (CONFIG, WEIGHTS, TOKENIZER) if not (path / file).is_file()]:
         raise CheckpointError(
-            f"{path} lacks {', '.join(missing)}; a checkpoint needs {CONFIG}, {WEIGHTS} and {TOKENIZER}"
+            "{path} lacks {files}; a checkpoint needs {config}, {weights} and {tokenizer}",
+            path=path,
+            files=", ".join(missing),
+            config=CONFIG,
+            weights=WEIGHTS,
+            tokenizer=TOKENIZER,
         )
 
 
@@ -190,15 +217,26 @@ def _claimed_sizes(config: ModelConfig) -> dict[str, tuple]:
 
 def _compare(file: Path, expected: dict[str, tuple], stored: dict[str, tuple]) -> None:
     if problems := _differences(expected, stored):
-        raise CheckpointError(f"{file} does not fit its config.json: {'; '.join(problems)}")
+        raise CheckpointError(
+            "{file} does not fit its config.json: {problems}",
+            file=file,
+            problems=reduce(lambda one, other: Message("{one}; {other}", one=one, other=other), problems),
+        )
 
 
-def _differences(expected: dict[str, tuple], stored: dict[str, tuple]) -> list[str]:
-    problems = [f"it lacks {name} {expected[name]}" for name in expected if name not in stored]
-    problems += [f"it has an unknown {name} {stored[name]}" for name in stored if name not in expected]
+def _differences(expected: dict[str, tuple], stored: dict[str, tuple]) -> list[Message]:
+    lacking = [name for name in expected if name not in stored]
+    problems = [Message("it lacks {name} {shape}", name=name, shape=expected[name]) for name in lacking]
+    unknown = [name for name in stored if name not in expected]
+    problems += [Message("it has an unknown {name} {shape}", name=name, shape=stored[name]) for name in unknown]
     problems += [
-        f"{name} is {stored[name]} in the file but {expected[name]} by the config"
+        Message(
+            "{name} is {found} in the file but {expected} by the config",
+            name=name,
+            found=stored[name],
+            expected=expected[name],
+        )
         for name in expected
         if name in stored and stored[name] != expected[name]
     ]
-    return problems[:3] + ([f"and {len(problems) - 3} more"] if len(problems) > 3 else [])
+    return problems[:3] + ([Message("and {count} more", count=len(problems) - 3)] if len(problems) > 3 else [])

@@ -21,6 +21,7 @@ from transformer.errors import CheckpointError
 from transformer.files.checkpoints import Checkpoint, fill_model, not_whole, own_parameters
 from transformer.files.whole_files import atomic_path
 from transformer.models import Model
+from transformer.text.message import Message
 
 FOLDER = "snapshots"
 LARGEST = 127  # of a signed 8-bit number, so that the range is symmetric around 0
@@ -45,8 +46,15 @@ def snapshot(checkpoint: Checkpoint, step: int) -> Checkpoint:
     Raises ``CheckpointError`` for a step of which there is no snapshot, and for a file that is broken or does not fit.
     """
     if step not in (steps := snapshot_steps(checkpoint.path)):
-        listed = f"it has those of steps {', '.join(map(str, steps))}" if steps else "it came without snapshots"
-        raise CheckpointError(f"{checkpoint.path} has no snapshot of step {step}; {listed}")
+        listed = ", ".join(map(str, steps))
+        raise CheckpointError(
+            "{path} has no snapshot of step {step}; {problem}",
+            path=checkpoint.path,
+            step=step,
+            problem=Message("it has those of steps {steps}", steps=listed)
+            if steps
+            else Message("it came without snapshots"),
+        )
     file = snapshot_file(step)
     model = load_snapshot(checkpoint.path / file, checkpoint.config, step=step)
     return replace(checkpoint, model=model.to(checkpoint.model.device), weights=file)
@@ -98,7 +106,7 @@ def load_snapshot(path: str | Path, config: ModelConfig, *, step: int | None = N
     """
     path = Path(path)
     if not path.is_file():
-        raise CheckpointError(f"there is no snapshot {path}")
+        raise CheckpointError("there is no snapshot {path}", path=path)
     try:
         with safe_open(str(path), framework="pt") as file:
             _check_step(path, (file.metadata() or {}).get("step"), step)
@@ -118,9 +126,18 @@ def load_snapshot(path: str | Path, config: ModelConfig, *, step: int | None = N
 
 def _check_step(path: Path, stored: str | None, step: int | None) -> None:
     if stored is None or not stored.isdecimal():
-        raise CheckpointError(f"{path} does not say of which step it is (metadata step: {stored!r}): it is no snapshot")
+        raise CheckpointError(
+            "{path} does not say of which step it is (metadata step: {stored}): it is no snapshot",
+            path=path,
+            stored=repr(stored),
+        )
     if step is not None and int(stored) != step:
-        raise CheckpointError(f"{path} is a snapshot of step {stored}, not of step {step}; was it renamed?")
+        raise CheckpointError(
+            "{path} is a snapshot of step {stored}, not of step {step}; was it renamed?",
+            path=path,
+            stored=stored,
+            step=step,
+        )
 
 
 def _check_types(path: Path, shapes: dict[str, tuple], types: dict[str, str]) -> None:
@@ -129,12 +146,23 @@ def _check_types(path: Path, shapes: dict[str, tuple], types: dict[str, str]) ->
         wanted = "I8" if len(shape) == 2 else "F16"
         if types[name] != wanted:
             raise CheckpointError(
-                f"{path}: {name} {shape} is stored as {types[name]}, but a snapshot holds it as {wanted}; "
-                f"write it with transformer.files.snapshots.write_snapshot"
+                "{path}: {name} {shape} is stored as {found}, but a snapshot holds it as {wanted}; write it with "
+                "{function}",
+                path=path,
+                name=name,
+                shape=shape,
+                found=types[name],
+                wanted=wanted,
+                function="transformer.files.snapshots.write_snapshot",
             )
         if len(shape) == 2 and shapes.get(name + _SCALE) != shape[:1]:
             raise CheckpointError(
-                f"{path}: {name} {shape} needs {shape[0]} scales, one a row; it has {shapes.get(name + _SCALE)}"
+                "{path}: {name} {shape} needs {count} scales, one a row; it has {found}",
+                path=path,
+                name=name,
+                shape=shape,
+                count=shape[0],
+                found=shapes.get(name + _SCALE),
             )
         if name.endswith(_SCALE) and len(shapes.get(name.removesuffix(_SCALE), ())) != 2:
-            raise CheckpointError(f"{path} has {name} but no matrix that it belongs to")
+            raise CheckpointError("{path} has {name} but no matrix that it belongs to", path=path, name=name)

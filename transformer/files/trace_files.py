@@ -38,7 +38,7 @@ def read_trace(path: str | Path) -> Trace:
     try:
         raw = Path(path).read_bytes()
     except OSError as error:
-        raise TraceFileError(f"{path} cannot be read: {error.strerror}") from error
+        raise TraceFileError("{path} cannot be read: {problem}", path=path, problem=error.strerror) from error
     return trace_from_bytes(raw, name=str(path))
 
 
@@ -60,9 +60,14 @@ def trace_from_bytes(raw: bytes, *, name: str = "the file") -> Trace:
     try:
         arrays, metadata = load(raw), header(raw).get("__metadata__") or {}
     except (SafetensorError, ValueError) as error:
-        raise TraceFileError(f"{name} is not a whole safetensors file: {error}") from error
+        raise TraceFileError("{file} is not a whole safetensors file: {problem}", file=name, problem=error) from error
     if metadata.get("format") != FORMAT:
-        raise TraceFileError(f"{name} says format {metadata.get('format')!r}; a trace says {FORMAT!r}")
+        raise TraceFileError(
+            "{file} says format {found}; a trace says {expected}",
+            file=name,
+            found=repr(metadata.get("format")),
+            expected=repr(FORMAT),
+        )
     try:
         described = json.loads(metadata["trace"])
         axes = described["axes"]
@@ -80,7 +85,7 @@ def trace_from_bytes(raw: bytes, *, name: str = "the file") -> Trace:
             notes=tuple(str(note) for note in described["notes"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise TraceFileError(f"{name} is no whole trace: {error!s}") from error
+        raise TraceFileError("{file} is no whole trace: {problem}", file=name, problem=error) from error
 
 
 def header(raw: bytes) -> Mapping:

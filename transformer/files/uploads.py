@@ -15,7 +15,8 @@ from pathlib import Path
 
 from transformer.config import ModelConfig
 from transformer.errors import CheckpointError
-from transformer.files.checkpoints import CARD, CONFIG, TOKENIZER, WEIGHTS, fingerprint, load
+from transformer.files.checkpoints import CARD, CONFIG, TOKENIZER, WEIGHTS, conversion, fingerprint, load
+from transformer.text.message import Message
 from transformer.text.tokenizer_files import MOST_BYTES as MOST_TOKENIZER_BYTES
 
 MOST_BYTES = {WEIGHTS: 100_000_000, TOKENIZER: MOST_TOKENIZER_BYTES, CONFIG: 65_536, CARD: 1_000_000}
@@ -44,7 +45,8 @@ def receive(files: Mapping[str, bytes], folder: Path) -> Path:
         else:
             os.replace(waiting, place)
     except (CheckpointError, ValueError) as error:
-        raise CheckpointError(str(error).replace(f"{waiting}{os.sep}", "").replace(str(waiting), "this")) from error
+        message = Message("{problem}", problem=error).replaced(f"{waiting}{os.sep}", "")
+        raise CheckpointError(message.replaced(str(waiting), Message("this"))) from error
     finally:
         shutil.rmtree(waiting, ignore_errors=True)
     _forget_the_oldest(folder)
@@ -67,21 +69,36 @@ def _check_files(files: Mapping[str, bytes]) -> None:
     for name, content in files.items():
         if name.lower().endswith(_PICKLES):
             raise CheckpointError(
-                f"{name!r} is a pickle, which may run any code when opened; convert it where you trust it, with "
-                f"safetensors.torch.save_file(torch.load({name!r}, weights_only=True), {WEIGHTS!r})"
+                "{name} is a pickle, which may run any code when opened; convert it where you trust it, with {code}",
+                name=repr(name),
+                code=conversion(name),
             )
         if name not in MOST_BYTES:
-            raise CheckpointError(f"{name!r} is no file of a checkpoint; it has {', '.join(MOST_BYTES)}")
+            raise CheckpointError(
+                "{name} is no file of a checkpoint; it has {files}", name=repr(name), files=", ".join(MOST_BYTES)
+            )
         if len(content) > MOST_BYTES[name]:
-            raise CheckpointError(f"{name} has {len(content):,} bytes; at most {MOST_BYTES[name]:,} are taken")
+            raise CheckpointError(
+                "{name} has {bytes} bytes; at most {most} are taken",
+                name=name,
+                bytes=f"{len(content):,}",
+                most=f"{MOST_BYTES[name]:,}",
+            )
     if missing := [name for name in (CONFIG, WEIGHTS, TOKENIZER) if name not in files]:
-        raise CheckpointError(f"{', '.join(missing)} is missing; choose all files of the checkpoint at once")
+        raise CheckpointError(
+            "{files} is missing; choose all files of the checkpoint at once", files=", ".join(missing)
+        )
 
 
 def _check_config(path: Path) -> None:
     config = ModelConfig.from_json(path)
     if config.max_length > LONGEST_MODEL:
-        raise CheckpointError(f"{CONFIG}: max_length is {config.max_length}; at most {LONGEST_MODEL} is taken")
+        raise CheckpointError(
+            "{file}: max_length is {value}; at most {most} is taken",
+            file=CONFIG,
+            value=config.max_length,
+            most=LONGEST_MODEL,
+        )
 
 
 def _forget_the_oldest(folder: Path) -> None:

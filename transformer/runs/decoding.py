@@ -170,8 +170,9 @@ def _room(
     room = checkpoint.config.max_length - len(prompt)
     if room < len(forced) + 1:
         raise InputError(
-            f"The text has {given} tokens, and this model sees at most {checkpoint.config.max_length}: "
-            f"there is no room to write. Shorten it."
+            "The text has {length} tokens, and this model sees at most {limit}: there is no room to write. Shorten it.",
+            length=given,
+            limit=checkpoint.config.max_length,
         )
     usual = len(forced) + (2 * source.shape[1] + 10 if source is not None else 40)
     return min(room, max(len(forced), usual if wanted is None else wanted))

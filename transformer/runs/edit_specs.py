@@ -21,11 +21,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from transformer.config import ModelConfig
+from transformer.errors import MessageError
 from transformer.files.checkpoints import Checkpoint
 from transformer.probes import Edit
 from transformer.runs import edits, mask_edits
 from transformer.runs.sublayer_edits import remove_residual, remove_sublayer
 from transformer.runs.tracing import trace
+from transformer.text.message import Message
 
 ON_HEADS = ("zero", "mean", "scale", "patch", "edge")
 ON_SUBLAYERS = ("drop", "residual")
@@ -54,18 +56,27 @@ class EditSpec:
         """Raises ``ValueError`` that quotes the text and says how such a text looks."""
         found = _PATTERN.fullmatch(text)
         if not found or found["action"] not in ACTIONS:
-            raise ValueError(
-                f"{text!r} is no edit; write e.g. zero:encoder.0.self.3, with one of {', '.join(ACTIONS)} in front"
+            raise MessageError(
+                "{text} is no edit; write e.g. {example}, with one of {actions} in front",
+                text=repr(text),
+                example=_EXAMPLES["zero"],
+                actions=", ".join(ACTIONS),
             )
         layer = None if found["layer"] == "*" else int(found["layer"])
         head = None if found["head"] is None else int(found["head"])
         spec = cls(found["action"], found["stack"], layer, found["part"], head, found["value"] or "")
         on_head = spec.action in ON_HEADS
         if on_head != (head is not None) or (on_head and spec.part == "feed_forward"):
-            wanted = "a head of self or cross" if on_head else "no head"
-            raise ValueError(f"{text!r} does not fit: {spec.action} needs {wanted}, e.g. {_EXAMPLES[spec.action]}")
+            raise MessageError(
+                "{text} does not fit: {action} needs {problem}, e.g. {example}",
+                text=repr(text),
+                action=spec.action,
+                problem=Message("a head of self or cross") if on_head else Message("no head"),
+                example=_EXAMPLES[spec.action],
+            )
         if (layer is None and spec.action != "mask") or (spec.action in _WITH_VALUE) != bool(spec.value):
-            raise ValueError(f"{text!r} does not fit; write it like {_EXAMPLES[spec.action]}")
+            example = _EXAMPLES[spec.action]
+            raise MessageError("{text} does not fit; write it like {example}", text=repr(text), example=example)
         return spec
 
     def __str__(self) -> str:

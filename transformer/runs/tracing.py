@@ -15,6 +15,7 @@ from transformer.runs.inputs import check_length, prompt_ids, source_tensor, tar
 from transformer.runs.run import Run
 from transformer.runs.strategies import Strategy
 from transformer.runs.traces import Trace
+from transformer.text.message import Message
 from transformer.text.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID
 from transformer.text.tokens import TokenSequence
 
@@ -61,14 +62,14 @@ def trace_of(run: Run) -> Trace:
     if config.has_decoder:
         prompt, answer, finished = _answer(run)
         if not finished:
-            notes.append(f"The answer did not end within {len(answer)} tokens; it was stopped there.")
+            notes.append(
+                Message("The answer did not end within {count} tokens; it was stopped there.", count=len(answer))
+            )
         whole, padding = prompt + answer, [PAD_ID] * target_pads
         read, written = whole[:-1] + padding, whole[1:] + padding
-        what = "target" if config.has_encoder else "sentence with its target"
+        what = Message("The target") if config.has_encoder else Message("The sentence with its target")
         check_length(checkpoint, len(read), what, target_pads)
-    for name, pads in (("source", run.source_pads), ("target", target_pads if config.has_decoder else 0)):
-        if pads:
-            notes.append(f"{pads} <pad> {'token was' if pads == 1 else 'tokens were'} added to the {name}.")
+    notes += _padding_notes(run.source_pads, target_pads if config.has_decoder else 0)
     inputs = [] if source is None else [source]
     if read is not None:
         inputs.append(torch.tensor([read], device=model.device))
@@ -110,3 +111,15 @@ def _encoder_answer(checkpoint: Checkpoint, source: Tensor, logits: Tensor) -> t
     best = logits[0].argmax(dim=-1)
     filled = torch.where(source[0] == MASK_ID, best, source[0])
     return checkpoint.tokenizer.sequence(best.tolist(), "prediction"), checkpoint.tokenizer.decode(filled.tolist())
+
+
+def _padding_notes(source: int, target: int) -> list[Message]:
+    """A sentence for each side that got <pad> tokens."""
+    padded = [(source, Message("the source")), (target, Message("the target"))]
+    return [
+        Message("{count} <pad> token was added to {what}.", count=count, what=what)
+        if count == 1
+        else Message("{count} <pad> tokens were added to {what}.", count=count, what=what)
+        for count, what in padded
+        if count
+    ]

@@ -48,10 +48,14 @@ def evaluate(
     kind = checkpoint.config.kind
     if kind == "encoder-decoder":
         if train is not None:
-            raise InputError(f"{checkpoint.name} translates: there is no baseline that a training file is needed for")
+            raise InputError(
+                "{name} translates: there is no baseline that a training file is needed for", name=checkpoint.name
+            )
         return translation_scores(checkpoint, read_pairs(data), beam=beam, lowercase=lowercase, progress=progress)
     if lowercase:
-        raise InputError(f"{checkpoint.name} is {kind}: only translations can be scored without regard to case")
+        raise InputError(
+            "{name} is {kind}: only translations can be scored without regard to case", name=checkpoint.name, kind=kind
+        )
     if checkpoint.config.n_classes:
         scores = _classifier_scores(checkpoint, data, train)
     elif kind == "decoder-only":
@@ -122,7 +126,12 @@ def _labelled(path: str | Path, n_classes: int) -> list[tuple[str, int]]:
     rows = read_pairs(path)
     _require(rows, path)
     if wrong := [label for _, label in rows if label.strip() not in {str(index) for index in range(n_classes)}]:
-        raise InputError(f"{path}: a text has the class {wrong[0]!r}; this model's are numbered 0 to {n_classes - 1}")
+        raise InputError(
+            "{path}: a text has the class {found}; this model's are numbered 0 to {last}",
+            path=path,
+            found=repr(wrong[0]),
+            last=n_classes - 1,
+        )
     return [(text, int(label)) for text, label in rows]
 
 
@@ -132,11 +141,14 @@ def _encoded(checkpoint: Checkpoint, texts: Sequence[tuple], task: str) -> list[
     limit = checkpoint.config.max_length
     if too_long := [text[0] for text, example in zip(texts, examples, strict=True) if len(example[0]) > limit]:
         raise InputError(
-            f"{len(too_long)} texts are longer than the {limit} tokens this model reads: {too_long[0][:60]}…"
+            "{count} texts are longer than the {limit} tokens this model reads: {text}…",
+            count=len(too_long),
+            limit=limit,
+            text=too_long[0][:60],
         )
     return examples
 
 
 def _require(examples: Sequence, data: object) -> None:
     if not examples:
-        raise InputError(f"There is nothing to score in {data}: it has no line with text.")
+        raise InputError("There is nothing to score in {path}: it has no line with text.", path=data)

@@ -20,13 +20,15 @@ def read_sentences(path: str | Path = SHIPPED) -> tuple[str, ...]:
     """The sentences of a UTF-8 file. Raises ``InputError`` for a file that is missing, empty or not text."""
     path = Path(path)
     if not path.is_file():
-        raise InputError(f"There is no file {path}; give a text file with one sentence a line.")
+        raise InputError("There is no file {path}; give a text file with one sentence a line.", path=path)
     try:
         sentences = split_sentences(path.read_text(encoding="utf-8"))
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text ({error}); save it as UTF-8, one sentence a line.") from error
+        raise InputError(
+            "{path} is not UTF-8 text ({problem}); save it as UTF-8, one sentence a line.", path=path, problem=error
+        ) from error
     if not sentences:
-        raise InputError(f"{path} holds no sentence; write one a line.")
+        raise InputError("{path} holds no sentence; write one a line.", path=path)
     return sentences
 
 

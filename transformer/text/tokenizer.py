@@ -35,16 +35,25 @@ class Tokenizer:
         self._backend.encode_special_tokens = True
         for expected, special in enumerate(SPECIAL_TOKENS):
             if (found := backend.token_to_id(special)) != expected:
-                raise CheckpointError(f"the tokenizer gives {special} the id {found}; this project needs {expected}")
+                raise CheckpointError(
+                    "the tokenizer gives {special} the id {found}; this project needs {expected}",
+                    special=special,
+                    found=found,
+                    expected=expected,
+                )
         highest = max(backend.get_vocab().values())
         if highest != self.vocabulary_size - 1:
             raise CheckpointError(
-                f"the tokenizer has {self.vocabulary_size} entries but its highest id is {highest}; ids have no gaps"
+                "the tokenizer has {count} entries but its highest id is {highest}; ids have no gaps",
+                count=self.vocabulary_size,
+                highest=highest,
             )
         known = set(byte_alphabet().values())
         for piece in self.pieces[len(SPECIAL_TOKENS) :]:
             if not known.issuperset(piece):
-                raise CheckpointError(f"the tokenizer's entry {piece!r} holds a character that stands for no byte")
+                raise CheckpointError(
+                    "the tokenizer's entry {piece} holds a character that stands for no byte", piece=repr(piece)
+                )
 
     @classmethod
     def train(cls, texts: Iterable[str], vocabulary_size: int) -> Tokenizer:
@@ -73,7 +82,9 @@ class Tokenizer:
         except CheckpointError:
             raise
         except Exception as error:  # the library raises bare Exception for every kind of broken file
-            raise CheckpointError(f"{path} is not a tokenizer that can be read: {error}") from error
+            raise CheckpointError(
+                "{file} is not a tokenizer that can be read: {problem}", file=path, problem=error
+            ) from error
 
     def save(self, path: Path) -> None:
         self._backend.save(str(path))

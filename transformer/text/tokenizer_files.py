@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 
 from transformer.errors import CheckpointError
+from transformer.text.message import Message
 
 MOST_BYTES = 32_000_000
 MOST_ENTRIES = 200_000
@@ -24,48 +25,64 @@ def check_tokenizer_file(path: Path) -> None:
     """Raises ``CheckpointError`` for a file that is too large, no JSON, or more than plain byte-level BPE."""
     problem = _problem(path)
     if problem:
-        raise CheckpointError(f"{path} is not a tokenizer that can be read: {problem}")
+        raise CheckpointError("{file} is not a tokenizer that can be read: {problem}", file=path, problem=problem)
 
 
 def _problem(path: Path) -> str:
     """What is wrong, or nothing."""
     try:
         if (size := path.stat().st_size) > MOST_BYTES:
-            return f"it has {size:,} bytes; at most {MOST_BYTES:,} are read"
+            return Message("it has {bytes} bytes; at most {most} are read", bytes=f"{size:,}", most=f"{MOST_BYTES:,}")
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         return error.strerror or str(error)
     except (ValueError, RecursionError) as error:
-        return f"it is no valid JSON ({error})"
+        return Message("it is no valid JSON ({problem})", problem=error)
     model = content.get("model") if isinstance(content, dict) else None
     if not isinstance(model, dict) or model.get("type") != "BPE":
-        return "it holds no byte-pair encoding (model type BPE)"
+        return Message("it holds no byte-pair encoding (model type BPE)")
     for part in _NOTHING_ELSE:
         if content.get(part) is not None:
-            return f"it has a {part}; only plain byte-level BPE is read, with {part} null"
+            return Message("it has a {part}; only plain byte-level BPE is read, with {part} null", part=part)
     pre_tokenizer = content.get("pre_tokenizer")
     if not isinstance(pre_tokenizer, dict) or not _PRE_TOKENIZER.items() <= pre_tokenizer.items():
-        return "its pre_tokenizer is not ByteLevel without a space in front, the only one that is read"
+        return Message("its pre_tokenizer is not ByteLevel without a space in front, the only one that is read")
     for part in _PLAIN_MODEL:
         if model.get(part):
-            return f"its model has {part} {model[part]!r}; only plain byte-level BPE is read, without it"
+            return Message(
+                "its model has {part} {value}; only plain byte-level BPE is read, without it",
+                part=part,
+                value=repr(model[part]),
+            )
     return _vocabulary_problem(model.get("vocab"), model.get("merges"))
 
 
 def _vocabulary_problem(entries: object, merges: object) -> str:
     if not isinstance(entries, dict) or not isinstance(merges, list):
-        return "its model lacks vocab or merges"
+        return Message("its model lacks vocab or merges")
     if len(entries) > MOST_ENTRIES:
-        return f"its vocabulary has {len(entries):,} entries; at most {MOST_ENTRIES:,} are read"
+        return Message(
+            "its vocabulary has {count} entries; at most {most} are read",
+            count=f"{len(entries):,}",
+            most=f"{MOST_ENTRIES:,}",
+        )
     if len(merges) > len(entries):
-        return f"it has {len(merges):,} merges for {len(entries):,} entries; each merge makes one entry"
+        return Message(
+            "it has {count} merges for {entries} entries; each merge makes one entry",
+            count=f"{len(merges):,}",
+            entries=f"{len(entries):,}",
+        )
     if (longest := max(map(len, entries), default=0)) > LONGEST_ENTRY:
-        return f"its longest entry has {longest:,} characters; at most {LONGEST_ENTRY} are read"
+        return Message(
+            "its longest entry has {count} characters; at most {most} are read",
+            count=f"{longest:,}",
+            most=LONGEST_ENTRY,
+        )
     if wrong := [id for id in entries.values() if type(id) is not int or not 0 <= id < MOST_ENTRIES]:
-        return f"its vocabulary has the id {wrong[0]!r}; ids are whole numbers from 0 on"
+        return Message("its vocabulary has the id {id}; ids are whole numbers from 0 on", id=repr(wrong[0]))
     for merge in merges:  # the library does not refuse a wrong one, it panics
         parts = merge.split(" ") if isinstance(merge, str) else merge
         whole = isinstance(parts, list) and len(parts) == 2 and all(isinstance(part, str) for part in parts)
         if not whole or not {*parts, "".join(parts)} <= entries.keys():
-            return f"its merge {str(merge)[:40]!r} does not join two entries to a third"
+            return Message("its merge {merge} does not join two entries to a third", merge=repr(str(merge)[:40]))
     return ""

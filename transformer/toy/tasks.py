@@ -118,12 +118,16 @@ def letter_ids(word: str) -> list[int]:
     """Ids of a word's letters. Raises ``InputError`` unless it has 1 to ``MOST_LETTERS`` letters from a to z."""
     if not 1 <= len(word) <= MOST_LETTERS:
         raise InputError(
-            f"The word has {len(word)} letters. Type 1 to {MOST_LETTERS}; the model trains on words of {SHORTEST} to "
-            f"{LONGEST}."
+            "The word has {length} letters. Type 1 to {most}; the model trains on words of {shortest} to {longest}.",
+            length=len(word),
+            most=MOST_LETTERS,
+            shortest=SHORTEST,
+            longest=LONGEST,
         )
     if strange := sorted(set(word) - set(LETTERS)):
         raise InputError(
-            f"This model knows the letters a to z only, in lower case; it has no token for {' '.join(strange)}"
+            "This model knows the letters a to z only, in lower case; it has no token for {strange}",
+            strange=" ".join(strange),
         )
     return [FIRST_LETTER_ID + LETTERS.index(letter) for letter in word]
 

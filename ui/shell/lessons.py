@@ -14,10 +14,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from transformer.errors import did_you_mean
+from transformer.errors import MessageError, did_you_mean
 from transformer.runs.attention_view import KINDS
 from transformer.runs.edit_specs import EditSpec
 from transformer.runs.traces import STACKS
+from transformer.text.message import Message, message_of
 from ui.compute.loading import REPOSITORY
 from ui.shell.focus import MOST_PADS, Focus
 from ui.shell.navigation import GROUPS
@@ -100,7 +101,7 @@ def lessons(language: str = FALLBACK, *, folder: Path | None = None) -> tuple[tu
                 found.append(read_lesson(path))
                 break
             except (ValueError, OSError) as error:
-                problems.append(str(error))
+                problems.append(message_of(error))
     return tuple(found), tuple(problems)
 
 
@@ -113,43 +114,67 @@ def find_lesson(name: str, language: str = FALLBACK, *, folder: Path | None = No
 def _read(path: Path, _changed: int) -> Lesson:
     where = f"lessons/{path.parent.name}/{path.name}"
     if (size := path.stat().st_size) > LONGEST_FILE:
-        raise ValueError(f"{where} has {size:,} bytes; a lesson has at most {LONGEST_FILE:,}")
+        raise MessageError(
+            "{where} has {bytes} bytes; a lesson has at most {most}",
+            where=where,
+            bytes=f"{size:,}",
+            most=f"{LONGEST_FILE:,}",
+        )
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{where} is not valid TOML: {error}. Often a quotation mark is missing.") from None
+        raise MessageError(
+            "{where} is not valid TOML: {problem}. Often a quotation mark is missing.", where=where, problem=error
+        ) from None
     _known(values, _LESSON_KEYS, where)
-    shared = _focus(values.get("focus", {}), f"{where}, focus")
+    shared = _focus(values.get("focus", {}), Message("{where}, focus", where=where))
     steps = values.get("step")
     if not isinstance(steps, list) or not steps:
-        raise ValueError(f"{where} has no steps; write each under a line [[step]]")
+        raise MessageError("{where} has no steps; write each under a line [[step]]", where=where)
     if len(steps) > MOST_STEPS:
-        raise ValueError(f"{where} has {len(steps)} steps; a lesson has at most {MOST_STEPS}. Make two lessons of it.")
+        raise MessageError(
+            "{where} has {count} steps; a lesson has at most {most}. Make two lessons of it.",
+            where=where,
+            count=len(steps),
+            most=MOST_STEPS,
+        )
     return Lesson(
         name=path.stem,
         title=_text(values, "title", where),
         aim=_text(values, "aim", where),
         minutes=_minutes(values, where),
-        steps=tuple(_step(step, shared, f"{where}, step {number}") for number, step in enumerate(steps, 1)),
+        steps=tuple(
+            _step(step, shared, Message("{file}, step {step}", file=where, step=number))
+            for number, step in enumerate(steps, 1)
+        ),
     )
 
 
 def _step(values: Any, shared: Mapping[str, str | int], where: str) -> Step:
     if not isinstance(values, dict):
-        raise ValueError(f"{where} is {values!r}; a step begins with a line [[step]]")
+        raise MessageError("{where} is {value}; a step begins with a line [[step]]", where=where, value=repr(values))
     _known(values, _STEP_KEYS, where)
     page = _text(values, "page", where)
     pages = [entry.name for group in GROUPS.values() for entry in group]
     if page not in pages:
-        raise ValueError(f"{where}: there is no page {page!r}; {did_you_mean(page, pages, otherwise=', '.join(pages))}")
+        raise MessageError(
+            "{where}: there is no page {name}; {problem}",
+            where=where,
+            name=repr(page),
+            problem=did_you_mean(page, pages, otherwise=Message("there are {names}", names=", ".join(pages))),
+        )
     question = values.get("question", "")
     quiz: dict[str, Any] = {}
     if question:
         choices = values.get("choices")
         if not isinstance(choices, list) or len(choices) < 2 or not all(isinstance(c, str) and c for c in choices):
-            raise ValueError(f"{where}: a question needs choices, a list of at least two texts; it has {choices!r}")
+            raise MessageError(
+                "{where}: a question needs choices, a list of at least two texts; it has {found}",
+                where=where,
+                found=repr(choices),
+            )
         if len(set(choices)) < len(choices):
-            raise ValueError(f"{where}: choices holds the same text twice")
+            raise MessageError("{where}: choices holds the same text twice", where=where)
         quiz = {
             "question": _text(values, "question", where),
             "choices": tuple(choices),
@@ -157,15 +182,20 @@ def _step(values: Any, shared: Mapping[str, str | int], where: str) -> Step:
             "explanation": _text(values, "explanation", where),
         }
     elif lonely := [key for key in ("choices", "answer", "explanation") if key in values]:
-        raise ValueError(f"{where} has {lonely[0]} but no question")
+        raise MessageError("{where} has {key} but no question", where=where, key=lonely[0])
     options = values.get("options", {})
     if not isinstance(options, dict) or not all(isinstance(value, str | int | float) for value in options.values()):
-        raise ValueError(f'{where}: options is {options!r}; write e.g. options = {{ decoding_section = "tree" }}')
+        raise MessageError(
+            "{where}: options is {found}; write e.g. {example}",
+            where=where,
+            found=repr(options),
+            example='options = { decoding_section = "tree" }',
+        )
     return Step(
         page=page,
         **{name: _text(values, name, where) for name in ("title", "do", "notice")},
         **quiz,
-        focus={**shared, **_focus(values.get("focus", {}), f"{where}, focus")},
+        focus={**shared, **_focus(values.get("focus", {}), Message("{where}, focus", where=where))},
         options=options,
         changes={name: _changes(values, name, where) for name in CHANGES},
     )
@@ -176,17 +206,22 @@ def _changes(values: Mapping[str, Any], name: str, where: str) -> tuple[str, ...
     found = values.get(name, [])
     found = [found] if isinstance(found, str) else found
     if not isinstance(found, list) or not all(isinstance(one, str) and one.strip() for one in found):
-        raise ValueError(f"{where}: {name} is {found!r}; write a text in quotation marks, or several in a list")
+        wrong = {"where": where, "name": name, "found": repr(found)}
+        raise MessageError("{where}: {name} is {found}; write a text in quotation marks, or several in a list", **wrong)
     for text in found:
         if name == "edit":
             try:
                 EditSpec.parse(text)
             except ValueError as error:
-                raise ValueError(f"{where}: edit is {text!r}, which makes no sense: {error}") from None
+                wrong = {"where": where, "found": repr(text), "problem": error}
+                raise MessageError("{where}: edit is {found}, which makes no sense: {problem}", **wrong) from None
         if name == "mask" and not _MASK.fullmatch(text):
-            raise ValueError(f'{where}: mask is {text!r}; write e.g. mask = ["window 3", "block 2-5"]')
+            wrong = {"where": where, "found": repr(text), "example": 'mask = ["window 3", "block 2-5"]'}
+            raise MessageError("{where}: mask is {found}; write e.g. {example}", **wrong)
     if name == "second" and len(found) > 1:
-        raise ValueError(f"{where}: second holds {len(found)} sentences; there is one second sentence")
+        raise MessageError(
+            "{where}: second holds {count} sentences; there is one second sentence", where=where, count=len(found)
+        )
     return tuple(found)
 
 
@@ -196,48 +231,65 @@ def _answer(answer: Any, choices: Sequence[str], where: str) -> int:
         return answer - 1
     if answer in choices:
         return choices.index(answer)
-    raise ValueError(
-        f"{where}: answer is {answer!r}; write the text of one of the choices, or its number from 1 to {len(choices)}"
+    raise MessageError(
+        "{where}: answer is {found}; write the text of one of the choices, or its number from 1 to {last}",
+        where=where,
+        found=repr(answer),
+        last=len(choices),
     )
 
 
 def _focus(values: Any, where: str) -> dict[str, str | int]:
     """A place in the model, checked name by name."""
     if not isinstance(values, dict):
-        raise ValueError(f"{where} is {values!r}; write e.g. focus = {{ layer = 1, head = 3 }}")
+        raise MessageError(
+            "{where} is {found}; write e.g. {example}",
+            where=where,
+            found=repr(values),
+            example="focus = { layer = 1, head = 3 }",
+        )
     _known(values, PLACE, where)
     usual = asdict(Focus())
     for name, value in values.items():
+        found = {"where": where, "name": name, "value": repr(value)}
         if isinstance(usual[name], int):
             most = MOST_PADS if name == "pads" else 10**6
             if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
-                raise ValueError(f"{where}: {name} is {value!r}; it must be a whole number from 0 on")
+                raise MessageError("{where}: {name} is {value}; it must be a whole number from 0 on", **found)
         elif not isinstance(value, str):
-            raise ValueError(f"{where}: {name} is {value!r}; it must be a text in quotation marks")
+            raise MessageError("{where}: {name} is {value}; it must be a text in quotation marks", **found)
         elif name in _ALLOWED and value not in _ALLOWED[name]:
-            raise ValueError(f"{where}: {name} is {value!r}; choose {' or '.join(_ALLOWED[name])}")
+            one, two = _ALLOWED[name]
+            raise MessageError("{where}: {name} is {value}; choose {one} or {two}", **found, one=one, two=two)
     return values
 
 
 def _known(values: Mapping[str, Any], names: Sequence[str], where: str) -> None:
     for name in values:
         if name not in names:
-            raise ValueError(
-                f"{where} has {name!r}; {did_you_mean(name, names, otherwise='known: ' + ', '.join(names))}"
+            raise MessageError(
+                "{where} has {name}; {problem}",
+                where=where,
+                name=repr(name),
+                problem=did_you_mean(name, names, otherwise=Message("known: {names}", names=", ".join(names))),
             )
 
 
 def _text(values: Mapping[str, Any], name: str, where: str) -> str:
     value = values.get(name)
+    if value is None:
+        raise MessageError("{where}: {name} is missing", where=where, name=name)
     if not isinstance(value, str) or not value.strip():
-        raise ValueError(
-            f"{where}: {name} is missing" if value is None else f"{where}: {name} is {value!r}, not a text"
-        )
+        raise MessageError("{where}: {name} is {value}, not a text", where=where, name=name, value=repr(value))
     return value.strip()
 
 
 def _minutes(values: Mapping[str, Any], where: str) -> int:
     value = values.get("minutes")
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{where}: minutes is {value!r}; write about how long it takes, e.g. minutes = 20")
+        raise MessageError(
+            "{where}: minutes is {value}; write about how long it takes, e.g. minutes = 20",
+            where=where,
+            value=repr(value),
+        )
     return value

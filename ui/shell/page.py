@@ -33,7 +33,7 @@ from ui.shell.share import share, show_what_a_link_says
 from ui.shell.sidebar import sidebar, take_room
 from ui.shell.strip import token_strip
 from ui.show.canvas import bring_canvas
-from ui.words.phrases import said
+from ui.words.catalogues import said
 from ui.words.texts import PageText, as_plain, common, page_text
 
 FRAME_STYLE = Path(__file__).with_name("page.css")
@@ -170,7 +170,7 @@ def guard() -> Iterator[None]:
         st.warning(as_plain(said(error)), icon=":material/edit:")
     except Exception as error:  # whatever it is, the reader gets a sentence
         _LOG.exception("a page failed")
-        st.error(common("problem.unexpected", message=as_plain(said(_sentence(error)))), icon=":material/error:")
+        st.error(common("problem.unexpected", message=as_plain(said(error))), icon=":material/error:")
         with st.expander(common("problem.details")):
             st.code("".join(traceback.format_exception(error)), language="text")
 
@@ -201,7 +201,7 @@ def _open_checkpoint(p: Page) -> None:
     try:
         p.checkpoint  # noqa: B018  (opens it)
     except (transformer.CheckpointError, OSError) as error:
-        name, message = as_plain(p.focus.checkpoint), as_plain(said(_sentence(error)))
+        name, message = as_plain(p.focus.checkpoint), as_plain(said(error))
         st.error(common("problem.checkpoint", name=name, message=message), icon=":material/error:")
         raise _Finished from error
 
@@ -224,9 +224,3 @@ def _look_for(text: PageText, *, shown: bool) -> None:
         return
     with st.container(key="look-for"):  # one element, which page.css lays out: the fewer, the faster every click
         st.markdown("\n".join(f"- {sentence}" for sentence in text.look_for))
-
-
-def _sentence(error: Exception) -> str:
-    """A ``KeyError`` puts quotes around its message; other errors may have none."""
-    message = error.args[0] if isinstance(error, KeyError) and error.args else error
-    return str(message) or type(error).__name__

@@ -22,14 +22,6 @@ AROUND = re.compile(r"(?s)(\s*(?:<b>)?)(.*?)((?:</b>)?(?:<extra></extra>)?\s*)")
 WORD = re.compile(r"[A-Za-z]{2}")
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _LOOKED_UP = ("where", "problem", "problems")
-LONGEST = 2000  # characters: an error may hold a text from a file that somebody made to be searched for ever
-
-
-def said(problem: Exception | str) -> str:
-    """The sentence of an error or a note of ``transformer/``, in the language of this session."""
-    sentence = str(problem)
-    say = speaker("errors") if len(sentence) <= LONGEST else None
-    return (say(sentence) if say else None) or sentence
 
 
 def speaker(name: str) -> Say | None:

@@ -17,7 +17,7 @@ from string import Formatter
 from typing import Any
 
 ENGLISH = "en"
-SHARED = ("common", "examples", "charts", "errors")
+SHARED = ("common", "examples", "charts")
 
 _LOG = logging.getLogger(__name__)
 _LATEX_ARGUMENT = re.compile(r"\\[A-Za-z]+\{[^{}]*\}|[_^]\{[^{}]*\}")
@@ -28,9 +28,9 @@ def names_of_languages(folder: Path) -> dict[str, str]:
     """By code, i.e. name of the folder: those whose ``common.toml`` says ``[language] name``; English first."""
     found = {}
     for code in sorted(os.listdir(folder)):
-        if (changed := _changed(path := f"{folder}/{code}/common.toml")) is None:
+        if (when := changed(path := f"{folder}/{code}/common.toml")) is None:
             continue
-        language = _parsed_or_nothing(path, changed).get("language")
+        language = _parsed_or_nothing(path, when).get("language")
         name = language.get("name") if isinstance(language, dict) else None
         if isinstance(name, str) and name.strip():
             found[code] = name.strip()
@@ -45,13 +45,13 @@ def read(root: Path, name: str, language: str) -> dict[str, Any]:
     """
     place = f"{root}/ui/words/*/{name}.toml" if name in SHARED else f"{root}/views/{name}/*.toml"
     english = place.replace("*", ENGLISH)
-    if (english_changed := _changed(english)) is None:
+    if (english_changed := changed(english)) is None:
         raise FileNotFoundError(f"there is no file {english}: every text is in English first")
     translated = place.replace("*", language)
-    changed = None if language == ENGLISH else _changed(translated)
-    if changed is None:
+    translated_changed = None if language == ENGLISH else changed(translated)
+    if translated_changed is None:
         return _parsed(english, english_changed)
-    return _merged(english, english_changed, translated, changed)
+    return _merged(english, english_changed, translated, translated_changed)
 
 
 def placeholders(text: str) -> frozenset[str]:
@@ -85,7 +85,7 @@ def over(english: Any, translated: Any, *, place: str = "") -> Any:
     return english
 
 
-def _changed(path: str) -> int | None:
+def changed(path: str) -> int | None:
     """When a file was changed; ``None`` where there is none. Asked for every text: as plain text, a path is faster."""
     try:
         return os.stat(path).st_mtime_ns

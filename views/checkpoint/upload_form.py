@@ -9,7 +9,7 @@ from transformer.files.uploads import MOST_BYTES
 from ui.compute.uploads import keep
 from ui.shell import focus as shared_focus
 from ui.shell.page import Page
-from ui.words.phrases import said
+from ui.words.catalogues import said
 from ui.words.texts import as_plain
 
 _ROUND = "upload form: round"  # a new key empties the widget

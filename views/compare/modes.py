@@ -25,7 +25,7 @@ from ui.shell import page_state
 from ui.shell.page import Page
 from ui.shell.selectors import chosen_option
 from ui.show.canvas import attention_map
-from ui.words.phrases import said
+from ui.words.catalogues import said
 from ui.words.texts import as_plain
 from views.compare.run_comparison import (
     MAP_HEIGHT,

@@ -24,7 +24,7 @@ from transformer.runs.traces import Trace
 from ui.shell.page import Page
 from ui.show.canvas import Cell, attention_map, value_map
 from ui.show.figures import show_figure, show_formula
-from ui.words.phrases import said
+from ui.words.catalogues import said
 from ui.words.texts import as_plain, common
 
 MAP_HEIGHT = 300

@@ -17,7 +17,7 @@ from transformer.errors import CheckpointError, InputError
 from transformer.text.sentence_files import SHIPPED, read_sentences, sentence_digest, split_sentences
 from ui.compute.long_jobs import LongJobs
 from ui.shell.page import Page
-from ui.words.phrases import said
+from ui.words.catalogues import said
 from ui.words.texts import as_plain
 
 SCOPES = ("sentence", "corpus", "own")

@@ -16,7 +16,7 @@ from ui.shell.lessons import Lesson
 from ui.shell.navigation import GROUPS
 from ui.shell.page import Page
 from ui.words import texts
-from ui.words.phrases import said
+from ui.words.catalogues import said
 from ui.words.texts import as_plain
 from views.lessons.worksheet import Sheet, as_html, lesson_sheet, link_to, read_link
 from views.lessons.worksheet_questions import view_sheet

@@ -13,6 +13,7 @@ from html import escape
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from transformer.errors import MessageError
 from ui.shell.focus import Focus
 from ui.shell.lessons import Lesson
 
@@ -83,16 +84,24 @@ def read_link(link: str, *, pages: Mapping[str, str]) -> tuple[str, dict[str, st
     """
     link = link.strip()
     if len(link) > LONGEST_LINK:
-        raise ValueError(f"This link has {len(link)} characters; links of this app have at most {LONGEST_LINK}.")
+        raise MessageError(
+            "This link has {length} characters; links of this app have at most {most}.",
+            length=len(link),
+            most=LONGEST_LINK,
+        )
     try:
         parts = urlsplit(link)
     except ValueError:
         parts = urlsplit("")
     path = parts.path.rstrip("/").rpartition("/")[2]
     if parts.scheme not in ("http", "https") or not parts.netloc:
-        raise ValueError("This is no link: copy the whole address of a page of this app, with http:// in front.")
+        raise MessageError("This is no link: copy the whole address of a page of this app, with http:// in front.")
     if path not in pages:
-        raise ValueError(f"There is no page {path!r} in this app; it has {', '.join(sorted(pages.values()))}.")
+        raise MessageError(
+            "There is no page {name} in this app; it has {pages}.",
+            name=repr(path),
+            pages=", ".join(sorted(pages.values())),
+        )
     return pages[path], dict(parse_qsl(parts.query))
 
 

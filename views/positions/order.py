@@ -17,7 +17,7 @@ from ui.shell import page_state
 from ui.shell.page import Page
 from ui.shell.selectors import chosen_option
 from ui.show.chips import Chip, ChipRow, chips
-from ui.words.phrases import said
+from ui.words.catalogues import said
 from ui.words.texts import as_plain
 
 

@@ -18,7 +18,7 @@ from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.shell.selectors import chosen_option, settle
 from ui.show.canvas import value_map
-from ui.words.phrases import said
+from ui.words.catalogues import said
 from ui.words.texts import as_plain, page_texts
 from views.surgery import edit_list
 

@@ -16,7 +16,7 @@ from ui.shell.page import Page, guard
 from ui.shell.page_state import IN_ADDRESS, number_in_address
 from ui.shell.selectors import settle_labels
 from ui.show.figures import show_snippet, show_source
-from ui.words.phrases import said
+from ui.words.catalogues import said
 from ui.words.texts import PageText, as_plain
 from views.training.background_trainings import Run
 from views.training.training_progress import Settings, draw, how_it_stands, try_own

@@ -9,6 +9,7 @@ import torch
 
 from transformer import Checkpoint, InputError
 from transformer.runs.inputs import check_length, prompt_ids, source_tensor, target_ids
+from transformer.text.message import Message
 from transformer.text.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID
 
 Tiny = Callable[[str], Checkpoint]
@@ -123,9 +124,9 @@ def test_the_longest_text_fits_and_one_token_more_does_not(tiny_checkpoint: Tiny
     assert source_tensor(checkpoint, "The cat", pads=fits).shape == (1, 96)
     with pytest.raises(InputError, match=rf"97 tokens \(of which {fits + 1} are padding\)"):
         source_tensor(checkpoint, "The cat", pads=fits + 1)
-    check_length(checkpoint, 96, "target")
+    check_length(checkpoint, 96, Message("The target"))
     with pytest.raises(InputError, match="The target has 97 tokens, special tokens included"):
-        check_length(checkpoint, 97, "target")
+        check_length(checkpoint, 97, Message("The target"))
 
 
 @pytest.mark.parametrize(

@@ -131,8 +131,11 @@ def corpus_roles(
     if not found:
         limit = checkpoint.config.max_length
         raise InputError(
-            f"{checkpoint.name} can read no sentence of the {len(sentences)} given: at least one must not be empty and "
-            f"have at most {limit} tokens, special tokens included."
+            "{name} can read no sentence of the {count} given: at least one must not be empty and have at most {limit} "
+            "tokens, special tokens included.",
+            name=checkpoint.name,
+            count=len(sentences),
+            limit=limit,
         )
     heads = tuple(summarise(of_one_head) for of_one_head in zip(*found, strict=True))
     induction = None

@@ -56,12 +56,7 @@ def as_json(checkpoint: Checkpoint, roles: CorpusRoles, *, sentence_file: str) -
         "thresholds": thresholds(),
         "induction": None
         if test is None
-        else {
-            "sequences": test.n_sequences,
-            "length": test.length,
-            "seed": test.seed,
-            "chance": _rounded(test.chance),
-        },
+        else {"sequences": test.n_sequences, "length": test.length, "seed": test.seed, "chance": _rounded(test.chance)},
         "heads": [_head_as_json(head) for head in roles.heads],
     }
 
@@ -94,14 +89,20 @@ def load_corpus_roles(checkpoint: Checkpoint) -> SavedRoles | None:
         if found == checkpoint.fingerprint and limits == thresholds():
             return SavedRoles(_roles_from(checkpoint, values), str(values["sentence_file"]))
     except (KeyError, TypeError, ValueError, AttributeError, OSError) as error:
-        what = str(error) or type(error).__name__
-        raise CheckpointError(f"{FILE} of {checkpoint.name} is no whole file of head roles ({what}).") from error
+        raise CheckpointError(
+            "{path} of {name} is no whole file of head roles ({what}).", path=FILE, name=checkpoint.name, what=error
+        ) from error
     if found != checkpoint.fingerprint:
         raise CheckpointError(
-            f"{FILE} of {checkpoint.name} was made from other weights ({found}, but these are "
-            f"{checkpoint.fingerprint}), so it is not used."
+            "{path} of {name} was made from other weights ({found}, but these are {these}), so it is not used.",
+            path=FILE,
+            name=checkpoint.name,
+            found=found,
+            these=checkpoint.fingerprint,
         )
-    raise CheckpointError(f"{FILE} of {checkpoint.name} was made by other definitions of the roles; it is not used.")
+    raise CheckpointError(
+        "{path} of {name} was made by other definitions of the roles; it is not used.", path=FILE, name=checkpoint.name
+    )
 
 
 def _head_as_json(head: CorpusRole) -> dict[str, Any]:

@@ -1,0 +1,34 @@
+"""The templates that the sources mark for translation, as the tools of gettext find them (docs/translating.md)."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from tests.conftest import ROOT
+
+FOLDERS = ("transformer", "charts", "ui", "views", "pages")
+NAMES = {"Message", "N_", "_", "MessageError", "InputError", "CheckpointError", "TraceFileError"}
+
+
+@lru_cache
+def marked() -> dict[str, str]:
+    """Every template with the file that it was first found in."""
+    found: dict[str, str] = {}
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            for call in calls_in(path):
+                if isinstance(template := call.args[0], ast.Constant):
+                    found.setdefault(template.value, str(path.relative_to(ROOT)))
+    return found
+
+
+def calls_in(path: Path) -> Iterator[ast.Call]:
+    """Calls of the names that mark a template, with at least one argument."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and node.args:
+            name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+            if name in NAMES:
+                yield node

@@ -1,0 +1,198 @@
+"""What the library says, in the language of who reads it: every marked template is in every catalogue, and fits."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import os
+import pickle
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import polib
+import pytest
+
+import transformer
+from tests.conftest import ROOT
+from tests.ui.marked import FOLDERS, calls_in, marked
+from transformer import InputError
+from transformer.analysis.heads.corpus_roles import corpus_roles
+from transformer.text.message import Message, message_of
+from transformer.toy.tasks import letter_ids
+from ui.words import texts
+from ui.words.catalogues import catalogue, said
+from ui.words.phrases import speaker_of
+from ui.words.texts import Spoken, languages
+from ui.words.translations import placeholders
+
+LONG = "word " * 200
+FILES = {code: ROOT / "ui" / "words" / code / "messages.po" for code in languages() if code != "en"}
+NARROW_SPACES = re.compile(r"[\w)»*`}] [;:!?»](?:\s|$)|« ")
+
+
+# The catalogues
+
+
+def test_what_is_marked_is_a_literal_that_a_tool_can_find() -> None:
+    """But for the few calls that only hand on a message that was marked elsewhere."""
+    handed_on = [
+        f"{path.relative_to(ROOT)}: {ast.unparse(call)}"
+        for folder in FOLDERS
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for call in calls_in(path)
+        if not (isinstance(call.args[0], ast.Constant) and isinstance(call.args[0].value, str))
+    ]
+    allowed = ("transformer/errors.py", "transformer/text/message.py", "transformer/files/uploads.py")
+    assert not [call for call in handed_on if not call.startswith(allowed)]
+    assert len(marked()) > 150
+
+
+@pytest.mark.parametrize("code", FILES)
+def test_a_catalogue_is_complete_and_nothing_in_it_is_stale(code: str) -> None:
+    entries = polib.pofile(str(FILES[code]))
+    translated = {entry.msgid for entry in entries.translated_entries()}
+    missing = {template: file for template, file in marked().items() if template not in translated}
+    assert not missing, f"not translated in {FILES[code]}: {missing}"
+    assert {entry.msgid for entry in entries} <= marked().keys(), "no source says this any longer"
+    assert len(entries) == len({entry.msgid for entry in entries})
+    assert catalogue(code).keys() == translated, "what does not fit is left out"
+
+
+@pytest.mark.parametrize("code", FILES)
+def test_a_translation_has_the_placeholders_and_the_marks_of_english(code: str) -> None:
+    for entry in polib.pofile(str(FILES[code])):
+        assert placeholders(entry.msgid) == placeholders(entry.msgstr), entry.msgid
+        assert entry.msgstr.count("**") % 2 == 0 and entry.msgstr.count("`") == entry.msgid.count("`"), entry.msgid
+
+
+def test_placeholders_have_names_and_nothing_else() -> None:
+    assert not [one for one in marked() if re.sub(r"\{[a-z_]+\}", "", one).count("{") and placeholders(one)]
+
+
+def test_french_is_french() -> None:
+    """Not a copy: what is the same in both is a name, a symbol or a word of both."""
+    words = re.compile(r"[A-Za-z]{2,}")
+    entries = polib.pofile(str(FILES["fr"]))
+    same = [entry.msgid for entry in entries if entry.msgid == entry.msgstr]
+    assert not [one for one in same if len(words.findall(re.sub(r"\{[^{}]*\}", "", one))) > 3]
+    assert not [entry.msgstr for entry in entries if NARROW_SPACES.search(entry.msgstr)]
+
+
+def test_a_catalogue_that_is_broken_or_does_not_fit_leaves_english(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "ui" / "words" / "xx"
+    folder.mkdir(parents=True)
+    monkeypatch.setattr(texts, "ROOT", tmp_path)
+    monkeypatch.setattr("ui.words.texts._language_of_run", lambda: "xx")
+    message = Message("{count} heads", count=3)
+    assert said(message) == "3 heads", "no catalogue"
+    cases = (
+        ('msgid "{count} heads"\nmsgstr "{count} hexx"\n', "3 hexx"),
+        ('msgid "{count} heads"\nmsgstr "{other} hexx"\n', "3 heads"),
+        ('msgid "{count} heads"\nmsgstr ""\n', "3 heads"),
+        ('#, fuzzy\nmsgid "{count} heads"\nmsgstr "{count} hexx"\n', "3 heads"),
+        ('msgid "{count} heads"\nmsgstr "unclosed\n', "3 heads"),
+    )
+    for when, (content, expected) in enumerate(cases, 1):
+        (folder / "messages.po").write_text(content, encoding="utf-8")
+        os.utime(folder / "messages.po", ns=(when, when))
+        assert said(message) == expected, content
+    (folder / "messages.po").write_bytes(b"\xff\xfe")
+    assert said(message) == "3 heads"
+
+
+# Messages
+
+
+def test_a_message_reads_as_english_and_remembers_what_it_was_made_of() -> None:
+    inner = Message("a head of self or cross")
+    message = Message("{text} does not fit: {problem}", text="{x}", problem=inner)
+    assert message == "{x} does not fit: a head of self or cross"
+    assert message.template == "{text} does not fit: {problem}" and message.values["problem"] is inner
+    for twin in (pickle.loads(pickle.dumps(message)), copy.deepcopy(message)):
+        assert twin == message and (twin.template, twin.values) == (message.template, message.values)
+    assert Message("{") == "{" and Message(message) is message
+    error = pickle.loads(pickle.dumps(InputError("{what} is empty", what="x")))
+    assert str(error) == "x is empty" and message_of(error).template == "{what} is empty"
+
+
+def test_only_the_template_is_translated_never_what_stands_in_it() -> None:
+    table = {"head": "tête", "{name}: {problem}": "{name} : {problem}", "no head": "aucune tête"}
+    message = Message("{name}: {problem}", name="head", problem=Message("no head"))
+    assert message.translated(lambda template: table.get(template, template)) == "head : aucune tête"
+
+
+def test_what_other_libraries_say_is_known_by_its_template() -> None:
+    assert message_of(ValueError("Invalid value (at line 2, column 9)")).values["problem"] == "Invalid value"
+    assert type(message_of(ValueError("head"))) is str and message_of(KeyError("head")) == "head"
+    assert message_of(ValueError()) == "ValueError"
+
+
+def problems(tiny_checkpoint: Callable) -> dict[str, Callable[[], object]]:
+    """One call for every sentence that an ``InputError`` may hold where a page asks the model."""
+    translator, gpt = tiny_checkpoint("translator"), tiny_checkpoint("gpt")
+    return {
+        "La phrase est vide": lambda: transformer.trace(translator, "  "),
+        "La cible est vide": lambda: transformer.trace(translator, "A cat.", target=" "),
+        "La phrase compte": lambda: transformer.trace(translator, LONG),
+        "de remplissage)": lambda: transformer.trace(translator, LONG, source_pads=3),
+        "Le texte compte": lambda: transformer.trace(gpt, LONG),
+        "La cible compte": lambda: transformer.trace(translator, "A cat.", target=LONG),
+        "plus de place pour écrire": lambda: transformer.decode(gpt, "cat " * 20, forced="cat " * 40),
+        "Le mot a 99 lettres": lambda: letter_ids("a" * 99),
+        "n’a pas de jeton pour é": lambda: letter_ids("thé"),
+        "tiny-gpt ne peut lire aucune": lambda: corpus_roles(gpt, [LONG, " "]),
+    }
+
+
+def test_what_a_model_cannot_take_is_said_in_french(tiny_checkpoint: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    for french, ask in problems(tiny_checkpoint).items():
+        with pytest.raises(InputError) as error:
+            ask()
+        assert said(error.value) == str(error.value)
+        with monkeypatch.context() as speaking:
+            speaking.setattr("ui.words.texts._language_of_run", lambda: "fr")
+            assert french in said(error.value), str(error.value)
+
+
+def test_notes_are_said_in_french(tiny_checkpoint: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    notes = [
+        note
+        for pads in (1, 2)
+        for note in transformer.trace(tiny_checkpoint("translator"), "A cat.", source_pads=pads, target_pads=pads).notes
+    ]
+    monkeypatch.setattr("ui.words.texts._language_of_run", lambda: "fr")
+    assert len(notes) >= 4 and all("jeton" in said(note) for note in notes)
+    assert said("Something else.") == "Something else."
+
+
+def test_the_numbers_are_taken_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ui.words.texts._language_of_run", lambda: "fr")
+    note = Message("The answer did not end within {count} tokens; it was stopped there.", count=40)
+    assert said(note).startswith("La réponse n’était pas finie après 40 jetons")
+
+
+def test_the_longest_entry_comes_first_and_what_is_unknown_stays() -> None:
+    say = speaker_of({"{a} below": "sous {a}", "{a} just below": "juste sous {a}", "head": "tête"})
+    assert say("x just below") == "juste sous x" and say("x below") == "sous x" and say("head") == "tête"
+    assert say("heads") is None and say("12") is None
+    assert say("<b>head</b><br>12<br>x below<extra></extra>") == "<b>tête</b><br>12<br>sous x<extra></extra>"
+
+
+def test_what_is_said_while_waiting_is_in_the_language_of_who_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    from streamlit.string_util import clean_text  # what st.spinner does to its text
+
+    text = Spoken("wait.search")
+    assert isinstance(text, str) and text[:] == "Searching …" and clean_text(text) == "Searching …"
+    monkeypatch.setattr("ui.words.texts._language_of_run", lambda: "fr")
+    assert clean_text(text) == "Recherche …"
+    with pytest.raises(KeyError):
+        Spoken("wait.nothing")
+
+
+def test_every_spinner_can_be_translated() -> None:
+    files = [file for folder in ("ui", "views") for file in sorted((ROOT / folder).rglob("*.py"))]
+    found = [said for file in files for said in re.findall(r"show_spinner=([^,)\n]+)", file.read_text("utf-8"))]
+    assert len(found) > 10 and all(one == "False" or one.startswith('Spoken("wait.') for one in found), found

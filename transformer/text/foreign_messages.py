@@ -1,0 +1,81 @@
+"""What Python and safetensors say about a broken file: templates of sentences that are written elsewhere."""
+
+from __future__ import annotations
+
+import re
+
+LONGEST = 2000  # characters: an error may hold a text from a file that somebody made to be searched for ever
+
+
+def N_(template: str) -> str:
+    """Marks a template that is translated elsewhere, as in gettext."""
+    return template
+
+
+# What holds another sentence stands before what could take the words around it for its own.
+TEMPLATES = (
+    # tomllib
+    N_("{problem} (at line {line}, column {column})"),
+    N_("{problem} (at end of document)"),
+    N_("Invalid value"),
+    N_("Invalid statement"),
+    N_("Invalid initial character for a key part"),
+    N_("Unterminated string"),
+    N_("Illegal character {character}"),
+    N_("Found invalid character {character}"),
+    N_("Expected '=' after a key in a key/value pair"),
+    N_("Expected ']' at the end of a table declaration"),
+    N_("Expected ']]' at the end of an array declaration"),
+    N_("Expected newline or end of document after a statement"),
+    N_("Expected {expected}"),  # after those that say more
+    N_("Cannot overwrite a value"),
+    N_("Cannot declare {key} twice"),
+    N_("Duplicate inline table key {key}"),
+    N_("Unclosed array"),
+    N_("Unclosed inline table"),
+    N_("Unescaped '\\' in a string"),
+    # json
+    N_("Expecting value: line {line} column {column} (char {char})"),
+    N_("Expecting property name enclosed in double quotes: line {line} column {column} (char {char})"),
+    N_("Expecting {sign} delimiter: line {line} column {column} (char {char})"),
+    N_("Unterminated string starting at: line {line} column {column} (char {char})"),
+    N_("Extra data: line {line} column {column} (char {char})"),
+    # Python: a text that is no UTF-8, and limits of JSON
+    N_("'utf-8' codec can't decode byte {byte} in position {position}: {problem}"),
+    N_("invalid start byte"),
+    N_("invalid continuation byte"),
+    N_("unexpected end of data"),
+    N_("maximum recursion depth exceeded while decoding a JSON {what} from a unicode string"),
+    N_(
+        "Exceeds the limit ({most} digits) for integer string conversion: value has {count} digits; "
+        "use {function} to increase the limit"
+    ),
+    # safetensors
+    N_("Error while deserializing header: {problem}"),
+    N_("Error while deserializing: {problem}"),
+    N_("header too small"),
+    N_("header too large"),
+    N_("invalid header length"),
+    N_("invalid header deserialization"),
+    N_("incomplete metadata, file not fully covered"),
+    N_("invalid JSON in header: {what}"),
+    N_("invalid UTF-8 in header: {what}"),
+)
+
+
+def found_template(sentence: str) -> tuple[str, dict[str, str]] | None:
+    """The template of a sentence, and what stands in its ``{…}``; ``None`` for a sentence that is not known."""
+    if len(sentence) > LONGEST:
+        return None
+    found = ((template, expression.fullmatch(sentence)) for template, expression in _EXPRESSIONS)
+    return next(((template, match.groupdict()) for template, match in found if match), None)
+
+
+def _expression(template: str) -> re.Pattern[str]:
+    pieces = re.split(r"\{(\w+)\}", template)
+    return re.compile(
+        "".join(f"(?P<{part}>.+?)" if index % 2 else re.escape(part) for index, part in enumerate(pieces)), re.DOTALL
+    )
+
+
+_EXPRESSIONS = [(template, _expression(template)) for template in TEMPLATES]

@@ -1,0 +1,71 @@
+"""Sentences that a reader sees: an English template, as in GNU gettext, that remembers what stands in it.
+
+``Message("{name} has {count} heads", name="en-fr", count=4)`` reads as English everywhere a text does, and a catalogue
+that knows its template says it in another language. The tools of translators find every template by the names
+``Message``, ``N_``, ``_`` and those of the errors (docs/translating.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from transformer.text.foreign_messages import N_, found_template
+
+__all__ = ["N_", "Message"]
+
+
+class Message(str):
+    """An English sentence with its ``template`` and ``values``, which may be messages or errors themselves."""
+
+    template: str
+    values: dict[str, object]
+
+    def __new__(cls, template: str, /, **values: object) -> Message:
+        if isinstance(template, Message) and not values:
+            return template
+        values = {name: message_of(value) if isinstance(value, Exception) else value for name, value in values.items()}
+        message = super().__new__(cls, template.format(**values) if values else template)
+        message.template, message.values = template, values
+        return message
+
+    def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, object]]:
+        return (self.template,), self.values
+
+    def translated(self, gettext: Callable[[str], str]) -> str:
+        """The sentence with ``gettext(template)`` in place of the English template, inner messages as well."""
+        if not self.values:
+            return gettext(self.template)
+        inner = {
+            name: value.translated(gettext) if isinstance(value, Message) else value
+            for name, value in self.values.items()
+        }
+        return gettext(self.template).format(**inner)
+
+    def replaced(self, old: str, new: str) -> Message:
+        """The same message with ``new`` for ``old`` in all values: whole ones, where ``new`` is a message."""
+
+        def value_for(value: object) -> object:
+            if isinstance(value, Message):
+                return value.replaced(old, new)
+            if isinstance(new, Message):
+                return new if str(value) == old else value
+            return str(value).replace(old, new)
+
+        return Message(self.template, **{name: value_for(value) for name, value in self.values.items()})
+
+
+def message_of(error: Exception) -> str:
+    """What an error says, as a ``Message`` where it carries one or another library's is known; its name if nothing."""
+    said = error.args[0] if error.args else ""
+    if isinstance(said, Message):
+        return said
+    # A KeyError puts quotes around its text.
+    return foreign_message(str(said if isinstance(error, KeyError) else error)) or type(error).__name__
+
+
+def foreign_message(sentence: str) -> str:
+    """The sentence of another library as a message where its template is known, else as it is."""
+    if (found := found_template(sentence)) is None:
+        return sentence
+    template, values = found
+    return Message(template, **{name: foreign_message(v) if name == "problem" else v for name, v in values.items()})
