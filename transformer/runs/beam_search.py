@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -14,18 +14,24 @@ from transformer.runs.decoding_state import DecodingState
 from transformer.runs.strategies import Beam, length_penalty
 from transformer.text.tokenizer import END_ID
 
-if TYPE_CHECKING:
-    from transformer.analysis.answers.beam_tree import BeamRecorder
-
 
 @dataclass(frozen=True)
-class FoundText:
-    """``ids`` without the prompt; ``score`` = log-probability / length penalty."""
+class Hypothesis:
+    """One text of a beam: ids without the prompt; ``score`` is the log-probability divided by the length penalty."""
 
     ids: tuple[int, ...]
+    text: str
     log_probability: float
     score: float
     finished: bool
+
+
+class SearchRecorder(Protocol):
+    """Looks on while a beam searches (``transformer.analysis.answers.beam_tree``)."""
+
+    def step(self, log_p: Tensor, before: Tensor, rows: Tensor, ids: Tensor) -> None:
+        """One step: ``log_p`` [text, vocabulary] and the texts' totals ``before`` it [text]; ``ids`` [kept] go on from
+        the texts ``rows`` [kept], the best first."""
 
 
 def beam_search(
@@ -38,18 +44,20 @@ def beam_search(
     forced: Sequence[int] = (),
     cached: bool = True,
     banned: Sequence[int] = (),
-    recorder: BeamRecorder | None = None,
-) -> list[FoundText]:
+    recorder: SearchRecorder | None = None,
+    text_of: Callable[[Sequence[int]], str] = str,
+) -> list[Hypothesis]:
     """The best texts, best first: all finished ones that were met, or the unfinished ones where none ended in time.
 
     Every continuation by ``</s>`` of a live text counts as finished. With a width that never has to drop a text
-    the search is exhaustive, so it finds the best text there is (up to ``limit`` tokens). A ``recorder`` only looks on.
+    the search is exhaustive, so it finds the best text there is (up to ``limit`` tokens). A ``recorder`` only looks on;
+    ``text_of`` reads the ids of a text.
     """
     state = DecodingState(model, source, cached=cached)
     logits = state.feed(torch.tensor([list(prompt)], device=model.device))
     texts: list[tuple[int, ...]] = [()]
     totals = torch.zeros(1)
-    finished: list[FoundText] = []
+    finished: list[tuple[float, float, tuple[int, ...]]] = []  # score, log-probability, ids
     for length in range(1, limit + 1):
         log_p = log_probabilities(_ban(logits.cpu(), banned))  # [live, vocabulary]
         if length <= len(forced):
@@ -58,7 +66,7 @@ def beam_search(
         penalty = length_penalty(length, strategy.length_penalty)
         for text, total in zip(texts, continued[:, END_ID].tolist(), strict=True):
             if total > -torch.inf:
-                finished.append(FoundText((*text, END_ID), total, total / penalty, True))
+                finished.append((total / penalty, total, (*text, END_ID)))
         continued[:, END_ID] = -torch.inf
         before = totals
         totals, flat = continued.flatten().topk(min(strategy.width, continued.numel()))
@@ -70,21 +78,16 @@ def beam_search(
         if not len(totals):
             break
         texts = [(*texts[row], id) for row, id in zip(rows.tolist(), ids.tolist(), strict=True)]
-        if length == limit or _decided(finished, float(totals[0]), limit, strategy):
+        # A live text can only lose probability, and gain at most the penalty of the longest one.
+        highest = float(totals[0]) / length_penalty(limit, strategy.length_penalty)
+        if length == limit or (finished and max(finished)[0] >= highest):
             break
         state.select(rows.to(model.device))
         logits = state.feed(ids[:, None].to(model.device))
-    if not finished:
-        penalty = length_penalty(len(texts[0]), strategy.length_penalty)
-        finished = [FoundText(t, p, p / penalty, False) for t, p in zip(texts, totals.tolist(), strict=True)]
-    return sorted(finished, key=lambda found: found.score, reverse=True)[: strategy.width]
-
-
-def _decided(finished: list[FoundText], best_live: float, limit: int, strategy: Beam) -> bool:
-    """Whether no live text can overtake: it can only lose probability, and gain at most the longest text's penalty."""
-    if not finished:
-        return False
-    return max(found.score for found in finished) >= best_live / length_penalty(limit, strategy.length_penalty)
+    penalty = length_penalty(len(texts[0]), strategy.length_penalty)
+    found = finished or [(total / penalty, total, text) for text, total in zip(texts, totals.tolist(), strict=True)]
+    best = sorted(found, key=lambda text: text[0], reverse=True)[: strategy.width]  # of equal scores the first found
+    return [Hypothesis(ids, text_of(ids), total, score, bool(finished)) for score, total, ids in best]
 
 
 def _ban(logits: Tensor, banned: Sequence[int]) -> Tensor:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -16,15 +15,12 @@ from transformer.models import log_probabilities
 from transformer.probes import Edit, Recording, check_edits, fast_path, record
 from transformer.runs.activation import Activation
 from transformer.runs.activation_arrays import activations_of
-from transformer.runs.beam_search import beam_search
+from transformer.runs.beam_search import Hypothesis, SearchRecorder, beam_search
 from transformer.runs.decoding_state import NEVER_WRITTEN, DecodingState, writable
 from transformer.runs.inputs import prompt_ids, source_tensor, target_ids
 from transformer.runs.strategies import Beam, Greedy, Sample, Strategy, reshape_logits
 from transformer.text.tokenizer import END_ID, START_ID
 from transformer.text.tokens import TokenSequence
-
-if TYPE_CHECKING:
-    from transformer.analysis.answers.beam_tree import BeamRecorder
 
 N_CANDIDATES = 20
 
@@ -55,17 +51,6 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Hypothesis:
-    """One text of a beam: ids without ``<s>``; ``score`` is the log-probability divided by the length penalty."""
-
-    ids: tuple[int, ...]
-    text: str
-    log_probability: float
-    score: float
-    finished: bool
-
-
-@dataclass(frozen=True)
 class Decoding:
     """A written text. ``tokens`` are the written tokens, ``</s>`` included where it was reached (``finished``).
 
@@ -91,7 +76,7 @@ def decode(
     source_pads: int = 0,
     record_steps: bool = False,
     cached: bool = True,
-    recorder: BeamRecorder | None = None,
+    recorder: SearchRecorder | None = None,
 ) -> Decoding:
     """Translate ``sentence`` (encoder-decoder) or continue it (decoder-only), by ``strategy`` (default: ``Greedy()``).
 
@@ -227,7 +212,7 @@ def _beam(
     strategy: Beam,
     limit: int,
     edits: tuple[Edit, ...],
-    recorder: BeamRecorder | None = None,
+    recorder: SearchRecorder | None = None,
 ) -> Decoding:
     with record(edits) if edits else fast_path():
         found = beam_search(
@@ -240,6 +225,7 @@ def _beam(
             cached=not edits,
             banned=NEVER_WRITTEN,
             recorder=recorder,
+            text_of=checkpoint.tokenizer.decode,
         )
         # One pass over the winner gives the logits of all its steps.
         state = DecodingState(checkpoint.model, source, cached=False)
@@ -247,7 +233,4 @@ def _beam(
         logits = writable(state.feed_all(whole)[0].cpu())
     rows = logits[len(prompt) - 1 : -1]
     chances = log_probabilities(rows).exp()
-    hypotheses = tuple(
-        Hypothesis(h.ids, checkpoint.tokenizer.decode(h.ids), h.log_probability, h.score, h.finished) for h in found
-    )
-    return _decoding(checkpoint, source, prompt, found[0].ids, rows, chances, hypotheses=hypotheses)
+    return _decoding(checkpoint, source, prompt, found[0].ids, rows, chances, hypotheses=tuple(found))

@@ -10,7 +10,7 @@ import torch
 
 from tests.transformer.tiny import random_model
 from transformer.models import Model
-from transformer.runs.beam_search import FoundText, beam_search
+from transformer.runs.beam_search import Hypothesis, beam_search
 from transformer.runs.decoding_state import NEVER_WRITTEN
 from transformer.runs.strategies import Beam, length_penalty
 from transformer.text.tokenizer import END_ID, START_ID
@@ -41,7 +41,7 @@ def all_finished_texts(model: Model) -> dict[tuple[int, ...], float]:
     return found
 
 
-def search(model: Model, strategy: Beam, *, limit: int = LIMIT, forced: tuple[int, ...] = ()) -> list[FoundText]:
+def search(model: Model, strategy: Beam, *, limit: int = LIMIT, forced: tuple[int, ...] = ()) -> list[Hypothesis]:
     source = SOURCE if model.config.has_encoder else None
     with torch.inference_mode():
         return beam_search(model, source, [START_ID], strategy, limit, forced=forced, banned=NEVER_WRITTEN)

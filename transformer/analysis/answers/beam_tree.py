@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from torch import Tensor
+
+from transformer.analysis.answers.decoding_steps import n_forced
+from transformer.files.checkpoints import Checkpoint
+from transformer.runs.beam_search import Hypothesis
+from transformer.runs.decoding import decode
 from transformer.runs.strategies import Beam, length_penalty
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from transformer.files.checkpoints import Checkpoint
-    from transformer.runs.decoding import Hypothesis
+from transformer.text.tokenizer import END_ID
 
 KEPT, PRUNED, FINISHED, OPEN = "kept", "pruned", "finished", "open"
 
@@ -153,10 +153,6 @@ def beam_tree(
     source_pads: int = 0,
 ) -> BeamTree:
     """``transformer.decode`` with a ``Beam``, its search written down. Raises what ``decode`` raises."""
-    from transformer.analysis.answers.decoding_steps import n_forced
-    from transformer.runs.decoding import decode
-    from transformer.text.tokenizer import END_ID
-
     strategy = strategy or Beam()
     recorder = BeamRecorder(width=strategy.width, end_id=END_ID)
     written = decode(checkpoint, sentence, strategy, forced=forced, source_pads=source_pads, recorder=recorder)
