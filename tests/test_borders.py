@@ -38,7 +38,7 @@ LAZY = ROOT / "transformer" / "__init__.py"  # imports by a table of names, each
 # A notebook's picture of an AttentionView is drawn by ``charts``, where that is installed.
 BY_STRING = {("transformer.runs.attention_view", "charts.notebook")}
 BESIDE_THE_PAPER = {  # what a student reads; everything else of the library lies in a room
-    *("attention", "embedding", "positions", "feed_forward", "layer_norm", "residual", "dropout", "encoder", "decoder"),
+    *("attention", "embedding", "positions", "feed_forward", "layer_norm", "residual", "encoder", "decoder"),
     *("models", "masks", "cache", "config", "probes", "errors", "__init__", "__main__"),
 }
 # A folder with more files wants rooms. Above 25, because every figure is a file of its own, looked up by its name.

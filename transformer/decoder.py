@@ -8,7 +8,6 @@ from torch import Tensor, nn
 from transformer.attention import MultiHeadAttention
 from transformer.cache import AttentionCache, DecoderCache
 from transformer.config import ModelConfig
-from transformer.dropout import Dropout
 from transformer.embedding import Embedding
 from transformer.feed_forward import FeedForward
 from transformer.layer_norm import LayerNorm
@@ -30,7 +29,7 @@ class DecoderLayer(nn.Module):
         self.cross_attention = MultiHeadAttention(config) if cross else None
         self.feed_forward_norm = LayerNorm(config)
         self.feed_forward = FeedForward(config)
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         stages = ("in", "after_self_attention", *(("after_cross_attention",) if cross else ()), "out")
         self.residual = nn.ModuleDict({stage: Probe("position", "model") for stage in stages})
 

@@ -7,10 +7,8 @@ import math
 from torch import Tensor, nn
 
 from transformer.config import ModelConfig
-from transformer.dropout import Dropout
 from transformer.positions import additive_encoding
 from transformer.probes import Probe
-from transformer.runs.interruption import before_pass
 
 
 def embedding_table(config: ModelConfig) -> nn.Embedding:
@@ -31,12 +29,11 @@ class Embedding(nn.Module):
         self.scale = math.sqrt(config.d_model)
         self.table = table
         self.position_encoding = additive_encoding(config)
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         self.token = Probe("position", "model")
         if self.position_encoding is not None:
             self.position = Probe("position", "model")
         self.sum = Probe("position", "model")
-        self.register_forward_pre_hook(before_pass)  # here a pass begins, and may be told not to
 
     def forward(self, ids: Tensor, start: int = 0) -> Tensor:
         """ids [batch, position] → [batch, position, model]; ``start`` is the position of the first id."""

@@ -6,7 +6,6 @@ from torch import Tensor, nn
 
 from transformer.attention import MultiHeadAttention
 from transformer.config import ModelConfig
-from transformer.dropout import Dropout
 from transformer.embedding import Embedding
 from transformer.feed_forward import FeedForward
 from transformer.layer_norm import LayerNorm
@@ -26,7 +25,7 @@ class EncoderLayer(nn.Module):
         self.self_attention = MultiHeadAttention(config, rotary=rotary)
         self.feed_forward_norm = LayerNorm(config)
         self.feed_forward = FeedForward(config)
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         stages = ("in", "after_self_attention", "out")
         self.residual = nn.ModuleDict({stage: Probe("position", "model") for stage in stages})
 

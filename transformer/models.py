@@ -8,7 +8,6 @@ from torch import Tensor, nn
 from transformer.cache import DecoderCache
 from transformer.config import ModelConfig
 from transformer.decoder import Decoder, vocabulary_projection
-from transformer.dropout import Dropout
 from transformer.embedding import embedding_table
 from transformer.encoder import Encoder
 from transformer.masks import padding_mask
@@ -25,9 +24,6 @@ class Model(nn.Module):
     def finish(self) -> None:
         """Initialise and name the probes: called once by each model when all its parts exist.
 
-        Parts are also put where Python looks first: ``nn.Module`` takes as long to find a part of itself as a small
-        operation takes to run.
-
         Matrices: Xavier uniform (Glorot & Bengio 2010). Biases: 0. Embeddings keep their N(0, 1/d_model), also
         where the projection to the vocabulary shares them.
         """
@@ -38,8 +34,6 @@ class Model(nn.Module):
                     nn.init.zeros_(module.bias)
                 if module.weight not in embeddings:
                     nn.init.xavier_uniform_(module.weight)
-        for module in self.modules():
-            vars(module).update(module.named_children())
         self.probes = name_probes(self)
 
     @property
@@ -110,7 +104,7 @@ class Classifier(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         self.projection = nn.Linear(config.d_model, config.n_classes)
         self.pooled = Probe("model")
         self.logits = Probe("class")

@@ -1,25 +1,21 @@
 """How the model shows itself: probes, recordings and edits.
 
 A :class:`Probe` is an identity module around an interesting tensor. Its name is its module path
-(``decoder.layers.0.cross_attention.weights``), so there is no second table of names. Every probe carries one
-ordinary forward hook that stays for the life of the model. What the hook does depends on the recording
-that is active *in the calling context*: one model may serve many threads at once, each with its own
-recording, and a forward pass without one is untouched.
+(``decoder.layers.0.cross_attention.weights``), so there is no second table of names. What it does with the tensor
+depends on the recording that is active *in the calling context*: one model may serve many threads at once, each with
+its own recording, and a forward pass without one is untouched. Forward hooks work on a probe as on every module.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torch import Tensor, nn
 
 from transformer.errors import did_you_mean
-
-_active: ContextVar[Recording | None] = ContextVar("glassformer_recording", default=None)
-_fast: ContextVar[bool] = ContextVar("glassformer_fast_path", default=False)
 
 
 class Probe(nn.Module):
@@ -29,16 +25,22 @@ class Probe(nn.Module):
         super().__init__()
         self.axes = axes
         self.name = ""  # set by name_probes, when the whole model exists
-        self.register_forward_hook(_observe)
+        self.begins_pass = False
 
     def forward(self, tensor: Tensor) -> Tensor:
         return tensor
 
     def __call__(self, tensor: Tensor) -> Tensor:
-        """What ``nn.Module.__call__`` does for an identity: nothing but the forward hooks.
+        """Shows the tensor to the call that runs, then to every forward hook that anybody has registered.
 
-        It also looks for kinds of hooks that a probe does not have; a model calls hundreds of probes, so that counts.
+        A model calls hundreds of probes, and ``nn.Module.__call__`` also looks for kinds of hooks that have nothing to
+        say about an identity.
         """
+        call = _call.get()
+        if self.begins_pass and call.before_pass is not None:
+            call.before_pass()
+        if call.recording is not None:
+            tensor = call.recording.observe(self.name, tensor)
         for hook in self._forward_hooks.values():
             changed = hook(self, (tensor,), tensor)
             if changed is not None:
@@ -71,8 +73,9 @@ class Recording:
         for edit in edits:
             self.edits.setdefault(edit.name, []).append(edit)
 
-    def apply_edits(self, name: str, tensor: Tensor) -> Tensor:
-        for edit in self.edits[name]:
+    def observe(self, name: str, tensor: Tensor) -> Tensor:
+        """Apply the edits of the probe ``name`` in order, note the result, and return it."""
+        for edit in self.edits.get(name, ()):
             edited = edit.function(tensor)
             if edited.shape != tensor.shape:
                 raise ValueError(
@@ -80,43 +83,57 @@ class Recording:
                     f"{tuple(tensor.shape)}; an edit must keep the shape"
                 )
             tensor = edited
+        self.tensors[name] = tensor
         return tensor
 
 
-def _observe(probe: Probe, _inputs: tuple, tensor: Tensor) -> Tensor | None:
-    recording = _active.get()
-    if recording is None:
-        return None
-    name = probe.name
-    if name not in recording.edits:
-        recording.tensors[name] = tensor
-        return None
-    recording.tensors[name] = edited = recording.apply_edits(name, tensor)
-    return edited
+@dataclass(frozen=True)
+class Call:
+    """What belongs to the call that runs, and not to the model, which many threads share.
+
+    ``fast``: layers may take torch's fused kernels. ``before_pass`` is called before each stack's pass.
+    """
+
+    recording: Recording | None = None
+    fast: bool = False
+    before_pass: Callable[[], None] | None = None
+
+
+_NOTHING = Call()
+_call: ContextVar[Call] = ContextVar("glassformer_call", default=_NOTHING)
+
+
+@contextmanager
+def _with(**changes: object) -> Iterator[None]:
+    token = _call.set(replace(_call.get(), **changes))
+    try:
+        yield
+    finally:
+        _call.reset(token)
 
 
 @contextmanager
 def record(edits: Iterable[Edit] = ()) -> Iterator[Recording]:
     """Record (and edit) every forward pass that this context makes; nothing of it outlives the block."""
     recording = Recording(edits)
-    token = _active.set(recording)
-    try:
+    with _with(recording=recording):
         yield recording
-    finally:
-        _active.reset(token)
 
 
-@contextmanager
-def fast_path() -> Iterator[None]:
+def fast_path() -> AbstractContextManager[None]:
     """Let layers take torch's fused kernels, which hide the attention weights.
 
     Same results up to rounding (a test holds the two equal). A recording always takes the readable path.
     """
-    token = _fast.set(True)
-    try:
-        yield
-    finally:
-        _fast.reset(token)
+    return _with(fast=True)
+
+
+def interruptible(before_pass: Callable[[], None]) -> AbstractContextManager[None]:
+    """Call ``before_pass()`` before every stack's pass that this context makes; what it raises ends the work there.
+
+    An analysis is a loop over forward passes: so each can be stopped, and none takes a "stop" in its signature.
+    """
+    return _with(before_pass=before_pass)
 
 
 def recorded_so_far(name: str) -> Tensor:
@@ -124,14 +141,15 @@ def recorded_so_far(name: str) -> Tensor:
 
     Raises ``RuntimeError`` outside of a recording, or where the pass has not come there yet.
     """
-    recording = _active.get()
+    recording = _call.get().recording
     if recording is None or name not in recording.tensors:
         raise RuntimeError(f"nothing has been recorded at {name!r} in this call yet")
     return recording.tensors[name]
 
 
 def takes_fast_path() -> bool:
-    return _fast.get() and _active.get() is None
+    call = _call.get()
+    return call.fast and call.recording is None
 
 
 def name_probes(model: nn.Module) -> dict[str, Probe]:
@@ -139,6 +157,7 @@ def name_probes(model: nn.Module) -> dict[str, Probe]:
     probes = {name: module for name, module in model.named_modules() if isinstance(module, Probe)}
     for name, probe in probes.items():
         probe.name = name
+        probe.begins_pass = name.endswith("embedding.token")
     return probes
 
 

@@ -11,7 +11,6 @@ import torch
 from torch import nn
 
 from tests.transformer.tiny import random_model, run
-from transformer.dropout import Dropout
 from transformer.probes import Probe, record
 from transformer.runs.activation_arrays import activations_of
 
@@ -29,11 +28,18 @@ def test_a_probe_runs_all_its_forward_hooks_in_order_and_takes_what_they_return(
 
 
 def test_a_part_that_is_replaced_is_the_part_that_runs() -> None:
-    model = random_model()
+    model = random_model.__wrapped__()
     plain = run(model)
     attention = model.decoder.layers[0].cross_attention
     attention.value_projection = nn.Linear(*reversed(attention.value_projection.weight.shape))
     assert not torch.equal(run(model), plain)
+
+
+def test_a_part_that_is_deleted_is_gone() -> None:
+    model = random_model.__wrapped__()
+    del model.decoder.layers[0].cross_attention.value_projection
+    with pytest.raises(AttributeError, match="value_projection"):
+        run(model)
 
 
 def test_a_copied_model_is_a_model_of_its_own() -> None:
@@ -51,7 +57,8 @@ def test_a_copied_model_is_a_model_of_its_own() -> None:
 
 def test_dropout_drops_while_training_only() -> None:
     torch.manual_seed(0)
-    dropout, x = Dropout(0.25), torch.ones(10_000)
+    dropout, x = random_model.__wrapped__(dropout=0.25).train().decoder.layers[0].dropout, torch.ones(10_000)
+    torch.manual_seed(0)
     dropped = dropout(x)
     assert float((dropped == 0).float().mean()) == pytest.approx(0.25, abs=0.02)
     assert dropped.unique().tolist() == pytest.approx([0.0, 1 / 0.75])

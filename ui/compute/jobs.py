@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
-from transformer.runs.interruption import interruptible
+from transformer.probes import interruptible
 
 Result = TypeVar("Result")
 AT_ONCE = 2  # over all sessions; the cores are needed for everybody's short work as well

@@ -13,7 +13,7 @@ from transformer.analysis.answers.leave_one_out import leave_one_out
 from transformer.analysis.attention.attention_trust import input_attributions
 from transformer.analysis.attention.quantity import quantity_of
 from transformer.analysis.heads.head_importance import all_heads, importance_by_chunks
-from transformer.runs.interruption import interruptible
+from transformer.probes import interruptible
 
 SENTENCE = "The dog sleeps under the table."
 
@@ -61,6 +61,16 @@ def test_decoding_and_leaving_out_end_too(tiny_checkpoint: Callable) -> None:
         transformer.decode(tiny_checkpoint("translator"), SENTENCE, transformer.Beam(width=3))
     with pytest.raises(Stopped), interruptible(after(0)):
         leave_one_out(tiny_checkpoint("sentiment"), SENTENCE)
+
+
+def test_every_stack_asks_once_before_each_of_its_passes(tiny_checkpoint: Callable) -> None:
+    checkpoint, asked = tiny_checkpoint("translator"), []
+    with interruptible(lambda: asked.append(1)):
+        decoding = transformer.decode(checkpoint, SENTENCE, transformer.Greedy(3))
+        assert len(asked) == 1 + len(decoding.steps)
+        asked.clear()
+        transformer.trace(checkpoint, SENTENCE, SENTENCE)
+        assert len(asked) == 2
 
 
 def test_another_thread_on_the_same_model_goes_on(tiny_checkpoint: Callable) -> None:
