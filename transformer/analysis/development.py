@@ -1,9 +1,9 @@
 """How a model came to do what it does: the same sentence at several steps of its training.
 
-Every moment reads exactly the tokens of one trace, that of the finished model, so that rows and columns of all maps
-are the same and a change is the model's (teacher forcing). What a moment would have written by itself stands beside
-it. That heads take up their jobs within a short stretch of training, together with a fall of the loss, is described by
-Olsson et al. 2022, "In-context Learning and Induction Heads".
+Every moment reads exactly the tokens of the finished model's trace (teacher forcing). So all maps have the same rows
+and columns, and a change comes from the model. The text that a moment would write by itself stands beside it. That
+heads take up their jobs within a short stretch of training, together with a fall of the loss, is described by Olsson et
+al. 2022, "In-context Learning and Induction Heads".
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from transformer.runs.tracing import trace as trace_sentence
 from transformer.text.tokenizer import MASK_ID, PAD_ID
 from transformer.training.card import checkpoint_step
 
-UNCLEAR = ("broad", "none")  # what is no job: it looks everywhere, or at nothing that has a name
+UNCLEAR = ("broad", "none")  # not a job: it looks everywhere, or at nothing that has a name
 _PIECES = re.compile(r"\s*(?:\w+|[^\w\s])")
 
 
@@ -64,11 +64,11 @@ class Moment:
     roles: tuple[HeadRole, ...]
 
     def view(self, stack: str, layer: int, kind: str) -> AttentionView:
-        """All heads of one attention layer. Raises ``KeyError`` for one that the model has not."""
+        """All heads of one attention layer. Raises ``KeyError`` for one that the model does not have."""
         return {(view.stack, view.layer, view.kind): view for view in self.views}[stack, layer, kind]
 
     def role(self, place: Place) -> HeadRole:
-        """What one head does at this step. Raises ``KeyError`` for a head that the model has not."""
+        """What one head does at this step. Raises ``KeyError`` for a head that the model does not have."""
         return {place_of(role): role for role in self.roles}[place]
 
     @property

@@ -79,9 +79,9 @@ def unit_words(
     """The words that each of ``units`` makes likelier and less likely for one token, by the direct path.
 
     h · w, with w the unit's column of W₂, goes through the LayerNorms between it and the vocabulary with their recorded
-    σ (``direct_path``) and meets every row of the vocabulary matrix. What later layers make of it is left out.
-    A stack without words of its own (a translator's encoder, a classifier) is compared with the embedding rows:
-    (h · w) · E[id] / ‖E[id]‖.
+    σ (``direct_path``) and meets every row of the vocabulary matrix. What later layers make of it is left out. In a
+    stack without words of its own (a translator's encoder, a classifier) the vector is compared with the embedding
+    rows: (h · w) · E[id] / ‖E[id]‖.
     """
     prefix = f"{stack}.layers.{layer}.feed_forward"
     units = list(units)
@@ -123,7 +123,7 @@ def vocabulary_matrix(checkpoint: Checkpoint, stack: str) -> tuple[np.ndarray, b
 def direct_path(
     checkpoint: Checkpoint, trace: Trace, stack: str, layer: int, position: int, vectors: np.ndarray
 ) -> np.ndarray:
-    """What becomes of vectors [n, model], added by a layer's feed-forward, on the straight way to the vocabulary.
+    """What the direct path to the vocabulary makes of vectors [n, model] that a layer's feed-forward adds.
 
     Each LayerNorm on that way, with the μ and σ of this run held fixed, is linear: v → γ · (v − mean(v)) / √(σ² + ε).
     pre-norm: only the final norm. post-norm: this layer's feed-forward norm and all norms of the later layers.

@@ -199,7 +199,7 @@ def _read_outs(checkpoint: Checkpoint, trace: Trace, names: Sequence[str]) -> It
     norm = getattr(model, stack).final_norm
     for name in names:
         with torch.inference_mode():
-            # Copied: what is recorded is read-only, which torch does not take.
+            # A copy, because torch takes no read-only arrays.
             stream = torch.tensor(trace.values(name), device=model.device)[None]
             hidden = stream if norm is None else norm(stream)
             logits = _classes(checkpoint, trace, hidden) if checkpoint.config.n_classes else model.project(hidden)[0]

@@ -38,7 +38,7 @@ def analogy(table: np.ndarray, a: int, b: int, c: int, *, count: int = 10) -> tu
     """The rows nearest to E[a] − E[b] + E[c]: "a is to b as … is to c" (Mikolov et al. 2013).
 
     Each row is brought to length 1 first, so that no word counts more for being long (Levy & Goldberg 2014, 3CosAdd).
-    The three words themselves are excluded, as is usual: without that the answer would nearly always be a or c.
+    The three words themselves are excluded, as usual: otherwise the answer would nearly always be a or c.
     """
     a_vector, b_vector, c_vector = (_unit(table[row]) for row in (a, b, c))
     return nearest_rows(table, a_vector - b_vector + c_vector, count=count, excluded={a, b, c})

@@ -24,8 +24,8 @@ def without_positions(model: Model, stack: str) -> tuple[Edit, ...]:
 def reordered_positions(model: Model, stack: str, order: Sequence[int]) -> tuple[Edit, ...]:
     """The edits after which token i of ``stack`` gets the position ``order[i]``; tokens beyond ``order`` keep theirs.
 
-    Where nothing else depends on the order (an encoder) the model then reads the sentence as if its words stood in
-    that order. Raises ``ValueError`` unless ``order`` holds each of 0 … n − 1 once.
+    If nothing else depends on the order (an encoder), the model then reads the sentence as if its words stood in that
+    order. Raises ``ValueError`` unless ``order`` holds each of 0 … n − 1 once.
     """
     if sorted(order) != list(range(len(order))):
         raise ValueError(f"order is {list(order)}; it must hold each of 0 to {len(order) - 1} exactly once")

@@ -1,6 +1,6 @@
 """A trace as one file: the arrays as safetensors, everything else as JSON in its header.
 
-No torch is needed to read it back, and nothing in it can run: a header that says more than the file holds is refused.
+Reading it needs no torch, and nothing in it can run: a header that claims more than the file holds is refused.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A checkpoint that somebody sends: a few files of known names, checked before any of them is believed.
+"""An uploaded checkpoint: a few files of known names, checked before use.
 
-Nothing in these formats can run; what remains are files that claim too much. Names, sizes and the config's limits are
+Nothing in these formats can run; what remains is a file that claims too much. Names, sizes and the config's limits are
 checked before a byte is written, shapes before a weight is read (``checkpoint.load``).
 """
 
@@ -60,12 +60,12 @@ def kept(folder: Path) -> tuple[Path, ...]:
 
 
 def is_received(name: str) -> bool:
-    """Whether a checkpoint of this name was received, as opposed to one that lay there when the app was started."""
+    """Whether the checkpoint of this name was uploaded, and did not lie there when the app started."""
     return bool(_NAME.fullmatch(name))
 
 
 def _check_files(files: Mapping[str, bytes]) -> None:
-    """Names and sizes only: cheap, and enough to refuse most of what does not belong here."""
+    """Check names and sizes only: cheap, and enough to refuse most wrong files."""
     for name, content in files.items():
         if name.lower().endswith(_PICKLES):
             raise CheckpointError(

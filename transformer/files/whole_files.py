@@ -1,4 +1,4 @@
-"""Files that are either whole or not there."""
+"""Files that are whole or absent, never half written."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 
 def remove_unfinished(path: Path) -> None:
-    """Remove what processes that were killed inside ``atomic_path(path)`` have left beside ``path``."""
+    """Remove what killed processes have left beside ``path`` out of ``atomic_path(path)``."""
     for temporary in Path(path).parent.glob(f".{Path(path).name}.*"):
         temporary.unlink(missing_ok=True)
 

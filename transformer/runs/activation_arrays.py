@@ -14,8 +14,8 @@ from transformer.runs.activation import Activation
 class RecordedActivations(Mapping[str, Activation]):
     """Everything recorded for the first text of the batch; the batch axis is dropped, values are read-only.
 
-    The tensors of the forward pass are kept as they are. One becomes an array when it is asked for, so that keeping
-    everything costs little; on a CPU the array is a view, and nothing is copied then either.
+    The tensors of the forward pass are kept as they are. A tensor becomes an array on demand, so keeping everything
+    costs little; on a CPU the array is a view, and nothing is copied then either.
     """
 
     def __init__(self, probes: Mapping[str, Probe], tensors: Mapping[str, Tensor]) -> None:

@@ -63,8 +63,8 @@ class AttentionView:
     def _repr_html_(self) -> str | None:
         """What a notebook shows: all heads of the layer as small maps, the one under the pointer large.
 
-        Drawn by ``charts.notebook``, which is looked up by its name and only when a notebook asks: this library draws
-        nothing, needs nothing that draws, and shows its text where ``charts`` is not there.
+        ``charts.notebook`` draws it, imported by its name and only when a notebook asks. This library draws nothing and
+        needs nothing that draws; without ``charts`` it shows text.
         """
         try:
             notebook = importlib.import_module("charts.notebook")

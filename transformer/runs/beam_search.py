@@ -50,7 +50,7 @@ def beam_search(
     """The best texts, best first: all finished ones that were met, or the unfinished ones where none ended in time.
 
     Every continuation by ``</s>`` of a live text counts as finished. With a width that never has to drop a text
-    the search is exhaustive, so it finds the best text there is (up to ``limit`` tokens). A ``recorder`` only looks on;
+    the search is exhaustive, so it finds the best text there is (up to ``limit`` tokens). A ``recorder`` only watches;
     ``text_of`` reads the ids of a text.
     """
     state = DecodingState(model, source, cached=cached)

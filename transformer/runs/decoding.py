@@ -83,7 +83,7 @@ def decode(
     ``forced``: the answer must begin with this text, or with exactly these token ids. ``edits`` change the model during
     this call only. ``record_steps`` keeps every activation of every step. ``cached=False`` recomputes everything at
     each step; with edits that is always done, because an edit may concern positions that a cache would not compute
-    again. ``recorder`` looks on while a beam searches (``transformer.analysis.answers.beam_tree``).
+    again. ``recorder`` watches a beam search (``transformer.analysis.answers.beam_tree``).
 
     Raises ``InputError`` for a text that the model cannot take, ``ValueError`` for a model that does not write.
     """

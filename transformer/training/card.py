@@ -68,8 +68,8 @@ where {places} the corpus in the layout that docs/checkpoints.md describes.
 
 
 def checkpoint_step(path: Path) -> int | None:
-    """The training step whose weights a checkpoint directory holds: the one that its card says it was chosen at, else
-    that of the best score in its ``history.csv``; ``None`` where neither tells."""
+    """The training step whose weights a checkpoint directory holds: the one that its card names, else that of the best
+    score in its ``history.csv``; ``None`` if neither tells."""
     card = path / CARD
     if card.is_file() and (found := _CHOSEN.search(card.read_text(encoding="utf-8", errors="replace"))):
         return int(found[1].replace(",", ""))
@@ -85,7 +85,7 @@ def update_scores(
     Cased and lower-cased scores of the same file have a block each. Everything else in the card stays as it is.
     """
     path = checkpoint.path / CARD
-    card = path.read_text(encoding="utf-8") if path.is_file() else ""  # read now: scoring took a while
+    card = path.read_text(encoding="utf-8") if path.is_file() else ""  # read only now, because scoring takes a while
     if f"\n{_SCORES}\n" not in card:
         card = f"{card.rstrip()}\n\n{_SCORES}\n"
     before, _, rest = card.partition(f"\n{_SCORES}\n")
@@ -111,7 +111,7 @@ def _score_table(scores: dict) -> str:
 
 
 def _number(value: float | int | None) -> str:
-    """Shares with four decimals, what is larger with two."""
+    """Four decimals for shares, two for larger numbers."""
     if not isinstance(value, float):
         return str(value)
     return f"{value:.4f}" if abs(value) < 1 else f"{value:.2f}"

@@ -1,4 +1,4 @@
-"""From a finished run to a checkpoint directory, unless the one that is there is better."""
+"""From a finished run to a checkpoint directory, unless the existing one is better."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def publish(trainer: Trainer, output: Path) -> str:
     """Copy the run's best checkpoint, its curves, its snapshots and a new model card to ``output``; return a sentence
     about it.
 
-    A checkpoint that is there already stays, unless the run's ``dev`` score is higher than the best in its
-    ``history.csv``. Snapshots are those of the recipe that were taken before the best checkpoint, in 8 bits.
+    An existing checkpoint stays, unless the run's ``dev`` score is higher than the best in its ``history.csv``.
+    Snapshots are those of the recipe that were taken before the best checkpoint, in 8 bits.
     """
     standing = best_dev_score(output / HISTORY)
     if standing is not None and standing >= trainer.best_score:

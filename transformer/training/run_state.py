@@ -1,4 +1,4 @@
-"""The state of a run on disk: enough to go on after a kill as if nothing had happened."""
+"""The state of a run on disk: enough to resume after a kill as if nothing had happened."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COLUMNS = (
 
 
 def save_state(directory: Path, state: dict[str, Any]) -> None:
-    """Written whole or not at all. ``history.csv`` beside it is for people; the rows are in the state, too."""
+    """Write the state whole or not at all. ``history.csv`` beside it is for people; the state has the rows, too."""
     with atomic_path(directory / STATE) as temporary:
         torch.save(state, temporary)
     write_history(directory / HISTORY, state["history"])

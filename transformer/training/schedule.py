@@ -1,4 +1,4 @@
-"""The learning rate as a function of the step alone, so that nothing has to be restored after a kill."""
+"""The learning rate as a function of the step alone, so that a resumed run has nothing to restore."""
 
 from __future__ import annotations
 

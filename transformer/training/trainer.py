@@ -42,7 +42,7 @@ class Trainer:
         self.report = report or (lambda row: None)
         self.accelerator = Accelerator(
             mixed_precision="bf16" if recipe.precision == "bfloat16" else "no",
-            cpu=not torch.cuda.is_available(),  # said outright, or processes on CPUs would not find each other
+            cpu=not torch.cuda.is_available(),  # explicit, or processes on CPUs would not find each other
         )
         self.corpus: Corpus = load_corpus(recipe.corpus, data)
         torch.manual_seed(recipe.seed)

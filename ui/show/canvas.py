@@ -206,7 +206,7 @@ def attention_lines(
 def written_steps(payload: bytes, *, key: str, on_step: Callable[[], None]) -> None:
     """A text being written (``charts.canvas.steps_payload``), all its steps in the browser.
 
-    Once the reader rests at another step, the script runs, after ``on_step`` with its number in
+    When the reader rests at another step, the script runs, after ``on_step`` with its number in
     ``st.session_state[key].step``.
     """
     _PICTURE(key=key, data=_spoken(payload), on_step_change=on_step)

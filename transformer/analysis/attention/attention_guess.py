@@ -1,4 +1,4 @@
-"""How well somebody said, before seeing it, where a token will look."""
+"""How well a reader predicts where a token will look."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class GuessScore:
     """``guess`` [key]: 1/n on each of the n painted tokens, 0 elsewhere.
 
     ``overlap`` = Σ min(guess, α), 0 … 1: 1 where the guess is the row itself; it is 1 − ½ Σ |guess − α|. ``evenly``:
-    the overlap of who paints every token that may be looked at, i.e. has no idea. ``caught``: Σ α over the painted
-    tokens, which grows with every token painted, and is therefore not a score.
+    the overlap if every allowed token is painted, i.e. without any idea. ``caught``: Σ α over the painted tokens, which
+    grows with every token painted, and is therefore not a score.
     """
 
     guess: np.ndarray
@@ -26,8 +26,8 @@ class GuessScore:
 def score_guess(weights: np.ndarray, painted: Collection[int], *, allowed: np.ndarray | None = None) -> GuessScore:
     """Compare the tokens ``painted`` with a row of attention ``weights`` [key] that sums to 1.
 
-    ``allowed`` [key]: what the row may look at (default: all). Raises ``ValueError`` where nothing was painted, or a
-    token that is not there or may not be looked at.
+    ``allowed`` [key]: what the row may look at (default: all). Raises ``ValueError`` if nothing is painted, or a token
+    that does not exist or may not be looked at.
     """
     weights = np.asarray(weights, dtype=np.float64)
     allowed = np.ones(len(weights), dtype=bool) if allowed is None else np.asarray(allowed, dtype=bool)

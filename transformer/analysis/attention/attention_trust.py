@@ -1,4 +1,4 @@
-"""How far an attention map can be trusted: its row beside what the answer really depends on, token by token.
+"""How far to trust an attention map: its row beside what the answer really depends on, token by token.
 
 Four rows of shares come from attention: the head's weights, the mean of all heads of the layer, ‖α·v‖ (Kobayashi et
 al. 2020) and rollout through all layers (Abnar & Zuidema 2020). Three signed rows come from the answer: gradient ×
@@ -87,7 +87,7 @@ def input_attributions(
 
 
 def n_passes(quantity: Quantity, *, n_steps: int) -> int:
-    """How many batches go through the model's stacks in ``input_attributions``, about: to say how far it is."""
+    """About how many batches ``input_attributions`` sends through the model's stacks, for a progress bar."""
     lengths = [len(tokens) for tokens in quantity.read.values()]
     of_path, of_removal = math.ceil(n_steps / PATH_ROWS) + 2, sum(math.ceil(n / REMOVAL_ROWS) + 1 for n in lengths)
     return len(lengths) * (2 + of_path + of_removal)

@@ -45,7 +45,7 @@ class CellArithmetic:
 
     @property
     def largest(self) -> float:
-        """The largest score of the row among the allowed keys; taking it away before exp changes no weight."""
+        """The largest score of the row among the allowed keys; subtracting it before exp changes no weight."""
         return float(self.scores[self.allowed].max()) if self.allowed.any() else 0.0
 
     @property

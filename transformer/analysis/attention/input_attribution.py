@@ -32,7 +32,7 @@ from transformer.probes import Edit, record
 from transformer.text.tokenizer import PAD_ID
 
 BASELINES = ("zero", "pad", "mean")
-ROWS = 16  # of a batch: so many points of the path go through the model at once
+ROWS = 16  # of a batch: points of the path that go through the model at once
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def integrated_gradients(
 
 @contextmanager
 def _gradients() -> Iterator[None]:
-    """Autograd on, whatever the caller has switched off; for this thread and this block only."""
+    """Switch autograd on for this thread and this block only, whatever the caller has set."""
     with torch.inference_mode(False), torch.enable_grad():
         yield
 

@@ -50,7 +50,7 @@ def quantity_of(
 
     ``row``: for a decoder the index of the token that is read there (the answer follows it), for a masked-token model
     the place that is asked; a classifier has one answer, row 0. ``id``: another token (class) than the one in the
-    trace. Raises ``ValueError`` for what is not there.
+    trace. Raises ``ValueError`` for a row that does not exist.
     """
     config = checkpoint.config
     if of not in QUANTITIES:

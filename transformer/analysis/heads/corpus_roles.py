@@ -1,7 +1,7 @@
 """What every head does over many sentences: the roles of ``head_roles``, sentence by sentence, and their means.
 
-That a head plays one role in most sentences, and how sure it is of itself, is what Voita et al. 2019 ("Analyzing
-Multi-Head Self-Attention", §4 and §5) ask before they give a head a name. One sentence cannot tell.
+Voita et al. 2019 ("Analyzing Multi-Head Self-Attention", §4 and §5) name a head only if it plays one role in most
+sentences, and is sure of itself. One sentence cannot tell.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from transformer.text.tokens import TokenSequence
 from transformer.training.batches import pad
 
 LEAST_CONSISTENT = 0.5  # a head has the role that it has in at least half of the sentences
-LEAST_LEANING = 0.1  # less often than this, a role is not worth a word
+LEAST_LEANING = 0.1  # a rarer role is not mentioned
 BATCH_SIZE = 16
 _MOST_CELLS = 200_000  # sentences × longest² in a batch: what its maps take in memory
 Progress = Callable[[int, int], None]
@@ -104,7 +104,7 @@ class CorpusRoles:
         return tuple(head for head in self.heads if (head.stack, head.kind) == (stack, kind))
 
     def head(self, stack: str, kind: str, layer: int, head: int) -> CorpusRole:
-        """One head. Raises ``KeyError`` for one that the model has not."""
+        """One head. Raises ``KeyError`` for one that the model does not have."""
         return {(found.layer, found.head): found for found in self.of(stack, kind)}[layer, head]
 
 
@@ -168,7 +168,7 @@ def sentence_roles(
 
     An encoder-decoder reads the sentence and its own greedy translation of it; the other kinds read the sentence alone
     (a decoder-only model does not go on with it). ``None`` stands for a sentence that is empty or longer than the model
-    can read. Padding changes no number but by rounding: every map is cut to the tokens of its own sentence.
+    can read. Padding changes numbers by rounding only: every map is cut to the tokens of its own sentence.
     """
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}; it must be at least 1")

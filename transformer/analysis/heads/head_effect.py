@@ -1,4 +1,4 @@
-"""What one head is worth to one answer: the probability of every token of it, with the head and without."""
+"""What one head is worth to one answer: the probability of every token, with the head and without."""
 
 from __future__ import annotations
 

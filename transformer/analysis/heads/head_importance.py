@@ -89,7 +89,7 @@ def head_importance(
     """The importance of all heads for the answer in ``trace``, made from ``sentence``.
 
     ``rows``: heads per pass (by default as many as make ``TOKENS_PER_PASS`` tokens). ``progress(done, total)`` is
-    called after every pass; where ``cancelled()`` is true after one, the heads that were not reached are left out.
+    called after every pass; if ``cancelled()`` is true after one, the remaining heads are left out.
     """
     heads = all_heads(checkpoint.config)
     measured: list[HeadImportance] = []

@@ -41,7 +41,8 @@ def roles_of_file(checkpoint: Checkpoint, path: str | Path, *, limit: int | None
 
 
 def report(checkpoint: Checkpoint, roles: CorpusRoles, *, sentence_file: str) -> str:
-    """A table with a line for every head, between what it was made from and how many heads have a role."""
+    """A table with a line for every head. The line above says what it comes from, the one below how many heads have a
+    role."""
     limit = checkpoint.config.max_length
     measures = [name for name in _MEASURES if any(not math.isnan(_score(head, name)) for head in roles.heads)]
     head_line = f"{'layer and head':<22}{'role':<14}{'in':>6}   {'largest share':<20}" + "".join(

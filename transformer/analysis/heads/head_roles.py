@@ -2,8 +2,8 @@
 
 The jobs are those that were found in trained models: neighbours, the token itself, special tokens and punctuation
 (Clark et al. 2019, "What Does BERT Look At?", §3), positional heads (Voita et al. 2019, §5.1), heads that look at
-repeated or first tokens, entropy and distance (Vig & Belinkov 2019). A role describes this sentence, not
-the head for ever, and says nothing about whether the model needs the head.
+repeated or first tokens, entropy and distance (Vig & Belinkov 2019). A role describes the head in this sentence only,
+and does not say whether the model needs the head.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def place_shares(view: AttentionView) -> tuple[dict[str, np.ndarray], dict[str, 
 
 
 def counted_rows(view: AttentionView) -> np.ndarray:
-    """[query], ``True`` for rows that have a choice: at least two keys allowed, and the query is no padding."""
+    """[query], ``True`` for rows that have a choice: at least two keys allowed, and the query is not padding."""
     return ~_padding(view.query) & (view.allowed.sum(axis=1) >= 2)
 
 

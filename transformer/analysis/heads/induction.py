@@ -1,7 +1,7 @@
 """Induction heads: they find the last place where the token at hand stood, and look at what came after it.
 
 Olsson et al. 2022, "In-context Learning and Induction Heads": in a sequence of random tokens that is written twice,
-nothing but the first copy tells how the second one goes on, so what a head does there is no knowledge of language.
+nothing but the first copy tells how the second one goes on, so what a head does there is not knowledge of language.
 """
 
 from __future__ import annotations

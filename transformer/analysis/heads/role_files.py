@@ -1,7 +1,7 @@
 """``head_roles.json`` in a checkpoint directory: the roles of its heads over many sentences, computed once.
 
 The file says what it was made from: the checkpoint's fingerprint, the digest of the sentences, the thresholds of the
-definitions and the seed. Where one of these is no longer what it was, the file is not used.
+definitions and the seed. If one of these has changed, the app does not use the file.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def save_corpus_roles(checkpoint: Checkpoint, roles: CorpusRoles, *, sentence_fi
     """
     *front, (_, heads) = as_json(checkpoint, roles, sentence_file=sentence_file).items()
     lines = [f" {json.dumps(name)}: {json.dumps(value)}," for name, value in front]
-    rows = ",\n".join(f"  {json.dumps(head)}" for head in heads)  # a head a line, for who compares two files
+    rows = ",\n".join(f"  {json.dumps(head)}" for head in heads)  # one head per line, for a comparison of two files
     path = checkpoint.path / FILE
     write_text(path, "\n".join(["{", *lines, ' "heads": [', rows, " ]", "}"]) + "\n")
     return path
