@@ -6,7 +6,9 @@ The weights are random: they make every path of the code run in milliseconds and
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -133,6 +135,20 @@ def tiny_checkpoint(checkpoints_folder: Path) -> Callable[[str], Checkpoint]:
         return loaded[name]
 
     return get
+
+
+@pytest.fixture(scope="session", autouse=True)
+def installed_components() -> Iterator[None]:
+    """Streamlit reads the metadata of all installed packages for each ``AppTest``, which takes longer than most pages:
+    here it does so once."""
+    if "streamlit" not in sys.modules:  # nor will it be: what was collected is imported by now
+        yield
+        return
+    from streamlit.components.v2 import manifest_scanner
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
+        yield
 
 
 @pytest.fixture

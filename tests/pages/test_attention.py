@@ -18,24 +18,15 @@ from views.attention.cell_arithmetic import equations
 from views.attention.facts import read_aloud
 from views.attention.steps import mask_counts
 
-ROOT = Path(__file__).resolve().parents[2]
 TEXT = page_text("attention")
 CHECKPOINTS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
 SENTENCE = "The old man told us a story."
 
 
 @pytest.fixture
-def open_page(checkpoints_folder: Path) -> Callable[..., AppTest]:
+def open_page(open_app: Callable[..., AppTest]) -> Callable[..., AppTest]:
     """``open_page(checkpoint=…, sentence=…)``: the page as an address opens it."""
-
-    def run(**address: str) -> AppTest:
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
-        app.switch_page("pages/attention.py")
-        for name, value in {"sentence": SENTENCE, **address}.items():
-            app.query_params[name] = value
-        return app.run()
-
-    return run
+    return lambda **address: open_app("attention", **{"sentence": SENTENCE, **address})
 
 
 def said(app: AppTest) -> str:

@@ -18,7 +18,6 @@ from transformer.analysis.heads.head_roles import HeadRole, head_roles
 from ui.lab.head_table import ORDERS, captions, definitions, measures, role_counts, role_table, role_text, sorted_heads
 from ui.words.texts import page_text
 
-ROOT = Path(__file__).resolve().parents[2]
 TEXT = page_text("heads")
 PLACES = [
     ("tiny-translator", "encoder", "self"),
@@ -32,14 +31,9 @@ SENTENCE = "The old man told us a story, and the sea was cold."
 
 
 @pytest.fixture
-def open_page(checkpoints_folder: Path) -> Callable[..., AppTest]:
+def open_page(open_app: Callable[..., AppTest]) -> Callable[..., AppTest]:
     def run(**address: str) -> AppTest:
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-        app.run()
-        app.switch_page("pages/heads.py")
-        for name, value in {"sentence": SENTENCE, **address}.items():
-            app.query_params[name] = value
-        app.run()
+        app = open_app("heads", **{"sentence": SENTENCE, **address})
         assert not app.exception
         assert not app.error, [error.value for error in app.error]
         return app
