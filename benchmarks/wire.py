@@ -202,7 +202,7 @@ def stepping(browser: Browser, port: int) -> list[Row]:
         shown = json.loads(tab.page.locator("canvas[data-geometry]").first.get_attribute("data-geometry"))["step"]
         if shown != STEPS:
             raise RuntimeError(f"after {STEPS} steps the drawing shows step {shown}; nothing was measured")
-        tab.page.wait_for_timeout(1000)  # charts/canvas/walk.js tells Python after 0.8 s
+        tab.page.wait_for_timeout(1000)  # charts/canvas/source/drawings/walk.js tells Python after 0.8 s
         _rest(tab)
         what = "… and then the reader rests: the sections below follow"
         found.append(Row(what, len(tab.sent) + len(tab.received), "messages"))

@@ -1,4 +1,4 @@
-"""The drawings of attention as one script, put together from the hand-written files in ``charts/canvas``.
+"""The drawings of attention as one script: ``charts/canvas/source`` bundled by ``npm run build``, see ``docs/code.md``.
 
 A drawing reads the bytes of ``charts.toolkit.payload_bytes`` and follows the pointer and the keyboard by itself, so
 that the app, a notebook and a file on a disk show the very same picture. Nothing in it asks any host for anything.
@@ -7,7 +7,6 @@ that the app, a notebook and a file on a disk show the very same picture. Nothin
 from __future__ import annotations
 
 import json
-import re
 import zlib
 from functools import cache
 from pathlib import Path
@@ -15,18 +14,6 @@ from pathlib import Path
 from charts.toolkit import style
 
 FOLDER = Path(__file__).parent
-_FILES = (
-    *("words", "inflate", "payload", "colour", "elements", "text", "heatmap_layout", "heatmap", "legend", "describe"),
-    *("svg_pen", "paper_form", "files", "export_menu", "frame", "stage"),
-    *("map", "mask", "grid", "head_chips", "lines", "walk", "steps", "entry", "page"),
-)
-_COMMENT = re.compile(r"^\s*//.*$|^\s+", re.MULTILINE)
-
-
-def scripts(*names: str) -> str:
-    """Files of this folder, one after the other, without comments and indentation."""
-    code = _COMMENT.sub("", "\n".join(_read(f"{name}.js") for name in names))
-    return "\n".join(line for line in code.splitlines() if line)
 
 
 @cache
@@ -38,9 +25,7 @@ def canvas_module() -> str:
         "categorical": style.CATEGORICAL,
         "chosen": style.CHOSEN,
     }
-    constants = {"COLOURS": colours, "STYLE": _read("canvas.css") + _read("steps.css"), "PAGE": _read("page.html")}
-    before = [f"const {name} = {_as_script(value)};" for name, value in constants.items()]
-    return "\n".join([*before, scripts(*_FILES), "//# sourceURL=glassformer_canvas.js"])
+    return f"const COLOURS = {json.dumps(colours)};\n{_read('canvas')}//# sourceURL=glassformer_canvas.js"
 
 
 @cache
@@ -51,18 +36,13 @@ def packed_module() -> bytes:
 
 def carrier() -> str:
     """The script of the component that brings ``packed_module`` to a tab of the browser, once."""
-    return scripts("shared", "inflate", "carrier")
+    return _read("carrier")
 
 
 def picture() -> str:
     """The script of every picture: Streamlit sends it along with each, so it only waits for the module."""
-    return scripts("shared", "picture")
+    return _read("picture")
 
 
 def _read(name: str) -> str:
-    return (FOLDER / name).read_text(encoding="utf-8")
-
-
-def _as_script(value: object) -> str:
-    """As a literal that may also stand inside a <script> element."""
-    return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c")
+    return (FOLDER / f"{name}.bundle.js").read_text(encoding="utf-8")

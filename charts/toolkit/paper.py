@@ -1,7 +1,7 @@
 """An Altair figure for a printed column: vector, white, black letters, a width in millimetres.
 
 Plotly's figures and the canvas get the same in the browser, which has drawn them (``ui/show/exports.js`` and
-``charts/canvas/files.js``).
+``charts/canvas/source/frame/files.js``).
 """
 
 from __future__ import annotations

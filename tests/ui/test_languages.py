@@ -304,13 +304,13 @@ def test_a_third_language_needs_two_small_files(texts: Path, open_app: Callable[
 def test_every_caption_of_the_canvas_can_be_translated() -> None:
     """What the scripts look up is in the table, with # where they put a number, and nothing else is."""
     said = set()
-    for script in (ROOT / "charts" / "canvas").glob("*.js"):
+    for script in (ROOT / "charts" / "canvas" / "source").rglob("*.js"):
         code = script.read_text(encoding="utf-8")
-        said |= set(re.findall(r'say\("([^"]+)"\)', code))
-        said |= {part for found in re.findall(r"say\(`([^`]+)`\)", code) for part in found.split(" · ")}
-        said |= {one for pair in re.findall(r'(?:[bB]utton|save)\("([^"]+)", "([^"]+)"', code) for one in pair}
-        said |= set(re.findall(r'field\("([^"]+)"', code)) | set(re.findall(r'"(\d+ mm, [^"]+)"', code))
-        said |= {one for pair in re.findall(r'say\(\w+ \? "([^"]+)" : "([^"]+)"\)', code) for one in pair}
+        said |= set(re.findall(r'say\(\s*"([^"]+)",?\s*\)', code))
+        said |= {part for found in re.findall(r"say\(\s*`([^`]+)`,?\s*\)", code) for part in found.split(" · ")}
+        said |= {one for pair in re.findall(r'(?:[bB]utton|save)\(\s*"([^"]+)",\s*"([^"]+)"', code) for one in pair}
+        said |= set(re.findall(r'field\(\s*"([^"]+)"', code)) | set(re.findall(r'"(\d+ mm, [^"]+)"', code))
+        said |= {one for pair in re.findall(r'say\(\s*\w+\s*\? "([^"]+)"\s*: "([^"]+)",?\s*\)', code) for one in pair}
     asked = {re.sub(r"\d+", "#", re.sub(r"\$\{[^{}]*\}", "#", words)) for words in said} - {
         "−",
         "+",

@@ -1,7 +1,8 @@
 // Keys of the presenter. A place moves here at once and is told to Python when the keys rest; what has no further to go
 // sends nothing. The listener is on the window, so that what has the focus, or a stepper, comes first.
 const REST = 160; // milliseconds
-const OWN_KEYS = "input, textarea, select, [contenteditable], [role=slider], [role=radiogroup], [role=tablist], " +
+const OWN_KEYS =
+  "input, textarea, select, [contenteditable], [role=slider], [role=radiogroup], [role=tablist], " +
   "[role=listbox], [role=menu], [role=grid], [role=spinbutton], canvas";
 const OPEN = "[role=dialog], [role=menu], [role=listbox], [data-baseweb=popover]"; // Escape closes these first
 const kept = new WeakMap(); // what has to survive a redraw
@@ -13,8 +14,10 @@ export default function ({ parentElement, data, setTriggerValue }) {
   if (mine.wanted) at[mine.wanted.what] = mine.wanted.to;
 
   const bound = {
-    ArrowLeft: [data.keys.plain, -1], ArrowRight: [data.keys.plain, 1],
-    ArrowUp: [data.keys.down, -1], ArrowDown: [data.keys.down, 1],
+    ArrowLeft: [data.keys.plain, -1],
+    ArrowRight: [data.keys.plain, 1],
+    ArrowUp: [data.keys.down, -1],
+    ArrowDown: [data.keys.down, 1],
   };
   const shifted = { ArrowLeft: [data.keys.shift, -1], ArrowRight: [data.keys.shift, 1] };
 

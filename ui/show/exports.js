@@ -1,25 +1,42 @@
-// Saves a figure of Plotly or Altair as a picture, or as a vector picture for a printed column. Put together with files of
-// charts/canvas by ui/show/exports.py. Altair's pictures are made on the server: data.kind says which it is.
+// Saves a figure of Plotly or Altair as a picture, or as a vector picture for a printed column. Altair's pictures are made
+// on the server: data.kind says which it is. charts/canvas/build.js bundles this file with what it imports.
+
+import { paperForm } from "../../charts/canvas/source/frame/paper_form.js";
+import { fileName, make, saveAs } from "../../charts/canvas/source/toolkit/elements.js";
+import { PAPER_FONT, PER_MILLIMETRE, PER_POINT } from "../../charts/canvas/source/toolkit/paper.js";
+import { say, useWords } from "../../charts/canvas/source/toolkit/words.js";
 
 const CAMERA = '.modebar-btn[data-title^="Download plot"]';
 const built = new WeakMap();
 
 export default function ({ parentElement, data, setTriggerValue }) {
-  WORDS = data.words ?? {};
+  useWords(data.words);
   const wanted = JSON.stringify([data.title, data.words]);
   if (built.get(parentElement) === wanted) return; // keeps what is being typed
   built.set(parentElement, wanted);
   const button = (text, explanation, action) => {
-    const made = make("button", { type: "button", textContent: say(text), title: say(explanation), "aria-label": say(explanation) });
+    const made = make("button", {
+      type: "button",
+      textContent: say(text),
+      title: say(explanation),
+      "aria-label": say(explanation),
+    });
     made.addEventListener("click", action);
     return made;
   };
   const graph = () => document.querySelector(`.${CSS.escape(data.container)} .js-plotly-plot`);
-  const save = (format) => (data.kind === "plotly" ? take(graph(), { format, filename: data.name }) : setTriggerValue("wish", { format }));
-  const print = (paper) => (data.kind === "plotly" ? savePaper(graph(), data.name, paper) : setTriggerValue("wish", { format: "paper", ...paper }));
-  const pictures = make("div", { className: "pictures" },
+  const save = (format) =>
+    data.kind === "plotly" ? take(graph(), { format, filename: data.name }) : setTriggerValue("wish", { format });
+  const print = (paper) =>
+    data.kind === "plotly"
+      ? savePaper(graph(), data.name, paper)
+      : setTriggerValue("wish", { format: "paper", ...paper });
+  const pictures = make(
+    "div",
+    { className: "pictures" },
     button("PNG", "Download this picture as PNG", () => save("png")),
-    button("SVG", "Download this picture as SVG", () => save("svg")));
+    button("SVG", "Download this picture as SVG", () => save("svg")),
+  );
   const stage = make("div", { className: "export" }, pictures, paperForm(data.title, button, print));
   // Letters typed here are not for the app's own keys.
   stage.addEventListener("keydown", (event) => event.stopPropagation());
@@ -48,7 +65,12 @@ function savePaper(graph, name, { title, millimetres, points }) {
   const mark = `paper ${Math.random()}`;
   catchFile(mark, (svg) => {
     const size = `width="${millimetres}mm" height="${((millimetres * paper.height) / width).toFixed(2)}mm"`;
-    const sized = svg.replace(/<svg\b[^>]*>/, (head) => head.replace(/ width="[^"]*"/, "").replace(/ height="[^"]*"/, "").replace("<svg", `<svg ${size}`));
+    const sized = svg.replace(/<svg\b[^>]*>/, (head) =>
+      head
+        .replace(/ width="[^"]*"/, "")
+        .replace(/ height="[^"]*"/, "")
+        .replace("<svg", `<svg ${size}`),
+    );
     saveAs(sized, "image/svg+xml", fileName(`${name} ${millimetres} mm`, "svg"));
   });
   try {
@@ -81,7 +103,9 @@ function paperLayout(graph, title, width, size) {
   const layout = inPrint(graph.layout, factor);
   const lines = wrapped(title, width - 4, `bold ${size}px ${PAPER_FONT}, sans-serif`);
   const above = lines.length * size * 1.3 + (lines.length ? size * 0.7 : 0);
-  const margin = Object.fromEntries(Object.entries(graph.layout.margin ?? {}).map(([side, room]) => [side, room * factor]));
+  const margin = Object.fromEntries(
+    Object.entries(graph.layout.margin ?? {}).map(([side, room]) => [side, room * factor]),
+  );
   const height = Math.round((graph._fullLayout.height ?? 400) * factor + above);
   const escaped = lines.map((line) => line.replace(/[&<>$%]/g, (sign) => `&#${sign.charCodeAt(0)};`));
   const font = { family: `${PAPER_FONT}, sans-serif`, size, color: "#000" };
@@ -90,9 +114,25 @@ function paperLayout(graph, title, width, size) {
     height,
     layout: {
       ...layout,
-      paper_bgcolor: "#fff", plot_bgcolor: "#fff", font, updatemenus: [], sliders: [], autosize: false,
+      paper_bgcolor: "#fff",
+      plot_bgcolor: "#fff",
+      font,
+      updatemenus: [],
+      sliders: [],
+      autosize: false,
       margin: { ...margin, l: 2, r: Math.max(2, margin.r ?? 0), t: (margin.t ?? 0) + above },
-      title: { text: escaped.map((line) => `<b>${line}</b>`).join("<br>"), font, x: 0, xref: "container", xanchor: "left", y: 1, yref: "container", yanchor: "top", pad: { t: 0.9 * size, l: 2 }, automargin: false },
+      title: {
+        text: escaped.map((line) => `<b>${line}</b>`).join("<br>"),
+        font,
+        x: 0,
+        xref: "container",
+        xanchor: "left",
+        y: 1,
+        yref: "container",
+        yanchor: "top",
+        pad: { t: 0.9 * size, l: 2 },
+        automargin: false,
+      },
     },
   };
 }
@@ -108,12 +148,17 @@ function inPrint(node, factor, name = "", note = false) {
   const copy = Object.fromEntries(Object.entries(node).map(([key, child]) => [key, inPrint(child, factor, key, note)]));
   if (/font$/.test(name)) {
     const own = note && node.color && !GREY.test(node.color);
-    Object.assign(copy, { family: `${PAPER_FONT}, sans-serif`, color: own ? node.color : "#000" }, node.size ? { size: node.size * factor } : {});
+    Object.assign(
+      copy,
+      { family: `${PAPER_FONT}, sans-serif`, color: own ? node.color : "#000" },
+      node.size ? { size: node.size * factor } : {},
+    );
   }
   const lengths = [...LENGTHS, ...(node.lenmode === "pixels" ? ["len"] : []), ...(name === "line" ? ["width"] : [])];
   for (const key of lengths) if (typeof copy[key] === "number") copy[key] *= factor;
   // Only what is there: a colour for a line that was not drawn would draw it.
-  for (const [key, colour] of Object.entries({ linecolor: "#000", gridcolor: "#ddd", zerolinecolor: "#999" })) if (key in copy) copy[key] = colour;
+  for (const [key, colour] of Object.entries({ linecolor: "#000", gridcolor: "#ddd", zerolinecolor: "#999" }))
+    if (key in copy) copy[key] = colour;
   return copy;
 }
 
@@ -123,7 +168,11 @@ function paperTrace(trace, factor) {
   const scale = (part, key) => part && typeof part[key] === "number" && { ...part, [key]: part[key] * factor };
   if (trace.textfont) {
     const { size, color } = trace.textfont;
-    copy.textfont = { ...trace.textfont, ...(typeof size === "number" ? { size: size * factor } : {}), ...(typeof color === "string" && GREY.test(color) ? { color: "#000" } : {}) };
+    copy.textfont = {
+      ...trace.textfont,
+      ...(typeof size === "number" ? { size: size * factor } : {}),
+      ...(typeof color === "string" && GREY.test(color) ? { color: "#000" } : {}),
+    };
   }
   if (trace.line) copy.line = scale(trace.line, "width") || trace.line;
   if (trace.marker) {

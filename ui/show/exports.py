@@ -12,23 +12,18 @@ from typing import Any
 
 import streamlit as st
 
-from charts.canvas.module import scripts
 from charts.toolkit.figure_table import figure_table
 from ui.words.texts import canvas_words, common
 
 _HERE = Path(__file__).parent
-
-
-def _with_canvas_files(name: str, *names: str) -> str:
-    return f"{scripts(*names)}\n{(_HERE / name).read_text(encoding='utf-8')}"
-
-
 _pictures = st.components.v2.component(
     "glassformer_figure_export",
     css=(_HERE / "exports.css").read_text(encoding="utf-8"),
-    js=_with_canvas_files("exports.js", "words", "elements", "paper_form"),
+    js=(_HERE / "exports.bundle.js").read_text(encoding="utf-8"),
 )
-_saver = st.components.v2.component("glassformer_save_file", js=_with_canvas_files("save_file.js", "elements"))
+_saver = st.components.v2.component(
+    "glassformer_save_file", js=(_HERE / "save_file.bundle.js").read_text(encoding="utf-8")
+)
 _TYPES = {"svg": "image/svg+xml", "paper": "image/svg+xml", "png": "image/png"}
 
 

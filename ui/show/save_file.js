@@ -1,8 +1,13 @@
 // Saves a file that the server has just made (data: id, name, type, and its bytes in base64), once.
+// charts/canvas/build.js bundles this file with what it imports.
+
+import { fromBase64 } from "../../charts/canvas/source/toolkit/base64.js";
+import { saveAs } from "../../charts/canvas/source/toolkit/elements.js";
+
 const saved = (globalThis.glassformerSaved ??= new Set());
 
 export default function ({ data }) {
   if (saved.has(data.id)) return;
   saved.add(data.id);
-  saveAs(Uint8Array.from(atob(data.bytes), (letter) => letter.charCodeAt(0)), data.type, data.name);
+  saveAs(fromBase64(data.bytes), data.type, data.name);
 }

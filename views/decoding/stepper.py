@@ -1,8 +1,8 @@
 """At which step of a text being written the reader is: kept in the session, and in the address.
 
-The drawing (``charts/canvas/walk.js``) steps by itself and tells Python once the reader rests. The other way round,
-Python moves the reader only now and then: to where a branch begins, say. So what the drawing is sent names the step
-where Python last put the reader, and stays the same while the reader walks.
+The drawing (``charts/canvas/source/drawings/walk.js``) steps by itself and tells Python once the reader rests. The
+other way round, Python moves the reader only now and then: to where a branch begins, say. So what the drawing is sent
+names the step where Python last put the reader, and stays the same while the reader walks.
 """
 
 from __future__ import annotations

@@ -89,7 +89,10 @@ export default function ({ parentElement, data, setTriggerValue }) {
           // The residual: from below the sub-layer, around it, into the sum.
           const start = box(block.skips_from);
           const [from, to, out] = [start.bottom + 6, (here.top + here.bottom) / 2, here.right + 13];
-          line("plain", `M ${start.middle} ${from} H ${out - 6} q 6 0 6 -6 V ${to + 6} q 0 -6 -6 -6 H ${here.right + 3}`);
+          line(
+            "plain",
+            `M ${start.middle} ${from} H ${out - 6} q 6 0 6 -6 V ${to + 6} q 0 -6 -6 -6 H ${here.right + 3}`,
+          );
         }
       });
     }
@@ -98,7 +101,10 @@ export default function ({ parentElement, data, setTriggerValue }) {
       const gutter = (from.right + 30 + to.left - 12) / 2;
       const [up, into] = [from.top - 9, (to.top + to.bottom) / 2];
       const turn = into > up ? 8 : -8;
-      line("cross", `M ${from.middle} ${from.top} V ${up} H ${gutter - 8} q 8 0 8 ${turn} V ${into - turn} q 0 ${turn} 8 ${turn} H ${to.left - 4}`);
+      line(
+        "cross",
+        `M ${from.middle} ${from.top} V ${up} H ${gutter - 8} q 8 0 8 ${turn} V ${into - turn} q 0 ${turn} 8 ${turn} H ${to.left - 4}`,
+      );
     }
   }
 
@@ -111,7 +117,15 @@ export default function ({ parentElement, data, setTriggerValue }) {
 
   function arrowHead(kind) {
     const marker = document.createElementNS(SVG, "marker");
-    const size = { id: `${kind}-head`, class: kind, viewBox: "0 0 8 8", refX: 5, refY: 4, markerWidth: 8, markerHeight: 8 };
+    const size = {
+      id: `${kind}-head`,
+      class: kind,
+      viewBox: "0 0 8 8",
+      refX: 5,
+      refY: 4,
+      markerWidth: 8,
+      markerHeight: 8,
+    };
     for (const [name, value] of Object.entries({ ...size, orient: "auto", markerUnits: "userSpaceOnUse" })) {
       marker.setAttribute(name, value);
     }

@@ -1,0 +1,62 @@
+// What is said about a cell, a row or a column: in the tooltip, to a screen reader, in the table.
+
+import { quoted } from "../toolkit/sentences.js";
+import { say } from "../toolkit/words.js";
+
+export function stepCell({ row = 0, column = 0 }, key, rows, columns) {
+  const inside = (value, size) => Math.min(size - 1, Math.max(0, value));
+  if (key === "ArrowUp") return { row: inside(row - 1, rows), column };
+  if (key === "ArrowDown") return { row: inside(row + 1, rows), column };
+  if (key === "ArrowLeft") return { row, column: inside(column - 1, columns) };
+  if (key === "ArrowRight") return { row, column: inside(column + 1, columns) };
+  if (key === "Home") return { row, column: 0 };
+  if (key === "End") return { row, column: columns - 1 };
+  return { row: key === "PageUp" ? 0 : rows - 1, column };
+}
+
+// ‘·cat’ looks at ‘·the₂’: 0.873
+export function describeCell(metadata, matrix, { row, column }, short, exact) {
+  const { rows, columns, phrase, value_name: name } = metadata;
+  const [before, between] = phrase;
+  const named = name ? [`${name} `] : [];
+  if (row !== undefined && column !== undefined) {
+    const pair = [...named, before, ...quoted(rows[row]), between, ...quoted(columns[column])];
+    const place = say(`row ${row + 1}, column ${column + 1}`);
+    if (!matrix.allowed(row, column))
+      return [
+        { parts: [...pair, `: ${metadata.masked_text ?? say("masked")}`] },
+        { parts: [metadata.masked_text ? place : `${say("may not be looked at")} · ${place}`], muted: true },
+      ];
+    const value = matrix.at(row, column);
+    return [
+      { parts: [...pair, `: ${short(value)}`] },
+      {
+        parts: [exact ? `${say("exactly")} ${exact(value)} · ${place}` : `${say("rounded to 1/255")} · ${place}`],
+        muted: true,
+      },
+    ];
+  }
+  const along = row !== undefined;
+  const count = along ? matrix.columns : matrix.rows;
+  const cells = Array.from({ length: count }, (_, i) => (along ? [row, i] : [i, column])).filter((cell) =>
+    matrix.allowed(...cell),
+  );
+  const first = along ? [...named, before, ...quoted(rows[row]), between] : [...named, ...quoted(columns[column])];
+  if (!cells.length) return [{ parts: [...first, `: ${say("everything is masked")}`] }];
+  const largest = cells.sort((a, b) => Math.abs(matrix.at(...b)) - Math.abs(matrix.at(...a))).slice(0, 3);
+  const list = largest.map(([r, c]) => ({
+    parts: [...quoted(along ? columns[c] : rows[r]), `: ${short(matrix.at(r, c))}`],
+  }));
+  const open = cells.length === count ? "" : ` · ${say(`${count - cells.length} masked`)}`;
+  return [
+    { parts: along ? first : [...first, `: ${say("the largest values")}`] },
+    ...list,
+    { parts: [`${say(`the ${list.length} largest of ${count}`)}${open}`], muted: true },
+  ];
+}
+
+export function matrixTable(caption, { rows, columns }, matrix, short) {
+  const cells = (row) =>
+    columns.map((_, column) => (matrix.allowed(row, column) ? short(matrix.at(row, column)) : say("masked")));
+  return { caption, columns, rows: rows.map((label, row) => ({ label, cells: cells(row) })) };
+}

@@ -1,0 +1,139 @@
+// One labelled matrix inside a box: where its cells and labels are, zoomed and panned.
+
+import { fontOf, widest } from "../toolkit/text.js";
+
+export const SLANT = Math.PI / 4;
+
+export class HeatmapLayout {
+  // spec: { rows, columns, rowTitle, columnTitle, specialRows, specialColumns, scale, limit, titles, rounded }
+  constructor(spec) {
+    Object.assign(
+      this,
+      { titles: true, rounded: false, specialRows: [], specialColumns: [], zoom: 1, panX: 0, panY: 0 },
+      spec,
+    );
+    this.specialRows = new Set(this.specialRows);
+    this.specialColumns = new Set(this.specialColumns);
+  }
+
+  // Fits the map into `width` × `room`; returns the height it takes.
+  layout(context, theme, options) {
+    this.titleLines = 1;
+    const height = this.fit(context, theme, options);
+    context.font = fontOf(theme, 0.8);
+    // Few rows: the title beside them needs a second line.
+    if (!this.titles || context.measureText(`← ${this.rowTitle}`).width <= this.plot.height) return height;
+    this.titleLines = 2;
+    return this.fit(context, theme, options);
+  }
+
+  fit(context, theme, { x = 0, y = 0, width, room, widestCell = 76, tallestCell = 44 }) {
+    const unit = theme.size / 16;
+    const [nRows, nColumns] = [this.rows.length, this.columns.length];
+    context.font = fontOf(theme);
+    this.rowRoom = Math.min(widest(context, this.rows) + 2, width * 0.3, 190 * unit);
+    const labels = this.columns.map((label) => Math.min(context.measureText(label).width, 130 * unit));
+    const longest = Math.max(...labels);
+    const titleRoom = this.titles ? Math.round((10 + 16 * this.titleLines) * unit) : 0;
+    const left = titleRoom + this.rowRoom + 10;
+    const letter = theme.size * 0.875;
+    // A cell may be as wide as its label needs, within reason.
+    const widestWanted = Math.max(widestCell * unit, longest + 12);
+    const cellFor = (overhang) => Math.max(1, Math.min(widestWanted, (width - left - 6 - overhang) / nColumns));
+    this.cellWidth = cellFor(0);
+    // Short labels (numbers of channels) of which not all have room stay horizontal, too: every second, every fifth.
+    const everySome = this.cellWidth < 1.5 * letter && longest < 3 * letter;
+    this.slanted = longest > this.cellWidth - 6 && !everySome;
+    this.longest = longest;
+    let labelRoom = letter * 1.7;
+    if (this.slanted) {
+      // The last slanted labels lean out over the right edge: leave them room.
+      for (let again = 0; again < 3; again++)
+        this.cellWidth = cellFor(
+          Math.max(
+            0,
+            ...labels.map((label, c) => label * Math.cos(SLANT) + letter * 0.5 - (nColumns - c - 0.5) * this.cellWidth),
+          ),
+        );
+      this.cellWidth = Math.min(this.cellWidth, widestCell * unit);
+      labelRoom = longest * Math.sin(SLANT) + letter * 1.1;
+    }
+    this.labelRoom = labelRoom;
+    const top = (this.titles ? Math.round(24 * unit) : 0) + labelRoom;
+    // Few tokens: wide cells, room for words and numbers. Many: squares, as long as the height allows.
+    const fitting = Math.max((room - top) / nRows, Math.min(18 * unit, (12 * theme.size) / nRows));
+    this.cellHeight = Math.max(1, Math.min(tallestCell * unit, Math.max(this.cellWidth, 1.2 * letter), fitting));
+    this.cellWidth = Math.min(this.cellWidth, Math.max(this.cellHeight / 0.55, this.slanted ? 1 : longest + 12));
+    this.box = { x, y, width };
+    this.plot = { x: x + left, y: y + top, width: this.cellWidth * nColumns, height: this.cellHeight * nRows };
+    this.keepInside();
+    return top + this.plot.height;
+  }
+
+  get stepX() {
+    return this.cellWidth * this.zoom;
+  }
+  get stepY() {
+    return this.cellHeight * this.zoom;
+  }
+
+  keepInside() {
+    this.panX = Math.min(Math.max(0, this.panX), this.plot.width * (this.zoom - 1));
+    this.panY = Math.min(Math.max(0, this.panY), this.plot.height * (this.zoom - 1));
+  }
+
+  // Zoom by `factor`, keeping the point (x, y) where it is.
+  zoomBy(factor, x = this.plot.x + this.plot.width / 2, y = this.plot.y + this.plot.height / 2) {
+    const largest = Math.max(1, 64 / Math.min(this.cellWidth, this.cellHeight));
+    const zoom = Math.min(largest, Math.max(1, this.zoom * factor));
+    const [dx, dy] = [x - this.plot.x, y - this.plot.y];
+    this.panX = ((this.panX + dx) * zoom) / this.zoom - dx;
+    this.panY = ((this.panY + dy) * zoom) / this.zoom - dy;
+    this.zoom = zoom;
+    this.keepInside();
+  }
+
+  // Moves the zoomed window so that a cell can be seen (the keyboard cursor may leave it).
+  reveal({ row, column }) {
+    const pull = (pan, from, size, extent) => Math.max(from + size - extent, Math.min(pan, from));
+    this.panX = pull(this.panX, column * this.stepX, this.stepX, this.plot.width);
+    this.panY = pull(this.panY, row * this.stepY, this.stepY, this.plot.height);
+    this.keepInside();
+  }
+
+  columnX(column) {
+    return this.plot.x + column * this.stepX - this.panX;
+  }
+  rowY(row) {
+    return this.plot.y + row * this.stepY - this.panY;
+  }
+
+  // -> { row, column } over a cell, { row } over a row's label, { column } over a column's, or null
+  hit(x, y) {
+    const { plot } = this;
+    const column = Math.floor((x - plot.x + this.panX) / this.stepX);
+    const row = Math.floor((y - plot.y + this.panY) / this.stepY);
+    const insideX = x >= plot.x && x < plot.x + plot.width && column < this.columns.length;
+    const insideY = y >= plot.y && y < plot.y + plot.height && row < this.rows.length;
+    if (insideX && insideY) return { row, column };
+    if (insideY && x >= plot.x - this.rowRoom - 10 && x < plot.x) return { row };
+    if (y < plot.y && y >= plot.y - this.labelRoom) {
+      // Slanted labels lean to the right: follow them down to their column.
+      const lean = this.slanted ? x - (plot.y - y) : x;
+      const under = Math.floor((lean - plot.x + this.panX) / this.stepX);
+      if (lean >= plot.x && lean < plot.x + plot.width && under < this.columns.length) return { column: under };
+    }
+    return null;
+  }
+
+  visible() {
+    const first = (pan, step) => Math.max(0, Math.floor(pan / step));
+    const last = (pan, step, extent, count) => Math.min(count - 1, Math.ceil((pan + extent) / step) - 1);
+    return {
+      top: first(this.panY, this.stepY),
+      bottom: last(this.panY, this.stepY, this.plot.height, this.rows.length),
+      left: first(this.panX, this.stepX),
+      right: last(this.panX, this.stepX, this.plot.width, this.columns.length),
+    };
+  }
+}

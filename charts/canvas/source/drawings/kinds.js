@@ -1,0 +1,12 @@
+// Which drawing is made for which kind of payload.
+
+import { GridDrawing } from "./grid.js";
+import { LinesDrawing } from "./lines.js";
+import { MapDrawing } from "./map.js";
+import { MaskDrawing } from "./mask.js";
+import { StepsDrawing } from "./steps.js";
+
+const DRAWINGS = { map: MapDrawing, mask: MaskDrawing, grid: GridDrawing, lines: LinesDrawing, steps: StepsDrawing };
+
+export const createDrawing = (payload, previous, stage) =>
+  new DRAWINGS[payload.metadata.kind](payload, previous, stage);

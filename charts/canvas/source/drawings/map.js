@@ -1,0 +1,171 @@
+// One matrix as a heatmap: a head's attention weights, its scores, or any other labelled values.
+
+import { cssOf } from "../toolkit/colour.js";
+import { Matrix } from "../toolkit/matrix.js";
+import { exactly, threeDigits } from "../toolkit/numbers.js";
+import { say } from "../toolkit/words.js";
+import { describeCell, matrixTable, stepCell } from "./describe.js";
+import { Heatmap } from "./heatmap.js";
+import { Legend } from "./legend.js";
+import { MATRIX_COLUMNS, matrixRecords } from "./records.js";
+
+export class MapDrawing {
+  constructor({ metadata, arrays }, previous) {
+    this.metadata = metadata;
+    const { rows, columns, scale, limit } = metadata;
+    this.matrix = new Matrix({
+      values: arrays.values.values,
+      rows: rows.length,
+      columns: columns.length,
+      bits: arrays.allowed.values,
+    });
+    this.map = new Heatmap({
+      rows,
+      columns,
+      scale,
+      limit,
+      rowTitle: metadata.row_title,
+      columnTitle: metadata.column_title,
+      specialRows: metadata.special_rows,
+      specialColumns: metadata.special_columns,
+    });
+    // Another head of the same sentence: keep what the reader has zoomed to.
+    if (previous && previous.matrix.rows === rows.length && previous.matrix.columns === columns.length) {
+      const { zoom, panX, panY } = previous.map;
+      Object.assign(this.map, { zoom, panX, panY });
+    }
+    this.legend = new Legend({
+      text: metadata.legend ?? metadata.value_name,
+      scale,
+      limit,
+      masked: this.matrix.anyMasked(),
+      maskedText: metadata.masked_text ?? undefined,
+    });
+    this.label = `${metadata.title}: ${say(`${rows.length} rows`)} (${metadata.row_title}), ${say(`${columns.length} columns`)} (${metadata.column_title}). ${say("Move with the arrow keys, choose with Enter.")} ${say("Plus, minus and 0 zoom.")}`;
+    this.help = say("heat map");
+  }
+
+  layout(context, theme, width) {
+    const tallest = this.metadata.height ?? 45 * theme.size;
+    const room = context.vector ? Math.min(tallest, 1.2 * width) : tallest; // on paper, wide or not, no taller than a column
+    const legendRoom = this.legend.layout(context, theme, { x: 0, y: 0, width }) + 16;
+    const tall = this.map.layout(context, theme, { width, room: Math.max(120, room - legendRoom) });
+    const { x } = this.map.plot;
+    return tall + 12 + this.legend.layout(context, theme, { x, y: tall + 12, width: width - x }) + 4;
+  }
+
+  geometry() {
+    const { plot, stepX, stepY, panX, panY } = this.map;
+    return { x: plot.x - panX, y: plot.y - panY, stepX, stepY };
+  }
+
+  paintBase(context, theme, ratio) {
+    this.map.paint(context, theme, this.matrix, ratio);
+    for (const row of this.metadata.breaks ?? []) this.paintBreak(context, theme, row);
+    for (const cell of this.metadata.crossed ?? []) this.paintCross(context, theme, cell, ratio);
+    const row = this.metadata.chosen_row ?? null;
+    if (row !== null) this.map.paintRowLabel(context, theme, row, theme.chosen);
+    if (this.metadata.selected) this.map.paintSelected(context, theme, this.metadata.selected, ratio);
+    this.legend.paint(context, theme, ratio);
+  }
+
+  // A gap above a row: another block begins here.
+  paintBreak(context, theme, row) {
+    const { map } = this;
+    const { plot } = map;
+    const thick = Math.min(8, map.stepY * 0.2);
+    context.fillStyle = cssOf(theme.ground);
+    context.fillRect(plot.x, map.rowY(row) - thick / 2, plot.width, thick);
+    context.fillStyle = cssOf(theme.faint);
+    context.fillRect(plot.x - map.rowRoom - 8, map.rowY(row) - 0.5, plot.width + map.rowRoom + 8, 1);
+  }
+
+  // What was taken away.
+  paintCross(context, theme, [row, column], ratio) {
+    const [x, y, width, height] = this.map.cellBox(row, column, ratio);
+    for (const [paint, line] of [
+      [cssOf(theme.ground, 0.85), 5],
+      [cssOf(theme.ink), 2.5],
+    ]) {
+      context.strokeStyle = paint;
+      context.lineWidth = line;
+      context.lineCap = "round";
+      context.beginPath();
+      context.moveTo(x + 5, y + 5);
+      context.lineTo(x + width - 5, y + height - 5);
+      context.moveTo(x + width - 5, y + 5);
+      context.lineTo(x + 5, y + height - 5);
+      context.stroke();
+    }
+  }
+
+  paintFocus(context, theme, focus, ratio) {
+    if (focus) this.map.paintFocus(context, theme, focus, ratio);
+  }
+
+  hit(x, y) {
+    return this.map.hit(x, y);
+  }
+
+  first() {
+    const [row, column] = this.metadata.selected ?? [0, 0];
+    return { row, column };
+  }
+
+  holds({ row = 0, column = 0 }) {
+    return row < this.matrix.rows && column < this.matrix.columns;
+  }
+
+  step(target, key) {
+    return stepCell(target, key, this.matrix.rows, this.matrix.columns);
+  }
+
+  anchor({ row = 0, column = 0 }) {
+    return [this.map.columnX(column) + this.map.stepX / 2, this.map.rowY(row) + this.map.stepY / 2];
+  }
+
+  describe(target) {
+    return describeCell(this.metadata, this.matrix, target, threeDigits, exactly);
+  }
+
+  click({ row, column }) {
+    if (this.metadata.still || row === undefined || column === undefined) return null;
+    return { event: "click", value: { query: row, key: column } };
+  }
+
+  // A second click on the chosen cell lets go of it.
+  choose({ query, key }) {
+    const { selected } = this.metadata;
+    this.metadata.selected = selected?.[0] === query && selected[1] === key ? null : [query, key];
+  }
+
+  records() {
+    return [MATRIX_COLUMNS, ...matrixRecords(this.metadata, this.matrix, exactly)];
+  }
+
+  tables() {
+    return [matrixTable(this.metadata.title, this.metadata, this.matrix, threeDigits)];
+  }
+
+  reveal(target) {
+    this.map.reveal(target);
+  }
+  // With large cells the zoom buttons would be clutter.
+  worthZooming() {
+    return this.zoomed() || Math.min(this.map.cellWidth, this.map.cellHeight) < 24;
+  }
+  zoomed() {
+    return this.map.zoom > 1.001;
+  }
+  zoomBy(factor, x, y) {
+    this.map.zoomBy(factor, x, y);
+  }
+  panBy(dx, dy) {
+    this.map.panX -= dx;
+    this.map.panY -= dy;
+    this.map.keepInside();
+  }
+  resetZoom() {
+    Object.assign(this.map, { zoom: 1, panX: 0, panY: 0 });
+  }
+}

@@ -1,0 +1,130 @@
+// What a drawing gives away: a picture in pixels or shapes, the same for a printed column, a page that works offline, numbers.
+
+import PAGE from "../../page.html";
+import { toBase64 } from "../toolkit/base64.js";
+import { cssOf } from "../toolkit/colour.js";
+import { fileName, saveAs } from "../toolkit/elements.js";
+import { withMetadata } from "../toolkit/payload.js";
+import { drawText, fontOf, wrap } from "../toolkit/text.js";
+import { paperTheme, readTheme } from "../toolkit/theme.js";
+import { PAPER_FONT, PER_MILLIMETRE } from "../toolkit/paper.js";
+import { SvgPen, escapeXml, short } from "./svg_pen.js";
+
+export class Files {
+  constructor(frame) {
+    this.frame = frame;
+  }
+
+  get title() {
+    return this.frame.drawing.metadata.title;
+  }
+
+  name(extension) {
+    return fileName(this.title, extension);
+  }
+
+  // The drawing as it is laid out now, with a title above it and, where buttons showed it, a key below.
+  sheet(pen, theme, { width, height, title, margin, ratio }) {
+    const { drawing } = this.frame;
+    pen.font = fontOf(theme, 0.95, 600);
+    const lines = wrap(pen, title, width);
+    const top = margin + lines.length * theme.size * 1.35 + (lines.length ? theme.size * 0.45 : 0);
+    const keyHeight = drawing.layoutKey?.(pen, theme, width) ?? 0;
+    const size = { width: width + 2 * margin, height: top + height + keyHeight + margin };
+    const paint = () => {
+      pen.fillStyle = cssOf(theme.ground);
+      pen.fillRect(0, 0, size.width, size.height);
+      pen.font = fontOf(theme, 0.95, 600);
+      lines.forEach((line, i) =>
+        drawText(pen, line, margin, margin + theme.size * (0.6 + 1.35 * i), { colour: cssOf(theme.ink) }),
+      );
+      pen.translate(margin, top);
+      drawing.paintBase(pen, theme, ratio);
+      drawing.paintFocus(pen, theme, null, ratio, null);
+      drawing.paintKey?.(pen, theme, height);
+    };
+    return { size, paint };
+  }
+
+  // The picture at twice the size, with its title and the page's background, so that it can stand alone.
+  png() {
+    const { frame } = this;
+    if (!frame.ready) frame.layOut(frame.width ?? 800);
+    const scale = 2;
+    const paper = document.createElement("canvas");
+    const pen = paper.getContext("2d");
+    const { size, paint } = this.sheet(pen, frame.theme, {
+      width: frame.width,
+      height: frame.height,
+      title: this.title,
+      margin: 16,
+      ratio: scale,
+    });
+    [paper.width, paper.height] = [Math.ceil(size.width * scale), Math.ceil(size.height * scale)];
+    pen.scale(scale, scale);
+    paint();
+    paper.toBlob((blob) => saveAs(blob, "image/png", this.name("png")));
+  }
+
+  // Laid out anew for another width and letters, painted as SVG; then the screen gets its own layout back.
+  vector(theme, { width, title, margin, unit }) {
+    const { frame } = this;
+    const pen = new SvgPen(document.createElement("canvas").getContext("2d"));
+    const height = Math.ceil(frame.drawing.layout(pen, theme, width));
+    const { size, paint } = this.sheet(pen, theme, { width, height, title, margin, ratio: 4 });
+    paint();
+    frame.refresh();
+    return pen.document(title || this.title, size, unit?.(size));
+  }
+
+  svg() {
+    const { frame } = this;
+    const theme = { ...readTheme(frame.root), font: PAPER_FONT };
+    saveAs(
+      this.vector(theme, { width: frame.width || 800, title: this.title, margin: 16 }),
+      "image/svg+xml",
+      this.name("svg"),
+    );
+  }
+
+  // For a printed column: white, black letters, a width in millimetres, labels in points.
+  paper({ title, millimetres, points }) {
+    const theme = paperTheme(points);
+    const margin = 2;
+    const unit = ({ width, height }) => [`${millimetres}mm`, `${short((millimetres * height) / width)}mm`];
+    const width = millimetres * PER_MILLIMETRE - 2 * margin;
+    saveAs(
+      this.vector(theme, { width, title, margin, unit }),
+      "image/svg+xml",
+      fileName(`${this.title} ${millimetres} mm`, "svg"),
+    );
+  }
+
+  // The same script and the same bytes in one page that asks nobody for anything.
+  html() {
+    const { data, script, drawing } = this.frame;
+    const values = {
+      title: escapeXml(this.title),
+      language: drawing.metadata.language ?? "en",
+      payload: toBase64(withMetadata(data, drawing.state?.() ?? {})),
+      script: toBase64(script),
+    };
+    saveAs(
+      PAGE.replace(/\{\{(\w+)\}\}/g, (_, name) => values[name]),
+      "text/html",
+      this.name("html"),
+    );
+  }
+
+  csv() {
+    const cell = (value) => (/[",\n\r]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : value);
+    saveAs(
+      this.frame.drawing
+        .records()
+        .map((row) => `${row.map(cell).join(",")}\n`)
+        .join(""),
+      "text/csv",
+      this.name("csv"),
+    );
+  }
+}

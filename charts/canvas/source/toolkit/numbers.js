@@ -1,0 +1,42 @@
+// How numbers are written.
+
+const SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
+
+const withMinus = (text) => text.replace("-", "−");
+
+// Three significant digits: 0.873, 12.4, −0.00420, 4.20·10⁻⁵.
+export function threeDigits(value) {
+  if (Number.isNaN(value)) return "not a number";
+  if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  if (size >= 0.001 && size < 1e6) return withMinus(size >= 999.5 ? String(Math.round(value)) : value.toPrecision(3));
+  const [digits, exponent] = value.toExponential(2).split("e");
+  const power = [...String(Math.abs(Number(exponent)))].map((digit) => SUPERSCRIPTS[digit]).join("");
+  return `${withMinus(digits)}·10${exponent.startsWith("-") ? "⁻" : ""}${power}`;
+}
+
+// The shortest decimal that gives back exactly this float32.
+export function exactly(value) {
+  if (!Number.isFinite(value)) return threeDigits(value);
+  for (let digits = 6; digits < 10; digits++) {
+    const text = value.toPrecision(digits);
+    if (Math.fround(Number(text)) === Math.fround(value)) return withMinus(String(Number(text)));
+  }
+  return withMinus(String(value));
+}
+
+// A weight that was sent in 1/255: two digits are all it has.
+export function roughly(value) {
+  if (value === 0) return "≈0 (below 0.002)";
+  return value < 0.1 ? `≈${value.toFixed(3)}` : `≈${value.toFixed(2)}`;
+}
+
+// What is written into a cell that has room for about `digits` decimals.
+export function shortNumber(value, digits, signed) {
+  if (Number.isNaN(value)) return "NaN";
+  if (!signed) return value.toFixed(digits);
+  const size = Math.abs(value);
+  const decimals = size >= 100 ? 0 : size >= 10 ? 1 : 2;
+  return withMinus(Number(value.toFixed(decimals)) === 0 ? (0).toFixed(decimals) : value.toFixed(decimals));
+}

@@ -1,0 +1,69 @@
+// The colours and letters of the page around a drawing, or of a printed one.
+
+import { PAPER_FONT, PER_POINT } from "./paper.js";
+import { SCALES, brightness, cssOf, mix, rgbOf, visible } from "./colour.js";
+
+// Streamlit hands its theme down as --st-* variables; they change when the reader switches to dark.
+export function readTheme(element) {
+  const style = getComputedStyle(element);
+  const read = (name) => style.getPropertyValue(name).trim();
+  const ground = rgbOf(read("--st-background-color"), "#ffffff");
+  const ink = rgbOf(read("--st-text-color"), "#31333f");
+  const dark = brightness(ground) < 0.2;
+  const listed = read("--st-chart-categorical-colors")
+    .split(",")
+    .filter((css) => css.startsWith("#"));
+  // The root's own size, not the theme's: the presenter switch enlarges it.
+  const size = parseFloat(getComputedStyle(document.documentElement).fontSize) || 16;
+  const font = read("--st-font");
+  return {
+    dark,
+    ground,
+    ink,
+    size,
+    font: font && font !== "unset" ? font : "sans-serif",
+    primary: rgbOf(read("--st-primary-color"), "#ff4b4b"),
+    chosen: rgbOf(COLOURS.chosen, "#d55e00"),
+    muted: mix(ink, ground, 0.34),
+    faint: mix(ink, ground, 0.8),
+    hatchGround: mix(ground, ink, dark ? 0.1 : 0.075),
+    hatchLine: mix(ground, ink, dark ? 0.27 : 0.24),
+    // The theme's colours for kinds of things (Okabe & Ito's set, safe for every kind of colour vision).
+    heads: (listed.length >= 6 ? listed : COLOURS.categorical).map((css) =>
+      cssOf(visible(rgbOf(css, "#888888"), ground, ink)),
+    ),
+    ...SCALES,
+  };
+}
+
+// -> function from a value to [red, green, blue]
+export function colourOf(theme, scale, limit) {
+  const colours = theme[scale];
+  const last = colours.length - 1;
+  if (scale === "diverging")
+    return (value) => colours[Math.min(last, Math.max(0, Math.round(((value / limit + 1) / 2) * last)))];
+  return (value) => colours[Math.min(last, Math.max(0, Math.round((value / limit) * last)))];
+}
+
+// Titles of axes and legends have 0.8 of the theme's size: they have the points, and labels somewhat more.
+export function paperTheme(points) {
+  const [ground, ink] = [
+    [255, 255, 255],
+    [0, 0, 0],
+  ];
+  return {
+    dark: false,
+    ground,
+    ink,
+    size: (points * PER_POINT) / 0.8,
+    font: PAPER_FONT,
+    primary: ink,
+    chosen: rgbOf(COLOURS.chosen, "#d55e00"),
+    muted: ink,
+    faint: mix(ink, ground, 0.75),
+    hatchGround: [240, 240, 240],
+    hatchLine: [170, 170, 170],
+    heads: COLOURS.categorical.map((css) => cssOf(visible(rgbOf(css, "#888888"), ground, ink))),
+    ...SCALES,
+  };
+}

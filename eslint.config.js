@@ -1,0 +1,13 @@
+import js from "@eslint/js";
+import globals from "globals";
+
+export default [
+  { ignores: ["**/*.bundle.js", "**/.venv/**"] },
+  js.configs.recommended,
+  {
+    files: ["charts/**/*.js", "ui/**/*.js", "views/**/*.js"],
+    languageOptions: { globals: { ...globals.browser, COLOURS: "readonly" } }, // COLOURS: charts/canvas/module.py
+    rules: { eqeqeq: "error", "no-shadow": "error", "no-var": "error", "prefer-const": "error" },
+  },
+  { files: ["**/build.js"], languageOptions: { globals: globals.node } },
+];

@@ -1,0 +1,44 @@
+"""The scripts that browsers get are made from the sources that lie beside them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from charts.canvas.module import FOLDER
+
+ROOT = Path(__file__).resolve().parents[2]
+BUNDLES = sorted(path for folder in ("charts", "ui", "views") for path in (ROOT / folder).rglob("*.bundle.js"))
+
+
+def digest_of_sources() -> str:
+    """As ``charts/canvas/build.js`` works it out."""
+    others = ("charts/canvas/build.js", "charts/canvas/page.html", "ui/show/exports.js", "ui/show/save_file.js")
+    modules = [path for path in (FOLDER / "source").rglob("*") if path.is_file()]
+    digest = hashlib.sha256()
+    for path in sorted(
+        [*modules, *(ROOT / name for name in others)], key=lambda path: path.relative_to(ROOT).as_posix()
+    ):
+        digest.update(f"{path.relative_to(ROOT).as_posix()}\n".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@pytest.mark.parametrize("path", BUNDLES, ids=lambda path: path.name)
+def test_a_bundle_is_current(path: Path) -> None:
+    first = path.read_text(encoding="utf-8").splitlines()[0]
+    assert first == f"// npm run build: {digest_of_sources()}", "run it (docs/code.md), and commit what it makes"
+
+
+def test_every_bundle_is_built_and_nothing_else_is() -> None:
+    code = (FOLDER / "build.js").read_text(encoding="utf-8")
+    assert re.findall(r'"(\S+\.bundle\.js)":', code) == [path.relative_to(ROOT).as_posix() for path in BUNDLES]
+
+
+def test_what_develops_the_scripts_is_pinned() -> None:
+    wanted = json.loads((ROOT / "package.json").read_text(encoding="utf-8"))["devDependencies"]
+    locked = json.loads((ROOT / "package-lock.json").read_text(encoding="utf-8"))["packages"]
+    assert {name: locked[f"node_modules/{name}"]["version"] for name in wanted} == wanted
