@@ -1,7 +1,5 @@
 """Glassformer: follow a sentence through a Transformer. Start with ``streamlit run app.py``."""
 
-from __future__ import annotations
-
 from ui.compute.turns import turns
 from ui.shell.focus import begin
 from ui.shell.navigation import navigation

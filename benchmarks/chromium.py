@@ -1,7 +1,5 @@
 """A real Chromium that counts: files and their bytes, frames of the WebSocket, and when the picture is there."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import time

@@ -6,8 +6,6 @@ Both entries, ``streamlit run app.py`` and ``python -m deploy.serve``, in a real
 visit of a browser, at full speed and at ``--megabits``. Medians of the rounds.
 """
 
-from __future__ import annotations
-
 import argparse
 import statistics
 import sys

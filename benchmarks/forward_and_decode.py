@@ -5,8 +5,6 @@
 Every number is a ratio of times that were measured side by side in this run (see ``interleaved.py``).
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

@@ -6,8 +6,6 @@ The weights are the softmax of random scores, the hardest case for compression. 
 button above either drawing choose the next head, which is then outlined: the same run of the script for both.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Compare the speed of functions on a machine that does other work at the same time."""
 
-from __future__ import annotations
-
 import random
 import statistics
 import time

@@ -10,8 +10,6 @@ lesson gives the times "warm", and what memory a session takes. Exits with 1 whe
 belongs to another.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

@@ -7,8 +7,6 @@ that moment the program counts the bytes that arrive, the time until the page st
 tab, during which it answers no click.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The same shapes in Hugging Face ``transformers``, with random weights."""
 
-from __future__ import annotations
-
 import torch
 import transformers
 from torch import Tensor

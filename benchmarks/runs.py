@@ -1,7 +1,5 @@
 """What the server sends after one action of a visitor."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Awaitable, Iterator
 from dataclasses import dataclass, field

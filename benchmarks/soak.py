@@ -8,8 +8,6 @@ says by how much memory grows in an hour, over the second half, when the caches 
 went wrong on a page, or a student received something that belongs to another.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import csv

@@ -5,8 +5,6 @@ screen in the crowd must be, byte for byte, what somebody who is alone with the 
 that compares every number of every picture, too.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """What a browser tells the server about the widgets on the screen: each value, in the field that its kind uses."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 

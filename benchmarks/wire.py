@@ -6,8 +6,6 @@ In a real Chromium: the bytes of a grid of all heads; a page that runs again wit
 heads, moving with the keys and stepping; and a click on the grid beside the same grid as Plotly's subplots.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import statistics

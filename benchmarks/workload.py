@@ -1,7 +1,5 @@
 """What is measured: two shapes with random weights, in a checkpoint like any other."""
 
-from __future__ import annotations
-
 import random
 import string
 from dataclasses import dataclass

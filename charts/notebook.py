@@ -9,8 +9,6 @@ What these functions return shows itself as the last value of a cell, in a frame
 whole page in it, and no rights but to run and to save), so that nothing in it can meet the rest of the notebook.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@
 Everything else is set in ``.streamlit/config.toml``, as always.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import os

@@ -5,8 +5,6 @@ They never change while the server runs, so here each is compressed once and eve
 names hold a hash of their content: a browser may keep them for good.
 """
 
-from __future__ import annotations
-
 import gzip
 import re
 from collections.abc import Mapping

@@ -5,8 +5,6 @@ before the server answers, the pages that a class opens first run once, for a br
 load stays where all sessions share it (``ui/compute/loading.py``).
 """
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import logging

@@ -5,8 +5,6 @@ compression remembers the last 4 KB and halves that; with 32 KB, the most that t
 what has changed. It costs 150 KB of memory for each open page and some milliseconds of processor time for each run.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol

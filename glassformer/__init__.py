@@ -1,7 +1,5 @@
 """The app as an installed program: ``pip install .`` gives the library ``transformer`` and this package's command."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 _INSTALLED = Path(__file__).with_name("app")

@@ -6,8 +6,6 @@
 The same as ``python -m deploy.serve`` in a checkout.
 """
 
-from __future__ import annotations
-
 import sys
 
 from glassformer import APP

@@ -1,7 +1,5 @@
 """Add & Norm: what do the residual connection and LayerNorm do?"""
 
-from __future__ import annotations
-
 import streamlit as st
 
 import charts.figures.norms

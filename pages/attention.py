@@ -1,7 +1,5 @@
 """Attention: who looks at whom, and why? One head in full, from queries and keys to what it writes."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from transformer.analysis.attention.attention_path import attention_path

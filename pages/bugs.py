@@ -1,7 +1,5 @@
 """Which bug is this? A patient with one of six mistakes, or none: pictures first, then a guess, then the check."""
 
-from __future__ import annotations
-
 from transformer.faults import checks, forward_faults
 from transformer.faults.training_faults import train_and_save
 from ui.shell.page import page

@@ -1,7 +1,5 @@
 """Checkpoint: what is in the file?"""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 
 import pandas as pd

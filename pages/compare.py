@@ -1,7 +1,5 @@
 """Compare: what changes when one thing changes? Two sentences, two checkpoints, three kinds of model."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from transformer.analysis.answers.comparison import align, difference_map, head_divergence, stream_similarity

@@ -1,7 +1,5 @@
 """Decoding: how do words come out?"""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from transformer import decode

@@ -1,7 +1,5 @@
 """Embeddings: the rows of E that this sentence fetches, what lies near them, and how training moves them."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from charts.figures.embeddings import embedding_rows

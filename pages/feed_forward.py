@@ -1,7 +1,5 @@
 """Feed-forward: what happens inside a token?"""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from transformer.feed_forward import FeedForward

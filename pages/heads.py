@@ -1,7 +1,5 @@
 """Heads: what do all heads do? Every layer × head on one screen, with its role in this sentence or over many."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from transformer.analysis.heads.corpus_roles import corpus_roles, summarise

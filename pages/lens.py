@@ -1,7 +1,5 @@
 """Lens: what would the model say after layer k? Every layer read out as if it were the last."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from charts.figures.lens import lens_grid, word_course

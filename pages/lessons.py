@@ -1,7 +1,5 @@
 """Lessons: the list of them, and worksheets on paper, of a lesson or of any view whose link is pasted."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from ui.shell.lessons import lessons

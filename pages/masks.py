@@ -1,7 +1,5 @@
 """Masks: what if it may look ahead, or at padding? An editor on the map itself, with the answer before and after."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from transformer.attention import attention_weights

@@ -1,7 +1,5 @@
 """Overview: the whole model with the live shapes of this sentence, its answer, and where parameters and time go."""
 
-from __future__ import annotations
-
 import pandas as pd
 import streamlit as st
 

@@ -1,7 +1,5 @@
 """Positions: how the model knows the order of its tokens, and what it says when the order is changed or taken away."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from transformer import positions as schemes

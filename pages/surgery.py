@@ -1,7 +1,5 @@
 """Surgery: which heads matter? Every head silenced once; then cut what you like and see what the model still says."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from transformer.analysis.answers.effects import answer_under, effect_of

@@ -1,7 +1,5 @@
 """Tokens: how text becomes ids, how merges build a word, and what other tokenizers would have made of it."""
 
-from __future__ import annotations
-
 import pandas as pd
 import streamlit as st
 

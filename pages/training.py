@@ -1,7 +1,5 @@
 """Training: how did it get like this?"""
 
-from __future__ import annotations
-
 from ui.lab.training_step import step_in_detail
 from ui.shell.page import page
 from ui.shell.selectors import chosen_section

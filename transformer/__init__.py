@@ -3,8 +3,6 @@
 Names load on first use (PEP 562), so that ``from transformer.runs.traces import Trace`` does not import torch.
 """
 
-from __future__ import annotations
-
 import importlib
 
 _HOME = {

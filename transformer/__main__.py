@@ -1,7 +1,5 @@
 """The commands of ``python -m transformer``: results go to standard output, problems to standard error."""
 
-from __future__ import annotations
-
 import argparse
 import io
 import json

@@ -1,7 +1,5 @@
 """Scaled dot-product attention and multi-head attention (Vaswani et al. 2017, §3.2), with nothing hidden."""
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -1,7 +1,5 @@
 """Keys and values that decoding has already computed, so that each step projects one token only."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """The decoder: causal self-attention, cross-attention to the encoder, feed-forward (Vaswani et al. 2017, §3.1)."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

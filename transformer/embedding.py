@@ -1,7 +1,5 @@
 """Token embedding × √d_model, plus the positional encoding (Vaswani et al. 2017, §3.4 and §3.5)."""
 
-from __future__ import annotations
-
 import math
 
 from torch import Tensor, nn

@@ -1,7 +1,5 @@
 """The encoder: a stack of self-attention and feed-forward layers (Vaswani et al. 2017, §3.1)."""
 
-from __future__ import annotations
-
 from torch import Tensor, nn
 
 from transformer.attention import MultiHeadAttention

@@ -1,7 +1,5 @@
 """The errors that a user of the library is meant to read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from difflib import get_close_matches
 

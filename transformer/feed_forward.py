@@ -1,7 +1,5 @@
 """The position-wise feed-forward layer (Vaswani et al. 2017, §3.3)."""
 
-from __future__ import annotations
-
 from torch import Tensor, nn
 from torch.nn import functional as F
 

@@ -1,7 +1,5 @@
 """Layer normalisation (Ba, Kiros & Hinton 2016, §3), spelled out."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F

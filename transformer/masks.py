@@ -1,7 +1,5 @@
 """Attention masks. ``True`` means "may attend", in every mask of this project."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

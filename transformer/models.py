@@ -1,7 +1,5 @@
 """Three models from the same parts: encoder-decoder, decoder-only, encoder-only."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

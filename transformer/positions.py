@@ -4,8 +4,6 @@ Sinusoidal and learned encodings are *added* to the token embedding. Rotary enco
 keys inside self-attention. The relative bias is *added to the scores* of self-attention. "none" does nothing.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

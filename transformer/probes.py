@@ -6,8 +6,6 @@ depends on the recording that is active *in the calling context*: one model may 
 its own recording, and a forward pass without one is untouched. Forward hooks work on a probe as on every module.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar

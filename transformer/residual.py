@@ -1,7 +1,5 @@
 """The residual connection around every sub-layer, with LayerNorm before or after it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from torch import Tensor, nn

@@ -8,8 +8,6 @@ bytes are laid out. How exactly a number travels depends on what the picture say
 - all heads of all layers: uint8, weight = round(w · 255), off by at most 1/510; the picture writes "≈".
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 

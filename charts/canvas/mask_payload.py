@@ -1,7 +1,5 @@
 """What the mask editor in the browser needs, and what it sends back."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -4,8 +4,6 @@ A drawing reads the bytes of ``charts.toolkit.payload_bytes`` and follows the po
 that the app, a notebook and a file on a disk show the very same picture. Nothing in it asks any host for anything.
 """
 
-from __future__ import annotations
-
 import json
 import zlib
 from functools import cache

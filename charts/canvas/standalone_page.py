@@ -4,8 +4,6 @@ Token text is in the bytes, as base64, and is painted with ``fillText`` or set a
 The page's own policy lets nothing in or out: no host is asked for anything.
 """
 
-from __future__ import annotations
-
 import base64
 import re
 from html import escape

@@ -4,8 +4,6 @@ Probabilities travel as float32, the model's own numbers; attention weights as u
 at most 1/131070. ``charts.toolkit.payload_bytes`` says how the bytes are laid out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

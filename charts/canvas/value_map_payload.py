@@ -1,7 +1,5 @@
 """Any labelled matrix for the attention canvas: attention weights, scores, differences."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """ReLU or GELU as a curve, with one token's hidden units on it."""
 
-from __future__ import annotations
-
 from math import erf, sqrt
 from typing import Any
 

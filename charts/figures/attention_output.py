@@ -1,7 +1,5 @@
 """What the heads of one layer write for one token, and that it adds up."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

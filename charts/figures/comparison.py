@@ -1,7 +1,5 @@
 """Two runs side by side: at which layer, and in which words, they come apart."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """One measure of two runs, the healthy one and another: over the layers, over the steps of training."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

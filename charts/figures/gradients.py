@@ -1,7 +1,5 @@
 """How large the gradient of one training step is, block by block of the model."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Positions that live in the scores: the relative bias of T5 and the turning angles of rotary encoding."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

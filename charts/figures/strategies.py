@@ -1,7 +1,5 @@
 """Texts written by different strategies, compared by how likely the model finds them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Word alignment: how much each translated word looked at each word of the source."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

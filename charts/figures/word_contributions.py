@@ -1,7 +1,5 @@
 """What each word of a sentence contributes to a classifier's verdict."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

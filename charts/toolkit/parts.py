@@ -1,7 +1,5 @@
 """Pieces that several figures are made of: heatmaps, numbers in cells, rows of bars, hatched masks, ranges."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

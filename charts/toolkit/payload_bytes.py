@@ -9,8 +9,6 @@ The header says for each array its type, its shape and where it begins. The arra
 they are large enough to be worth it; every current browser inflates them natively.
 """
 
-from __future__ import annotations
-
 import json
 import struct
 import zlib

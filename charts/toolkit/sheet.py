@@ -6,8 +6,6 @@ underscores (``title_text="…"`` sets ``title.text``). What is misspelt raises 
 does in the tests; to check the same settings again for every student would take four fifths of the rest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

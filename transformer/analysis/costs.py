@@ -1,7 +1,5 @@
 """Where a model's parameters are, and where the time of one forward pass goes, block by block."""
 
-from __future__ import annotations
-
 import copy
 import time
 from collections.abc import Iterator

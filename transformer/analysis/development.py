@@ -6,8 +6,6 @@ heads take up their jobs within a short stretch of training, together with a fal
 al. 2022, "In-context Learning and Induction Heads".
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

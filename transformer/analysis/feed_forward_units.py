@@ -6,8 +6,6 @@ with the vocabulary matrix (Geva et al. 2022, "Transformer Feed-Forward Layers B
 Concepts in the Vocabulary Space").
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """LayerNorm taken apart: the statistics of every position, and one token's numbers at every step."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

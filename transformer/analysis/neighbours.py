@@ -1,7 +1,5 @@
 """Which rows of the embedding matrix lie near each other, and sums such as "he" − "man" + "woman"."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What is in the weights of a checkpoint, parameter by parameter."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

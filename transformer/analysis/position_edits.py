@@ -1,7 +1,5 @@
 """What if the tokens stood in another order, or in none? Edits of the positions, not of the words, for every scheme."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import torch

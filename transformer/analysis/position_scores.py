@@ -1,7 +1,5 @@
 """What positions do to attention scores as two tokens stand farther apart: by each scheme's formula, and measured."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

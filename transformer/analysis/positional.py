@@ -1,7 +1,5 @@
 """Positional encodings as tables to look at: of a checkpoint, or of a scheme by its formula."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 

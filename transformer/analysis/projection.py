@@ -1,7 +1,5 @@
 """Many dimensions on a sheet of paper: principal component analysis."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

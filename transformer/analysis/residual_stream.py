@@ -1,8 +1,6 @@
 """The residual stream: what every sub-layer adds to it, and how long its vectors grow (Elhage et al. 2021, "The
 residual stream")."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

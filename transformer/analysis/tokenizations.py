@@ -1,7 +1,5 @@
 """One text cut in several ways: with fewer merges, into bytes, into characters, into whole words."""
 
-from __future__ import annotations
-
 from transformer.text.byte_pair_merges import merge_steps
 from transformer.text.tokenizer import Tokenizer, byte_alphabet
 from transformer.text.tokens import Token, TokenSequence, visible

@@ -1,7 +1,5 @@
 """One step of training on one sentence, on a copy of the model: which rows of E get a gradient, how far they move."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Which mistakes a model can be given, and which one patient number n has."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Every check works on a ``Patient`` alone and knows neither its mistake nor a hea
 question cannot be asked: no decoder, no padding, a text of one word.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

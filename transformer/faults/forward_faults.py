@@ -1,7 +1,5 @@
 """Four mistakes of the forward pass, made in a trained model for one call, or in a second model of the same weights."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A patient: a model as it runs, mistakes included, with what it is asked to read. Checks know nothing else of it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

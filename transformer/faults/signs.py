@@ -1,8 +1,6 @@
 """What can be seen of a run without knowing what is wrong with it: how sharply each attention looks, how large the
 residual stream gets."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

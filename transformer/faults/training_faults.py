@@ -4,8 +4,6 @@ They are made by ``python -m transformer.faults.training_faults`` (a minute or t
 and kept in ``weights/``, so that a class has them at once.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, dataclass
 from functools import lru_cache

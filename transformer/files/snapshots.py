@@ -5,8 +5,6 @@ tokenizer. Every matrix is stored in 8 bits with one scale for each row (absmax 
 Dettmers et al. 2022, §2.1), every vector (biases, γ, β) in half precision; a tied matrix is stored once.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

@@ -3,8 +3,6 @@
 Reading it needs no torch, and nothing in it can run: a header that claims more than the file holds is refused.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import asdict

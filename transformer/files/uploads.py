@@ -4,8 +4,6 @@ Nothing in these formats can run; what remains is a file that claims too much. N
 checked before a byte is written, shapes before a weight is read (``checkpoint.load``).
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """One recorded tensor together with the names of its axes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """From recorded tensors to plain arrays."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from torch import Tensor

@@ -1,7 +1,5 @@
 """Attention of one layer together with the tokens of both its axes."""
 
-from __future__ import annotations
-
 import importlib
 from dataclasses import dataclass
 

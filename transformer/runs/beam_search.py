@@ -1,7 +1,5 @@
 """Beam search with a length penalty (Wu et al. 2016, §7)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol

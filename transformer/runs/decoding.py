@@ -1,7 +1,5 @@
 """Writing a text one token at a time, keeping what could have been chosen at every step."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """A model in the middle of writing: what it has read, what it has written, and its caches."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -3,8 +3,6 @@
 Whole sub-layers and residuals: ``transformer.runs.sublayer_edits``. Masks by name: ``transformer.runs.mask_edits``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """From what a person typed to ids, or to a sentence about why that cannot be done."""
 
-from __future__ import annotations
-
 import re
 
 import torch

@@ -5,8 +5,6 @@ a mask ``True`` means "may attend"; a row without any leaves the head with nothi
 mask of your own in place of the model's: ``transformer.override_mask``. A mask is shared by all heads of a layer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """How the next token is chosen: greedily, by sampling, or by beam search."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -1,7 +1,5 @@
 """What if a whole sub-layer, or the residual connection around it, were not there?"""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """One sentence through one model, with everything recorded."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import torch

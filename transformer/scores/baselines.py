@@ -1,7 +1,5 @@
 """What a checkpoint's scores are measured against: simple methods, fitted to the training file and to nothing else."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """How near translations come to references: BLEU (Papineni et al. 2002) and chrF (Popović 2015), by sacreBLEU."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 

@@ -1,7 +1,5 @@
 """Scores of a checkpoint on a file (BLEU and chrF, perplexity, masked words, accuracy), with baselines beside them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 What a language model is measured against: how far counting gets on the same tokens.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence

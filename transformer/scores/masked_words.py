@@ -1,7 +1,5 @@
 """How many hidden words a masked-token model recovers: whole words, not pieces of them."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """How byte-pair encoding builds a word, merge by merge (Sennrich, Haddow & Birch 2016, Algorithm 1)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """What Python and safetensors say about a broken file: templates of sentences that are written elsewhere."""
 
-from __future__ import annotations
-
 import re
 
 LONGEST = 2000  # characters: an error may hold a text from a file that somebody made to be searched for ever

@@ -1,7 +1,5 @@
 """Files of sentences: plain text, one sentence a line. ``sentences/en.txt`` ships with this package."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 from pathlib import Path

@@ -4,8 +4,6 @@ The library can do far more than byte-level BPE: expressions that take for ever 
 it, padding. A file from elsewhere gets none of that, and no vocabulary that would fill the memory.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

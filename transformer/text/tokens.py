@@ -1,7 +1,5 @@
 """Tokens and token sequences: what every axis of every figure is labelled with."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

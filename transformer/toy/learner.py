@@ -1,7 +1,5 @@
 """The tiny model that learns one of the tasks: made from a seed alone, asked for answers and for its attention."""
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Three tasks on words of random letters: copy them, reverse them, sort them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

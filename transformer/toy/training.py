@@ -1,7 +1,5 @@
 """Training a tiny model on freshly drawn words, one report at a time."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Batches of similar length, bounded by their number of tokens."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """Reading the corpora. None of them is part of the project; each error says where to get the file."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass

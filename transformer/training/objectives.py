@@ -4,8 +4,6 @@ Each objective is a module around the model, so that one ``forward`` of it can b
 It returns the *summed* loss in nats and the number of predictions that the sum runs over.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """A training recipe: one TOML file per checkpoint, read into frozen dataclasses."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import dataclass, field, fields
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The state of a run on disk: enough to resume after a kill as if nothing had happened."""
 
-from __future__ import annotations
-
 import csv
 import io
 from pathlib import Path

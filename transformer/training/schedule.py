@@ -1,7 +1,5 @@
 """The learning rate as a function of the step alone, so that a resumed run has nothing to restore."""
 
-from __future__ import annotations
-
 import math
 
 from transformer.training.recipe import Recipe

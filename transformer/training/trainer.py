@@ -1,7 +1,5 @@
 """The training loop, on a CPU, a GPU, or several under ``torchrun`` (by Hugging Face Accelerate)."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Scores on the ``dev`` split while training: the loss of the objective, and BLEU for translation."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """One long computation in a thread of its own, and the line in which those of all sessions wait; no Streamlit here."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import deque

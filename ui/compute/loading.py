@@ -1,7 +1,5 @@
 """Checkpoints and traces, loaded once and shared by all browser sessions: nothing in here may be changed by anyone."""
 
-from __future__ import annotations
-
 import gc
 import os
 from collections.abc import Callable, Hashable, Sequence

@@ -6,8 +6,6 @@ which several sessions may look at; it ends at its next step when nobody has loo
 page was left, the browser was closed.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import OrderedDict

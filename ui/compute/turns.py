@@ -4,8 +4,6 @@ Python runs one thread at a time. Thirty scripts that begin together would all b
 changing places; one after the other, half of the class is served in half of that time.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import deque

@@ -3,8 +3,6 @@
 Everybody who has the address of a page can open one; only its sender finds it in the list of checkpoints.
 """
 
-from __future__ import annotations
-
 import atexit
 import shutil
 import tempfile

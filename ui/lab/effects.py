@@ -1,7 +1,5 @@
 """What an edit did, shown the same way on all pages of the laboratory: the answer before and after, and by how much."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Heads by their roles: order, captions, table and words for the Heads page."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

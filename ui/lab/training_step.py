@@ -1,7 +1,5 @@
 """One training step on the sentence: on the page Embeddings what it does to E, on the page Training the whole model."""
 
-from __future__ import annotations
-
 import math
 
 import plotly.graph_objects as go

@@ -1,8 +1,6 @@
 """The lesson that is running, as a bar on every page: what to do, what to notice, a question with its answer after the
 guess. Which lesson and step is part of the focus, and so of the address."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, replace
 from pathlib import Path
 

@@ -4,8 +4,6 @@ A file has ``title``, ``aim``, ``minutes``, maybe a table ``focus`` that holds f
 every step. ``lessons/README.md`` says it for teachers.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The one list of pages, and how to get from one to another with the focus."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ with page("attention", needs=("stack", "kind", "layer", "head", "token")) as p:
     show_figure(charts.attention.weights(p.trace.attention(p.focus.stack, p.focus.layer, p.focus.kind)), name="map")
 """
 
-from __future__ import annotations
-
 import logging
 import traceback
 from collections.abc import Iterator, Sequence

@@ -4,8 +4,6 @@ Like the focus, the session holds the truth and the address is its copy. Streaml
 page; a reader who comes back to the page finds it again.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The presenter switch: large type, full contrast, fewer controls, for a projector. Part of the focus, so of links."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,8 +1,6 @@
 """Presenting without the mouse: keys that move what is looked at, from page to page or step to step of a lesson, full
 screen, and out again. The browser does the counting; Python hears of a key only where something changes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Choosing a stack, kind of attention, layer and head, in the sidebar of the pages that ask for it; and a section."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st

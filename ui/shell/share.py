@@ -4,8 +4,6 @@ The address in the browser leaves out what is as it is at the start; such a link
 the same picture, or says what is different, on a server that opens with something else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlencode
 

@@ -1,7 +1,5 @@
 """The sidebar of every page: sentence, examples, and behind one click target text, padding and checkpoint."""
 
-from __future__ import annotations
-
 from contextvars import ContextVar
 
 import streamlit as st

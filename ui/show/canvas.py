@@ -6,8 +6,6 @@ zooming, switching heads, the table and the exports all happen in the browser; o
 one run of the script, as the function's return value.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np

@@ -3,8 +3,6 @@
 What is offered is sent only while the menu is open: neither its script nor the files cost a run of the page anything.
 """
 
-from __future__ import annotations
-
 import base64
 import time
 from pathlib import Path

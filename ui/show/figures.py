@@ -1,7 +1,5 @@
 """Showing things the same way on every page, each with its exports: figures, tables, formulas, code."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import textwrap

@@ -3,8 +3,6 @@
 English needs none. What a catalogue lacks, and what would not fit (other ``{placeholders}``), stays English.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping
 from functools import lru_cache

@@ -6,8 +6,6 @@ token that a person typed is never translated: it has no blank inside (·), so a
 where all its neighbours are words of the file, too.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -6,8 +6,6 @@ which is taken over; ``{where}``, ``{problem}`` and ``{problems}`` (several, wit
 looked up as well. What is not in a table stays as it is.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache

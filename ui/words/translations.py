@@ -5,8 +5,6 @@ page (another kind of value, another list length, other ``{placeholders}``) or a
 a line in the log, and English speaks in its place.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import re

@@ -1,7 +1,5 @@
 """LayerNorm of one token with its live numbers: a table, the two formulas, and the snippet that gives them back."""
 
-from __future__ import annotations
-
 import pandas as pd
 import streamlit as st
 

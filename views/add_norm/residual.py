@@ -1,7 +1,5 @@
 """The residual stream of one stack: how it grows, that in + update = out, and what each sub-layer adds."""
 
-from __future__ import annotations
-
 from dataclasses import astuple
 
 import pandas as pd

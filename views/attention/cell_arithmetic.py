@@ -1,7 +1,5 @@
 """The arithmetic of one attention weight, with the live numbers: formula, check, channels, row, Python."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import streamlit as st

@@ -1,7 +1,5 @@
 """What the Attention page shows, chosen above its map and kept in the address: drawing, row names, cell."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import streamlit as st

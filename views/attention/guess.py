@@ -4,8 +4,6 @@ While it is on, rows stay hidden until they have been guessed; so do the sentenc
 them.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import streamlit as st

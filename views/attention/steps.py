@@ -1,7 +1,5 @@
 """The path of one head as seven steps: for each a sentence, the formula with this sentence's shapes, and one figure."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How far to trust the map: its row beside what the answer depends on; and what removing one edge does."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import streamlit as st

@@ -1,7 +1,5 @@
 """After the guess: what was wrong, the line that is wrong beside the right one, and the check that finds it."""
 
-from __future__ import annotations
-
 import pandas as pd
 import streamlit as st
 

@@ -1,7 +1,5 @@
 """The game: which patient this is, what was guessed, how many guesses were right."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from transformer.faults.catalogue import FAULTS, HEALTHY, Diagnosis, diagnosis_of, inapplicable, next_with

@@ -1,7 +1,5 @@
 """The pictures of a patient beside those of the healthy one, without a word on what is wrong."""
 
-from __future__ import annotations
-
 import pandas as pd
 import streamlit as st
 

@@ -1,7 +1,5 @@
 """The form that opens a reader's own checkpoint: once its files are sent, every page can show it."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 import transformer

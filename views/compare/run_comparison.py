@@ -1,7 +1,5 @@
 """Two runs side by side: both answers, both maps on one scale, their difference, and what else differs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

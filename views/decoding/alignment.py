@@ -1,7 +1,5 @@
 """Which source word each translated word looked at, as a map and as a table."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import streamlit as st

@@ -1,8 +1,6 @@
 """Branches of a text: at some step another word was forced, and the model went on from there. All stay beside the
 original, in the session and in the address."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """What models that do not write answer: words for blanks, and classes with the share that each word has in them."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 
 import pandas as pd

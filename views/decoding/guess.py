@@ -1,7 +1,5 @@
 """Predict, then reveal: a student picks the next word before the model's candidates are shown."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from charts.toolkit.style import three_digits

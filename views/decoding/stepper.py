@@ -5,8 +5,6 @@ other way round, Python moves the reader only now and then: to where a branch be
 names the step where Python last put the reader, and stays the same while the reader walks.
 """
 
-from __future__ import annotations
-
 import streamlit as st
 
 KEY = "stepper"

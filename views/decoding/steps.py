@@ -1,7 +1,5 @@
 """Decoding step by step: the walk through one text, its branches, the live reshaping and the guessing."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from transformer import Decoding

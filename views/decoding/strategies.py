@@ -1,7 +1,5 @@
 """Greedy choice, sampling and beam search side by side on the same sentence."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import streamlit as st

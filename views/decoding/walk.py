@@ -1,7 +1,5 @@
 """The walk through a written text: everything that belongs to its steps goes to the browser at once."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import streamlit as st

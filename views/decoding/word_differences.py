@@ -1,7 +1,5 @@
 """One text beside another: the words that differ are marked."""
 
-from __future__ import annotations
-
 from transformer.analysis.answers.word_diff import word_diff
 from ui.words.texts import as_plain
 

@@ -1,7 +1,5 @@
 """What the Embeddings page shows about the rows of E, one function for each of its sections."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import streamlit as st

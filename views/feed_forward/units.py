@@ -1,7 +1,5 @@
 """The hidden units of one feed-forward layer: for one token, as words, and for all tokens."""
 
-from __future__ import annotations
-
 import pandas as pd
 import streamlit as st
 

@@ -1,7 +1,5 @@
 """The order of the heads on the Heads page, and the Python that reproduces what it says of one of them."""
 
-from __future__ import annotations
-
 from transformer.config import ModelConfig
 from transformer.text.sentence_files import SHIPPED
 from ui.lab.head_table import CORPUS_ORDERS, ORDERS

@@ -3,8 +3,6 @@
 What one session has computed, all have: it is kept by the checkpoint's fingerprint and the digest of the sentences.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

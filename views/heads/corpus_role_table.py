@@ -1,7 +1,5 @@
 """Roles over many sentences in words and numbers, for the Heads page."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

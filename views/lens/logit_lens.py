@@ -1,7 +1,5 @@
 """The logit lens on the page: what is asked for, cached, and the sentences that say what it shows."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import streamlit as st

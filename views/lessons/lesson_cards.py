@@ -1,7 +1,5 @@
 """The Lessons page: a card for every lesson, and a worksheet for whatever view a link opens."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial

@@ -4,8 +4,6 @@ Made from a lesson, or from a link to any view of the app. Whatever a person may
 ``code``, **bold** and *italic* are understood.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Questions about what a link shows, with the answers that the live trace gives."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from math import log2

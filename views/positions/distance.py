@@ -1,7 +1,5 @@
 """What a position scheme does to the scores as two tokens stand farther apart: measured, and by its formula."""
 
-from __future__ import annotations
-
 import numpy as np
 import streamlit as st
 

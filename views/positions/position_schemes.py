@@ -1,7 +1,5 @@
 """What the Positions page shows of each scheme: the table, its waves, how alike positions are, angles and biases."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which position scheme is looked at and whose it is, and its table of encodings."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The list of edits that a person has made: short texts in the session, each shown with a button that takes it back."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import streamlit as st

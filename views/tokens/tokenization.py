@@ -1,7 +1,5 @@
 """What the Tokens page shows: cards of tokens, a word being built, and one text cut in two ways."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pandas as pd

@@ -6,8 +6,6 @@ fails, or when nobody has looked for ``patience`` seconds (the page was left, th
 far stays readable.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

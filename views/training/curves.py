@@ -1,7 +1,5 @@
 """The curves of a training run: loss, score and learning rate over its steps."""
 
-from __future__ import annotations
-
 import math
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """“Train one now”: a tiny model learns letters while one watches its loss fall and its attention take shape."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """The same sentence through training time: a slider over the steps, what the model answers, where its heads look."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 

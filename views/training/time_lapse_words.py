@@ -1,7 +1,5 @@
 """What the time-lapse says in words: names of steps, answers with their shared words, when heads took up their jobs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import groupby

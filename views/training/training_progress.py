@@ -1,7 +1,5 @@
 """What is to be seen of a training that goes on or has gone by: numbers, curves, attention, answers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

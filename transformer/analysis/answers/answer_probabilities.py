@@ -1,7 +1,5 @@
 """How sure the model was of its answer: the probability of every token that it wrote, and of all of them together."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a model was asked in a trace: which rows of its logits the answer came from, and what was chosen there."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A beam search written down: every branch that was looked at, and what became of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 

@@ -1,8 +1,6 @@
 """Two runs side by side: which tokens correspond, where the maps differ, which heads differ most, and at which layer
 the vectors of the same word part."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 

@@ -1,7 +1,5 @@
 """One step of writing taken apart: how its logits become a choice, and where the model looked meanwhile."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

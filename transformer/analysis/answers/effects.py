@@ -1,7 +1,5 @@
 """What a list of edits does to one answer: a new answer, and how probable the old one still is."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple

@@ -1,8 +1,6 @@
 """What each word contributes to a classifier's verdict: take it away and ask again (Li, Monroe & Jurafsky 2016,
 "Understanding Neural Networks through Representation Erasure")."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

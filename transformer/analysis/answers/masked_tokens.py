@@ -1,7 +1,5 @@
 """What a masked-token model would put at a position (Devlin et al. 2019, §3.1)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

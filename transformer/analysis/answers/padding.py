@@ -1,7 +1,5 @@
 """What padding does to an answer: nothing with the padding mask, something without it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Which source word a translated word looked at: cross-attention with the pieces of words put together."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which words of an answer are gone, which are new."""
 
-from __future__ import annotations
-
 import re
 from difflib import SequenceMatcher
 from typing import NamedTuple

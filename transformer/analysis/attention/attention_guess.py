@@ -1,7 +1,5 @@
 """How well a reader predicts where a token will look."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """One head from queries, keys and values to what it adds to the stream, with the steps that no probe records."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

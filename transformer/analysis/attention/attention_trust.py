@@ -9,8 +9,6 @@ Attention need not be an explanation: other weights may give the same answer (Ja
 and weights that are one possible account can still be useful (Wiegreffe & Pinter 2019).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """One attention weight worked out by hand: from a query and a key to the number on the map."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

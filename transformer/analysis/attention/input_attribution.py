@@ -16,8 +16,6 @@ and imported only when the first attribution is asked for. Parameters are never 
 are taken with respect to the embeddings of this call, and ``.grad`` of every weight stays ``None``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace

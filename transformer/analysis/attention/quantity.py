@@ -1,7 +1,5 @@
 """One number of the answer: which token (or class) is meant, where it stands, and which tokens it is a function of."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

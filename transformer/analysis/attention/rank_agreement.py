@@ -1,7 +1,5 @@
 """Whether two lists of numbers put the same things first."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

@@ -8,8 +8,6 @@ Really left out: the tokens behind it move up by one place. Positive: the token 
 the same thing can each be left out without harm, so the a_i sum to nothing in particular.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How much a token really passes on: attention weights times the length of what they weigh (Kobayashi et al. 2020)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from transformer.analysis.attention.attention_path import output_matrices

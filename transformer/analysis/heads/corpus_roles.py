@@ -4,8 +4,6 @@ Voita et al. 2019 ("Analyzing Multi-Head Self-Attention", §4 and §5) name a he
 sentences, and is sure of itself. One sentence cannot tell.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

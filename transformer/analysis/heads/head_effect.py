@@ -1,7 +1,5 @@
 """What one head is worth to one answer: the probability of every token, with the head and without."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

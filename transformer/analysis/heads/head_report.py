@@ -1,7 +1,5 @@
 """What ``python -m transformer heads`` does: the roles of all heads over a file of sentences, as a table."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

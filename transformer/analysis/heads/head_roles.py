@@ -6,8 +6,6 @@ repeated or first tokens, entropy and distance (Vig & Belinkov 2019). A role des
 and does not say whether the model needs the head.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

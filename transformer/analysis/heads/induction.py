@@ -4,8 +4,6 @@ Olsson et al. 2022, "In-context Learning and Induction Heads": in a sequence of 
 nothing but the first copy tells how the second one goes on, so what a head does there is not knowledge of language.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

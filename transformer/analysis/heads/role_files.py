@@ -4,8 +4,6 @@ The file says what it was made from: the checkpoint's fingerprint, the digest of
 definitions and the seed. If one of these has changed, the app does not use the file.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import dataclass

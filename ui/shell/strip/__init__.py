@@ -1,7 +1,5 @@
 """The tokens that the model read, as a strip of small buttons: a look shows where words were cut, a click chooses."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Tokens as cards: the text with its spaces visible, a number below, a colour for its kind, a bar for a probability."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path

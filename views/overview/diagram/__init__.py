@@ -1,7 +1,5 @@
 """The loaded model as a picture with the shapes that this sentence has in it; every block leads to its page."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The blocks of a model's diagram, from its configuration and one trace: which, in which order, of which shape."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 
