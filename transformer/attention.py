@@ -71,34 +71,49 @@ class MultiHeadAttention(nn.Module):
         position_bias: Tensor | None = None,  # [1, head, query, key]
         cache: AttentionCache | None = None,
     ) -> Tensor:  # [batch, query, model]
-        query, key, value = self.project(query_input, key_input, cache)
-        if takes_fast_path():
-            context = self.fused_attention(query, key, value, allowed, position_bias)
-        else:
-            scores = attention_scores(query, key)
-            if position_bias is not None:
-                scores = scores + position_bias
-            scores = self.scores(scores)  # [batch, head, query, key]
-            allowed = self.allowed(allowed)  # [batch, query, key]
-            weights = self.weights(attention_weights(scores, allowed[:, None]))
-            if self.training:
-                weights = F.dropout(weights, self.dropout)
-            context = self.context(weights @ value)  # [batch, head, query, channel]
-        return self.output(self.output_projection(self.merge_heads(context)))
+        query, key, value = self.project(query_input, key_input, cache)  # [batch, head, query or key, channel]
+        attend = self.attend_fused if takes_fast_path() else self.attend
+        context = attend(query, key, value, allowed, position_bias)  # [batch, head, query, channel]
+        return self.output(self.output_projection(self.merge_heads(context)))  # [batch, query, model]
 
     def project(
         self, query_input: Tensor, key_input: Tensor, cache: AttentionCache | None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values of all heads. With a cache only the new positions are projected."""
         start = 0 if cache is None or self.rotary is None else cache.length
-        query = self.query(self.rotate(self.split_heads(self.query_projection(query_input)), start))
+        query = self.split_heads(self.query_projection(query_input))  # [batch, head, query, channel]
+        query = self.query(self.rotate(query, start))  # [batch, head, query, channel]
         if cache is not None and cache.complete:  # cross-attention: the source does not change while decoding
             return query, cache.key, cache.value
-        key = self.key(self.rotate(self.split_heads(self.key_projection(key_input)), start))
-        value = self.value(self.split_heads(self.value_projection(key_input)))
+        key = self.split_heads(self.key_projection(key_input))  # [batch, head, key, channel]
+        key = self.key(self.rotate(key, start))  # [batch, head, key, channel]
+        value = self.value(self.split_heads(self.value_projection(key_input)))  # [batch, head, key, channel]
         if cache is not None:
-            key, value = cache.append(key, value)
+            key, value = cache.append(key, value)  # [batch, head, all keys, channel]
         return query, key, value
+
+    def attend(
+        self, query: Tensor, key: Tensor, value: Tensor, allowed: Tensor, position_bias: Tensor | None
+    ) -> Tensor:
+        """softmax(QKᵀ / √d_k + bias) V, spelled out, every step of it shown."""
+        scores = attention_scores(query, key)  # [batch, head, query, key]
+        if position_bias is not None:
+            scores = scores + position_bias  # [batch, head, query, key]
+        scores = self.scores(scores)  # [batch, head, query, key]
+        allowed = self.allowed(allowed)  # [batch, query, key]
+        weights = self.weights(attention_weights(scores, allowed[:, None]))  # [batch, head, query, key]
+        weights = F.dropout(weights, self.dropout, self.training)  # [batch, head, query, key]
+        return self.context(weights @ value)  # [batch, head, query, channel]
+
+    def attend_fused(
+        self, query: Tensor, key: Tensor, value: Tensor, allowed: Tensor, position_bias: Tensor | None
+    ) -> Tensor:
+        """The same mathematics in one kernel that never writes the weights down (Dao et al. 2022)."""
+        mask = allowed[:, None]  # [batch, 1, query, key]
+        if position_bias is not None:  # a row of nothing but −∞ gives zeros here, too
+            mask = torch.where(mask, position_bias, -torch.inf)  # [batch, head, query, key]
+        dropout = self.dropout if self.training else 0.0
+        return F.scaled_dot_product_attention(query, key, value, mask, dropout)  # [batch, head, query, channel]
 
     def rotate(self, heads: Tensor, start: int) -> Tensor:
         return heads if self.rotary is None else self.rotary(heads, start)
@@ -112,13 +127,3 @@ class MultiHeadAttention(nn.Module):
         """[batch, head, position, channel] → [batch, position, model]: the Concat of the formula."""
         batch, _, n_positions, _ = heads.shape
         return heads.transpose(1, 2).reshape(batch, n_positions, self.n_heads * self.d_head)
-
-    def fused_attention(
-        self, query: Tensor, key: Tensor, value: Tensor, allowed: Tensor, position_bias: Tensor | None
-    ) -> Tensor:
-        """The same mathematics in one kernel that never writes the weights down (Dao et al. 2022)."""
-        mask = allowed[:, None]
-        if position_bias is not None:
-            mask = torch.where(mask, position_bias, -torch.inf)  # a row of nothing but −∞ gives zeros here, too
-        dropout = self.dropout if self.training else 0.0
-        return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)

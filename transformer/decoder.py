@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from transformer.attention import MultiHeadAttention
 from transformer.cache import AttentionCache, DecoderCache
 from transformer.config import ModelConfig
-from transformer.embedding import Embedding
+from transformer.embedding import Embedding, vocabulary_projection
 from transformer.feed_forward import FeedForward
 from transformer.layer_norm import LayerNorm
 from transformer.masks import combined_mask, padding_mask
@@ -111,11 +111,3 @@ class Decoder(nn.Module):
     def project(self, hidden: Tensor) -> Tensor:
         """Logits: [batch, position, vocabulary]."""
         return self.logits(self.vocabulary_projection(hidden))
-
-
-def vocabulary_projection(config: ModelConfig, table: nn.Embedding) -> nn.Linear:
-    """logits = x Eᵀ where tied (Vaswani et al. 2017, §3.4), else x W with a matrix of its own."""
-    projection = nn.Linear(config.d_model, config.vocabulary_size, bias=False)
-    if config.tie_embeddings:
-        projection.weight = table.weight
-    return projection

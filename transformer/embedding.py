@@ -16,6 +16,14 @@ def embedding_table(config: ModelConfig) -> nn.Embedding:
     return table
 
 
+def vocabulary_projection(config: ModelConfig, table: nn.Embedding) -> nn.Linear:
+    """logits = x Eᵀ where tied (Vaswani et al. 2017, §3.4), else x W with a matrix of its own."""
+    projection = nn.Linear(config.d_model, config.vocabulary_size, bias=False)
+    if config.tie_embeddings:
+        projection.weight = table.weight
+    return projection
+
+
 class Embedding(nn.Module):
     """x = dropout(E[id] · √d_model + PE(position)).
 

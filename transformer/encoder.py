@@ -4,7 +4,7 @@ from torch import Tensor, nn
 
 from transformer.attention import MultiHeadAttention
 from transformer.config import ModelConfig
-from transformer.embedding import Embedding
+from transformer.embedding import Embedding, vocabulary_projection
 from transformer.feed_forward import FeedForward
 from transformer.layer_norm import LayerNorm
 from transformer.masks import combined_mask, padding_mask
@@ -45,7 +45,10 @@ class EncoderLayer(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Embedding, N layers and, for pre-norm, a final LayerNorm. Every token may look at every real token."""
+    """Embedding, N layers and, for pre-norm, a final LayerNorm. Every token may look at every real token.
+
+    A masked-token model has a projection to the vocabulary besides, as a decoder has.
+    """
 
     def __init__(self, config: ModelConfig, table: nn.Embedding) -> None:
         super().__init__()
@@ -55,6 +58,9 @@ class Encoder(nn.Module):
         self.position_bias = RelativePositionBias(config, causal=False) if config.positions == "relative" else None
         self.layers = nn.ModuleList(EncoderLayer(config, rotary=rotary) for _ in range(config.n_encoder_layers))
         self.final_norm = LayerNorm(config) if config.norm == "pre" else None
+        if config.kind == "encoder-only" and not config.n_classes:
+            self.vocabulary_projection = vocabulary_projection(config, table)
+            self.logits = Probe("position", "vocabulary")
 
     def forward(self, ids: Tensor) -> Tensor:
         """ids [batch, position] → [batch, position, model]."""
@@ -65,3 +71,7 @@ class Encoder(nn.Module):
         for layer in self.layers:
             stream = layer(stream, allowed, bias)
         return stream if self.final_norm is None else self.final_norm(stream)
+
+    def project(self, hidden: Tensor) -> Tensor:
+        """Logits of the masked-token model: [batch, position, vocabulary]."""
+        return self.logits(self.vocabulary_projection(hidden))

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from transformer.cache import DecoderCache
 from transformer.config import ModelConfig
-from transformer.decoder import Decoder, vocabulary_projection
+from transformer.decoder import Decoder
 from transformer.embedding import embedding_table
 from transformer.encoder import Encoder
 from transformer.masks import padding_mask
@@ -118,21 +118,16 @@ class EncoderOnly(Model):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
-        table = embedding_table(config)
-        self.encoder = Encoder(config, table)
+        self.encoder = Encoder(config, embedding_table(config))
         if config.n_classes:
             self.classifier = Classifier(config)
-        else:
-            self.encoder.vocabulary_projection = vocabulary_projection(config, table)
-            self.encoder.logits = Probe("position", "vocabulary")
         self.finish()
 
     def encode(self, ids: Tensor) -> Tensor:
         return self.encoder(ids)
 
     def project(self, hidden: Tensor) -> Tensor:
-        """Logits [batch, position, vocabulary] of the masked-token model."""
-        return self.encoder.logits(self.encoder.vocabulary_projection(hidden))
+        return self.encoder.project(hidden)
 
     def classify(self, hidden: Tensor, ids: Tensor) -> Tensor:
         """Logits [batch, class] of the classifier."""
