@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, reduce
+from math import prod
 from pathlib import Path
 
 import torch
@@ -18,6 +19,7 @@ from transformer.text.message import Message
 from transformer.text.tokenizer import PAD_ID, Tokenizer
 
 WEIGHTS, CONFIG, TOKENIZER, CARD = "model.safetensors", "config.json", "tokenizer.json", "README.md"
+SMALL = 2**24  # numbers that may be allocated for whatever a config claims
 _PICKLES = ("*.pt", "*.pth", "*.bin", "*.pkl", "*.ckpt")
 
 
@@ -59,7 +61,7 @@ def load(path: str | Path, *, device: str | torch.device = "cpu") -> Checkpoint:
     """Read a checkpoint directory; weights are float32 in memory, whatever the file holds.
 
     Raises ``CheckpointError`` when a file is missing, broken, or does not fit the others, with both numbers;
-    nothing is allocated for the weights before their shapes have been compared with the config's.
+    no more is allocated for the weights than their file bears out.
     """
     path = Path(path)
     _check_files(path)
@@ -105,8 +107,7 @@ def fill_model(
 
     Raises ``CheckpointError`` for shapes that do not fit and numbers that are not finite; ``file`` is what it names.
     """
-    sizes = _claimed_sizes(config)
-    _compare(file, sizes, {name: shape for name, shape in stored.items() if name in sizes})
+    _check_size(config, file, stored)
     model = build_model(config)
     parameters = own_parameters(model)
     _compare(file, {name: tuple(parameter.shape) for name, parameter in parameters.items()}, dict(stored))
@@ -188,29 +189,23 @@ def _check_files(path: Path) -> None:
         )
 
 
-def _claimed_sizes(config: ModelConfig) -> dict[str, tuple]:
-    """Every matrix of a model with this config, so that a config that lies about one allocates nothing.
+def _check_size(config: ModelConfig, file: Path, stored: Mapping[str, tuple]) -> None:
+    """Refuse a config that asks for far more numbers than its file holds: nothing is allocated for it.
 
-    Building the model on torch's meta device would say the same, but imports torch's compiler: a second at every start.
+    A small model may be built all the same, so that the tensor that does not fit is named.
     """
-    layers = {"encoder": config.n_encoder_layers, "decoder": config.n_decoder_layers}
-    width, hidden = config.d_model, config.d_ff
-    sizes = {}
-    for stack in (stack for stack, n_layers in layers.items() if n_layers):
-        if stack == "encoder" or not config.has_encoder or not config.tie_embeddings:
-            sizes[f"{stack}.embedding.table.weight"] = (config.vocabulary_size, width)
-        if config.positions == "learned":
-            sizes[f"{stack}.embedding.position_encoding.table"] = (config.max_length, width)
-    for stack, n_layers in layers.items():
-        kinds = ("self", "cross") if stack == "decoder" and config.has_encoder else ("self",)
-        for layer in reversed(range(n_layers)):
-            prefix = f"{stack}.layers.{layer}"
-            sizes[f"{prefix}.feed_forward.input_projection.weight"] = (hidden, width)
-            sizes[f"{prefix}.feed_forward.output_projection.weight"] = (width, hidden)
-            for kind in kinds:
-                for part in ("query", "key", "value", "output"):
-                    sizes[f"{prefix}.{kind}_attention.{part}_projection.weight"] = (width, width)
-    return sizes
+    found, expected = sum(prod(shape) for shape in stored.values()), _n_numbers(config)
+    if expected > 4 * found + SMALL:
+        what = Message("it holds {found} numbers but the config asks for {expected}", found=found, expected=expected)
+        raise CheckpointError("{file} does not fit its config.json: {problems}", file=file, problems=what)
+
+
+def _n_numbers(config: ModelConfig) -> int:
+    """About how many numbers a model takes: 4 d² an attention, 2 d d_ff a feed-forward layer, and its tables."""
+    width, n_layers = config.d_model, config.n_encoder_layers + config.n_decoder_layers
+    n_attentions = n_layers + (config.n_decoder_layers if config.has_encoder else 0)
+    tables = (config.has_encoder + config.has_decoder) * (config.vocabulary_size + config.max_length)
+    return width * (4 * width * n_attentions + 2 * config.d_ff * n_layers + tables)
 
 
 def _compare(file: Path, expected: dict[str, tuple], stored: dict[str, tuple]) -> None:

@@ -181,7 +181,7 @@ def test_a_step_that_the_file_does_not_confirm(step: str | None, message: str, f
 
 def test_a_snapshot_of_another_model_is_refused_before_anything_is_allocated(folder: Path) -> None:
     config = transformer.ModelConfig(**{**transformer.load(folder).config.__dict__, "d_ff": 10**12})
-    with pytest.raises(CheckpointError, match=r"\(48, 32\) in the file but \(1000000000000, 32\) by the config"):
+    with pytest.raises(CheckpointError, match=r"it holds \d+ numbers but the config asks for 256\d{12}$"):
         load_snapshot(folder / snapshot_file(300), config)
 
 
