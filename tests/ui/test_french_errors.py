@@ -100,9 +100,8 @@ def refusals(files: dict[str, bytes]) -> dict[str, dict[str, bytes]]:
         "max_length est 65536 ; au plus 4096 est accepté": configured(max_length=65_536),
         "config.json : d_model est 24, que 7 têtes ne divisent pas": configured(n_heads=7),
         "config.json : kind est 'x' ; choisissez parmi": configured(kind="x"),
-        "mais (1000000000002, 1000000000000) d’après la configuration ; ": configured(
-            d_model=10**12, d_ff=10**12 + 2, n_heads=1
-        ),
+        "nombres mais la configuration en demande": configured(d_model=10**12, d_ff=10**12 + 2, n_heads=1),
+        "mais (50, 24) d’après la configuration ; ": configured(d_ff=50),
         "ce checkpoint : le tokenizer a 400 entrées": configured(vocabulary_size=10**9),
         "des nombres qui ne sont pas finis (NaN ou infini)": {"model.safetensors": save(broken)},
         "il y manque decoder.final_norm.bias (24,)": {"model.safetensors": save(fewer)},
