@@ -5,8 +5,8 @@ from ui.shell.focus import begin
 from ui.shell.navigation import navigation
 from ui.shell.sidebar import sidebar
 
-with turns.next():  # where a whole class clicks at once, one after the other
-    begin()  # first: a change of page keeps the address that is there, and so makes one entry in the browser's history
+with turns.next():  # a class that clicks at once takes turns
+    begin()  # first: a change of page keeps the address, and so makes one entry in the browser's history
     page = navigation()
     sidebar()
     page.run()

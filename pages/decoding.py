@@ -41,7 +41,7 @@ def kind_of_answer() -> str:
     """ "text", "blanks" or "class"; known before the page begins, because the page's frame depends on it."""
     try:
         config = config_of(shared_focus.current().checkpoint)
-    except (OSError, ValueError):  # the frame says what is wrong with the checkpoint
+    except (OSError, ValueError):  # the frame names the problem of the checkpoint
         return "text"
     return "text" if config.has_decoder else "class" if config.n_classes else "blanks"
 

@@ -16,7 +16,7 @@ from views.heads import corpus
 from views.heads.controls import chosen_order, snippet
 from views.heads.corpus_role_table import comparison_table, corpus_captions, corpus_counts, corpus_role_text, depth
 
-MANY_TOKENS = 64  # from here on most weights are too small for the fixed scale
+MANY_TOKENS = 64  # with more tokens most weights are too small for the fixed scale
 
 with page("heads", needs=("stack", "kind", "layer", "head")) as p:
     focus, text = p.focus, p.text

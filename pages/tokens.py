@@ -1,4 +1,4 @@
-"""Tokens: how text becomes ids, how merges build a word, and what other tokenizers would have made of it."""
+"""Tokens: how text becomes ids, how merges build a word, and what other tokenizers would make of it."""
 
 import pandas as pd
 import streamlit as st
@@ -16,7 +16,7 @@ from views.tokens.tokenization import kind_of, merges_of_a_word, token_cards, to
 
 
 def show_counts(p: Page) -> None:
-    """The ids as the model gets them, and how well the text was packed."""
+    """The ids as the model gets them, and how few tokens the text takes."""
     tokenizer, tokens = p.checkpoint.tokenizer, p.trace.tokens(p.focus.stack)
     ids = [str(token.id) for token in tokens]
     if len(ids) > 12:

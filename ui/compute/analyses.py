@@ -79,8 +79,8 @@ def training_step(
     masked: int = 0,
     label: int | None = None,
 ) -> training.TrainingStep | None:
-    """One step of training on the tokens of ``trace`` (see ``transformer.analysis.training_step``), ``None`` where the
-    person has stopped it."""
+    """One step of training on the tokens of ``trace`` (see ``transformer.analysis.training_step``), ``None`` if the
+    reader has stopped it."""
     ids = tuple(sequence.ids if sequence else () for sequence in (trace.source, trace.target, trace.prediction))
     settings = {"stack": stack, "rate": rate, "optimizer": optimizer, "masked": masked, "label": label}
     return TRAINING_STEPS.result(

@@ -1,4 +1,4 @@
-"""Checkpoints that people send to this server: kept until it stops, in a folder of their own outside the repository.
+"""Uploaded checkpoints: kept until the server stops, in a folder of their own outside the repository.
 
 Everybody who has the address of a page can open one; only its sender finds it in the list of checkpoints.
 """

@@ -1,4 +1,4 @@
-"""What an edit did, shown the same way on all pages of the laboratory: the answer before and after, and by how much."""
+"""What an edit does, in the same form on all pages of the laboratory: the answer before and after, and the change."""
 
 from pathlib import Path
 
@@ -94,7 +94,7 @@ def _metric(name: str, value: str, below: str) -> None:
 
 
 def show_steps(p: Page, effect: Effect) -> None:
-    """Where along the answer the edits bite, and the candidates of one step before and after."""
+    """How much each token of the answer changes, and the candidates of one step before and after."""
     displays = effect.asked.displays
     if not displays:
         return

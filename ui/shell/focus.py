@@ -102,7 +102,7 @@ def fit_model(focus: Focus, config: ModelConfig) -> tuple[Focus, tuple[str, ...]
         near = next((pair for pair in kinds if pair[0] == focus.stack), kinds[0])
         # A model with one stack is not worth a line unless cross-attention was asked for: there is nothing to choose.
         if focus.stack not in STACKS or focus.kind != "self":
-            missing = f"{focus.stack[:20]} {focus.kind[:20]}-attention"  # of a typed address: anything at all
+            missing = f"{focus.stack[:20]} {focus.kind[:20]}-attention"  # a typed address may hold anything
             notes.append(common("note.attention", missing=missing, shown=f"{near[0]} {near[1]}-attention"))
         focus = replace(focus, stack=near[0], kind=near[1])
     n_layers = config.n_encoder_layers if focus.stack == "encoder" else config.n_decoder_layers
@@ -209,8 +209,8 @@ def _keep(focus: Focus) -> None:
 
 
 def _place(focus: Focus | None) -> tuple:
-    """What a correction stays true of: it is said until something else is looked at, since a page may run again by
-    itself before anybody has read it."""
+    """The focus for which a correction holds. The page repeats the correction until the focus changes, because it may
+    run again before the reader has read the line."""
     return focus, getattr(get_script_run_ctx(), "page_script_hash", "")
 
 
@@ -228,7 +228,7 @@ def _language() -> str:
     """Of the session that the running script serves; a script has a thread of its own, and so a context of its own."""
     if get_script_run_ctx(suppress_warning=True) is None:
         return ENGLISH
-    if (spoken := _spoken.get()) is not None:  # a page asks for a hundred texts, and the session is slow to look into
+    if (spoken := _spoken.get()) is not None:  # a page needs a hundred texts, and access to the session is slow
         return spoken
     focus: Focus | None = st.session_state.get(_FOCUS)  # a fragment, which runs without its page
     return focus.language if focus else ENGLISH

@@ -94,12 +94,12 @@ class Page:
         st.rerun()
 
     def nothing_to_show(self, sentence: str) -> NoReturn:
-        """Say in one line why there is nothing to show here, and end the page."""
+        """Say in one line why the page has nothing to show, and end it."""
         st.info(sentence, icon=":material/info:")
         self.finish()
 
     def finish(self) -> NoReturn:
-        """End the page here: it has said all it has to say."""
+        """End the page here."""
         raise _Finished
 
 
@@ -166,7 +166,7 @@ def guard() -> Iterator[None]:
         pass
     except transformer.InputError as error:
         st.warning(as_plain(said(error)), icon=":material/edit:")
-    except Exception as error:  # whatever it is, the reader gets a sentence
+    except Exception as error:  # the reader gets a sentence about any error
         _LOG.exception("a page failed")
         st.error(common("problem.unexpected", message=as_plain(said(error))), icon=":material/error:")
         with st.expander(common("problem.details")):

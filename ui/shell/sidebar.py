@@ -57,7 +57,7 @@ def _more(focus: Focus) -> None:
     names = choosable_checkpoints(focus.checkpoint)
     try:
         config = config_of(focus.checkpoint)
-    except (OSError, ValueError):  # the page says what is wrong with it
+    except (OSError, ValueError):  # the page names its problem
         config = None
     if config is None or config.has_decoder:
         _set("target", focus.target)
@@ -94,10 +94,10 @@ def _more(focus: Focus) -> None:
 
 
 def _language(focus: Focus) -> None:
-    """Small, at the end: it is chosen once. Nothing where there is nothing to choose."""
+    """A small list at the end, because a reader chooses once. Draws nothing if there is only one language."""
     names = languages()
     if len(names) > 1:
-        st.session_state["sidebar language"] = focus.language  # nothing is typed here that this could overwrite
+        st.session_state["sidebar language"] = focus.language  # this overwrites no typed text
         st.segmented_control(
             common("sidebar.language"),
             list(names),

@@ -64,7 +64,7 @@ def controls(p: Page, view: AttentionView) -> Shown:
             p.text["stretch"], key=STRETCH, help=p.text["stretch_help"], **_KEPT
         )
         if guess.switch(p):
-            st.rerun()  # before anything is drawn that would give the row away
+            st.rerun()  # before any drawing that would reveal the row
     return Shown(drawings[drawing], predicted, stretch, None if label is None else labels.index(label))
 
 
@@ -151,5 +151,5 @@ def choose_cell(p: Page, clicked: Cell | None, shown: Shown) -> None:
 
 
 def close_cell() -> None:
-    """As a button's callback: no cell is chosen any more."""
+    """A button's callback: choose no cell."""
     st.session_state[KEY] = None

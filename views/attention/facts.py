@@ -1,4 +1,4 @@
-"""What stands beside an attention map, so that it is not taken for more than it is: words and four numbers."""
+"""What stands beside an attention map and limits what it claims: words and four numbers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ def map_and_facts(*, wide: bool) -> tuple[DeltaGenerator, DeltaGenerator]:
 
 
 def facts(p: Page, view: AttentionView, weighted: np.ndarray) -> None:
-    """Entropy, share to sinks, who passes on most (``weighted``: ‖α·v‖ [query, key]), effect of removing the head."""
+    """Entropy, share to sinks, the key that passes on most (``weighted``: ‖α·v‖ [query, key]), effect of removing the
+    head."""
     text, head, row = p.text, p.focus.head, p.focus.token
     most = np.log2(max(1, int(view.allowed[row].sum())))
     _metric(

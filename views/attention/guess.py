@@ -1,7 +1,6 @@
 """Predict, then reveal: a student paints where the focused token will look before the head's row is shown.
 
-While it is on, rows stay hidden until they have been guessed; so do the sentence and the numbers that say what is in
-them.
+While it is on, a row stays hidden until it is guessed, and so do the sentence and the numbers about it.
 """
 
 import numpy as np

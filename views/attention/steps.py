@@ -18,7 +18,7 @@ from ui.show.figures import show_figure, show_formula
 from ui.words.texts import as_plain, page_texts
 
 STEP = "attention_step"
-_CHOOSES = 0.9  # a largest weight from which a softmax chooses rather than mixes
+_CHOOSES = 0.9  # from this largest weight on a softmax chooses rather than mixes
 _MOST_ROWS, _SCROLLED = 30, 640  # more tokens than that are scrolled, in a window of that many pixels
 
 

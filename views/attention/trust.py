@@ -124,7 +124,7 @@ def _answer_row(p: Page, view: AttentionView) -> int | None:
 
 
 def _found(p: Page, quantity: Quantity, baseline: str, steps: int) -> InputAttributions | None:
-    """``None`` where the person has stopped it: with 256 tokens it takes half a minute."""
+    """``None`` if the reader has stopped it: with 256 tokens it takes half a minute."""
     checkpoint, ids = p.checkpoint, tuple(tokens.ids for tokens in quantity.read.values())
     return ATTRIBUTIONS.result(
         (checkpoint.fingerprint, ids, quantity.row, quantity.id, quantity.of, baseline, steps),

@@ -14,7 +14,7 @@ _SCHEMES = {"rotary": "positions_rotary", "relative": "positions_relative"}
 
 
 def reveal(p: Page, diagnosis: Diagnosis, guess: str) -> None:
-    """Right or not; why; the code; the checks, with their numbers on this very patient."""
+    """Whether the guess is right, why, the code, and the checks with their numbers on this patient."""
     text, fault = p.text, diagnosis.fault
     name = fault_name(p, fault)
     right = guess == fault

@@ -47,7 +47,7 @@ def score(p: Page) -> None:
 
 
 def guessed(p: Page, diagnosis: Diagnosis) -> str:
-    """Ask for a guess; what was guessed for this patient, "" while nothing was."""
+    """Ask for a guess; return it, or "" before there is one."""
     all_guesses = st.session_state.setdefault(_STATE, {})
     key = (p.checkpoint.fingerprint, p.focus.sentence, st.session_state[_NUMBER])
     made, _ = all_guesses.get(key, ("", ""))

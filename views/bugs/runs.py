@@ -35,7 +35,7 @@ class Runs:
 
 
 def runs_of(p: Page, fault: str) -> Runs:
-    """The focused sentence with the mistake and without. Every patient is padded: padding gives nothing away."""
+    """The focused sentence with the mistake and without. Every patient is padded, so padding reveals nothing."""
     checkpoint, focus = p.checkpoint, p.focus
     target = focus.target if checkpoint.config.has_decoder else ""
     key = (checkpoint.fingerprint, focus.sentence, target, pads_of(p), "" if fault == HEALTHY else fault)
@@ -55,7 +55,7 @@ def _runs(fingerprint: str, sentence: str, target: str, pads: int, fault: str, *
     checkpoint = _page.checkpoint
     healthy = load_trace(_page.focus.checkpoint, sentence=sentence, target=target, pads=pads)
     faulty, edits = with_fault(checkpoint, fault)
-    # A patient may never come to an end by itself; what it has to say shows long before.
+    # A patient may never end by itself; its answer shows long before.
     longest = Greedy(2 * len(_page.trace.tokens(_page.trace.stacks[0])) + 10) if checkpoint.config.has_decoder else None
     return Runs(
         healthy=healthy,

@@ -1,4 +1,4 @@
-"""The pictures of a patient beside those of the healthy one, without a word on what is wrong."""
+"""The pictures of a patient beside those of the healthy one, without a word about its mistake."""
 
 import pandas as pd
 import streamlit as st

@@ -14,7 +14,7 @@ _ROUND = "upload form: round"  # a new key empties the widget
 
 
 def upload_form(p: Page) -> None:
-    """Files are taken as they are; what is wrong with them is said in a sentence, and the page stays as it was."""
+    """Take the files as they are. A sentence says what is wrong with them, and the page stays as it was."""
     with st.expander(p.text["own"], icon=":material/upload:", key="upload"):
         st.markdown(p.text["own_explained"].format(files=", ".join(f"`{name}`" for name in MOST_BYTES)))
         with st.form("upload form", border=False, enter_to_submit=False):

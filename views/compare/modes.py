@@ -70,7 +70,7 @@ def sentences(p: Page) -> None:
 
 
 def second_sentence(p: Page) -> str:
-    """Sentence B, under a widget of its own; until somebody types one it is what goes with sentence A."""
+    """Sentence B, in a widget of its own; until a reader types one, it is the partner of sentence A."""
     state, focus = st.session_state, p.focus
     partners = {one: two for pair in p.text["pair"] for one, two in _both_ways(pair["first"], pair["second"])}
     # Untouched, it follows sentence A; a sentence without a partner begins as a copy to be changed.
@@ -114,7 +114,7 @@ def _pair_chosen(pairs: dict) -> None:
 
 
 def checkpoints(p: Page) -> None:
-    """One sentence, two checkpoints: A's head beside the head of B that does most nearly the same."""
+    """One sentence, two checkpoints: A's head beside the most similar head of B."""
     others = [name for name in choosable_checkpoints(p.focus.checkpoint) if name != p.focus.checkpoint]
     if not others:
         p.nothing_to_show(
@@ -167,7 +167,7 @@ def _other_chosen() -> None:
 
 
 def _read(p: Page, name: str, *, wrong: str) -> tuple[transformer.Checkpoint, Trace] | None:
-    """Another checkpoint and its trace of the focused sentence, or a line about why there is none."""
+    """Another checkpoint and its trace of the focused sentence, or a line that says why there is none."""
     try:
         checkpoint = load_checkpoint(name)
         return checkpoint, load_trace(name, sentence=p.focus.sentence, pads=_pads(p, checkpoint))

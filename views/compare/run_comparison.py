@@ -27,7 +27,7 @@ from ui.words.texts import as_plain, common
 
 MAP_HEIGHT = 300
 LONGEST = 36  # characters above a map
-SMALLEST_SCALE = 0.05  # a difference map ends at least here, or rounding errors would shine
+SMALLEST_SCALE = 0.05  # a difference map ends at least here, or rounding errors would show
 
 
 @dataclass(frozen=True)

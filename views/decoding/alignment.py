@@ -72,7 +72,7 @@ def _table(found: WordAlignment, best: np.ndarray) -> pd.DataFrame:
 
 
 def _formula(p: Page, found: WordAlignment) -> None:
-    """With the shapes, and with the word of the answer that has the most pieces as an example."""
+    """The formula with its shapes; the example is the word of the answer with the most pieces."""
     word = max(found.target, key=lambda each: each.end - each.start)
     show_formula(
         p.text["alignment_formula"],

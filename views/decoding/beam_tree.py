@@ -1,4 +1,4 @@
-"""The beam search as a tree, with what it returned and what it gave up."""
+"""The beam search as a tree, with the texts that it returned and those that it dropped."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SEARCHES: LongJobs[BeamTree] = LongJobs("beam search", keep=32)
 
 
 def searched(p: Page, beam: Beam) -> BeamTree | None:
-    """``None`` where the person has stopped it."""
+    """``None`` if the reader has stopped it."""
     checkpoint, sentence, forced, pads = p.checkpoint, p.focus.sentence, generation.given(p), generation.pads(p)
     return SEARCHES.result(
         (checkpoint.fingerprint, sentence, beam, forced, pads),
@@ -74,7 +74,7 @@ def beam_tree(p: Page) -> None:
 
 
 def _window(p: Page, tree: BeamTree) -> tuple[int, str]:
-    """The first step that is drawn; long searches are looked at through a window, and a sentence says which."""
+    """The first step that is drawn; a long search shows in a window, and a sentence says which steps it has."""
     if tree.n_steps <= STEPS:
         return 1, ""
     last = tree.n_steps - STEPS + 1
@@ -84,7 +84,7 @@ def _window(p: Page, tree: BeamTree) -> tuple[int, str]:
 
 
 def _make_room(n_steps: int) -> None:
-    """On a narrow screen the tree keeps the width that its words need and is scrolled sideways."""
+    """On a narrow screen the tree keeps the width of its words and scrolls sideways."""
     st.html(
         f"<style>.st-key-chart-{_FIGURE} {{ overflow-x: auto; }}"
         f".st-key-chart-{_FIGURE} [data-testid='stFullScreenFrame'] {{ min-width: {COLUMN * n_steps + 40}px; }}</style>"
@@ -92,7 +92,7 @@ def _make_room(n_steps: int) -> None:
 
 
 def _story(p: Page, tree: BeamTree) -> str:
-    """What was looked at, and how near the answer came to being pruned."""
+    """How much the search looked at, and how close it came to pruning the answer."""
     words = [node for node in tree.winner if node.fate != FINISHED and node.step > tree.n_forced]
     story = p.text["tree_counts"].format(
         count=f"{len(tree.nodes):,}",

@@ -1,4 +1,4 @@
-"""What pages ask the model for again: texts written by a strategy, and a verdict with one word left out. Cached."""
+"""Further answers of the model, cached: texts written by a strategy, verdicts with one word left out."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _decoding(
 
 
 def left_out(checkpoint: transformer.Checkpoint, sentence: str, *, pads: int = 0) -> LeaveOneOut | None:
-    """The classifier's verdict with each word left out in turn, ``None`` where the person has stopped it.
+    """The classifier's verdict with each word left out in turn, ``None`` if the reader has stopped it.
 
     Raises ``transformer.InputError``.
     """

@@ -25,7 +25,7 @@ _END_OF_PREFIX = 60  # characters of the text so far that the sentence about a s
 
 @dataclass(frozen=True)
 class Settings:
-    """``kind``: "greedy" or "sampling"; the rest reshapes the logits, which greedy choice does not mind."""
+    """``kind``: "greedy" or "sampling"; the rest reshapes the logits, which does not change greedy choice."""
 
     kind: str
     seed: int

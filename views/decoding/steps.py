@@ -45,7 +45,7 @@ def step_by_step(p: Page) -> None:
 
 @st.fragment
 def _live(p: Page, decoding: Decoding, step: int) -> None:
-    """Greedy choice does not mind the sliders: they redraw this one picture and nothing else."""
+    """The sliders do not change greedy choice: they redraw this one picture and nothing else."""
     with guard():
         st.subheader(p.text["reshape"], anchor=False)
         settings = Settings(kind="greedy", seed=0, **generation.choose_reshaping(p))

@@ -21,7 +21,7 @@ from ui.words.texts import as_plain
 SCOPES = ("sentence", "corpus", "own")
 MOST_SENTENCES = 200
 MOST_CHARACTERS = 40_000
-_BATCH = 8  # small, so that a click on "stop" is soon heard
+_BATCH = 8  # small, so that a click on "stop" soon takes effect
 READINGS: LongJobs[bool] = LongJobs("corpus", keep=0)  # what was found lies in ``_kept``
 _OWN, _WANTED, _SHOWN = (f"heads: {name}" for name in ("own sentences", "sentences to read", "list shown"))
 

@@ -121,7 +121,7 @@ def window(p: Page, lens: Lens, position: int) -> tuple[Lens, int | None, str]:
 
 
 def make_room(lens: Lens) -> None:
-    """A grid whose columns would get too narrow for their words keeps its width and is scrolled sideways."""
+    """A wide grid keeps room for its words and scrolls sideways."""
     width = ROOM * len(lens.read) + 100
     st.html(
         f"<style>.st-key-chart-{GRID} {{ overflow-x: auto; }}"
@@ -130,7 +130,7 @@ def make_room(lens: Lens) -> None:
 
 
 def notes(p: Page, lens: Lens) -> str:
-    """What has to be said about this kind of model."""
+    """A remark about this kind of model."""
     said = [p.text["pre" if lens.final_norm else "post"]]
     if lens.of_classes:
         said.append(p.text["classes"])

@@ -1,9 +1,9 @@
 """Trainings that go on in the background while a page looks at them: few at a time, never longer than somebody looks.
 
 A run has a thread of its own and shares nothing with other runs but the places to run in, which are those of all long
-computations (``ui.compute.long_jobs``). It ends when its training ends, when it is told to stop, when the training
-fails, or when nobody has looked for ``patience`` seconds (the page was left, the browser closed). What it has found so
-far stays readable.
+computations (``ui.compute.long_jobs``). It ends when its training ends, at a click on Stop, when the training fails, or
+when no session has looked for ``patience`` seconds (the reader left the page or closed the browser). What it has found
+so far stays readable.
 """
 
 import logging
