@@ -105,7 +105,7 @@ def refusals(files: dict[str, bytes]) -> dict[str, dict[str, bytes]]:
         "ce checkpoint : le tokenizer a 400 entrées": configured(vocabulary_size=10**9),
         "des nombres qui ne sont pas finis (NaN ou infini)": {"model.safetensors": save(broken)},
         "il y manque decoder.final_norm.bias (24,)": {"model.safetensors": save(fewer)},
-        "et 11 de plus": {"model.safetensors": save({"a": torch.zeros(2)})},
+        "et 35 de plus": {"model.safetensors": save({"a": torch.zeros(2)})},
         "la description ne couvre pas tout le fichier": {"model.safetensors": weights[: len(weights) // 2]},
         "l’en-tête est trop court": {"model.safetensors": b""},
         "l’en-tête est trop long": {"model.safetensors": (2**62).to_bytes(8, "little") + weights[8:]},
