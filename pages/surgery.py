@@ -1,4 +1,4 @@
-"""Surgery: which heads matter? Every head is silenced once; then cut what you like, and see what the model still says."""
+"""Surgery: which heads matter? Every head is silenced once; then cut what you like, and see what the model says."""
 
 import streamlit as st
 

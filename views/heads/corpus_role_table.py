@@ -103,7 +103,7 @@ def comparison_table(here: HeadRole, corpus: Corpus, head: CorpusRole, text: Pag
 
 
 def depth(p: Page, section: str, roles: Roles, view: AttentionView) -> None:
-    """The sections below the maps: all numbers as a table, one number as a picture, or the rows of the focused layer."""
+    """The sections below the maps: all numbers as a table, one number as a picture, or the rows of one layer."""
     text = p.text
     over_corpus = isinstance(roles[0], CorpusRole)
     if section == "table":
