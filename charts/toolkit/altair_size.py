@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 _USUAL = {"labelFontSize": TEXT_SIZE, "titleFontSize": TEXT_SIZE}  # where a figure says nothing
-_SCALED = ("fontSize", "labelFontSize", "titleFontSize", "strokeWidth", "height", "minExtent", "maxExtent", "size")
+_LENGTHS = ("fontSize", "labelFontSize", "titleFontSize", "strokeWidth", "height", "minExtent", "maxExtent")
 
 
 def enlarge(figure: alt.TopLevelMixin, *, factor: float) -> Any:
@@ -18,19 +18,7 @@ def enlarge(figure: alt.TopLevelMixin, *, factor: float) -> Any:
     if not factor > 0:
         raise ValueError(f"factor is {factor!r}; a figure can only be enlarged by a number greater than 0")
 
-    def scaled(node: Any) -> Any:
-        if isinstance(node, dict):
-            return {
-                name: value
-                if name in ("datasets", "values")
-                else value * factor
-                if _is_size(name, value)
-                else scaled(value)
-                for name, value in node.items()
-            }
-        return [scaled(one) for one in node] if isinstance(node, list) else node
-
-    specification = scaled(figure.to_dict())
+    specification = scaled(figure.to_dict(), factor, points=factor)
     config = specification.setdefault("config", {})
     for part in ("axis", "legend"):
         for name, size in _USUAL.items():
@@ -38,5 +26,18 @@ def enlarge(figure: alt.TopLevelMixin, *, factor: float) -> Any:
     return type(figure).from_dict(specification, validate=False)
 
 
-def _is_size(name: str, value: Any) -> bool:
-    return name in _SCALED and isinstance(value, int | float) and not isinstance(value, bool)
+def scaled(node: Any, factor: float, *, points: float) -> Any:
+    """Letters, lines and the height ``factor`` times, sizes of points ``points`` times as large, where ``node`` of a
+    specification sets them itself. Data stay."""
+    if isinstance(node, list):
+        return [scaled(child, factor, points=points) for child in node]
+    if not isinstance(node, dict):
+        return node
+    times = {**dict.fromkeys(_LENGTHS, factor), "size": points}
+    result = {}
+    for name, child in node.items():
+        is_number = isinstance(child, int | float) and not isinstance(child, bool)
+        kept = name in ("datasets", "values")
+        deeper = child if kept else scaled(child, factor, points=points)
+        result[name] = child * times[name] if name in times and is_number else deeper
+    return result

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from charts.toolkit.altair_size import scaled
 from charts.toolkit.style import TEXT_SIZE
 
 if TYPE_CHECKING:
@@ -38,12 +39,12 @@ def _specification(specification: Mapping[str, Any], title: str, width: float, s
     text = {"font": FONT, "fontSize": size, "color": "#000"}
     labels = {"labelFont": FONT, "titleFont": FONT, "labelColor": "#000", "titleColor": "#000"}
     sizes = {"labelFontSize": size, "titleFontSize": size, "titleFontWeight": "normal"}
-    scaled = _scaled(dict(specification), size / TEXT_SIZE)
+    times = size / TEXT_SIZE
     # About seven letters to twelve of their heights, bold; Vega does not wrap by itself.
     lines = _wrapped(title, most=int(width / (0.56 * size)))
     named = {"title": {"text": lines, "anchor": "start", "frame": "bounds", "offset": size}} if title else {}
     return {
-        **scaled,
+        **scaled(specification, times, points=times**2),  # the size of a point is an area
         **named,
         "width": round(width),
         "background": "#FFFFFF",
@@ -56,25 +57,6 @@ def _specification(specification: Mapping[str, Any], title: str, width: float, s
             "view": {"stroke": None},
         },
     }
-
-
-def _scaled(node: Any, factor: float) -> Any:
-    """Sizes of letters, lines and the picture's height, as far as the figure sets them itself."""
-    if isinstance(node, list):
-        return [_scaled(child, factor) for child in node]
-    if not isinstance(node, dict):
-        return node
-    kept = {name: child for name, child in node.items() if name not in ("config", "datasets")}
-    lengths = ("fontSize", "labelFontSize", "titleFontSize", "strokeWidth", "height", "minExtent", "maxExtent")
-    scaled = {
-        name: child * factor
-        if name in lengths and isinstance(child, (int, float))
-        else child * factor**2
-        if name == "size" and isinstance(child, (int, float))  # an area
-        else _scaled(child, factor)
-        for name, child in kept.items()
-    }
-    return {**scaled, **({"datasets": node["datasets"]} if "datasets" in node else {})}
 
 
 def _wrapped(text: str, *, most: int) -> list[str]:
