@@ -42,8 +42,9 @@ TRANSLATOR = Shape(
 )  # both have 48 heads
 
 
-def functions(checkpoint: Checkpoint, trace: Trace, sentence: str) -> dict[str, Callable[[], object]]:
+def functions(trace: Trace) -> dict[str, Callable[[], object]]:
     """All heads in batched passes; a plain pass over as many copies; one head after the other."""
+    checkpoint = trace.checkpoint
     heads = all_heads(checkpoint.config)
     ids = [tokens.ids for tokens in (trace.source, trace.target) if tokens is not None]
     copies = [torch.tensor([sequence]).expand(len(heads), -1) for sequence in ids]
@@ -54,15 +55,15 @@ def functions(checkpoint: Checkpoint, trace: Trace, sentence: str) -> dict[str, 
 
     def one_by_one() -> None:
         for stack, kind, layer, head in heads:
-            effect_of(checkpoint, trace, sentence, [ablate_head(stack, layer=layer, kind=kind, head=head)])
+            effect_of(trace, [ablate_head(stack, layer=layer, kind=kind, head=head)])
 
     def one_edit() -> None:
         edits = [ablate_head(heads[0].stack, layer=0, head=0)]
-        effect_of(checkpoint, trace, sentence, edits)
+        effect_of(trace, edits)
         if checkpoint.config.has_decoder:
-            answer_under(checkpoint, sentence, edits, strategy=Greedy(20))
+            answer_under(checkpoint, trace.sentence, edits, strategy=Greedy(20))
 
-    batched = lambda: head_importance(checkpoint, trace, sentence)  # noqa: E731
+    batched = lambda: head_importance(trace)  # noqa: E731
     return {"plain": plain, "batched": batched, "one by one": one_by_one, "one edit": one_edit}
 
 
@@ -79,7 +80,7 @@ def measure(cases: Sequence[tuple[str, Checkpoint, str]], *, rounds: int) -> lis
     for name, checkpoint, sentence in cases:
         strategy = Greedy(20) if checkpoint.config.has_decoder else None
         trace = transformer.trace(checkpoint, sentence, strategy=strategy)
-        times = time_interleaved(functions(checkpoint, trace, sentence), rounds=rounds)
+        times = time_interleaved(functions(trace), rounds=rounds)
         print(f"\n{name}: {len(all_heads(checkpoint.config))} heads")
         print("  " + ", ".join(f"{what} {times.milliseconds(what):.3g} ms" for what in times.seconds))
         seconds = times.milliseconds("one edit") / 1000

@@ -19,7 +19,7 @@ with page("attention", needs=("stack", "kind", "layer", "head", "token")) as p:
     place = (p.focus.stack, p.focus.layer, p.focus.kind)
     path = attention_path(p.trace, *place, head=p.focus.head)
     view, row = path.view, p.focus.token
-    weighted = norm_weighted(p.checkpoint, p.trace, *place)[p.focus.head]
+    weighted = norm_weighted(p.trace, *place)[p.focus.head]
 
     if guess.is_on():
         guess.guess(p, view)

@@ -22,7 +22,7 @@ with page("lens", needs=("token",)) as p:
         caption=piece + text["grid_caption_scroll" if len(lens.read) > 12 else "grid_caption"],
         alt=text["grid_alt"],
     )
-    course = course_of(p.checkpoint, p.trace, lens, position)
+    course = course_of(p.trace, lens, position)
     st.markdown(decided_text(p, lens))
     st.markdown(place_text(p, lens, position, course.words[1] if len(course.words) > 1 else ""))
     show_figure(
@@ -46,7 +46,7 @@ with page("lens", needs=("token",)) as p:
     st.markdown(notes(p, lens))
     show_snippet(
         f"{p.preamble}\nfrom charts.figures.lens import lens_grid\nfrom transformer.analysis.lens import logit_lens\n\n"
-        f"lens = logit_lens(checkpoint, trace, sublayers={len(lens.steps) != p.trace.n_layers(lens.stack) + 1})\n"
+        f"lens = logit_lens(trace, sublayers={len(lens.steps) != p.trace.n_layers(lens.stack) + 1})\n"
         "for step, words, probabilities in zip(lens.steps, lens.words, lens.probability):\n"
         f"    print(step, words[{position}], probabilities[{position}])\n"
         "figure = lens_grid(lens)  # figure.show() draws it\n"

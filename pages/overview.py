@@ -54,7 +54,7 @@ def show_certainty(p: Page, answer: Answer) -> None:
         if len(answer.parts) > 1:
             st.metric(p.text["mean"], three_digits(answer.mean_probability), help=p.text["mean_help"])
     classes = p.checkpoint.config.n_classes
-    parts = class_probabilities(p.checkpoint, p.trace) if classes else answer.parts
+    parts = class_probabilities(p.trace) if classes else answer.parts
     cards = [Chip(part.display, three_digits(part.probability), share=part.probability) for part in parts]
     chips([ChipRow("", tuple(cards))], key="answer tokens")
     st.caption(p.text["bars_classes" if classes else "bars"])
@@ -84,7 +84,7 @@ def show_costs(p: Page) -> None:
     ) as costs:
         if not costs.open:
             return
-        table = pd.DataFrame([vars(cost) for cost in measured_costs(p.checkpoint, p.trace)])
+        table = pd.DataFrame([vars(cost) for cost in measured_costs(p.trace)])
         show_figure(time_and_parameters(table), name="parameters-and-time", caption=p.text["costs_caption"])
         if p.checkpoint.config.tie_embeddings and not p.checkpoint.config.n_classes:
             st.caption(p.text["tied"])
@@ -120,7 +120,7 @@ def show_next_steps(p: Page) -> None:
 with page("overview", strip=False) as p:
     for note in p.trace.notes:
         st.caption(f":material/info: {as_plain(said(note))}")
-    answer = answer_of(p.checkpoint, p.trace, p.focus.sentence)
+    answer = answer_of(p.trace)
     show_answer(p, answer)
     with st.container(horizontal=True, gap="large"):  # columns would stay side by side on a narrow window
         with st.container(width=DIAGRAM_WIDTH):
@@ -139,7 +139,7 @@ with page("overview", strip=False) as p:
     show_snippet(
         p.preamble
         + "\nfrom transformer.analysis.answers.answer_probabilities import answer_of\n\n"
-        + f"answer = answer_of(checkpoint, trace, {p.focus.sentence!r})\n"
+        + "answer = answer_of(trace)\n"
         + "print(answer.probability)\nprint(answer.text)\n"
         + "for part in answer.parts:\n    print(part.display, part.probability)\n"
         + "for name in trace.names():\n    print(name, trace[name].axes, trace[name].shape)\n"

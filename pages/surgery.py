@@ -45,12 +45,11 @@ with page("surgery", needs=("stack", "kind", "layer", "head")) as p:
     show_snippet(
         f"{p.preamble}\nfrom transformer.analysis.answers.effects import answer_under, effect_of\n"
         f"from transformer.analysis.heads.head_importance import head_importance\n\n"
-        f"sentence = {focus.sentence!r}\n"
         f"edits = transformer.edits_from(checkpoint, {list(specs)!r})\n"
-        f"effect = effect_of(checkpoint, trace, sentence, edits)\n"
+        "effect = effect_of(trace, edits)\n"
         f"print(effect.change, effect.mean_kl)  # {effect.change:.6g} {effect.mean_kl:.6g}\n"
-        f"print(answer_under(checkpoint, sentence, edits, pads={focus.pads}).text)\n"
-        f'print(head_importance(checkpoint, trace, sentence).table("{focus.stack}", "{focus.kind}"))\n'
+        f"print(answer_under(checkpoint, trace.sentence, edits, pads={focus.pads}).text)\n"
+        f'print(head_importance(trace).table("{focus.stack}", "{focus.kind}"))\n'
     )
     show_source(ablate_head, mean_ablate_head, effect_of, answer_under, importance_by_chunks, remove_one_head_per_row)
     with measuring:

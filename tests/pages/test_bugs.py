@@ -79,7 +79,7 @@ def test_the_numbers_are_the_library_s(open_app, tiny_checkpoint, fault):
     app.button(key=f"guess {fault}").click().run()
     trace = transformer.trace(checkpoint, SENTENCE)
     table = app.dataframe[-1].value
-    patient, healthy = patient_of(checkpoint, trace, fault), patient_of(checkpoint, trace)
+    patient, healthy = patient_of(trace, fault), patient_of(trace)
     assert list(table[TEXT["the_patient"]]) == [three_digits(check(patient).value) for check in CHECKS.values()]
     assert list(table[TEXT["healthy"]]) == [three_digits(check(healthy).value) for check in CHECKS.values()]
     assert list(table[TEXT["column_fires"]]) == [TEXT["fires" if name == fault else "passes"] for name in FAULTS]

@@ -229,7 +229,7 @@ def test_blanks_are_filled(open_app: Callable, tiny_checkpoint: Callable, run_sn
     for position in (first, second):
         app.segmented_control(key="blank").set_value(position).run()
         is_fine(app)
-        best = fillings(checkpoint, trace, position).rows[0]
+        best = fillings(trace, position).rows[0]
         assert f"it says **{best.piece}**, with probability **{three_digits(best.probability)}**" in said(app)
     printed = run_snippet(next(code.value for code in app.code if "import transformer" in code.value))
     assert float(printed) == pytest.approx(best.probability, rel=1e-5)

@@ -26,7 +26,7 @@ def test_every_row_colour_and_place(open_app, tiny_checkpoint, checkpoint):
             app.session_state["lens_colour"] = colour
             is_fine(app.run())
     loaded = tiny_checkpoint(checkpoint)
-    lens = logit_lens(loaded, transformer.trace(loaded, SENTENCE))
+    lens = logit_lens(transformer.trace(loaded, SENTENCE))
     place = 2 + lens.of_classes
     assert f"**{lens.read[place]}**" in said(app)
     top = lens.words[-1][place]

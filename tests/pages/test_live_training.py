@@ -239,7 +239,7 @@ def test_one_step_in_detail(
     loaded = tiny_checkpoint(checkpoint)
     trace = transformer.trace(loaded, SENTENCE)
     rate = 0.001 if optimizer == "adam" else 0.01
-    step = training_step(loaded, trace, stack=trace.stacks[-1], rate=rate, optimizer=optimizer)
+    step = training_step(trace, stack=trace.stacks[-1], rate=rate, optimizer=optimizer)
     values = metrics(app)
     assert float(values[TEXT["step_before"]]) == pytest.approx(step.loss_before, rel=6e-3)
     assert float(values[TEXT["step_after"]]) == pytest.approx(step.loss_after, rel=6e-3)

@@ -55,7 +55,7 @@ def test_every_preset_does_what_the_library_does(open_app, tiny_checkpoint, chec
     for name in names:
         is_fine(preset(app, name))
         edits = edits_from(loaded, [f"mask:{stack}.*.{kind}={SPECS[name]}"])
-        effect = effect_of(loaded, trace, SENTENCE, edits)
+        effect = effect_of(trace, edits)
         assert shown(app)[common("effect.log_p")] == signed(float(effect.after.sum()))
         blocked = int((~effect.edited.attention(stack, 1, kind).allowed).sum())
         assert f"{blocked} of its" in said(app)
@@ -92,7 +92,7 @@ def test_drawn_cells_and_a_row_with_nothing_left(open_app, tiny_checkpoint):
     loaded = tiny_checkpoint("translator")
     trace = transformer.trace(loaded, SENTENCE)
     specs = ["mask:decoder.1.self=allow 1-3", "mask:decoder.1.self=block 0-0,1-0"]
-    effect = effect_of(loaded, trace, SENTENCE, edits_from(loaded, specs))
+    effect = effect_of(trace, edits_from(loaded, specs))
     assert shown(app)[common("effect.log_p")] == signed(float(effect.after.sum()))
     # Another sentence: what was drawn does not belong to it.
     app.query_params["sentence"] = "I know."
@@ -106,7 +106,7 @@ def test_the_padding_sandbox_shows_both_runs_in_numbers(open_app, tiny_checkpoin
     app.session_state["masks view"] = "padding"
     is_fine(app.run())
     loaded = tiny_checkpoint(checkpoint)
-    rows = padding_drift(loaded, transformer.trace(loaded, SENTENCE), SENTENCE, pads=(4,))
+    rows = padding_drift(transformer.trace(loaded, SENTENCE), pads=(4,))
     values = [metric.value for metric in app.metric if metric.label == TEXT["padding_logit"]]
     assert values == [three_digits(row.logits) for row in rows]
     assert (TEXT["padding_decoder"] in said(app)) == (checkpoint == "tiny-gpt")

@@ -20,7 +20,7 @@ def test_the_answer_and_its_probability_are_those_of_the_model(open_app, tiny_ch
     app = open_app("overview", checkpoint=checkpoint, sentence=SENTENCE)
     is_fine(app)
     loaded = tiny_checkpoint(checkpoint)
-    answer = answer_of(loaded, transformer.trace(loaded, SENTENCE), SENTENCE)
+    answer = answer_of(transformer.trace(loaded, SENTENCE))
     assert " ".join(answer.text.split()) in said(app)
     shown = {metric.label: metric.value for metric in app.metric}
     assert shown[TEXT["parameters"]] == f"{loaded.model.n_parameters:,}"

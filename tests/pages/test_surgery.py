@@ -53,10 +53,10 @@ def test_an_edit_says_what_the_library_says(open_app, tiny_checkpoint, checkpoin
     loaded = tiny_checkpoint(checkpoint)
     edits = edits_from(loaded, specs)
     trace = transformer.trace(loaded, SENTENCE)
-    effect = effect_of(loaded, trace, SENTENCE, edits)
+    effect = effect_of(trace, edits)
     shown = {metric.label: metric.value for metric in app.metric}
     assert shown[common("effect.log_p")] == signed(float(effect.after.sum()))
-    before, after = answer_of(loaded, trace, SENTENCE), answer_under(loaded, SENTENCE, edits)
+    before, after = answer_of(trace), answer_under(loaded, SENTENCE, edits)
     assert " ".join(before.text.split()) in said(app)
     if after.text != before.text:
         assert common("effect.diff") in said(app)
@@ -163,7 +163,7 @@ def test_what_cannot_be_read_gets_a_sentence(open_app, sentence):
 def test_the_snippet_gives_the_numbers_of_the_page(open_app, run_snippet, checkpoint):
     stack = "decoder" if checkpoint in ("tiny-translator", "tiny-gpt") else "encoder"
     app = cut(open_app("surgery", checkpoint=checkpoint, sentence=SENTENCE), f"zero:{stack}.0.self.1")
-    snippet = next(code.value for code in app.code if "head_importance(checkpoint" in code.value)
+    snippet = next(code.value for code in app.code if "head_importance(trace" in code.value)
     expected = [float(number) for number in snippet.split("  # ")[1].split("\n")[0].split()]
     printed = [float(number) for number in run_snippet(snippet).splitlines()[0].split()]
     np.testing.assert_allclose(printed, expected, rtol=1e-4, atol=1e-6)

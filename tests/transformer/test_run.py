@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from transformer import Checkpoint, Greedy, Run, ablate_head, load, read_trace, save_trace, trace
+from transformer.analysis.answers.effects import same_tokens
+from transformer.faults.forward_faults import with_fault
 from transformer.runs.tracing import trace_of
 
 SENTENCE = "The cat sat on the mat."
@@ -55,11 +57,23 @@ def test_the_same_files_loaded_twice_are_the_same_model_and_other_weights_are_no
     tiny_checkpoint: Tiny, tmp_path: Path
 ) -> None:
     own, other = tiny_checkpoint("translator"), tiny_checkpoint("gpt")
-    shutil.copytree(own.path, tmp_path / "copy")
-    assert Run(load(tmp_path / "copy"), SENTENCE) == Run(own, SENTENCE)
-    shutil.copy(other.path / "README.md", tmp_path / "copy" / "README.md")  # a card changes no number
-    assert hash(Run(load(tmp_path / "copy"), SENTENCE)) == hash(Run(own, SENTENCE))
+    copy = tmp_path / own.name
+    shutil.copytree(own.path, copy)
+    assert Run(load(copy), SENTENCE) == Run(own, SENTENCE)
+    shutil.copy(other.path / "README.md", copy / "README.md")  # a card changes no number
+    assert hash(Run(load(copy), SENTENCE)) == hash(Run(own, SENTENCE))
     assert Run(other, SENTENCE) != Run(own, SENTENCE)
+    copy.rename(tmp_path / "other name")  # what a page says of it would name the wrong one
+    assert Run(load(tmp_path / "other name"), SENTENCE) != Run(own, SENTENCE)
+
+
+def test_the_same_weights_run_in_another_order_are_another_model(tiny_checkpoint: Tiny) -> None:
+    own = tiny_checkpoint("translator")
+    faulty, _ = with_fault(own, "norm")
+    assert faulty.fingerprint == own.fingerprint
+    assert Run(faulty, SENTENCE) != Run(own, SENTENCE)
+    patient = same_tokens(trace(own, SENTENCE), checkpoint=faulty)
+    assert patient.checkpoint is faulty and patient.run == Run(faulty, SENTENCE)
 
 
 def test_a_trace_from_a_file_does_not_know_its_model_and_says_so(tiny_checkpoint: Tiny, tmp_path: Path) -> None:

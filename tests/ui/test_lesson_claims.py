@@ -165,9 +165,9 @@ def test_many_heads(checkpoint, trace) -> None:
 
 
 def test_a_clear_map_may_not_matter(checkpoint, trace) -> None:
-    useless = head_effect(checkpoint, trace, CAT, "encoder", 2, "self", head=2)
+    useless = head_effect(trace, "encoder", 2, "self", head=2)
     assert float(right(HEADS, 6, sentence=CAT)) == pytest.approx(np.exp(useless.change), abs=0.01)
-    useful = head_effect(checkpoint, trace, CAT, "decoder", 1, "cross", head=7)
+    useful = head_effect(trace, "decoder", 1, "cross", head=7)
     assert np.exp(useful.change) == pytest.approx(0.6, abs=0.02)
     assert "about 0.6" in step(HEADS, 6, sentence=CAT).explanation
     assert answer_with(checkpoint, "drop:encoder.2.self") == ANSWER
@@ -178,8 +178,8 @@ def test_attention_agrees_with_the_experiment_for_one_word_and_hardly_for_anothe
     view = trace.attention("decoder", 1, "cross")
     agreement = {}
     for row in (1, 11):
-        depends = input_attributions(checkpoint, quantity_of(checkpoint, trace, row=row))
-        measures = beside_attention(checkpoint, trace, view, depends, head=7, query=row).measures
+        depends = input_attributions(checkpoint, quantity_of(trace, row=row))
+        measures = beside_attention(trace, view, depends, head=7, query=row).measures
         agreement[view.query.displays[row]] = next(found.agreement for found in measures if found.name == "head")
     assert agreement["·Le"] > 0.9 and abs(agreement["is"]) < 0.2
     assert step(HEADS, 8, sentence=CAT).focus["token"] == 1
@@ -236,8 +236,8 @@ def test_the_patients_have_what_the_lesson_says(checkpoint, trace) -> None:
         patient = step(MENDING, number, sentence=CAT).options["patient"]
         found = diagnosis_of(patient, checkpoint.config)
         assert (found.fault, found.in_training) == (fault, False)
-        assert CHECKS[fault](patient_of(checkpoint, trace, fault)).fires
-    unscaled = transformer.trace(checkpoint, CAT, target=trace.text, edits=patient_of(checkpoint, trace, "scale").edits)
+        assert CHECKS[fault](patient_of(trace, fault)).fires
+    unscaled = transformer.trace(checkpoint, CAT, target=trace.text, edits=patient_of(trace, "scale").edits)
     for stack, kind in trace.attention_kinds():  # "hands out its attention almost all or nothing"
         for layer in range(3):
             sharp, healthy = (one.attention(stack, layer, kind) for one in (unscaled, trace))
@@ -248,6 +248,6 @@ def test_the_patients_have_what_the_lesson_says(checkpoint, trace) -> None:
 
 
 def test_the_bare_embedding_says_the_word_that_was_read(checkpoint, trace) -> None:
-    lens = logit_lens(checkpoint, trace)
+    lens = logit_lens(trace)
     assert lens.words[0] == lens.read and checkpoint.config.tie_embeddings
     assert right(MENDING, 8, sentence=CAT) == "the word that was just read"

@@ -113,7 +113,7 @@ def test_every_page_and_model_has_three_to_five_questions(tiny_checkpoint, page:
     checkpoint = tiny_checkpoint(kind)
     trace = transformer.trace(checkpoint, SENTENCE)
     focus = Focus(checkpoint.name, SENTENCE, stack=trace.stacks[-1], token=2 if kind != "translator" else 0)
-    made = questions(page, focus, checkpoint, trace, text=TEXT)
+    made = questions(page, focus, trace, text=TEXT)
     assert 3 <= len(made) <= 5 and len({exercise.question for exercise in made}) == len(made)
     assert all(exercise.question and exercise.answer and "{" not in exercise.answer for exercise in made)
 
@@ -122,7 +122,7 @@ def test_the_key_is_worked_out_from_the_trace(tiny_checkpoint) -> None:
     checkpoint = tiny_checkpoint("translator")
     trace = transformer.trace(checkpoint, SENTENCE)
     focus = Focus(checkpoint.name, SENTENCE, layer=1, head=1, token=1)
-    sheet = view_sheet(page_text("attention"), focus, checkpoint, trace, text=TEXT, link="http://here/attention")
+    sheet = view_sheet(page_text("attention"), focus, trace, text=TEXT, link="http://here/attention")
     view = trace.attention("encoder", 1)
     row = view.weights[1, 1]
     key = as_html(sheet, key=True, text=TEXT)
@@ -134,7 +134,7 @@ def test_the_key_is_worked_out_from_the_trace(tiny_checkpoint) -> None:
         assert said in plain
     assert f"weight {row.max():.3g}" not in plain
     decoder = Focus(checkpoint.name, SENTENCE, stack="decoder", token=0)
-    asked = {e.question: e.answer for e in questions("attention", decoder, checkpoint, trace, text=TEXT)}
+    asked = {e.question: e.answer for e in questions("attention", decoder, trace, text=TEXT)}
     n = len(trace.target)
     assert f"{n * (n - 1) // 2} of {n * n}".replace(".", "") in " ".join(asked.values()).replace("\\", "")
 
@@ -144,7 +144,7 @@ def test_tokens_and_answer_are_those_of_the_trace(tiny_checkpoint) -> None:
     sentence = "the sea and the sea"
     trace = transformer.trace(checkpoint, sentence)
     focus = Focus(checkpoint.name, sentence, token=1)
-    told = " ".join(e.answer for e in questions("tokens", focus, checkpoint, trace, text=TEXT)).replace("\\", "")
+    told = " ".join(e.answer for e in questions("tokens", focus, trace, text=TEXT)).replace("\\", "")
     special = sum(token.special for token in trace.source)
     assert f"{len(trace.source)}, {special} of them special" in told and f"{trace.source[1].id}." in told
     repeated = {display for display in trace.source.displays if trace.source.displays.count(display) > 1}
@@ -152,5 +152,5 @@ def test_tokens_and_answer_are_those_of_the_trace(tiny_checkpoint) -> None:
     logits = trace.values("decoder.logits")[0].astype(float)
     chance = np.exp(logits - logits.max())
     first = (chance / chance.sum())[trace.prediction.ids[0]]
-    answers = " ".join(e.answer for e in questions("decoding", focus, checkpoint, trace, text=TEXT)).replace("\\", "")
+    answers = " ".join(e.answer for e in questions("decoding", focus, trace, text=TEXT)).replace("\\", "")
     assert f"{first:.3g}" in answers and trace.text in answers

@@ -9,7 +9,6 @@ from statistics import median
 import torch
 from torch import nn
 
-from transformer.files.checkpoints import Checkpoint
 from transformer.models import Model
 from transformer.runs.traces import Trace
 
@@ -42,7 +41,7 @@ def parameter_costs(model: Model) -> tuple[Cost, ...]:
     return _joined(costs)
 
 
-def measured_costs(checkpoint: Checkpoint, trace: Trace, *, repeats: int = 7) -> tuple[Cost, ...]:
+def measured_costs(trace: Trace, *, repeats: int = 7) -> tuple[Cost, ...]:
     """As ``parameter_costs``, with the time that each part takes when all tokens of ``trace`` pass through at once.
 
     Median over ``repeats`` passes after one to warm up, on a copy of the model, so that no other thread is disturbed
@@ -51,7 +50,7 @@ def measured_costs(checkpoint: Checkpoint, trace: Trace, *, repeats: int = 7) ->
     """
     if repeats < 1:
         raise ValueError(f"repeats is {repeats}; measure at least one pass")
-    model = copy.deepcopy(checkpoint.model)
+    model = copy.deepcopy(trace.checkpoint.model)
     parts = list(_parts(model))
     clock = _Clock()
     for index, (_, _, module) in enumerate(parts):

@@ -8,26 +8,24 @@ al. 2022, "In-context Learning and Induction Heads".
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-import torch
 
 from transformer.analysis.answers.answer_probabilities import softmax
+from transformer.analysis.answers.answer_rows import asked
+from transformer.analysis.answers.effects import same_tokens
 from transformer.analysis.heads.head_roles import HeadRole, counted_rows, head_roles
 from transformer.files.checkpoints import Checkpoint
 from transformer.files.snapshots import snapshot, snapshot_steps
-from transformer.probes import record
-from transformer.runs.activation_arrays import activations_of
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.decoding import decode
-from transformer.runs.inputs import prompt_ids
+from transformer.runs.run import Run
 from transformer.runs.traces import Trace
 from transformer.runs.tracing import trace as trace_sentence
-from transformer.text.tokenizer import MASK_ID, PAD_ID
 from transformer.training.card import checkpoint_step
 
 UNCLEAR = ("broad", "none")  # not a job: it looks everywhere, or at nothing that has a name
@@ -92,36 +90,28 @@ def development(checkpoint: Checkpoint, sentence: str, target: str | None = None
     """
     trace = trace_sentence(checkpoint, sentence, target)
     *earlier, own = training_steps(checkpoint) or (None,)
-    moments = [moment_of(snapshot(checkpoint, step), step, trace, sentence) for step in earlier]
-    return (*moments, moment_of(checkpoint, own, trace, sentence))
+    moments = [moment_of(snapshot(checkpoint, step), step, trace) for step in earlier]
+    return (*moments, moment_of(checkpoint, own, trace))
 
 
-def moment_of(checkpoint: Checkpoint, step: int | None, trace: Trace, sentence: str, *, pads: int = 0) -> Moment:
-    """``checkpoint`` (the model at ``step``) on the very tokens of ``trace``, made from ``sentence`` with ``pads``."""
-    inputs = [
-        torch.tensor([tokens.ids], device=checkpoint.model.device)
-        for tokens in (trace.source, trace.target)
-        if tokens is not None
-    ]
-    with torch.inference_mode(), record() as recording:
-        checkpoint.model(*inputs)
-        activations = activations_of(checkpoint.model, recording)
-    here = replace(trace, activations=activations)
+def moment_of(checkpoint: Checkpoint, step: int | None, trace: Trace) -> Moment:
+    """``checkpoint`` (the model at ``step``) on the very tokens of ``trace``, which the finished model has read."""
+    here = same_tokens(trace, checkpoint=checkpoint)
     views = tuple(
         here.attention(stack, layer, kind)
         for stack, kind in here.attention_kinds()
         for layer in range(here.n_layers(stack))
     )
-    name, rows, ids = _asked(checkpoint, trace, sentence)
-    chances = softmax(np.atleast_2d(activations[name].values)[rows])  # [token, vocabulary]
+    question = asked(trace)
+    n_tokens = 0 if question.everywhere else len(question.ids)
+    chances = softmax(np.atleast_2d(here.values(question.logits))[list(question.rows)])  # [token, vocabulary]
     logs = np.log(np.maximum(chances, np.finfo(float).tiny))
-    asked = bool(ids)
     return Moment(
         step=step,
-        text=_own_answer(checkpoint, sentence, pads),
-        log_probability=float(logs[range(len(ids)), ids].sum()) if asked else float("nan"),
-        n_tokens=len(ids),
-        uncertainty=float(-(chances * logs).sum(axis=-1).mean() / np.log(2)) if asked else float("nan"),
+        text=_own_answer(checkpoint, trace.run),
+        log_probability=float(question.chosen(logs).sum()) if n_tokens else float("nan"),
+        n_tokens=n_tokens,
+        uncertainty=float(-(chances * logs).sum(axis=-1).mean() / np.log(2)) if n_tokens else float("nan"),
         views=views,
         roles=tuple(role for view in views for role in head_roles(view)),
     )
@@ -194,20 +184,7 @@ def shared_words(text: str, other: str) -> tuple[tuple[str, bool], ...]:
     return tuple((piece, index in shared) for index, piece in enumerate(pieces))
 
 
-def _own_answer(checkpoint: Checkpoint, sentence: str, pads: int) -> str:
+def _own_answer(checkpoint: Checkpoint, run: Run) -> str:
     if checkpoint.config.has_decoder:
-        return decode(checkpoint, sentence, source_pads=pads if checkpoint.config.has_encoder else 0).text
-    return trace_sentence(checkpoint, sentence, source_pads=pads).text
-
-
-def _asked(checkpoint: Checkpoint, trace: Trace, sentence: str) -> tuple[str, list[int], list[int]]:
-    """Which logits the answer in ``trace`` is read from, in which rows, and the ids (or the class) of the answer."""
-    config = checkpoint.config
-    if config.n_classes:
-        return "classifier.logits", [0], [int(trace.values("classifier.logits").argmax())]
-    if not config.has_decoder:
-        rows = [token.index for token in trace.source if token.id == MASK_ID]
-        return "encoder.logits", rows, [trace.prediction[row].id for row in rows]
-    first = 0 if config.has_encoder else len(prompt_ids(checkpoint, sentence)) - 1
-    written = [token for token in trace.prediction if token.index >= first and token.id != PAD_ID]
-    return "decoder.logits", [token.index for token in written], [token.id for token in written]
+        return decode(checkpoint, run.sentence, source_pads=run.source_pads).text
+    return trace_sentence(checkpoint, run.sentence, source_pads=run.source_pads).text

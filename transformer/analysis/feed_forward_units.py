@@ -65,7 +65,6 @@ class UnitWords:
 
 
 def unit_words(
-    checkpoint: Checkpoint,
     trace: Trace,
     stack: str,
     layer: int,
@@ -81,13 +80,13 @@ def unit_words(
     stack without words of its own (a translator's encoder, a classifier) the vector is compared with the embedding
     rows: (h · w) · E[id] / ‖E[id]‖.
     """
-    prefix = f"{stack}.layers.{layer}.feed_forward"
+    checkpoint, prefix = trace.checkpoint, f"{stack}.layers.{layer}.feed_forward"
     units = list(units)
     pre = trace.values(f"{prefix}.pre_activation")[position, units]
     hidden = trace.values(f"{prefix}.hidden")[position, units]
     added = hidden[:, None] * output_vectors(checkpoint, stack, layer, units)  # [unit, model]
     matrix, writes = vocabulary_matrix(checkpoint, stack)
-    effects = (direct_path(checkpoint, trace, stack, layer, position, added) if writes else added) @ matrix.T
+    effects = (direct_path(trace, stack, layer, position, added) if writes else added) @ matrix.T
     return tuple(
         UnitWords(
             unit=unit,
@@ -118,9 +117,7 @@ def vocabulary_matrix(checkpoint: Checkpoint, stack: str) -> tuple[np.ndarray, b
     return weight, writes
 
 
-def direct_path(
-    checkpoint: Checkpoint, trace: Trace, stack: str, layer: int, position: int, vectors: np.ndarray
-) -> np.ndarray:
+def direct_path(trace: Trace, stack: str, layer: int, position: int, vectors: np.ndarray) -> np.ndarray:
     """What the direct path to the vocabulary makes of vectors [n, model] that a layer's feed-forward adds.
 
     Each LayerNorm on that way, with the μ and σ of this run held fixed, is linear: v → γ · (v − mean(v)) / √(σ² + ε).
@@ -128,7 +125,7 @@ def direct_path(
     All parts of the stream together give exactly the logits (up to the β, which belong to no part).
     """
     for name in norms_on_the_way(trace, stack, layer):
-        gain, _, _ = norm_parameters(checkpoint, name)
+        gain, _, _ = norm_parameters(trace.checkpoint, name)
         denominator = trace.values(f"{name}.std")[position]
         vectors = gain * (vectors - vectors.mean(axis=-1, keepdims=True)) / denominator
     return vectors

@@ -71,13 +71,13 @@ class NormSteps:
         return float(np.abs(self.textbook - self.recomputed).max())
 
 
-def norm_steps(checkpoint: Checkpoint, trace: Trace, name: str, position: int) -> NormSteps:
+def norm_steps(trace: Trace, name: str, position: int) -> NormSteps:
     """The arithmetic of LayerNorm ``name`` (e.g. "encoder.layers.0.feed_forward_norm") at one position.
 
     y = γ · (x − μ) / √(σ² + ε) + β (Ba et al. 2016, §3). Raises ``KeyError`` for a norm that the trace does not have.
     """
     x = trace.values(f"{name}.input")[position]
-    gain, bias, epsilon = norm_parameters(checkpoint, name)
+    gain, bias, epsilon = norm_parameters(trace.checkpoint, name)
     exact = x.astype(np.float64)
     mean, variance = exact.mean(), exact.var()
     std = float(np.sqrt(variance))

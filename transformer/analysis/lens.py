@@ -76,7 +76,6 @@ class Lens:
 
 
 def logit_lens(
-    checkpoint: Checkpoint,
     trace: Trace,
     *,
     sublayers: bool = False,
@@ -85,18 +84,18 @@ def logit_lens(
 ) -> Lens:
     """p_k = softmax(W · LayerNorm_final(x_k)) for the stream x_k after every layer k, and before the first.
 
-    ``trace`` must come from ``checkpoint``. ``sublayers`` adds a step after each attention. ``follow``: the id to
+    ``sublayers`` adds a step after each attention. ``follow``: the id to
     follow at each position; by default the likeliest word of the last step, in a classifier the class of the sentence.
     A post-norm model has no final LayerNorm: what leaves a layer is normalised already, what leaves the embedding is
     not. A classifier's head is applied to every token alone, too; its logits for the sentence are the mean of those.
 
     Raises ``ValueError`` when ``follow`` does not have one id per position.
     """
-    config = checkpoint.config
+    checkpoint, config = trace.checkpoint, trace.checkpoint.config
     stack = lens_stack(checkpoint)
     steps, names = _steps(trace, stack, sublayers)
     read = ((WHOLE,) if config.n_classes else ()) + trace.tokens(stack).displays
-    *_, last = _read_outs(checkpoint, trace, names[-1:])
+    *_, last = _read_outs(trace, names[-1:])
     size = last.shape[-1]
     if follow is None:
         best = last.argmax(axis=-1)
@@ -111,7 +110,7 @@ def logit_lens(
     found: dict[str, list[np.ndarray]] = {
         key: [] for key in ("ids", "probabilities", "probability", "rank", "divergence", "entropy")
     }
-    for log_p in _read_outs(checkpoint, trace, names):
+    for log_p in _read_outs(trace, names):
         ids = torch.from_numpy(log_p).topk(min(candidates, size), dim=-1).indices.numpy()
         own = log_p[places, followed]
         p = np.exp(log_p)
@@ -162,7 +161,7 @@ class WordCourse:
     probabilities: np.ndarray
 
 
-def word_course(checkpoint: Checkpoint, trace: Trace, lens: Lens, position: int, *, most: int = 6) -> WordCourse:
+def word_course(trace: Trace, lens: Lens, position: int, *, most: int = 6) -> WordCourse:
     """The followed word, the runner-up and the words that led on the way, at most ``most`` of them.
 
     ``lens`` says which steps and which word; it must come from the same ``trace``.
@@ -171,12 +170,12 @@ def word_course(checkpoint: Checkpoint, trace: Trace, lens: Lens, position: int,
         raise ValueError(f"position is {position}, but the lens has the positions 0 to {len(lens.read) - 1}")
     per_layer = trace.n_layers(lens.stack) + 1
     _, names = _steps(trace, lens.stack, len(lens.steps) != per_layer)
-    log_p = np.stack([rows[position] for rows in _read_outs(checkpoint, trace, names)])  # [step, word]
+    log_p = np.stack([rows[position] for rows in _read_outs(trace, names)])  # [step, word]
     followed = int(lens.followed[position])
     others = [int(id) for id in np.argsort(-log_p[-1], kind="stable")[:2] if id != followed]
     leaders = [int(id) for id in lens.ids[:, position, 0]]
     ids = tuple(dict.fromkeys([followed, *others[:1], *leaders]))[:most]
-    words = tuple(_piece(checkpoint, id) for id in ids)
+    words = tuple(_piece(trace.checkpoint, id) for id in ids)
     return WordCourse(lens.steps, words, ids, np.exp(log_p[:, list(ids)]).T)
 
 
@@ -193,23 +192,24 @@ def _steps(trace: Trace, stack: str, sublayers: bool) -> tuple[tuple[str, ...], 
     )
 
 
-def _read_outs(checkpoint: Checkpoint, trace: Trace, names: Sequence[str]) -> Iterator[np.ndarray]:
+def _read_outs(trace: Trace, names: Sequence[str]) -> Iterator[np.ndarray]:
     """log p of every word at every position, [position, word] in float64, for one recorded stream after the other."""
-    model, stack = checkpoint.model, lens_stack(checkpoint)
+    model, stack = trace.checkpoint.model, lens_stack(trace.checkpoint)
     norm = getattr(model, stack).final_norm
     for name in names:
         with torch.inference_mode():
             # A copy, because torch takes no read-only arrays.
             stream = torch.tensor(trace.values(name), device=model.device)[None]
             hidden = stream if norm is None else norm(stream)
-            logits = _classes(checkpoint, trace, hidden) if checkpoint.config.n_classes else model.project(hidden)[0]
+            logits = _classes(trace, hidden) if model.config.n_classes else model.project(hidden)[0]
             yield torch.log_softmax(logits.double(), dim=-1).numpy(force=True)
 
 
-def _classes(checkpoint: Checkpoint, trace: Trace, hidden: Tensor) -> Tensor:
+def _classes(trace: Trace, hidden: Tensor) -> Tensor:
     """Logits [the whole sentence and then each token, class]."""
     ids = torch.tensor([trace.source.ids], device=hidden.device)
-    return torch.cat((checkpoint.model.classify(hidden, ids), checkpoint.model.classifier.projection(hidden[0])))
+    model = trace.checkpoint.model
+    return torch.cat((model.classify(hidden, ids), model.classifier.projection(hidden[0])))
 
 
 def _piece(checkpoint: Checkpoint, id: int) -> str:

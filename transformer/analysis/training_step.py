@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from transformer.files.checkpoints import Checkpoint
 from transformer.models import Model
 from transformer.runs.traces import Trace
 from transformer.text.tokenizer import MASK_ID, PAD_ID
@@ -64,7 +63,6 @@ class TrainingStep:
 
 
 def training_step(
-    checkpoint: Checkpoint,
     trace: Trace,
     *,
     stack: str,
@@ -73,7 +71,7 @@ def training_step(
     masked: int = 0,
     label: int | None = None,
 ) -> TrainingStep:
-    """One step at learning rate ``rate`` on the tokens of ``trace``, without dropout; ``checkpoint`` stays as it is.
+    """One step at learning rate ``rate`` on the tokens of ``trace``, without dropout; the checkpoint stays as it is.
 
     "sgd": θ ← θ − rate · g with the gradient g. "adam" (Kingma & Ba 2015) with an empty memory, as in the first step of
     a training: its bias-corrected means are g and g², so θ ← θ − rate · g / (|g| + 10⁻⁸), number by number.
@@ -87,7 +85,8 @@ def training_step(
         raise ValueError(f"rate is {rate}; a learning rate is greater than 0")
     if optimizer not in OPTIMIZERS:
         raise ValueError(f"optimizer is {optimizer!r}; choose one of {', '.join(OPTIMIZERS)}")
-    inputs, labels = _example(checkpoint, trace, masked=masked, label=label)
+    checkpoint = trace.checkpoint
+    inputs, labels = _example(trace, masked=masked, label=label)
     shared = checkpoint.config.tie_embeddings
     looked_up = inputs if shared else inputs[-1:] if stack == "decoder" else inputs[:1]
     read_ids = [id for part in looked_up for id in part[0].tolist()]
@@ -118,11 +117,9 @@ def training_step(
     )
 
 
-def _example(
-    checkpoint: Checkpoint, trace: Trace, *, masked: int, label: int | None
-) -> tuple[tuple[Tensor, ...], Tensor]:
+def _example(trace: Trace, *, masked: int, label: int | None) -> tuple[tuple[Tensor, ...], Tensor]:
     """The model's inputs, each [1, position], and the labels: [1, position], or [1] for a classifier."""
-    config = checkpoint.config
+    config = trace.checkpoint.config
     source = None if trace.source is None else [token.id for token in trace.source if token.id != PAD_ID]
     if config.n_classes:
         chosen = int(trace.values("classifier.logits").argmax()) if label is None else label

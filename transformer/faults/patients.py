@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from transformer.faults.forward_faults import with_fault
-from transformer.files.checkpoints import Checkpoint
 from transformer.models import Model
 from transformer.probes import Edit, record
 from transformer.runs.activation_arrays import RecordedActivations
@@ -44,9 +43,10 @@ class Patient:
         return (self.source if stack == "encoder" else self.read) is not None
 
 
-def patient_of(checkpoint: Checkpoint, trace: Trace, fault: str = "") -> Patient:
-    """A checkpoint with a mistake of the forward pass (``transformer.faults.forward_faults``), asked for the answer in
-    ``trace``, which the healthy model gave."""
+def patient_of(trace: Trace, fault: str = "") -> Patient:
+    """The checkpoint of ``trace`` with a mistake of the forward pass (``transformer.faults.forward_faults``), asked for
+    the answer in ``trace``, which the healthy model gave."""
+    checkpoint = trace.checkpoint
     faulty, edits = with_fault(checkpoint, fault)
     device = checkpoint.model.device
 

@@ -19,8 +19,9 @@ class Run:
     greedy). ``source_pads``, ``target_pads``: how many padding tokens are added. ``edits`` change the model for this
     run only.
 
-    Runs are equal, and so one key of a dictionary, where all of this is equal. Of the checkpoint its ``fingerprint``
-    counts: the same files, loaded twice, are the same model. An ``Edit`` equals itself only, for it is a function.
+    Runs are equal, and so one key of a dictionary, where all of this is equal. Of the checkpoint its name,
+    ``fingerprint`` and config count: the same files, loaded twice, are the same model, but not with another order of
+    LayerNorm. An ``Edit`` equals itself only, for it is a function.
     """
 
     checkpoint: Checkpoint
@@ -41,4 +42,4 @@ class Run:
     @property
     def _key(self) -> tuple:
         asked = (self.sentence, self.target, self.edits, self.strategy, self.source_pads, self.target_pads)
-        return (self.checkpoint.fingerprint, *asked)
+        return (self.checkpoint.name, self.checkpoint.fingerprint, self.checkpoint.config, *asked)

@@ -56,21 +56,18 @@ def _parameter_statistics(
     return tuple(parameters.parameter_statistics(_checkpoint.model))
 
 
-def measured_costs(checkpoint: transformer.Checkpoint, trace: Trace) -> tuple[costs.Cost, ...]:
+def measured_costs(trace: Trace) -> tuple[costs.Cost, ...]:
     """Parameters and time by block. Time depends on the lengths only, so the same lengths are measured once."""
     lengths = tuple(len(sequence) for sequence in (trace.source, trace.target) if sequence is not None)
-    return _measured_costs(checkpoint.fingerprint, lengths, _checkpoint=checkpoint, _trace=trace)
+    return _measured_costs(trace.checkpoint.fingerprint, lengths, _trace=trace)
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
-def _measured_costs(
-    fingerprint: str, lengths: tuple[int, ...], *, _checkpoint: transformer.Checkpoint, _trace: Trace
-) -> tuple[costs.Cost, ...]:
-    return costs.measured_costs(_checkpoint, _trace)
+def _measured_costs(fingerprint: str, lengths: tuple[int, ...], *, _trace: Trace) -> tuple[costs.Cost, ...]:
+    return costs.measured_costs(_trace)
 
 
 def training_step(
-    checkpoint: transformer.Checkpoint,
     trace: Trace,
     *,
     stack: str,
@@ -84,8 +81,8 @@ def training_step(
     ids = tuple(sequence.ids if sequence else () for sequence in (trace.source, trace.target, trace.prediction))
     settings = {"stack": stack, "rate": rate, "optimizer": optimizer, "masked": masked, "label": label}
     return TRAINING_STEPS.result(
-        (checkpoint.fingerprint, ids, *settings.values()),
-        lambda _: training.training_step(checkpoint, trace, **settings),
+        (trace.checkpoint.fingerprint, ids, *settings.values()),
+        lambda _: training.training_step(trace, **settings),
         doing=common("wait.step"),
     )
 

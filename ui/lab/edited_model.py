@@ -22,12 +22,10 @@ EFFECTS: ByteLimitedCache[effects.Effect] = ByteLimitedCache(
 
 def effect(p: Page, specs: tuple[str, ...]) -> effects.Effect:
     """The page's answer under the edits that ``specs`` name (``transformer.runs.edit_specs``), teacher forced."""
-    checkpoint, trace, sentence = p.checkpoint, p.trace, p.focus.sentence
+    checkpoint, trace = p.checkpoint, p.trace
     if not specs:  # nothing runs, so there is nothing to keep
-        return effects.effect_of(checkpoint, trace, sentence, ())
-    return EFFECTS.get(
-        (*_key(p), specs), lambda: effects.effect_of(checkpoint, trace, sentence, edits_from(checkpoint, specs))
-    )
+        return effects.effect_of(trace, ())
+    return EFFECTS.get((*_key(p), specs), lambda: effects.effect_of(trace, edits_from(checkpoint, specs)))
 
 
 def new_answer(p: Page, specs: tuple[str, ...]) -> Answer:
@@ -70,7 +68,7 @@ def padding_drift(p: Page, trace: Trace) -> tuple[padding.PaddingDrift, ...]:
 def _padding_drift(
     fingerprint: str, sentence: str, target: str, *, _checkpoint: transformer.Checkpoint, _trace: Trace
 ) -> tuple[padding.PaddingDrift, ...]:
-    return padding.padding_drift(_checkpoint, _trace, sentence)
+    return padding.padding_drift(_trace)
 
 
 def _key(p: Page) -> tuple[str, str, str, int]:

@@ -121,7 +121,7 @@ def show_steps(p: Page, effect: Effect) -> None:
                 key="effect step",
                 **IN_ADDRESS,
             )
-        rows = pd.DataFrame(candidates(p.checkpoint, effect, step)).rename(columns={"display": "piece"})
+        rows = pd.DataFrame(candidates(effect, step)).rename(columns={"display": "piece"})
         show_figure(
             charts.figures.edit_effects.candidates_before_and_after(
                 rows, names=(common("effect.before_short"), common("effect.after_short"))

@@ -117,7 +117,7 @@ def _step(p: Page, controls: DeltaGenerator, *, optimizer: str) -> tuple[Trainin
     arguments["rate"] = rate
     if not config.has_decoder and not config.n_classes:  # it has to guess the followed token
         arguments["masked"] = min(p.focus.token, len(_real(p)) - 1)
-    step = analyses.training_step(p.checkpoint, p.trace, **arguments)
+    step = analyses.training_step(p.trace, **arguments)
     if step is None:  # stopped
         p.finish()
     return step, arguments
@@ -174,7 +174,7 @@ def _snippet(p: Page, arguments: dict[str, object]) -> str:
     return (
         p.preamble
         + "from transformer.analysis.training_step import training_step\n\n"
-        + f"step = training_step(checkpoint, trace, {written})\n"
+        + f"step = training_step(trace, {written})\n"
         + "print(step.loss_before, step.loss_after)\n"
         + "for block in step.blocks:\n"
         + "    print(block.stack, block.layer, block.part, block.numbers, block.gradient, block.moved)\n"

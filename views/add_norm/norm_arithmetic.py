@@ -17,7 +17,7 @@ _EXACT = "%.9g"  # enough digits to give back any float32
 def norm_arithmetic(p: Page, name: str) -> None:
     """Everything about one token's way through the LayerNorm ``name``."""
     token = p.trace.tokens(p.focus.stack)[p.focus.token]
-    steps = norm_steps(p.checkpoint, p.trace, name, p.focus.token)
+    steps = norm_steps(p.trace, name, p.focus.token)
     width = len(steps.x)
     last_first = max(0, width - _ROWS)
     page_state.belongs_to("first dimension", width, default=0)

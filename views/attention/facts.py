@@ -117,7 +117,7 @@ def effect_of_head(p: Page) -> HeadEffect:
 @st.cache_data(max_entries=512, show_spinner=False)
 def _effects(fingerprint: str, sentence: str, target: str, pads: int, place: tuple, *, _page: Page) -> HeadEffect:
     stack, layer, kind, head = place
-    return head_effect(_page.checkpoint, _page.trace, sentence, stack, layer, kind, head=head)
+    return head_effect(_page.trace, stack, layer, kind, head=head)
 
 
 @st.cache_data(max_entries=256, show_spinner=Spoken("wait.rewrite"))

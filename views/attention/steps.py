@@ -173,7 +173,7 @@ def _mix(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None) -
 
 def _output(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None) -> None:
     row, focus, config = p.focus.token, p.focus, p.checkpoint.config
-    parts = output_sum(p.checkpoint, p.trace, focus.stack, focus.layer, focus.kind, row=row)
+    parts = output_sum(p.trace, focus.stack, focus.layer, focus.kind, row=row)
     st.markdown(
         p.text["step_7"].format(
             d_head=path.d_head,

@@ -52,11 +52,11 @@ def trust(p: Page, view: AttentionView) -> None:
         steps = st.segmented_control(
             p.text["trust_steps"], _STEPS, default=64, required=True, key="trust_steps", persist_state="session", **kept
         )
-    quantity = quantity_of(p.checkpoint, p.trace, row=row, of=of)
+    quantity = quantity_of(p.trace, row=row, of=of)
     found = _found(p, quantity, baseline, steps)
     if found is None:
         return
-    aligned = beside_attention(p.checkpoint, p.trace, view, found, head=p.focus.head, query=p.focus.token)
+    aligned = beside_attention(p.trace, view, found, head=p.focus.head, query=p.focus.token)
     st.markdown(_in_words(p, view, aligned, quantity))
     _draw(p, aligned, quantity, name=_FIGURE)
     if len(quantity.read) > 1:
@@ -99,7 +99,7 @@ def _answer_row(p: Page, view: AttentionView) -> int | None:
     """Which row of the logits: in a decoder the focused one; else one of the rows that were asked, to be chosen."""
     if view.stack == "decoder":
         return p.focus.token
-    question = asked(p.checkpoint, p.trace, p.focus.sentence)
+    question = asked(p.trace)
     if p.checkpoint.config.n_classes or not question.rows:
         return question.rows[0] if question.rows else None
     name = p.trace.prediction.labels.__getitem__
@@ -235,10 +235,10 @@ def _snippet(p: Page, found: InputAttributions, *, row: int) -> None:
         "from charts.figures.attention_trust import aligned_measures\n"
         "from transformer.analysis.attention.attention_trust import beside_attention, input_attributions\n"
         "from transformer.analysis.attention.quantity import quantity_of\n\n"
-        f'quantity = quantity_of(checkpoint, trace, row={row}, of="{whole.quantity.of}")\n'
+        f'quantity = quantity_of(trace, row={row}, of="{whole.quantity.of}")\n'
         f'found = input_attributions(checkpoint, quantity, baseline="{whole.baseline}", n_steps={whole.n_steps})\n'
         f'view = trace.attention("{focus.stack}", layer={focus.layer}, kind="{focus.kind}")\n'
-        f"rows = beside_attention(checkpoint, trace, view, found, head={focus.head}, query={focus.token})\n"
+        f"rows = beside_attention(trace, view, found, head={focus.head}, query={focus.token})\n"
         f"print(found.integrated.total, found.integrated.difference)  # {whole.total:.6g} {whole.difference:.6g}\n"
         "for measure in rows.measures:\n"
         "    print(measure.name, measure.agreement, measure.values)\n"

@@ -122,6 +122,6 @@ def snippet(p: Page, diagnosis: Diagnosis) -> str:
         begin = (
             f"{p.preamble}\nfrom transformer.faults.checks import CHECKS\n"
             "from transformer.faults.patients import patient_of\n\n"
-            f"patient = patient_of(checkpoint, trace, {fault!r})\n"
+            f"patient = patient_of(trace, {fault!r})\n"
         )
     return begin + "for name, check in CHECKS.items():\n    print(name, check(patient))\n"

@@ -59,7 +59,7 @@ def _runs(fingerprint: str, sentence: str, target: str, pads: int, fault: str, *
     longest = Greedy(2 * len(_page.trace.tokens(_page.trace.stacks[0])) + 10) if checkpoint.config.has_decoder else None
     return Runs(
         healthy=healthy,
-        patient=same_tokens(faulty, healthy, edits),
+        patient=same_tokens(healthy, edits, checkpoint=faulty),
         before=answer_under(checkpoint, sentence, (), pads=pads, strategy=longest),
         after=answer_under(faulty, sentence, edits, pads=pads, strategy=longest),
     )
@@ -88,7 +88,7 @@ def findings(p: Page, diagnosis: Diagnosis) -> tuple[dict[str, Finding | None], 
 def _live(
     fingerprint: str, sentence: str, target: str, fault: str, *, _checkpoint: transformer.Checkpoint, _trace: Trace
 ) -> dict[str, Finding | None]:
-    return _all(patient_of(_checkpoint, _trace, fault))
+    return _all(patient_of(_trace, fault))
 
 
 def _all(patient: Patient) -> dict[str, Finding | None]:

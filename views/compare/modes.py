@@ -30,7 +30,7 @@ from ui.words.texts import as_plain
 from views.compare.run_comparison import (
     MAP_HEIGHT,
     Head,
-    Run,
+    Side,
     heads_map,
     in_which_layer,
     show_answers,
@@ -55,7 +55,7 @@ def sentences(p: Page) -> None:
     except transformer.InputError as error:
         st.warning(p.text["second_wrong"].format(message=as_plain(said(error))), icon=":material/edit:")
         return
-    first, second = Run("A", p.checkpoint, p.trace, p.focus.sentence), Run("B", p.checkpoint, trace, sentence)
+    first, second = Side("A", p.trace), Side("B", trace)
     if sentence == p.focus.sentence and not p.focus.target:
         st.info(p.text["same_sentence"], icon=":material/info:")
     show_answers(p, first, second)
@@ -127,11 +127,10 @@ def checkpoints(p: Page) -> None:
     name = st.selectbox(
         p.text["other"], others, key="compare_other", help=p.text["other_help"], on_change=_other_chosen, width=300
     )
-    read = _read(p, name, wrong="other_wrong")
-    if read is None:
+    trace = _read(p, name)
+    if trace is None:
         return
-    checkpoint, trace = read
-    first, second = Run("A", p.checkpoint, p.trace, p.focus.sentence), Run("B", checkpoint, trace, p.focus.sentence)
+    first, second = Side("A", p.trace), Side("B", trace)
     show_answers(p, first, second)
     kinds = trace.attention_kinds()
     stack, kind = p.focus.stack, p.focus.kind
@@ -166,13 +165,14 @@ def _other_chosen() -> None:
     st.session_state[_OTHER] = st.session_state["compare_other"]
 
 
-def _read(p: Page, name: str, *, wrong: str) -> tuple[transformer.Checkpoint, Trace] | None:
-    """Another checkpoint and its trace of the focused sentence, or a line that says why there is none."""
+def _read(p: Page, name: str) -> Trace | None:
+    """What another checkpoint does with the focused sentence, or a line that says why there is nothing."""
     try:
-        checkpoint = load_checkpoint(name)
-        return checkpoint, load_trace(name, sentence=p.focus.sentence, pads=_pads(p, checkpoint))
+        return load_trace(name, sentence=p.focus.sentence, pads=_pads(p, load_checkpoint(name)))
     except (transformer.CheckpointError, transformer.InputError, OSError) as error:
-        st.warning(p.text[wrong].format(name=as_plain(name), message=as_plain(said(error))), icon=":material/edit:")
+        st.warning(
+            p.text["other_wrong"].format(name=as_plain(name), message=as_plain(said(error))), icon=":material/edit:"
+        )
         return None
 
 
@@ -205,18 +205,18 @@ def kinds(p: Page) -> None:
             if not name:
                 st.info(p.text["kind_missing"], icon=":material/info:")
                 continue
-            read = (p.checkpoint, p.trace) if name == p.focus.checkpoint else _read(p, name, wrong="other_wrong")
-            for place in read[1].attention_kinds() if read else ():
-                _small_map(p, *read, *place)
+            trace = p.trace if name == p.focus.checkpoint else _read(p, name)
+            for place in trace.attention_kinds() if trace else ():
+                _small_map(p, trace, *place)
 
 
-def _small_map(p: Page, checkpoint: transformer.Checkpoint, trace: Trace, stack: str, kind: str) -> None:
+def _small_map(p: Page, trace: Trace, stack: str, kind: str) -> None:
     """The focused head, or the nearest that this model has."""
-    layer = min(p.focus.layer, trace.n_layers(stack) - 1)
+    checkpoint, layer = trace.checkpoint, min(p.focus.layer, trace.n_layers(stack) - 1)
     head = min(p.focus.head, checkpoint.config.n_heads - 1)
     view: AttentionView = trace.attention(stack, layer, kind)
     if checkpoint.config.kind == "decoder-only":
-        view = beginning(view, len(prompt_ids(checkpoint, p.focus.sentence)))
+        view = beginning(view, len(prompt_ids(checkpoint, trace.sentence)))
     attention_map(
         view,
         head=head,

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-import transformer
 from charts.figures.comparison import stream_distance
 from charts.toolkit.style import three_digits
 from transformer.analysis.answers.answer_probabilities import answer_of
@@ -31,20 +30,23 @@ SMALLEST_SCALE = 0.05  # a difference map ends at least here, or rounding errors
 
 
 @dataclass(frozen=True)
-class Run:
-    """One of the two: "A" or "B", what it read, and what came of it."""
+class Side:
+    """One of the two runs: "A" or "B"."""
 
     letter: str
-    checkpoint: transformer.Checkpoint
     trace: Trace
-    sentence: str
+
+    @property
+    def name(self) -> str:
+        """Of its checkpoint."""
+        return self.trace.checkpoint.name
 
 
 @dataclass(frozen=True)
 class Head:
-    """One head of one run."""
+    """One head of one side."""
 
-    run: Run
+    side: Side
     stack: str
     kind: str
     layer: int
@@ -52,25 +54,25 @@ class Head:
 
     @property
     def view(self) -> AttentionView:
-        return self.run.trace.attention(self.stack, self.layer, self.kind)
+        return self.side.trace.attention(self.stack, self.layer, self.kind)
 
 
-def show_answers(p: Page, first: Run, second: Run) -> None:
+def show_answers(p: Page, first: Side, second: Side) -> None:
     """Both answers, the words that differ marked: blue those of A alone, orange those of B alone."""
-    answers = [answer_of(run.checkpoint, run.trace, run.sentence) for run in (first, second)]
+    answers = [answer_of(side.trace) for side in (first, second)]
     pieces = word_diff(*(answer.text for answer in answers))
     marks = {"A": ("removed", "blue"), "B": ("added", "orange")}
-    for column, run, answer in zip(st.columns(2, border=True, gap="small"), (first, second), answers, strict=True):
-        heading = [run.letter]
-        if first.checkpoint is not second.checkpoint:
-            heading.append(run.checkpoint.name)
-        heading.append(f"“{' '.join(run.sentence.split())}”")
+    for column, side, answer in zip(st.columns(2, border=True, gap="small"), (first, second), answers, strict=True):
+        heading = [side.letter]
+        if first.name != second.name:
+            heading.append(side.name)
+        heading.append(f"“{' '.join(side.trace.sentence.split())}”")
         if answer.parts:
             heading.append(p.text["answer_sure"].format(probability=three_digits(answer.probability)))
         with column:
             st.caption(as_plain(" · ".join(heading)))
-            st.markdown(f"#### {marked(pieces, *marks[run.letter]) or '–'}")
-            for note in run.trace.notes:
+            st.markdown(f"#### {marked(pieces, *marks[side.letter]) or '–'}")
+            for note in side.trace.notes:
                 st.caption(f":material/info: {as_plain(said(note))}")
     if all(piece.fate == "same" for piece in pieces):
         st.caption(p.text["answer_same"])
@@ -91,19 +93,17 @@ def marked(pieces: tuple[Piece, ...], own: str, colour: str) -> str:
 def show_maps(p: Page, first: Head, second: Head) -> MapDifference:
     """A's head, B's head, and what B has more."""
     difference = difference_map(first.view, second.view, head=first.head, second_head=second.head)
-    same_model = first.run.checkpoint is second.run.checkpoint
+    same_model = first.side.name == second.side.name
     st.html("<style>.st-key-compare-maps [data-testid='stColumn'] { min-width: 19rem; }</style>")
     with st.container(key="compare-maps"):
         columns = st.columns(3, gap="small")
     for column, name, head in zip(columns, ("map_one", "map_two"), (first, second), strict=False):
         with column:
             st.markdown(
-                p.text[name].format(
-                    what=as_plain(shorten(head.run.sentence if same_model else head.run.checkpoint.name))
-                )
+                p.text[name].format(what=as_plain(shorten(head.side.trace.sentence if same_model else head.side.name)))
             )
             attention_map(
-                head.view, head=head.head, key=f"compare map {head.run.letter}", height=MAP_HEIGHT, clickable=False
+                head.view, head=head.head, key=f"compare map {head.side.letter}", height=MAP_HEIGHT, clickable=False
             )
     with columns[2]:
         known = difference.known.any()
@@ -170,7 +170,7 @@ def heads_map(p: Page, values: np.ndarray, *, key: str, selected: tuple[int, int
 
 def which_heads(p: Page, first: Head, second: Head, difference: MapDifference) -> None:
     """How much every head differs between the two sentences; a click opens one."""
-    values = head_differences(first.run.trace, second.run.trace, first.stack, first.kind)
+    values = head_differences(first.side.trace, second.side.trace, first.stack, first.kind)
     if np.isnan(values).any():
         st.markdown(p.text["heads_none"])
         return
@@ -192,7 +192,7 @@ def which_heads(p: Page, first: Head, second: Head, difference: MapDifference) -
 
 def in_which_layer(p: Page, first: Head, second: Head) -> None:
     """How far the residual streams of corresponding tokens are from each other, layer by layer."""
-    found = stream_similarity(first.run.trace, second.run.trace, first.stack)
+    found = stream_similarity(first.side.trace, second.side.trace, first.stack)
     st.markdown(p.text["stream_intro"].format(stack=common(f"focus.{first.stack}")))
     if not found.alignment.pairs:
         st.markdown(p.text["stream_none"])
@@ -208,7 +208,7 @@ def in_which_layer(p: Page, first: Head, second: Head) -> None:
         caption=p.text["stream_caption"].format(
             steps=len(found.steps),
             tokens=len(found.labels),
-            width=first.run.checkpoint.config.d_model,
+            width=first.side.trace.checkpoint.config.d_model,
         ),
     )
 

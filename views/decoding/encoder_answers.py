@@ -27,14 +27,14 @@ def fill_blanks(p: Page) -> None:
     trace, config = p.trace, p.checkpoint.config
     found = blanks(trace)
     position = _choose_blank(p, found) if found else p.focus.token
-    filling = fillings(p.checkpoint, trace, position)
+    filling = fillings(trace, position)
     best = filling.rows[0]
     if found:
         st.markdown(
             p.text["blank_line"].format(
                 token=as_plain(best.piece),
                 probability=three_digits(best.probability),
-                filled=as_plain(filled(p.checkpoint, trace)),
+                filled=as_plain(filled(trace)),
             )
         )
     else:

@@ -70,7 +70,7 @@ def words_of_units(p: Page) -> None:
     place = (p.focus.stack, p.focus.layer, p.focus.token)
     token = as_plain(p.trace.tokens(p.focus.stack)[p.focus.token].display)
     strongest = strongest_units(p.trace, *place, count=STRONGEST)
-    found = unit_words(p.checkpoint, p.trace, *place, units=strongest, words=_WORDS)
+    found = unit_words(p.trace, *place, units=strongest, words=_WORDS)
     page_state.belongs_to("unit", tuple(strongest), default=strongest[0])
     chosen = st.segmented_control(
         p.text["unit"], strongest, default=strongest[0], required=True, key="unit", wrap=True, **page_state.IN_ADDRESS

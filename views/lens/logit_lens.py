@@ -54,7 +54,7 @@ def lens_of(p: Page, *, sublayers: bool, follow: tuple[int, ...] = ()) -> Lens:
 @st.cache_resource(max_entries=32, show_spinner=Spoken("wait.lens"))
 def _lens(fingerprint: str, asked: tuple, *, _checkpoint: transformer.Checkpoint, _trace: Trace) -> Lens:
     *_, sublayers, follow = asked
-    return logit_lens(_checkpoint, _trace, sublayers=sublayers, follow=follow or None)
+    return logit_lens(_trace, sublayers=sublayers, follow=follow or None)
 
 
 def position_of(p: Page, lens: Lens) -> int:

@@ -100,7 +100,7 @@ def sheet_of(name: str, address: Mapping[str, str], *, text: texts.PageText) -> 
     view.focus, corrected = fit_model(focus, view.checkpoint.config)
     view.focus, moved = fit_trace(view.focus, view.trace)
     link = _link(name, replace(view.focus, lesson="", lesson_step=1))
-    sheet = view_sheet(view.text, view.focus, view.checkpoint, view.trace, text=text, link=link)
+    sheet = view_sheet(view.text, view.focus, view.trace, text=text, link=link)
     return sheet, (*notes, *missing, *corrected, *moved)
 
 

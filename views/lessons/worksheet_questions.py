@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from math import log2
 
 from charts.toolkit.style import three_digits
-from transformer import Checkpoint, Trace
+from transformer import Trace
 from transformer.analysis.answers.answer_probabilities import answer_of
 from transformer.text.tokens import TokenSequence
 from ui.shell.focus import Focus
@@ -28,12 +28,10 @@ _ASKED: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def view_sheet(
-    page: PageText, focus: Focus, checkpoint: Checkpoint, trace: Trace, *, text: PageText, link: str
-) -> Sheet:
+def view_sheet(page: PageText, focus: Focus, trace: Trace, *, text: PageText, link: str) -> Sheet:
     """A worksheet for what a link shows: the page's own question, what to look for there, and questions whose answers
     are worked out from ``trace``. ``focus`` has been fitted to model and trace; ``text`` is that of the lessons."""
-    stack = trace.tokens(focus.stack)
+    checkpoint, stack = trace.checkpoint, trace.tokens(focus.stack)
     place = [text["place_stack"].format(stack=focus.stack)]
     facts = [(text["fact_checkpoint"], checkpoint.name), (text["fact_sentence"], focus.sentence)]
     if focus.target and checkpoint.config.has_decoder:
@@ -48,16 +46,14 @@ def view_sheet(
         aim=page.question,
         facts=tuple(facts),
         notes=page.look_for,
-        exercises=questions(page.name, focus, checkpoint, trace, text=text),
+        exercises=questions(page.name, focus, trace, text=text),
         link=link,
     )
 
 
-def questions(
-    page: str, focus: Focus, checkpoint: Checkpoint, trace: Trace, *, text: Mapping[str, str]
-) -> tuple[Exercise, ...]:
+def questions(page: str, focus: Focus, trace: Trace, *, text: Mapping[str, str]) -> tuple[Exercise, ...]:
     """Three to five exercises for one kind of page; where a page has none of its own, about the answer."""
-    facts = _Facts(focus, checkpoint, trace)
+    facts = _Facts(focus, trace)
     names = _ASKED.get(page, _ANSWER)
     if not facts.given.parts:  # a masked-token model that was asked nothing
         names = tuple(dict.fromkeys(name for name in (*names, *_TOKENS) if name not in _ANSWER))[:5]
@@ -73,13 +69,13 @@ def questions(
 class _Facts:
     """What the questions are filled with: one method for each, a dictionary for its two texts."""
 
-    def __init__(self, focus: Focus, checkpoint: Checkpoint, trace: Trace) -> None:
-        self.focus, self.config, self.trace = focus, checkpoint.config, trace
+    def __init__(self, focus: Focus, trace: Trace) -> None:
+        self.focus, self.config, self.trace = focus, trace.checkpoint.config, trace
         self.view = trace.attention(focus.stack, focus.layer, focus.kind)
         self.tokens = trace.tokens(focus.stack)
         self.row = self.view.weights[focus.head, focus.token]
         self.where = {"layer": focus.layer, "head": focus.head, "row": _quoted(self.view.query, focus.token)}
-        self.given = answer_of(checkpoint, trace, focus.sentence)
+        self.given = answer_of(trace)
 
     def strongest(self) -> dict[str, object]:
         best = int(self.row.argmax())

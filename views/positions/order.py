@@ -40,9 +40,7 @@ def another_order(p: Page) -> None:
     stacks = before.stacks if change == "remove_all" else (stack,)
     after = trace_with_positions(p.checkpoint, p.focus.sentence, target=target, stacks=stacks, order=order)
     _show_readings(p, tokens.tokens[:n_read], order)
-    _show_answers(
-        p, answer_of(p.checkpoint, before, p.focus.sentence), answer_of(p.checkpoint, after, p.focus.sentence)
-    )
+    _show_answers(p, answer_of(before), answer_of(after))
     for note in after.notes:
         st.caption(f":material/info: {as_plain(said(note))}")
 

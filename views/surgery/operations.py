@@ -101,7 +101,7 @@ def measure(p: Page, found: Importance) -> None:
     def work(report: Callable[[int, int], None]) -> bool:
         report(len(known), total)
         missing = [head for head in found.heads if head not in known]
-        for part in importance_by_chunks(checkpoint, trace, sentence, heads=missing):
+        for part in importance_by_chunks(trace, heads=missing):
             known.update({row.place: row for row in part})
             report(len(known), total)
         return True

@@ -52,7 +52,7 @@ def _moment(
     _final: bool,
 ) -> Moment:
     model = _checkpoint if _final else _snapshot(fingerprint, step, stamp, _checkpoint=_checkpoint)
-    return moment_of(model, step, _trace, sentence, pads=pads)
+    return moment_of(model, step, _trace)
 
 
 # One model of en-fr takes 28 MB in memory, so eight are at most 230 MB, once for all sessions.

@@ -244,8 +244,7 @@ def _arithmetic(p: Page, moments: Sequence[Moment]) -> None:
     show_snippet(
         f"{p.preamble}\nfrom transformer.analysis.development import moment_of\n\n"
         f"earlier = transformer.snapshot(checkpoint, {step})\n"
-        f"moment = moment_of(earlier, {step}, trace, {p.focus.sentence!r}, "
-        f"pads={p.focus.pads if p.checkpoint.config.has_encoder else 0})\n"
+        f"moment = moment_of(earlier, {step}, trace)\n"
         "print(moment.text)\n"
         "print(moment.log_probability)\n"
         f'print(moment.view("{place.stack}", {place.layer}, "{place.kind}").weights[{place.head}])\n'

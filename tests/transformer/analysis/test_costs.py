@@ -40,7 +40,7 @@ def test_measured_times_are_there_for_every_part_and_leave_the_model_alone(tiny_
     checkpoint = tiny_checkpoint(kind)
     trace = transformer.trace(checkpoint, "The dog sleeps.")
     hooks = [len(module._forward_hooks) for module in checkpoint.model.modules()]
-    costs = measured_costs(checkpoint, trace, repeats=2)
+    costs = measured_costs(trace, repeats=2)
     assert [len(module._forward_hooks) for module in checkpoint.model.modules()] == hooks
     assert all(cost.milliseconds > 0 for cost in costs)
     assert sum(cost.parameters for cost in costs) == checkpoint.model.n_parameters
@@ -56,7 +56,7 @@ def test_time_of_an_inner_part_is_not_counted_with_the_outer_one(tiny_checkpoint
     checkpoint = tiny_checkpoint("translator")
     trace = transformer.trace(checkpoint, "The dog sleeps.")
     start = next(readings)
-    measured = measured_costs(checkpoint, trace, repeats=1)
+    measured = measured_costs(trace, repeats=1)
     whole = next(readings) - start
     # two passes (one to warm up); between the passes the clock is not read, and each pass loses its first reading
     assert sum(cost.milliseconds for cost in measured) == pytest.approx(1000 * (whole / 2 - 1), rel=0.02)
@@ -65,4 +65,4 @@ def test_time_of_an_inner_part_is_not_counted_with_the_outer_one(tiny_checkpoint
 def test_no_passes_are_refused(tiny_checkpoint):
     checkpoint = tiny_checkpoint("bert")
     with pytest.raises(ValueError, match="repeats is 0"):
-        measured_costs(checkpoint, transformer.trace(checkpoint, "The dog."), repeats=0)
+        measured_costs(transformer.trace(checkpoint, "The dog."), repeats=0)

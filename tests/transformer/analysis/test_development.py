@@ -99,8 +99,8 @@ def test_the_finished_model_of_every_kind_agrees_with_its_own_trace(kind: str, t
     checkpoint = tiny_checkpoint(kind)
     sentence = "The cat [MASK] on the mat." if kind == "bert" else SENTENCE
     trace = transformer.trace(checkpoint, sentence)
-    moment = moment_of(checkpoint, 5, trace, sentence)
-    answer = answer_of(checkpoint, trace, sentence)
+    moment = moment_of(checkpoint, 5, trace)
+    answer = answer_of(trace)
     assert moment.text == trace.text
     assert moment.n_tokens == len(answer.parts) > 0
     assert moment.log_probability == pytest.approx(math.log(answer.probability), rel=1e-6)
@@ -116,14 +116,14 @@ def test_the_finished_model_of_every_kind_agrees_with_its_own_trace(kind: str, t
 
 def test_a_model_that_is_asked_nothing_has_no_probability(tiny_checkpoint: Callable) -> None:
     checkpoint = tiny_checkpoint("bert")
-    moment = moment_of(checkpoint, 5, transformer.trace(checkpoint, SENTENCE), SENTENCE)
+    moment = moment_of(checkpoint, 5, transformer.trace(checkpoint, SENTENCE))
     assert moment.n_tokens == 0
     assert math.isnan(moment.log_probability) and math.isnan(moment.uncertainty)
 
 
 def test_padding_is_read_at_every_step(grown) -> None:
     trace = transformer.trace(grown, SENTENCE, source_pads=3)
-    moment = moment_of(snapshot(grown, 0), 0, trace, SENTENCE, pads=3)
+    moment = moment_of(snapshot(grown, 0), 0, trace)
     assert moment.view("encoder", 0, "self").key.displays[-3:] == ("<pad>",) * 3
     assert moment.text == transformer.decode(snapshot(grown, 0), SENTENCE, source_pads=3).text
 

@@ -58,7 +58,7 @@ def test_parts_on_the_direct_path_add_up_to_the_logits(tiny_checkpoint, kind, st
     assert writes
     last = norms_on_the_way(trace, stack, layer)[-1]
     beta = checkpoint.model.get_submodule(last).bias.detach().numpy()
-    total = (direct_path(checkpoint, trace, stack, layer, position, parts) @ matrix.T).sum(axis=0) + matrix @ beta
+    total = (direct_path(trace, stack, layer, position, parts) @ matrix.T).sum(axis=0) + matrix @ beta
     assert np.allclose(total, trace.values(f"{stack}.logits")[position], atol=1e-4)
 
 
@@ -75,7 +75,7 @@ def test_words_of_a_unit_are_its_part_of_the_logits(tiny_checkpoint):
     checkpoint, trace = traced(tiny_checkpoint, "gpt")
     position = 5
     unit = strongest_units(trace, "decoder", 1, position, count=1)[0]
-    (words,) = unit_words(checkpoint, trace, "decoder", 1, position, units=[unit], words=4)
+    (words,) = unit_words(trace, "decoder", 1, position, units=[unit], words=4)
     assert words.logits and len(words.up) == len(words.down) == 4
     assert words.up[0].effect >= words.up[1].effect > words.down[1].effect >= words.down[0].effect
     # Measured: take the unit away, with μ and σ of the final norm as they were, and look at the logit of that word.
@@ -94,7 +94,7 @@ def test_words_of_a_unit_are_its_part_of_the_logits(tiny_checkpoint):
 @pytest.mark.parametrize("kind", ("translator", "sentiment"))
 def test_an_encoder_without_words_is_compared_with_the_embedding(tiny_checkpoint, kind):
     checkpoint, trace = traced(tiny_checkpoint, kind)
-    (words,) = unit_words(checkpoint, trace, "encoder", 0, 2, units=[3], words=3)
+    (words,) = unit_words(trace, "encoder", 0, 2, units=[3], words=3)
     assert not words.logits
     table = checkpoint.model.encoder.embedding.table.weight.detach().numpy()
     added = words.hidden * output_vectors(checkpoint, "encoder", 0, [3])[0]

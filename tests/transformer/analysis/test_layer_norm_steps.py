@@ -18,7 +18,7 @@ def test_steps_reproduce_the_recorded_output(tiny_checkpoint, kind):
     trace = transformer.trace(checkpoint, SENTENCE)
     for stack in trace.stacks:
         for name in norm_names(trace, stack, 1):
-            steps = norm_steps(checkpoint, trace, name, 3)
+            steps = norm_steps(trace, name, 3)
             module = checkpoint.model.get_submodule(name)
             expected = torch.nn.functional.layer_norm(
                 torch.tensor(steps.x), (len(steps.x),), module.weight, module.bias, module.epsilon
@@ -32,7 +32,7 @@ def test_steps_reproduce_the_recorded_output(tiny_checkpoint, kind):
 def test_the_other_formula_differs_by_what_epsilon_does(tiny_checkpoint):
     checkpoint = tiny_checkpoint("bert")
     trace = transformer.trace(checkpoint, SENTENCE)
-    steps = norm_steps(checkpoint, trace, "encoder.layers.0.feed_forward_norm", 2)
+    steps = norm_steps(trace, "encoder.layers.0.feed_forward_norm", 2)
     by_hand = steps.gain * (steps.x - steps.x.mean()) / (steps.x.std() + steps.epsilon) + steps.bias
     assert np.allclose(steps.textbook, by_hand, atol=1e-5)
     assert 0 < steps.textbook_difference < 1e-3

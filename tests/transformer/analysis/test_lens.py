@@ -26,8 +26,8 @@ def traced(request, tiny_checkpoint):
 
 @pytest.mark.parametrize("sublayers", [False, True])
 def test_the_last_row_is_the_models_own_output(traced, sublayers):
-    kind, checkpoint, trace = traced
-    lens = logit_lens(checkpoint, trace, sublayers=sublayers, candidates=400)
+    kind, _, trace = traced
+    lens = logit_lens(trace, sublayers=sublayers, candidates=400)
     if kind == "sentiment":
         expected, found = softmax(trace.values("classifier.logits"))[None], lens.probabilities[-1, :1]
         ids = lens.ids[-1, :1]
@@ -41,7 +41,7 @@ def test_the_last_row_is_the_models_own_output(traced, sublayers):
 def test_shapes_and_ranges(traced):
     kind, checkpoint, trace = traced
     stack = "decoder" if kind in ("translator", "gpt") else "encoder"
-    lens = logit_lens(checkpoint, trace, candidates=3)
+    lens = logit_lens(trace, candidates=3)
     n_tokens, n_steps = len(trace.tokens(stack)), trace.n_layers(stack) + 1
     n_places = n_tokens + (kind == "sentiment")
     assert lens.stack == stack and len(lens.steps) == n_steps and lens.steps[0] == "embedding"
@@ -60,13 +60,13 @@ def test_shapes_and_ranges(traced):
     assert lens.final_norm == (checkpoint.config.norm == "pre")
     assert len(lens.words) == n_steps and len(lens.words[0]) == len(lens.read) == n_places
     n_sublayers = {"translator": 3, "gpt": 2, "bert": 2, "sentiment": 2}[kind] * trace.n_layers(stack)
-    assert len(logit_lens(checkpoint, trace, sublayers=True).steps) == n_sublayers + 1
+    assert len(logit_lens(trace, sublayers=True).steps) == n_sublayers + 1
 
 
 def test_divergence_is_the_kl_of_the_whole_distributions(tiny_checkpoint):
     checkpoint = tiny_checkpoint("gpt")
     trace = transformer.trace(checkpoint, SENTENCE)
-    lens = logit_lens(checkpoint, trace)
+    lens = logit_lens(trace)
     stream = torch.tensor(trace.values("decoder.layers.0.residual.out"))
     with torch.inference_mode():
         early = softmax(checkpoint.model.project(checkpoint.model.decoder.final_norm(stream)).numpy())
@@ -78,7 +78,7 @@ def test_divergence_is_the_kl_of_the_whole_distributions(tiny_checkpoint):
 def test_a_classifiers_verdict_is_the_mean_of_its_tokens(tiny_checkpoint):
     checkpoint = tiny_checkpoint("sentiment")
     trace = transformer.trace(checkpoint, SENTENCE, source_pads=3)
-    lens = logit_lens(checkpoint, trace)
+    lens = logit_lens(trace)
     assert lens.of_classes and lens.read[0] == WHOLE and lens.read[-1] == "<pad>"
     assert set(lens.pieces.values()) <= set(checkpoint.config.class_names)
     assert (lens.followed == lens.followed[0]).all()
@@ -114,28 +114,28 @@ def test_a_layer_that_writes_the_answer_shows_it_from_there_on(tiny_checkpoint):
     trace = transformer.trace(checkpoint, "The old", target="man")
     assert answer not in trace.target.ids
     for sublayers, decided in ((False, 2), (True, 4)):  # after layer 1; after its feed-forward
-        lens = logit_lens(checkpoint, trace, sublayers=sublayers)
+        lens = logit_lens(trace, sublayers=sublayers)
         assert (lens.followed == answer).all()
         assert (lens.decided == decided).all()
         assert (lens.ids[:decided, :, 0] == trace.target.ids).all(), "before, it says what it reads"
         assert (lens.ids[decided:, :, 0] == answer).all()
         assert (lens.probability[decided:] > 100 * lens.probability[decided - 1]).all()
         assert (lens.rank[:decided] > 1).all() and (lens.rank[decided:] == 1).all()
-    course = word_course(checkpoint, trace, logit_lens(checkpoint, trace), 1)
+    course = word_course(trace, logit_lens(trace), 1)
     assert course.ids[0] == answer and trace.target[1].id in course.ids
 
 
 def test_another_word_can_be_followed(tiny_checkpoint):
     checkpoint = tiny_checkpoint("translator")
     trace = transformer.trace(checkpoint, SENTENCE, target="Le vieil homme.")
-    lens = logit_lens(checkpoint, trace, follow=trace.prediction.ids)
+    lens = logit_lens(trace, follow=trace.prediction.ids)
     expected = softmax(trace.values("decoder.logits"))[np.arange(len(trace.target)), trace.prediction.ids]
     np.testing.assert_allclose(lens.probability[-1], expected, atol=1e-5)
     never = lens.ids[-1, :, 0] != lens.followed
     assert never.any() and (lens.decided[never] == -1).all()
     assert lens.followed_words == trace.prediction.displays
     with pytest.raises(ValueError, match="follow has shape \\(1,\\); give one id below"):
-        logit_lens(checkpoint, trace, follow=[3])
+        logit_lens(trace, follow=[3])
 
 
 def test_decided_is_the_start_of_the_last_run():
@@ -144,9 +144,9 @@ def test_decided_is_the_start_of_the_last_run():
 
 
 def test_a_course_has_the_final_word_then_the_runner_up(traced):
-    _, checkpoint, trace = traced
-    lens = logit_lens(checkpoint, trace, sublayers=True)
-    course = word_course(checkpoint, trace, lens, 2)
+    _, _, trace = traced
+    lens = logit_lens(trace, sublayers=True)
+    course = word_course(trace, lens, 2)
     assert course.steps == lens.steps
     assert course.ids[0] == lens.followed[2]
     assert course.ids[1] == next(id for id in lens.ids[-1, 2] if id != lens.followed[2])
@@ -154,12 +154,12 @@ def test_a_course_has_the_final_word_then_the_runner_up(traced):
     np.testing.assert_allclose(course.probabilities[0], lens.probability[:, 2], atol=1e-12)
     assert len(set(course.ids)) == len(course.ids) <= 6
     with pytest.raises(ValueError, match=f"position is 99, but the lens has the positions 0 to {len(lens.read) - 1}"):
-        word_course(checkpoint, trace, lens, 99)
+        word_course(trace, lens, 99)
 
 
 def test_a_part_has_the_same_numbers(traced):
-    _, checkpoint, trace = traced
-    lens = logit_lens(checkpoint, trace)
+    _, _, trace = traced
+    lens = logit_lens(trace)
     part = lens.part(1, 3)
     assert part.read == lens.read[1:3] and part.followed_words == lens.followed_words[1:3]
     assert part.words == tuple(row[1:3] for row in lens.words)

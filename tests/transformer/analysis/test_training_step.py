@@ -25,7 +25,7 @@ def _tied(checkpoint):
 def test_untied_only_the_rows_that_were_looked_up_move(tiny_checkpoint, kind, stack):
     checkpoint = tiny_checkpoint(kind)
     trace = transformer.trace(checkpoint, "The dog sleeps.", target=" under the table")
-    step = training_step(checkpoint, trace, stack=stack)
+    step = training_step(trace, stack=stack)
     looked_up = sorted(set(trace.tokens(stack).ids))
     assert not step.tied
     assert np.flatnonzero(step.by_lookup).tolist() == looked_up
@@ -38,7 +38,7 @@ def test_untied_only_the_rows_that_were_looked_up_move(tiny_checkpoint, kind, st
 def test_tied_every_row_moves_and_the_two_ways_add_up(tiny_checkpoint, kind, stack):
     checkpoint = _tied(tiny_checkpoint(kind))
     trace = transformer.trace(checkpoint, "The dog sleeps.")
-    step = training_step(checkpoint, trace, stack=stack, rate=0.5)
+    step = training_step(trace, stack=stack, rate=0.5)
     assert step.tied and (step.by_projection > 0).all()
     looked_up = {token.id for sequence in (trace.source, trace.target) if sequence for token in sequence}
     assert set(np.flatnonzero(step.by_lookup)) == set(step.read.ids)
@@ -64,7 +64,7 @@ def test_the_loss_falls_and_the_checkpoint_stays_as_it_is(tiny_checkpoint, kind)
     checkpoint = tiny_checkpoint(kind)
     before = {name: tensor.clone() for name, tensor in checkpoint.model.state_dict().items()}
     trace = transformer.trace(checkpoint, "The dog sleeps.")
-    step = training_step(checkpoint, trace, stack=trace.stacks[0], rate=0.01, masked=2)
+    step = training_step(trace, stack=trace.stacks[0], rate=0.01, masked=2)
     assert step.loss_after < step.loss_before
     assert step.n_asked == (1 if kind in ("bert", "sentiment") else len(trace.prediction))
     for name, tensor in checkpoint.model.state_dict().items():
@@ -76,41 +76,41 @@ def test_pads_change_nothing(tiny_checkpoint):
     checkpoint = tiny_checkpoint("translator")
     plain = transformer.trace(checkpoint, "The dog sleeps.", target="Le chien dort.")
     padded = transformer.trace(checkpoint, "The dog sleeps.", target="Le chien dort.", source_pads=3, target_pads=2)
-    steps = [training_step(checkpoint, trace, stack="encoder") for trace in (plain, padded)]
+    steps = [training_step(trace, stack="encoder") for trace in (plain, padded)]
     np.testing.assert_array_equal(steps[0].moved, steps[1].moved)
 
 
 def test_a_sentence_without_a_blank_hides_the_token_that_is_asked_for(tiny_checkpoint):
     checkpoint = tiny_checkpoint("bert")
     trace = transformer.trace(checkpoint, "The dog sleeps.")
-    step = training_step(checkpoint, trace, stack="encoder", masked=2)
+    step = training_step(trace, stack="encoder", masked=2)
     assert step.read[2].display == "<mask>" and step.n_asked == 1
     with pytest.raises(ValueError, match="masked is 99"):
-        training_step(checkpoint, trace, stack="encoder", masked=99)
+        training_step(trace, stack="encoder", masked=99)
 
 
 def test_a_classifier_learns_the_class_that_it_is_told(tiny_checkpoint):
     checkpoint = tiny_checkpoint("sentiment")
     trace = transformer.trace(checkpoint, "The dog sleeps.")
-    losses = [training_step(checkpoint, trace, stack="encoder", label=label).loss_before for label in (0, 1)]
+    losses = [training_step(trace, stack="encoder", label=label).loss_before for label in (0, 1)]
     assert np.exp(-np.array(losses)).sum() == pytest.approx(1, abs=1e-5)
-    step = training_step(checkpoint, trace, stack="encoder")
+    step = training_step(trace, stack="encoder")
     assert step.by_projection is None and not step.tied
     with pytest.raises(ValueError, match="label is 2"):
-        training_step(checkpoint, trace, stack="encoder", label=2)
+        training_step(trace, stack="encoder", label=2)
 
 
 def test_a_rate_of_zero_is_refused(tiny_checkpoint):
     checkpoint = tiny_checkpoint("gpt")
     with pytest.raises(ValueError, match="rate is 0"):
-        training_step(checkpoint, transformer.trace(checkpoint, "The dog."), stack="decoder", rate=0)
+        training_step(transformer.trace(checkpoint, "The dog."), stack="decoder", rate=0)
 
 
 @pytest.mark.parametrize("kind", ["translator", "gpt", "bert", "sentiment"])
 def test_blocks_hold_every_parameter_once_and_their_gradients_make_up_the_whole(tiny_checkpoint, kind):
     checkpoint = tiny_checkpoint(kind)
     trace = transformer.trace(checkpoint, "The dog sleeps.")
-    step = training_step(checkpoint, trace, stack=trace.stacks[0], rate=0.01, masked=2)
+    step = training_step(trace, stack=trace.stacks[0], rate=0.01, masked=2)
     assert sum(block.numbers for block in step.blocks) == checkpoint.model.n_parameters
     assert len({(block.stack, block.layer, block.part) for block in step.blocks}) == len(step.blocks)
     for block in step.blocks:
@@ -123,7 +123,7 @@ def test_blocks_hold_every_parameter_once_and_their_gradients_make_up_the_whole(
 def test_the_gradient_of_a_row_is_what_autograd_says(tiny_checkpoint):
     checkpoint = tiny_checkpoint("gpt")
     trace = transformer.trace(checkpoint, "The dog sleeps.")
-    step = training_step(checkpoint, trace, stack="decoder")
+    step = training_step(trace, stack="decoder")
     model = copy.deepcopy(checkpoint.model)
     logits = model(torch.tensor([trace.target.ids]))
     torch.nn.functional.cross_entropy(logits[0], torch.tensor(trace.prediction.ids)).backward()
@@ -137,7 +137,7 @@ def test_the_gradient_of_a_row_is_what_autograd_says(tiny_checkpoint):
 def test_adam_moves_every_row_with_a_gradient_by_the_rate_times_the_root_of_the_width(tiny_checkpoint):
     checkpoint = tiny_checkpoint("translator")
     trace = transformer.trace(checkpoint, "The dog sleeps.")
-    step = training_step(checkpoint, trace, stack="encoder", rate=0.001, optimizer="adam")
+    step = training_step(trace, stack="encoder", rate=0.001, optimizer="adam")
     moved = np.flatnonzero(step.moved)
     assert moved.tolist() == sorted(set(trace.source.ids)) == np.flatnonzero(step.gradient).tolist()
     np.testing.assert_allclose(step.moved[moved], 0.001 * checkpoint.config.d_model**0.5, rtol=0.02)
@@ -148,4 +148,4 @@ def test_adam_moves_every_row_with_a_gradient_by_the_rate_times_the_root_of_the_
 def test_an_unknown_optimizer_is_refused(tiny_checkpoint):
     checkpoint = tiny_checkpoint("gpt")
     with pytest.raises(ValueError, match="optimizer is 'magic'; choose one of sgd, adam"):
-        training_step(checkpoint, transformer.trace(checkpoint, "The dog."), stack="decoder", optimizer="magic")
+        training_step(transformer.trace(checkpoint, "The dog."), stack="decoder", optimizer="magic")

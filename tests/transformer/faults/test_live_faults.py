@@ -28,7 +28,7 @@ def test_a_check_fires_on_its_own_fault_alone(tiny_checkpoint, kind, fault):
     checkpoint = tiny_checkpoint(kind)
     if fault == "padding" and not checkpoint.config.has_encoder:
         pytest.skip("its causal mask hides padding behind the text")
-    patient = patient_of(checkpoint, trace_of(checkpoint), fault)
+    patient = patient_of(trace_of(checkpoint), fault)
     findings = {name: check(patient) for name, check in CHECKS.items()}
     assert {name for name, found in findings.items() if found and found.fires} == ({fault} if fault else set())
     asked = {name for name, found in findings.items() if found}
@@ -42,12 +42,12 @@ def test_the_checkpoint_is_untouched(tiny_checkpoint, kind):
     checkpoint = tiny_checkpoint(kind)
     trace = trace_of(checkpoint)
     weights = {name: tensor.clone() for name, tensor in checkpoint.model.state_dict().items()}
-    before, dice = patient_of(checkpoint, trace).run()[0], torch.random.get_rng_state()
+    before, dice = patient_of(trace).run()[0], torch.random.get_rng_state()
     for fault in LIVE_FAULTS:
-        faulty, _ = patient_of(checkpoint, trace, fault).run()
+        faulty, _ = patient_of(trace, fault).run()
         if fault != "padding":  # there is none in this text
             assert not torch.allclose(faulty, before), fault
-    assert torch.equal(patient_of(checkpoint, trace).run()[0], before)
+    assert torch.equal(patient_of(trace).run()[0], before)
     assert torch.equal(torch.random.get_rng_state(), dice)
     for name, tensor in checkpoint.model.state_dict().items():
         assert torch.equal(tensor, weights[name]), name
@@ -71,7 +71,7 @@ def test_scores_without_the_root_are_the_plain_products(scheme):
 
 def test_the_factor_that_is_found_is_the_root(tiny_checkpoint):
     checkpoint = tiny_checkpoint("translator")
-    found = CHECKS["scale"](patient_of(checkpoint, trace_of(checkpoint), "scale"))
+    found = CHECKS["scale"](patient_of(trace_of(checkpoint), "scale"))
     assert found.value == pytest.approx(math.sqrt(checkpoint.config.d_head), rel=1e-4)
 
 

@@ -35,12 +35,12 @@ def after(passes: int) -> Callable[[], None]:
 
 
 def attributions(checkpoint: transformer.Checkpoint, trace: transformer.Trace) -> object:
-    quantity = quantity_of(checkpoint, trace, row=0, of="log_probability")
+    quantity = quantity_of(trace, row=0, of="log_probability")
     return input_attributions(checkpoint, quantity, n_steps=32)
 
 
 def importance(checkpoint: transformer.Checkpoint, trace: transformer.Trace) -> object:
-    return list(importance_by_chunks(checkpoint, trace, SENTENCE, heads=all_heads(checkpoint.config)))
+    return list(importance_by_chunks(trace, heads=all_heads(checkpoint.config)))
 
 
 @pytest.mark.parametrize("kind", ["translator", "gpt", "bert", "sentiment"])

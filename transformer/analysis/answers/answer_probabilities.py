@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer.analysis.answers.answer_rows import asked
-from transformer.files.checkpoints import Checkpoint
 from transformer.runs.traces import Trace
 
 
@@ -39,22 +38,22 @@ class Answer:
         return self.probability ** (1 / len(self.parts)) if self.parts else float("nan")
 
 
-def answer_of(checkpoint: Checkpoint, trace: Trace, sentence: str) -> Answer:
-    """The answer in ``trace``, made from ``sentence``, with its probabilities: softmax of the recorded logits."""
-    question = asked(checkpoint, trace, sentence)
+def answer_of(trace: Trace) -> Answer:
+    """The answer in ``trace`` with its probabilities: softmax of the recorded logits."""
+    question = asked(trace)
     if question.everywhere:  # nothing was asked
         return Answer(trace.text, ())
     chances = np.exp(question.chosen(question.log_probabilities(trace)))
     parts = tuple(AnswerPart(*part) for part in zip(question.displays, chances.tolist(), strict=True))
     # The text of a decoder-only model begins with what was typed; the answer is what it wrote.
-    only_written = not checkpoint.config.has_encoder
-    return Answer(checkpoint.tokenizer.decode(question.ids) if only_written else trace.text, parts)
+    only_written = not trace.checkpoint.config.has_encoder
+    return Answer(trace.checkpoint.tokenizer.decode(question.ids) if only_written else trace.text, parts)
 
 
-def class_probabilities(checkpoint: Checkpoint, trace: Trace) -> tuple[AnswerPart, ...]:
+def class_probabilities(trace: Trace) -> tuple[AnswerPart, ...]:
     """Every class of a classifier with its probability, in the order of the config; they sum to 1."""
     chances = softmax(trace.values("classifier.logits"))
-    names = checkpoint.config.class_names
+    names = trace.checkpoint.config.class_names
     return tuple(AnswerPart(name, float(chance)) for name, chance in zip(names, chances, strict=True))
 
 

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer.files.checkpoints import Checkpoint
 from transformer.runs.inputs import prompt_ids
 from transformer.runs.traces import Trace
 from transformer.text.tokenizer import MASK_ID, PAD_ID
@@ -34,20 +33,20 @@ class Asked:
         return log_probabilities[np.arange(len(self.ids)), list(self.ids)]
 
 
-def asked(checkpoint: Checkpoint, trace: Trace, sentence: str) -> Asked:
-    """What ``trace``, made from ``sentence``, is the answer to.
+def asked(trace: Trace) -> Asked:
+    """What ``trace`` is the answer to.
 
     A classifier: its verdict. A decoder: every token that it wrote (or was given). A masked-token model: its blanks, or
     without any blank every token that is not special, with the token that the model finds most probable there.
     """
-    config = checkpoint.config
+    config = trace.checkpoint.config
     if config.n_classes:
         best = int(trace.values("classifier.logits").argmax())
         return Asked("classifier.logits", (0,), (best,), (config.class_names[best],))
     everywhere = False
     if config.has_decoder:
         # A decoder-only model is asked from the last token of the prompt on; everything before was typed.
-        first = 0 if config.has_encoder else len(prompt_ids(checkpoint, sentence)) - 1
+        first = 0 if config.has_encoder else len(prompt_ids(trace.checkpoint, trace.sentence)) - 1
         rows = [token.index for token in trace.prediction if token.index >= first and token.id != PAD_ID]
     else:
         rows = [token.index for token in trace.source if token.id == MASK_ID]

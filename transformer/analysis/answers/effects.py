@@ -64,28 +64,30 @@ class Effect(ChangeOfAnswer):
         return float(self.kl.mean()) if self.kl.size else 0.0
 
 
-def effect_of(checkpoint: Checkpoint, trace: Trace, sentence: str, edits: Iterable[Edit]) -> Effect:
-    """Run the model with ``edits`` over the very tokens of ``trace`` (made from ``sentence``): teacher forcing.
+def effect_of(trace: Trace, edits: Iterable[Edit]) -> Effect:
+    """Run the model with ``edits`` over the very tokens of ``trace``: teacher forcing.
 
     Raises ``ValueError`` for an edit that does not fit the model.
     """
-    question, edits = asked(checkpoint, trace, sentence), tuple(edits)
-    edited = same_tokens(checkpoint, trace, edits) if edits else trace
+    question, edits = asked(trace), tuple(edits)
+    edited = same_tokens(trace, edits) if edits else trace
     before, after = question.log_probabilities(trace), question.log_probabilities(edited)
     # Rounding may take a divergence of 0 a hair below it.
     divergence = np.maximum((np.exp(before) * (before - after)).sum(axis=-1), 0.0)
     return Effect(question, trace, edited, question.chosen(before), question.chosen(after), divergence)
 
 
-def same_tokens(checkpoint: Checkpoint, trace: Trace, edits: Iterable[Edit]) -> Trace:
-    """The tokens of ``trace`` once more, with ``edits``: its activations are new, its tokens and answer are kept."""
-    edits = tuple(edits)
+def same_tokens(trace: Trace, edits: Iterable[Edit] = (), *, checkpoint: Checkpoint | None = None) -> Trace:
+    """The tokens of ``trace`` once more, with ``edits``, or through another ``checkpoint``: its activations are new,
+    its tokens and answer are kept."""
+    edits, checkpoint = tuple(edits), checkpoint or trace.checkpoint
     check_edits(checkpoint.model.probes, edits)
     sequences = [tokens for tokens in (trace.source, trace.target) if tokens is not None]
     inputs = [torch.tensor([tokens.ids], device=checkpoint.model.device) for tokens in sequences]
     with torch.inference_mode(), record(edits) as recording:
         checkpoint.model(*inputs)
-        return replace(trace, activations=activations_of(checkpoint.model, recording))
+        activations = activations_of(checkpoint.model, recording)
+    return replace(trace, activations=activations, run=replace(trace.run, checkpoint=checkpoint, edits=edits))
 
 
 def answer_under(
@@ -99,16 +101,17 @@ def answer_under(
     """What the model answers with ``edits``, written anew. ``pads``: padding tokens added to the source."""
     pads = pads if checkpoint.config.has_encoder else 0
     run = transformer.trace(checkpoint, sentence, edits=edits, source_pads=pads, strategy=strategy)
-    return answer_of(checkpoint, run, sentence)
+    return answer_of(run)
 
 
-def candidates(checkpoint: Checkpoint, effect: Effect, step: int, *, shown: int = 6) -> tuple[Change, ...]:
+def candidates(effect: Effect, step: int, *, shown: int = 6) -> tuple[Change, ...]:
     """The likeliest candidates of one token of the answer, of both runs together, by their probability before."""
     if not 0 <= step < len(effect.asked.ids):
         raise ValueError(f"there is no step {step}; the answer has {len(effect.asked.ids)} tokens")
     rows = [np.exp(effect.asked.log_probabilities(run)[step]) for run in (effect.original, effect.edited)]
     chosen = effect.asked.ids[step]
     best = {int(id) for row in rows for id in row.argsort()[::-1][:shown]} | {chosen}
+    checkpoint = effect.original.checkpoint
     names = checkpoint.config.class_names
     display = names.__getitem__ if names else checkpoint.tokenizer.display
     ordered = sorted(best, key=lambda id: -rows[0][id])

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer.analysis.answers.answer_probabilities import softmax
-from transformer.files.checkpoints import Checkpoint
 from transformer.runs.traces import Trace
 from transformer.text.tokenizer import MASK_ID, PAD_ID, START_ID
 
@@ -34,27 +33,24 @@ def blanks(trace: Trace) -> tuple[int, ...]:
     return tuple(token.index for token in trace.source if token.id == MASK_ID)
 
 
-def filled(checkpoint: Checkpoint, trace: Trace) -> str:
+def filled(trace: Trace) -> str:
     """The sentence with the likeliest word in each blank, every blank by itself."""
     ids = list(trace.source.ids)
     for position in blanks(trace):
-        ids[position] = fillings(checkpoint, trace, position, shown=1).rows[0].id
-    return checkpoint.tokenizer.decode(ids)
+        ids[position] = fillings(trace, position, shown=1).rows[0].id
+    return trace.checkpoint.tokenizer.decode(ids)
 
 
-def fillings(checkpoint: Checkpoint, trace: Trace, position: int, *, shown: int = 10) -> Fillings:
+def fillings(trace: Trace, position: int, *, shown: int = 10) -> Fillings:
     """softmax(logits) at a position; the list leaves out ``<pad>``, ``<s>`` and ``<mask>``, the sum does not.
 
     Where the sentence has a word there, that word is among the rows (as the last if it is not one of the likeliest).
     """
-    logits = trace.values("encoder.logits")[position]
+    logits, display = trace.values("encoder.logits")[position], trace.checkpoint.tokenizer.display
     probabilities = softmax(logits)
     read, no_words = trace.source[position].id, (PAD_ID, START_ID, MASK_ID)
     order = [int(id) for id in np.argsort(-logits, kind="stable")[: shown + 3] if id not in no_words][:shown]
     if read not in order and read != MASK_ID:
         order[-1:] = [read]
-    rows = tuple(
-        Filling(id, checkpoint.tokenizer.display(id), float(logits[id]), float(probabilities[id]), id == read)
-        for id in order
-    )
+    rows = tuple(Filling(id, display(id), float(logits[id]), float(probabilities[id]), id == read) for id in order)
     return Fillings(rows, max(0.0, 1.0 - sum(row.probability for row in rows)))

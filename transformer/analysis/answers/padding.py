@@ -33,19 +33,17 @@ class PaddingDrift:
     text: str
 
 
-def padding_drift(
-    checkpoint: Checkpoint, trace: Trace, sentence: str, *, pads: Sequence[int] = PADS
-) -> tuple[PaddingDrift, ...]:
+def padding_drift(trace: Trace, *, pads: Sequence[int] = PADS) -> tuple[PaddingDrift, ...]:
     """Pad the sentence of ``trace`` (made without pads) by each of ``pads``; every time with the mask and without it.
 
     An encoder's sentence is padded, or the text of a decoder-only model: at its end, where its causal mask hides the
     padding, too. Lengths that the model cannot read are left out. Δ with the mask is rounding: longer sums are added
     up in another order.
     """
-    config = checkpoint.config
+    checkpoint, config = trace.checkpoint, trace.checkpoint.config
     if any(tokens and PAD_ID in tokens.ids for tokens in (trace.source, trace.target)):
         raise ValueError("this trace holds padding already; make it without")
-    question = asked(checkpoint, trace, sentence)
+    question = asked(trace)
     before = question.log_probabilities(trace)
     plain = np.atleast_2d(trace.values(question.logits)).astype(np.float64)
     padded = trace.source if config.has_encoder else trace.target
@@ -55,7 +53,7 @@ def padding_drift(
     for count in (count for count in pads if len(padded) + count <= config.max_length):
         for masked in (True, False):
             edits = [] if masked else without_padding_mask(checkpoint)
-            logits = _padded_logits(checkpoint, trace, count, edits)[: len(plain)]
+            logits = _padded_logits(trace, count, edits)[: len(plain)]
             after = logits[list(question.rows)]
             after = after - np.logaddexp.reduce(after, axis=-1, keepdims=True)
             found.append(
@@ -64,7 +62,7 @@ def padding_drift(
                     masked,
                     float(np.abs(logits - plain).max()),
                     float((question.chosen(after) - question.chosen(before)).sum()),
-                    answer_under(checkpoint, sentence, edits, pads=count, strategy=strategy).text,
+                    answer_under(checkpoint, trace.sentence, edits, pads=count, strategy=strategy).text,
                 )
             )
     return tuple(found)
@@ -80,10 +78,11 @@ def without_padding_mask(checkpoint: Checkpoint) -> list[Edit]:
     return [no_padding_mask(stack, layer=layer, kind=kind) for stack, kind in kinds for layer in range(n_layers[stack])]
 
 
-def _padded_logits(checkpoint: Checkpoint, trace: Trace, count: int, edits: Sequence[Edit]) -> np.ndarray:
+def _padded_logits(trace: Trace, count: int, edits: Sequence[Edit]) -> np.ndarray:
     """Logits over the tokens of ``trace`` with ``count`` pads behind: [row, vocabulary], or [1, class]."""
+    model = trace.checkpoint.model
     sequences = [list(tokens.ids) for tokens in (trace.source, trace.target) if tokens is not None]
     sequences[0] += [PAD_ID] * count
-    inputs = [torch.tensor([ids], device=checkpoint.model.device) for ids in sequences]
+    inputs = [torch.tensor([ids], device=model.device) for ids in sequences]
     with torch.inference_mode(), record(edits):
-        return np.atleast_2d(checkpoint.model(*inputs)[0].numpy(force=True)).astype(np.float64)
+        return np.atleast_2d(model(*inputs)[0].numpy(force=True)).astype(np.float64)

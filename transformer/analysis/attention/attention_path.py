@@ -85,10 +85,10 @@ class OutputSum:
         return float(np.abs(self.contributions.sum(axis=0) + self.bias - self.output).max())
 
 
-def output_sum(checkpoint: Checkpoint, trace: Trace, stack: str, layer: int, kind: str, *, row: int) -> OutputSum:
+def output_sum(trace: Trace, stack: str, layer: int, kind: str, *, row: int) -> OutputSum:
     """Concat(head_1, …, head_h) W_O + b_O is Σ_h head_h W_O,h + b_O: what every head writes for one query token."""
     name = f"{stack}.layers.{layer}.{kind}_attention"
-    matrices, bias = output_matrices(checkpoint, stack, layer, kind)
+    matrices, bias = output_matrices(trace.checkpoint, stack, layer, kind)
     context = trace.values(f"{name}.context")[:, row]  # [head, channel]
     contributions = np.einsum("hc,hcm->hm", context, matrices)
     return OutputSum(contributions, bias, trace.values(f"{name}.output")[row])

@@ -91,15 +91,13 @@ def n_passes(quantity: Quantity, *, n_steps: int) -> int:
     return len(lengths) * (2 + of_path + of_removal)
 
 
-def beside_attention(
-    checkpoint: Checkpoint, trace: Trace, view: AttentionView, found: InputAttributions, *, head: int, query: int
-) -> Aligned:
+def beside_attention(trace: Trace, view: AttentionView, found: InputAttributions, *, head: int, query: int) -> Aligned:
     """All seven measures over the tokens that row ``query`` of ``view`` (a layer of ``trace``) may look at."""
     stack = "decoder" if (view.stack, view.kind) == ("decoder", "self") else "encoder"
     of_answer = found.rows(stack)
     n_read = len(of_answer["leave_one_out"])  # of a target only what comes before the answer
     positions = [int(key) for key in np.flatnonzero(view.allowed[query]) if key < n_read]
-    weighted = norm_weighted(checkpoint, trace, view.stack, view.layer, view.kind)[head, query]
+    weighted = norm_weighted(trace, view.stack, view.layer, view.kind)[head, query]
     total = float(weighted.sum())
     of_attention = {
         "head": view.weights[head, query],

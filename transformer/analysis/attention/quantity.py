@@ -41,16 +41,14 @@ class Quantity:
         return None if self.of_class else ("decoder" if self.target is not None else "encoder", self.row)
 
 
-def quantity_of(
-    checkpoint: Checkpoint, trace: Trace, *, row: int = 0, id: int | None = None, of: str = "log_probability"
-) -> Quantity:
+def quantity_of(trace: Trace, *, row: int = 0, id: int | None = None, of: str = "log_probability") -> Quantity:
     """The number behind one step of the answer in ``trace``.
 
     ``row``: for a decoder the index of the token that is read there (the answer follows it), for a masked-token model
     the place that is asked; a classifier has one answer, row 0. ``id``: another token (class) than the one in the
     trace. Raises ``ValueError`` for a row that does not exist.
     """
-    config = checkpoint.config
+    checkpoint, config = trace.checkpoint, trace.checkpoint.config
     if of not in QUANTITIES:
         raise ValueError(f"of is {of!r}; choose one of {', '.join(QUANTITIES)}")
     n_rows = 1 if config.n_classes else len(trace.prediction)

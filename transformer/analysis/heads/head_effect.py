@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer.analysis.answers.effects import ChangeOfAnswer, effect_of
-from transformer.files.checkpoints import Checkpoint
 from transformer.runs.edits import ablate_head
 from transformer.runs.traces import Trace
 
@@ -23,14 +22,12 @@ class HeadEffect(ChangeOfAnswer):
     after: np.ndarray
 
 
-def head_effect(
-    checkpoint: Checkpoint, trace: Trace, sentence: str, stack: str, layer: int, kind: str, *, head: int
-) -> HeadEffect:
-    """Run the model over the very tokens of ``trace`` (made from ``sentence``) once more, with one head zeroed.
+def head_effect(trace: Trace, stack: str, layer: int, kind: str, *, head: int) -> HeadEffect:
+    """Run the model over the very tokens of ``trace`` once more, with one head zeroed.
 
     "Are Sixteen Heads Really Better than One?" (Michel et al. 2019, §2.3): the head's context is set to 0 before W_O.
     """
-    effect = effect_of(checkpoint, trace, sentence, [ablate_head(stack, layer=layer, kind=kind, head=head)])
+    effect = effect_of(trace, [ablate_head(stack, layer=layer, kind=kind, head=head)])
     if effect.asked.everywhere:  # a masked-token model without a blank: there is no answer that a head could help
         return HeadEffect((), np.zeros(0), np.zeros(0))
     return HeadEffect(effect.asked.displays, effect.before, effect.after)

@@ -14,7 +14,6 @@ from torch import Tensor
 
 from transformer.analysis.answers.answer_rows import asked
 from transformer.config import ModelConfig
-from transformer.files.checkpoints import Checkpoint
 from transformer.probes import Edit, record
 from transformer.runs.traces import Trace
 
@@ -76,22 +75,20 @@ def all_heads(config: ModelConfig) -> tuple[Head, ...]:
 
 
 def head_importance(
-    checkpoint: Checkpoint,
     trace: Trace,
-    sentence: str,
     *,
     rows: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Importance:
-    """The importance of all heads for the answer in ``trace``, made from ``sentence``.
+    """The importance of all heads for the answer in ``trace``.
 
     ``rows``: heads per pass (by default as many as make ``TOKENS_PER_PASS`` tokens). ``progress(done, total)`` is
     called after every pass; if ``cancelled()`` is true after one, the remaining heads are left out.
     """
-    heads = all_heads(checkpoint.config)
+    heads = all_heads(trace.checkpoint.config)
     measured: list[HeadImportance] = []
-    for part in importance_by_chunks(checkpoint, trace, sentence, heads=heads, rows=rows):
+    for part in importance_by_chunks(trace, heads=heads, rows=rows):
         measured += part
         if progress is not None:
             progress(len(measured), len(heads))
@@ -101,15 +98,15 @@ def head_importance(
 
 
 def importance_by_chunks(
-    checkpoint: Checkpoint, trace: Trace, sentence: str, *, heads: Sequence[Head], rows: int | None = None
+    trace: Trace, *, heads: Sequence[Head], rows: int | None = None
 ) -> Iterator[tuple[HeadImportance, ...]]:
     """The importance of ``heads``, one batched pass after the other, so that a reader may stop in between."""
     if rows is not None and rows < 1:
         raise ValueError(f"rows is {rows}; a pass needs at least 1 head")
-    question = asked(checkpoint, trace, sentence)
+    question, model = asked(trace), trace.checkpoint.model
     sequences = [tokens.ids for tokens in (trace.source, trace.target) if tokens is not None]
     rows = rows or max(1, TOKENS_PER_PASS // sum(len(ids) for ids in sequences))
-    device = checkpoint.model.device
+    device = model.device
     logits = torch.from_numpy(np.atleast_2d(trace.values(question.logits)).copy()).to(device)
     ids = torch.tensor(question.ids, device=device)
     with torch.inference_mode():
@@ -119,8 +116,8 @@ def importance_by_chunks(
         for start in range(0, len(heads), rows):
             chunk = heads[start : start + rows]
             inputs = [torch.tensor([sequence], device=device).expand(len(chunk), -1) for sequence in sequences]
-            with record(remove_one_head_per_row(chunk, checkpoint.config.n_heads)):
-                after = checkpoint.model(*inputs)
+            with record(remove_one_head_per_row(chunk, model.config.n_heads)):
+                after = model(*inputs)
             if after.ndim == 2:  # a classifier has one row of logits per sentence
                 after = after[:, None]
             after = after[:, list(question.rows)].log_softmax(dim=-1)  # [head, token, vocabulary]

@@ -25,7 +25,7 @@ def copying(tiny_tokenizer):
 
 def test_the_head_that_carries_the_answer_is_the_only_one_that_matters(copying):
     found = transformer.trace(copying, "a b", strategy=transformer.Greedy(6))
-    result = head_importance(copying, found, "a b")
+    result = head_importance(found)
     (change,), (kl,) = result.table("decoder", "self"), result.table("decoder", "self", "kl")
     assert change[COPYING] < -10 and kl[COPYING] > 3
     others = np.arange(3) != COPYING
@@ -37,12 +37,12 @@ def test_the_head_that_carries_the_answer_is_the_only_one_that_matters(copying):
 def test_all_heads_at_once_equal_one_by_one(tiny_checkpoint, name, rows):
     checkpoint = tiny_checkpoint(name)
     found = transformer.trace(checkpoint, SENTENCE)
-    result = head_importance(checkpoint, found, SENTENCE, rows=rows)
+    result = head_importance(found, rows=rows)
     assert result.complete and [row.place for row in result.measured] == list(all_heads(checkpoint.config))
     for row in result.measured:
         stack, kind, layer, head = row.place
         edit = transformer.ablate_head(stack, layer=layer, kind=kind, head=head)
-        alone = effect_of(checkpoint, found, SENTENCE, [edit])
+        alone = effect_of(found, [edit])
         assert row.change == pytest.approx(alone.change, abs=CLOSE)
         assert row.kl == pytest.approx(alone.mean_kl, abs=CLOSE)
         assert result.table(stack, kind)[layer, head] == row.change
@@ -54,9 +54,7 @@ def test_progress_and_cancel(tiny_checkpoint):
     found = transformer.trace(checkpoint, SENTENCE)
     seen = []
     result = head_importance(
-        checkpoint,
         found,
-        SENTENCE,
         rows=5,
         progress=lambda done, total: seen.append((done, total)),
         cancelled=lambda: len(seen) == 2,
@@ -69,12 +67,12 @@ def test_progress_and_cancel(tiny_checkpoint):
 def test_padded_and_without_a_blank(tiny_checkpoint):
     checkpoint = tiny_checkpoint("bert")
     found = transformer.trace(checkpoint, "The old man.", source_pads=3)
-    effect = effect_of(checkpoint, found, "The old man.", [transformer.ablate_head("encoder", layer=0, head=1)])
+    effect = effect_of(found, [transformer.ablate_head("encoder", layer=0, head=1)])
     assert effect.asked.everywhere
     assert [found.source[row].display for row in effect.asked.rows] == [
         t.display for t in found.source if not t.special
     ]
-    result = head_importance(checkpoint, found, "The old man.")
+    result = head_importance(found)
     assert result.table("encoder", "self")[0, 1] == pytest.approx(effect.change, abs=CLOSE)
 
 
@@ -82,21 +80,21 @@ def test_importance_refuses_what_does_not_exist(tiny_checkpoint):
     checkpoint = tiny_checkpoint("sentiment")
     found = transformer.trace(checkpoint, SENTENCE)
     with pytest.raises(ValueError, match="there is no head 5; this model has heads 0 to 1"):
-        list(importance_by_chunks(checkpoint, found, SENTENCE, heads=[Head("encoder", "self", 0, 5)]))
+        list(importance_by_chunks(found, heads=[Head("encoder", "self", 0, 5)]))
     with pytest.raises(ValueError, match="rows is 0; a pass needs at least 1 head"):
-        head_importance(checkpoint, found, SENTENCE, rows=0)
+        head_importance(found, rows=0)
     with pytest.raises(ValueError, match="there is no decoder cross-attention in this model"):
-        head_importance(checkpoint, found, SENTENCE).table("decoder", "cross")
+        head_importance(found).table("decoder", "cross")
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_no_edits_have_no_effect(tiny_checkpoint, name):
     checkpoint = tiny_checkpoint(name)
     found = transformer.trace(checkpoint, SENTENCE)
-    effect = effect_of(checkpoint, found, SENTENCE, [])
+    effect = effect_of(found, [])
     assert effect.change == 0.0 and effect.factor == 1.0 and effect.mean_kl == 0.0
     assert len(effect.kl) == len(effect.asked.displays) > 0
-    for change in candidates(checkpoint, effect, 0):
+    for change in candidates(effect, 0):
         assert change.before == change.after
 
 
@@ -106,7 +104,7 @@ def test_an_effect_is_what_a_run_with_the_edits_says(tiny_checkpoint, name):
     found = transformer.trace(checkpoint, SENTENCE)
     stack = found.stacks[-1]
     edits = [transformer.ablate_head(stack, layer=0, head=0), transformer.scale_head(stack, layer=1, head=1, factor=3)]
-    effect = effect_of(checkpoint, found, SENTENCE, edits)
+    effect = effect_of(found, edits)
     logits = effect.edited.values(effect.asked.logits).astype(np.float64)
     rows = np.atleast_2d(logits)[list(effect.asked.rows)]
     q = np.exp(rows) / np.exp(rows).sum(axis=-1, keepdims=True)
@@ -115,12 +113,12 @@ def test_an_effect_is_what_a_run_with_the_edits_says(tiny_checkpoint, name):
     np.testing.assert_allclose(effect.kl, (p * np.log(p / q)).sum(axis=-1), atol=1e-9)
     np.testing.assert_allclose(np.exp(effect.after), [row[id] for row, id in zip(q, effect.asked.ids, strict=True)])
     assert effect.mean_kl > 1e-5
-    first = candidates(checkpoint, effect, 0, shown=3)
+    first = candidates(effect, 0, shown=3)
     assert [change.before for change in first] == sorted((change.before for change in first), reverse=True)
     assert first[0].before == pytest.approx(p[0].max()) and sum(change.chosen for change in first) == 1
     assert max(change.after for change in first) == pytest.approx(q[0].max())
     with pytest.raises(ValueError, match="there is no step 99"):
-        candidates(checkpoint, effect, 99)
+        candidates(effect, 99)
     if checkpoint.config.has_decoder:
         written = transformer.decode(checkpoint, SENTENCE, edits=edits)
         new = answer_under(checkpoint, SENTENCE, edits)
@@ -132,7 +130,7 @@ def test_an_effect_is_what_a_run_with_the_edits_says(tiny_checkpoint, name):
 def test_padding_changes_nothing_with_the_mask_and_something_without(tiny_checkpoint, name):
     checkpoint = tiny_checkpoint(name)
     found = transformer.trace(checkpoint, SENTENCE)
-    rows = padding_drift(checkpoint, found, SENTENCE, pads=(1, 3, 200))
+    rows = padding_drift(found, pads=(1, 3, 200))
     assert [(row.pads, row.masked) for row in rows] == [(1, True), (1, False), (3, True), (3, False)]
     plain = answer_under(checkpoint, SENTENCE, []).text
     for row in rows:
@@ -141,7 +139,7 @@ def test_padding_changes_nothing_with_the_mask_and_something_without(tiny_checkp
         else:
             assert row.logits > 1e-3 and abs(row.change) > 1e-5
     with pytest.raises(ValueError, match="this trace holds padding already"):
-        padding_drift(checkpoint, effect_of(checkpoint, _padded(checkpoint), SENTENCE, []).original, SENTENCE)
+        padding_drift(effect_of(_padded(checkpoint), []).original)
 
 
 def _padded(checkpoint):
@@ -166,8 +164,8 @@ def test_words_are_compared_not_letters():
 def test_without_edits_nothing_is_run_again_and_nothing_changes(tiny_checkpoint, name):
     checkpoint = tiny_checkpoint(name)
     found = transformer.trace(checkpoint, SENTENCE)
-    effect = effect_of(checkpoint, found, SENTENCE, iter(()))
+    effect = effect_of(found, iter(()))
     assert effect.edited is found
     assert effect.change == effect.mean_kl == 0
-    again = same_tokens(checkpoint, found, ())
+    again = same_tokens(found, ())
     assert all(np.array_equal(again.values(name), found.values(name)) for name in found.names())

@@ -21,7 +21,7 @@ def test_fillings_are_the_softmax_of_the_logits(tiny_checkpoint):
     checkpoint = tiny_checkpoint("bert")
     trace = transformer.trace(checkpoint, "The ___ sat on the mat.")
     (position,) = blanks(trace)
-    found = fillings(checkpoint, trace, position, shown=6)
+    found = fillings(trace, position, shown=6)
     logits = trace.values("encoder.logits")[position].astype(np.float64)
     powers = np.exp(logits - logits.max())
     expected = powers / powers.sum()
@@ -31,20 +31,20 @@ def test_fillings_are_the_softmax_of_the_logits(tiny_checkpoint):
         assert row.probability == pytest.approx(expected[row.id], rel=1e-6)
         assert row.piece == checkpoint.tokenizer.display(row.id) and not row.stands_there
     assert sum(row.probability for row in found.rows) + found.rest == pytest.approx(1.0)
-    everything = fillings(checkpoint, trace, position, shown=10_000).rows
+    everything = fillings(trace, position, shown=10_000).rows
     assert {"<mask>", "<pad>", "<s>"}.isdisjoint(row.piece for row in everything) and len(everything) == len(logits) - 3
 
 
 def test_blanks_are_filled_with_the_likeliest_word(tiny_checkpoint):
     checkpoint = tiny_checkpoint("bert")
     trace = transformer.trace(checkpoint, "The ___ sat on the ___")
-    words = [fillings(checkpoint, trace, position).rows[0].piece.replace("·", " ") for position in blanks(trace)]
-    assert filled(checkpoint, trace) == f"The{words[0]} sat on the{words[1]}"
+    words = [fillings(trace, position).rows[0].piece.replace("·", " ") for position in blanks(trace)]
+    assert filled(trace) == f"The{words[0]} sat on the{words[1]}"
 
 
 def test_the_word_that_stands_there_is_listed(tiny_checkpoint):
     checkpoint = tiny_checkpoint("bert")
     trace = transformer.trace(checkpoint, "The cat sat on the mat.")
     for position in range(1, len(trace.source) - 1):
-        rows = fillings(checkpoint, trace, position, shown=3).rows
+        rows = fillings(trace, position, shown=3).rows
         assert [row.id for row in rows if row.stands_there] == [trace.source[position].id]

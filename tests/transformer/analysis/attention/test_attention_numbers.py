@@ -96,7 +96,7 @@ def test_without_scaling_the_row_is_the_softmax_of_the_products(place: tuple) ->
 
 def test_what_the_heads_write_adds_up_to_the_recorded_output(place: tuple) -> None:
     checkpoint, trace, stack, kind = place
-    parts = output_sum(checkpoint, trace, stack, 1, kind, row=2)
+    parts = output_sum(trace, stack, 1, kind, row=2)
     assert parts.contributions.shape == (checkpoint.config.n_heads, checkpoint.config.d_model)
     assert np.abs(parts.bias).max() > 1e-3  # else the bias could be forgotten unseen
     assert parts.error < 1e-5
@@ -108,16 +108,16 @@ def test_the_norm_weighted_map_is_the_length_of_what_each_token_adds(place: tupl
     weights, values = trace.values(f"{name}.weights"), trace.values(f"{name}.value")
     matrix = checkpoint.model.get_submodule(name).output_projection.weight.detach().numpy()
     d_head = checkpoint.config.d_head
-    found = norm_weighted(checkpoint, trace, stack, 1, kind)
+    found = norm_weighted(trace, stack, 1, kind)
     for head, query, key in ((0, 0, 0), (1, 2, 1), (1, 3, 3)):
         added = matrix[:, head * d_head : (head + 1) * d_head] @ (weights[head, query, key] * values[head, key])
         assert found[head, query, key] == pytest.approx(float(np.linalg.norm(added)), rel=1e-4, abs=1e-7)
-    assert value_norms(checkpoint, trace, stack, 1, kind).shape == values.shape[:2]
+    assert value_norms(trace, stack, 1, kind).shape == values.shape[:2]
 
 
 def test_the_effect_of_a_head_is_what_a_pass_without_it_says(place: tuple) -> None:
     checkpoint, trace, stack, kind = place
-    effect = head_effect(checkpoint, trace, SENTENCE, stack, 1, kind, head=0)
+    effect = head_effect(trace, stack, 1, kind, head=0)
     target = TARGET if trace.forced else None
     pads = 2 if checkpoint.config.has_encoder else 0
     edit = transformer.ablate_head(stack, layer=1, kind=kind, head=0)
@@ -150,12 +150,12 @@ def asked_at(checkpoint: transformer.Checkpoint, trace: transformer.Trace) -> li
 def test_a_masked_token_model_without_a_blank_was_asked_nothing(tiny_checkpoint: Callable) -> None:
     checkpoint = tiny_checkpoint("bert")
     trace = transformer.trace(checkpoint, "The old man.")
-    assert head_effect(checkpoint, trace, "The old man.", "encoder", 0, "self", head=0).displays == ()
+    assert head_effect(trace, "encoder", 0, "self", head=0).displays == ()
 
 
 def test_measuring_a_head_leaves_the_model_as_it_was(tiny_checkpoint: Callable) -> None:
     checkpoint = tiny_checkpoint("translator")
     before = transformer.trace(checkpoint, SENTENCE, "Le mer.")
-    head_effect(checkpoint, before, SENTENCE, "decoder", 0, "cross", head=0)
+    head_effect(before, "decoder", 0, "cross", head=0)
     after = transformer.trace(checkpoint, SENTENCE, "Le mer.")
     np.testing.assert_array_equal(before.values("decoder.logits"), after.values("decoder.logits"))

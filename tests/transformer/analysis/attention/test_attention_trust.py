@@ -60,9 +60,9 @@ CASES = [
 def test_every_row_is_the_measure_it_is_named_after(tiny_checkpoint, model, stack, kind, query, row):
     checkpoint = tiny_checkpoint(model)
     trace = transformer.trace(checkpoint, SENTENCE, source_pads=0 if model == "gpt" else 2)
-    found = input_attributions(checkpoint, quantity_of(checkpoint, trace, row=row), n_steps=2)
+    found = input_attributions(checkpoint, quantity_of(trace, row=row), n_steps=2)
     view = trace.attention(stack, 1, kind)
-    aligned = beside_attention(checkpoint, trace, view, found, head=1, query=query)
+    aligned = beside_attention(trace, view, found, head=1, query=query)
     assert tuple(measure.name for measure in aligned.measures) == ATTENTION_MEASURES + ANSWER_MEASURES
     positions = list(aligned.positions)
     assert positions == np.flatnonzero(view.allowed[query]).tolist()  # no padding, nothing that comes later
@@ -71,7 +71,7 @@ def test_every_row_is_the_measure_it_is_named_after(tiny_checkpoint, model, stac
         assert aligned[name].values.sum() == pytest.approx(1, abs=1e-5) and not aligned[name].signed
     assert aligned["head"].values == pytest.approx(view.weights[1, query, positions])
     assert aligned["heads"].values == pytest.approx(view.weights[:, query, positions].mean(axis=0))
-    lengths = norm_weighted(checkpoint, trace, stack, 1, kind)[1, query]
+    lengths = norm_weighted(trace, stack, 1, kind)[1, query]
     assert aligned["weighted"].values == pytest.approx((lengths / lengths.sum())[positions], abs=1e-6)
     of_source = (stack, kind) != ("decoder", "self")
     removal = found.removal.source if of_source else found.removal.target
@@ -87,9 +87,9 @@ def test_rollout_ends_where_the_answer_is_read(tiny_checkpoint):
     def row_of(model, stack, kind, *, query, row):
         checkpoint = tiny_checkpoint(model)
         trace = transformer.trace(checkpoint, SENTENCE)
-        found = input_attributions(checkpoint, quantity_of(checkpoint, trace, row=row), n_steps=1)
+        found = input_attributions(checkpoint, quantity_of(trace, row=row), n_steps=1)
         view = trace.attention(stack, 0, kind)
-        return trace, beside_attention(checkpoint, trace, view, found, head=0, query=query)["rollout"].values
+        return trace, beside_attention(trace, view, found, head=0, query=query)["rollout"].values
 
     trace, values = row_of("bert", "encoder", "self", query=1, row=4)
     assert values == pytest.approx(attention_rollout(trace, "encoder").source[4], abs=1e-6)
@@ -103,7 +103,7 @@ def test_rollout_ends_where_the_answer_is_read(tiny_checkpoint):
 def test_the_other_sentence_has_only_what_the_answer_says(tiny_checkpoint):
     checkpoint = tiny_checkpoint("translator")
     trace = transformer.trace(checkpoint, SENTENCE, source_pads=1)
-    found = input_attributions(checkpoint, quantity_of(checkpoint, trace, row=2), n_steps=2)
+    found = input_attributions(checkpoint, quantity_of(trace, row=2), n_steps=2)
     target, source = beside_nothing(found, "decoder"), beside_nothing(found, "encoder")
     assert target.positions == (0, 1, 2) and len(source.positions) == len(trace.source) - 1
     assert tuple(measure.name for measure in target.measures) == ANSWER_MEASURES

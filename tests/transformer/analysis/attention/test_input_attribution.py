@@ -27,7 +27,7 @@ KINDS = tuple(ROWS)
 
 def asked(checkpoint, kind, *, of="log_probability", **more):
     trace = transformer.trace(checkpoint, SENTENCE, **more)
-    return trace, quantity_of(checkpoint, trace, row=ROWS[kind], of=of)
+    return trace, quantity_of(trace, row=ROWS[kind], of=of)
 
 
 def recorded(trace, quantity) -> float:
@@ -204,14 +204,14 @@ def test_leaving_out_is_really_leaving_out(tiny_checkpoint, kind):
 def test_a_lone_token_cannot_be_left_out(tiny_checkpoint):
     checkpoint = tiny_checkpoint("translator")
     trace = transformer.trace(checkpoint, "x")
-    found = remove_each(checkpoint, quantity_of(checkpoint, trace, row=0))
+    found = remove_each(checkpoint, quantity_of(trace, row=0))
     assert np.isnan(found.target).all() and len(found.target) == 1 and np.isfinite(found.source).all()
 
 
 def test_another_word_can_be_asked_for(tiny_checkpoint):
     checkpoint = tiny_checkpoint("gpt")
     trace = transformer.trace(checkpoint, SENTENCE)
-    quantity = quantity_of(checkpoint, trace, row=2, id=300, of="logit")
+    quantity = quantity_of(trace, row=2, id=300, of="logit")
     assert gradient_times_input(checkpoint, quantity).value == pytest.approx(
         float(trace.values("decoder.logits")[2, 300]), abs=1e-4
     )
@@ -230,7 +230,7 @@ def test_what_is_not_there_is_refused(tiny_checkpoint, change, message):
     checkpoint = tiny_checkpoint("gpt")
     trace = transformer.trace(checkpoint, SENTENCE)
     with pytest.raises(ValueError, match=message):
-        quantity_of(checkpoint, trace, **change)
+        quantity_of(trace, **change)
 
 
 def test_a_strange_path_is_refused(tiny_checkpoint):
