@@ -1,7 +1,8 @@
 """The app on a free loopback port, and a real Chromium that notices everything that goes wrong.
 
-A test that takes ``visit`` fails when the page throws an error, shows a Streamlit exception, writes an error to the
-console, or asks any other host than 127.0.0.1 for anything.
+One Chromium and one server for each folder of checkpoints serve all tests of a process. A test that takes ``visit``
+fails when the page throws an error, shows a Streamlit exception, writes an error to the console, or asks any other host
+than 127.0.0.1 for anything.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from tests.browser.seats import Seat, Seats
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM_ARGUMENTS = [
@@ -33,8 +35,6 @@ CHROMIUM_ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-# A page that is opened by its own address asks for these below that address first, and Streamlit answers 404 by design.
-_PROBES = ("/_stcore/health", "/_stcore/host-config")
 _START_LIMIT, _SETTLE_LIMIT = 120.0, 120.0
 expect.set_options(timeout=30_000)  # 5 s by default; a machine with other work may take longer to show what is right
 
@@ -53,6 +53,18 @@ def app(start_app: Callable[..., str], checkpoints_folder: Path) -> str:
 
 
 @pytest.fixture(scope="session")
+def shipped(start_app: Callable[..., str]) -> str:
+    """The address of the app with the checkpoints of the repository."""
+    return start_app(ROOT / "checkpoints")
+
+
+@pytest.fixture(scope="session")
+def drawings(start_app: Callable[..., str], tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of every drawing of the attention canvas; they need no checkpoint."""
+    return start_app(tmp_path_factory.mktemp("none"), script=Path(__file__).with_name("canvas_harness.py"))
+
+
+@pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     executable = shutil.which("chromium")
     if executable is None:
@@ -63,31 +75,30 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
+@pytest.fixture(scope="session")
+def seats(chromium: Browser) -> Seats:
+    """The tabs that all tests of this process share, one after the other."""
+    return Seats(chromium)
+
+
 @pytest.fixture
-def visit(chromium: Browser) -> Iterator[Callable[..., Page]]:
-    """``visit(address, width=1440, height=900, dark=False)`` → a settled page in a fresh browser context."""
-    contexts, problems = [], []
+def sit(seats: Seats) -> Iterator[Callable[..., Seat]]:
+    """``sit(address, width=1440, height=900, dark=False)`` → a tab that nobody else uses, with what it noted."""
+    with ExitStack() as taken:
 
-    def open_page(address: str, *, width: int = 1440, height: int = 900, dark: bool = False) -> Page:
-        context = chromium.new_context(
-            viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light", accept_downloads=True
-        )
-        context.set_default_timeout(1000 * _SETTLE_LIMIT)  # a machine with other work may be slow
-        contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda error: problems.append(f"page error: {error}"))
-        page.on("console", lambda message: problems.extend(_console_problem(message)))
-        page.on("request", lambda request: problems.extend(_request_problem(request)))
-        page.goto(address)
-        settle(page)
-        return page
+        def open_page(address: str, **how: object) -> Seat:
+            seat = taken.enter_context(seats.taken(**how))
+            seat.page.goto(address)
+            settle(seat.page)
+            return seat
 
-    yield open_page
-    for context in contexts:
-        for page in context.pages:
-            problems += [f"exception shown: {text}" for text in page.get_by_test_id("stException").all_inner_texts()]
-        context.close()
-    assert not problems, "\n".join(problems)
+        yield open_page
+
+
+@pytest.fixture
+def visit(sit: Callable[..., Seat]) -> Callable[..., Page]:
+    """``visit(address, width=1440, height=900, dark=False)`` → a settled page, as somebody new sees it."""
+    return lambda address, **how: sit(address, **how).page
 
 
 def settle(page: Page) -> None:
@@ -145,17 +156,3 @@ def _wait_until_healthy(process: subprocess.Popen, address: str) -> None:
         except (urllib.error.URLError, OSError):
             time.sleep(0.2)
     raise TimeoutError(f"{address} did not answer within {_START_LIMIT:.0f} s")
-
-
-def _console_problem(message: ConsoleMessage) -> list[str]:
-    source = urlsplit((message.location or {}).get("url", "")).path
-    if message.type != "error" or source.endswith(_PROBES):
-        return []
-    return [f"console error: {message.text} ({source})"]
-
-
-def _request_problem(request: Request) -> list[str]:
-    address = urlsplit(request.url)
-    if address.scheme in ("data", "blob", "file") or address.hostname == "127.0.0.1":
-        return []
-    return [f"request to another host: {request.url}"]

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
-from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import expect
 
 from charts.toolkit import style
 from tests.browser import canvas_harness
+from tests.browser.seats import Seat, Seats
 
 pytestmark = pytest.mark.browser
 
@@ -23,25 +22,15 @@ SEEN = canvas_harness.view(
 FIND_CANVAS = """[...document.querySelectorAll("*")].map((e) => e.shadowRoot?.querySelector("canvas")).find(Boolean)"""
 
 
-@pytest.fixture(scope="module")
-def address(start_app: Callable[..., str], tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The harness app, running for all tests of this file; it needs no checkpoint."""
-    return start_app(tmp_path_factory.mktemp("none"), script=Path(canvas_harness.__file__))
-
-
 class Canvas:
-    """One scene of the harness in one browser tab, with everything that went wrong and over the wire."""
+    """One scene of the harness in one browser tab, with everything that went over the wire."""
 
-    def __init__(self, page: Page, url: str) -> None:
-        self.page, self.errors, self.hosts, self.sent = page, [], set(), []
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
-        page.on("console", lambda message: self.errors.append(message.text) if message.type == "error" else None)
-        page.on("request", lambda request: self.hosts.add(urlsplit(request.url.removeprefix("blob:")).hostname))
-        page.on("websocket", lambda socket: socket.on("framesent", lambda frame: self.sent.append(len(frame))))
-        page.goto(url)
-        page.wait_for_selector("canvas[data-geometry]", timeout=60_000)
-        page.wait_for_function("document.fonts.status === 'loaded'")
-        page.wait_for_timeout(500)
+    def __init__(self, seat: Seat, url: str) -> None:
+        self.page, self.sent = seat.page, seat.sent
+        self.page.goto(url)
+        self.page.wait_for_selector("canvas[data-geometry]", timeout=60_000)
+        self.page.wait_for_function("document.fonts.status === 'loaded'")
+        self.page.wait_for_timeout(500)
 
     @property
     def geometry(self) -> dict:
@@ -88,31 +77,23 @@ class Canvas:
 
 
 @contextmanager
-def opened(
-    chromium: Browser, url: str, *, width: int = 1440, colour_scheme: str = "light", ratio: float = 1
-) -> Iterator[Canvas]:
-    """A scene in a browser of its own; at the end nothing must have gone wrong in it."""
-    context = chromium.new_context(
-        viewport={"width": width, "height": 1000}, color_scheme=colour_scheme, device_scale_factor=ratio
-    )
-    canvas = Canvas(context.new_page(), url)
-    yield canvas
-    context.close()
-    assert canvas.errors == []
-    assert canvas.hosts - {None} == {"127.0.0.1"}
+def opened(seats: Seats, url: str, *, width: int = 1440, dark: bool = False, ratio: float = 1) -> Iterator[Canvas]:
+    """A scene in a tab of its own; at the end nothing must have gone wrong in it."""
+    with seats.taken(width=width, height=1000, dark=dark, ratio=ratio) as seat:
+        yield Canvas(seat, url)
 
 
 @pytest.fixture
-def show(chromium: Browser, address: str) -> Iterator[Callable[..., Canvas]]:
+def show(seats: Seats, drawings: str) -> Iterator[Callable[..., Canvas]]:
     """``show("map")`` opens a scene."""
     with ExitStack() as scenes:
-        yield lambda scene, **how: scenes.enter_context(opened(chromium, f"{address}/?scene={scene}", **how))
+        yield lambda scene, **how: scenes.enter_context(opened(seats, f"{drawings}/?scene={scene}", **how))
 
 
 @pytest.fixture(scope="module")
-def map_canvas(chromium: Browser, address: str) -> Iterator[Canvas]:
+def map_canvas(seats: Seats, drawings: str) -> Iterator[Canvas]:
     """The single map, shared by the tests that do not change it."""
-    with opened(chromium, f"{address}/?scene=map") as canvas:
+    with opened(seats, f"{drawings}/?scene=map") as canvas:
         yield canvas
 
 
@@ -124,7 +105,7 @@ def colour_of(weight: float) -> tuple[int, ...]:
     return tuple(round(a + (b - a) * (place - below)) for a, b in zip(*ends, strict=True))
 
 
-WIDE, NARROW = {"width": 1440}, {"width": 800, "colour_scheme": "dark", "ratio": 2}
+WIDE, NARROW = {"width": 1440}, {"width": 800, "dark": True, "ratio": 2}
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from playwright.sync_api import Browser
 from charts import notebook
 from tests.browser import canvas_harness
 from tests.browser.offline import opened_offline, tip_at
+from tests.browser.seats import Seats
 from tests.browser.test_canvas import SEEN, Canvas, opened
 
 pytestmark = pytest.mark.browser
@@ -23,15 +24,10 @@ SVG = "{http://www.w3.org/2000/svg}"
 PAPER = "Save for a paper"
 
 
-@pytest.fixture(scope="module")
-def address(start_app: Callable[..., str], tmp_path_factory: pytest.TempPathFactory) -> str:
-    return start_app(tmp_path_factory.mktemp("none"), script=Path(canvas_harness.__file__))
-
-
 @pytest.fixture
-def show(chromium: Browser, address: str) -> Iterator[Callable[..., Canvas]]:
+def show(seats: Seats, drawings: str) -> Iterator[Callable[..., Canvas]]:
     with ExitStack() as scenes:
-        yield lambda scene, **how: scenes.enter_context(opened(chromium, f"{address}/?scene={scene}", **how))
+        yield lambda scene, **how: scenes.enter_context(opened(seats, f"{drawings}/?scene={scene}", **how))
 
 
 def saved(canvas: Canvas, button: str, folder: Path, *, title: str | None = None, width: str = "84") -> Path:
@@ -73,7 +69,7 @@ def test_the_svg_has_every_cell_as_a_shape_and_every_label_as_text(show, tmp_pat
 
 @pytest.mark.parametrize("scene", ["cross", "sorted", "lines"])
 def test_a_figure_for_a_paper_is_white_with_black_letters_in_millimetres(show, tmp_path: Path, scene: str) -> None:
-    canvas = show(scene, colour_scheme="dark")
+    canvas = show(scene, dark=True)
     file = saved(canvas, PAPER, tmp_path, title="Figure 1: <who> looks & where", width="174")
     root = ElementTree.parse(file).getroot()
     assert root.get("width") == "174mm" and root.get("height").endswith("mm")

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import settle
+from tests.browser.seats import Seat
 
 pytestmark = pytest.mark.browser
 SENTENCE = "The old man told us a story."
@@ -70,34 +71,29 @@ def test_arrow_keys_walk_through_the_answer_and_back(decoding: Page) -> None:
     expect(decoding.get_by_role("button", name="one step back")).to_be_disabled()
 
 
-def test_stepping_sends_nothing_until_the_reader_rests(app: str, chromium: Browser) -> None:
-    frames: list[str] = []
-    with chromium.new_context(viewport={"width": 1440, "height": 900}) as context:
-        page = context.new_page()
-        page.on("websocket", lambda socket: socket.on("framesent", lambda _: frames.append("sent")))
-        page.on("websocket", lambda socket: socket.on("framereceived", lambda _: frames.append("received")))
-        page.goto(f"{app}/decoding?{urlencode({'checkpoint': 'tiny-translator', 'sentence': SENTENCE})}")
-        settle(page)
-        expect(count(page)).to_contain_text("step 1 of", timeout=30_000)
-        page.wait_for_timeout(500)
-        frames.clear()
-        pixels = page.evaluate_handle("() => new Set()")
-        for step in range(2, 7):
-            page.keyboard.press("ArrowRight")
-            expect(count(page)).to_contain_text(f"step {step} of")
-            assert drawn_step(page) == step - 1
-            page.locator(".stepper canvas").evaluate("(canvas, seen) => seen.add(canvas.toDataURL())", pixels)
-        assert frames == [] and pixels.evaluate("seen => seen.size") == 5
-        expect(page.get_by_text("Step 1 is marked")).to_be_visible()  # what lags behind says of which step it is
-        rest(page, 6)
-        assert frames.count("sent") == 1 and step_in_address(page) == "5"
-        expect(page.get_by_text("Step 6:")).to_be_visible()
-        expect(count(page)).to_contain_text("step 6 of")
-        frames.clear()
+def test_stepping_sends_nothing_until_the_reader_rests(app: str, sit: Callable[..., Seat]) -> None:
+    seat = sit(f"{app}/decoding?{urlencode({'checkpoint': 'tiny-translator', 'sentence': SENTENCE})}")
+    page = seat.page
+    expect(count(page)).to_contain_text("step 1 of", timeout=30_000)
+    page.wait_for_timeout(500)
+    seat.forget_frames()
+    pixels = page.evaluate_handle("() => new Set()")
+    for step in range(2, 7):
         page.keyboard.press("ArrowRight")
-        page.keyboard.press("ArrowLeft")
-        page.wait_for_timeout(1500)
-        assert frames == []  # there and back again
+        expect(count(page)).to_contain_text(f"step {step} of")
+        assert drawn_step(page) == step - 1
+        page.locator(".stepper canvas").evaluate("(canvas, seen) => seen.add(canvas.toDataURL())", pixels)
+    assert seat.sent == seat.received == [] and pixels.evaluate("seen => seen.size") == 5
+    expect(page.get_by_text("Step 1 is marked")).to_be_visible()  # what lags behind says of which step it is
+    rest(page, 6)
+    assert len(seat.sent) == 1 and step_in_address(page) == "5"
+    expect(page.get_by_text("Step 6:")).to_be_visible()
+    expect(count(page)).to_contain_text("step 6 of")
+    seat.forget_frames()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_timeout(1500)
+    assert seat.sent == seat.received == []  # there and back again
 
 
 def test_moves_are_kept_when_something_else_is_clicked_before_the_rest_is_over(decoding: Page) -> None:

@@ -11,12 +11,11 @@ import pandas as pd
 import pytest
 from playwright.sync_api import Page
 
-from tests.browser.conftest import ROOT, settle
+from tests.browser.conftest import settle
 
 pytestmark = pytest.mark.browser
 
 
-SHIPPED = ROOT / "checkpoints"
 PAPER = "Save for a paper: shapes and black letters on white, as wide as a printed column"
 
 
@@ -41,7 +40,7 @@ def figure(request: pytest.FixtureRequest, visit: Callable[..., Page]) -> Page:
     """A page that begins with a figure of Plotly or of Altair; the latter needs a checkpoint that was trained."""
     if request.param == "plotly":
         return visit(f"{request.getfixturevalue('app')}/add_norm", dark=True)
-    return visit(f"{request.getfixturevalue('start_app')(SHIPPED)}/training", dark=True)
+    return visit(f"{request.getfixturevalue('shipped')}/training", dark=True)
 
 
 def test_a_figure_is_saved_as_picture_page_and_numbers(figure: Page, tmp_path: Path) -> None:

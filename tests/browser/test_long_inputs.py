@@ -32,22 +32,17 @@ HEAVIEST = [
 
 
 @pytest.fixture(scope="module")
-def address(start_app: Callable[..., str]) -> str:
-    return start_app(FOLDER)
-
-
-@pytest.fixture(scope="module")
 def sentence() -> str:
     return long_sentence(transformer.load(FOLDER / "en-fr"))
 
 
 @pytest.fixture
-def tab(chromium: Browser, address: str) -> Iterator[Callable[[str], Tab]]:
+def tab(chromium: Browser, shipped: str) -> Iterator[Callable[[str], Tab]]:
     contexts = []
 
     def open_one(page: str) -> Tab:
         contexts.append(new_visitor(chromium))
-        return Tab(contexts[-1], f"{address}/{page}?{urlencode({'checkpoint': 'en-fr', 'sentence': SHORT})}")
+        return Tab(contexts[-1], f"{shipped}/{page}?{urlencode({'checkpoint': 'en-fr', 'sentence': SHORT})}")
 
     yield open_one
     for context in contexts:
@@ -75,9 +70,9 @@ def axis_labels(page: Page) -> list[str]:
 
 
 def test_a_long_axis_shows_more_names_when_one_zooms_in(
-    visit: Callable[..., Page], address: str, sentence: str
+    visit: Callable[..., Page], shipped: str, sentence: str
 ) -> None:
-    page = visit(f"{address}/heads?{urlencode({'checkpoint': 'en-fr', 'sentence': sentence})}")
+    page = visit(f"{shipped}/heads?{urlencode({'checkpoint': 'en-fr', 'sentence': sentence})}")
     page.get_by_role("radio", name="how sharp each row is").click()
     settle(page)
     plot = page.locator("[data-testid=stPlotlyChart] .nsewdrag").first
@@ -97,8 +92,8 @@ def test_a_long_axis_shows_more_names_when_one_zooms_in(
     assert " ".join(after) in " ".join(words)
 
 
-def test_the_map_zooms_and_pans(visit: Callable[..., Page], address: str, sentence: str) -> None:
-    page = visit(f"{address}/attention?{urlencode({'checkpoint': 'en-fr', 'sentence': sentence})}")
+def test_the_map_zooms_and_pans(visit: Callable[..., Page], shipped: str, sentence: str) -> None:
+    page = visit(f"{shipped}/attention?{urlencode({'checkpoint': 'en-fr', 'sentence': sentence})}")
     canvas = page.locator("canvas").first
     expect(canvas).to_be_visible(timeout=SOON)
     canvas.scroll_into_view_if_needed()

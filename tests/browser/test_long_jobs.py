@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.seats import Seats
 
 pytestmark = pytest.mark.browser
 SOON = 60_000  # milliseconds
@@ -19,20 +22,17 @@ def address(start_app: Callable[..., str], checkpoints_folder: Path) -> str:
 
 
 @pytest.fixture
-def open_session(chromium: Browser, address: str):
-    """``open_session(key)``: one more student, in a browser of their own, who asks for that computation."""
-    contexts = []
+def open_session(seats: Seats, address: str) -> Iterator[Callable[[str], Page]]:
+    """``open_session(key)``: one more student, in a tab of their own, who asks for that computation."""
+    with ExitStack() as taken:
 
-    def open_one(key: str) -> Page:
-        contexts.append(chromium.new_context())
-        page = contexts[-1].new_page()
-        page.goto(f"{address}/?key={key}")
-        expect(page.get_by_role("heading", name=key)).to_be_visible(timeout=SOON)
-        return page
+        def open_one(key: str) -> Page:
+            page = taken.enter_context(seats.taken()).page
+            page.goto(f"{address}/?key={key}")
+            expect(page.get_by_role("heading", name=key)).to_be_visible(timeout=SOON)
+            return page
 
-    yield open_one
-    for context in contexts:
-        context.close()
+        yield open_one
 
 
 def bar(page: Page, words: str) -> Locator:

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import settle
+from tests.browser.seats import Seat
 from tests.browser.test_shell import address, chosen, eventually
 
 pytestmark = pytest.mark.browser
@@ -34,12 +35,9 @@ def test_the_keys_move_what_is_looked_at(app: str, visit: Callable[..., Page]) -
     assert chosen(page, "Layer") == "0" and address(page)["head"] == "1"
 
 
-def test_what_has_no_further_to_go_sends_nothing(app: str, visit: Callable[..., Page]) -> None:
-    page = visit(f"{app}/heads?presenter=1&layer=1&head=1")
-    sent: list[str] = []
-    page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append("frame")))
-    page.reload()
-    settle(page)
+def test_what_has_no_further_to_go_sends_nothing(app: str, sit: Callable[..., Seat]) -> None:
+    seat = sit(f"{app}/heads?presenter=1&layer=1&head=1")
+    page, sent = seat.page, seat.sent
     before = len(sent)
     assert before
     press(page, "ArrowDown", "ArrowRight", "x", "Home")
