@@ -39,8 +39,8 @@ def model_card(trainer: Trainer) -> str:
     duration = f"{last['seconds'] / 60:.0f} minutes on {_hardware()}"
     return f"""# {recipe.name}
 
-A small {config.kind} Transformer that was trained for looking into, not for use in earnest: it makes mistakes,
-and it repeats the biases of its data.
+A small {config.kind} Transformer, trained for people to look into it, not for real use. It makes mistakes, and it repeats
+the biases of its data.
 
 | | |
 |---|---|
@@ -55,7 +55,7 @@ and it repeats the biases of its data.
 | versions | {_versions()} |
 | chosen by | {_SCORE_NAMES[recipe.task]}: {best["dev_score"]:.4g} at step {best["step"]:,} |
 
-Trained again by
+This command trains it again:
 
 ```
 python -m transformer train configs/{recipe.name}.toml --data DIR
