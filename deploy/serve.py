@@ -18,11 +18,11 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import streamlit as st
 import uvicorn
-from streamlit import config
 
 from deploy.static_files import CompressedStaticFiles, compress_all
 from deploy.warm_up import warm_up
 from deploy.websocket import RememberingWebSocket
+from ui.shell.streamlit_private import config
 
 SCRIPT = Path(__file__).resolve().parent.parent / "app.py"
 STATIC = Path(st.__file__).parent / "static" / "static"

@@ -11,10 +11,7 @@ import logging
 import time
 from collections.abc import Sequence
 
-from streamlit.proto.BackMsg_pb2 import BackMsg
-from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from streamlit.runtime import Runtime
-from streamlit.runtime.session_manager import SessionClient
+from ui.shell.streamlit_private import BackMsg, ForwardMsg, Runtime, SessionClient
 
 FIRST_PAGES = ("", "attention")  # as they stand in the address; "" is the one that the app opens with
 PATIENCE = 120.0  # seconds a page may take

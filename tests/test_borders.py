@@ -200,6 +200,14 @@ def test_the_lazy_table_names_modules_that_are_there() -> None:
     assert set(transformer._HOME.values()) <= there
 
 
+def test_editors_know_the_names_that_load_lazily() -> None:
+    tree = ast.parse(LAZY.with_suffix(".pyi").read_text(encoding="utf-8"))
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    known = {name.asname: node.module for node in imports for name in node.names if name.name == name.asname}
+    assert known == {name: f"transformer.{home}" for name, home in transformer._HOME.items()}
+    assert sorted(known) == transformer.__all__
+
+
 # ---- folders --------------------------------------------------------------------------------------------------------
 
 
@@ -209,7 +217,8 @@ def test_beside_the_paper_lies_only_what_is_read_beside_it() -> None:
 
 @pytest.mark.parametrize("package", FORBIDDEN)
 def test_folders_stay_short_enough_to_look_through(package: str) -> None:
-    files = Counter(path.parent for path in sources(package))
+    kinds = {".py", ".pyi", ".js", ".css", ".toml", ".po"}
+    files = Counter(path.parent for path in (ROOT / package).rglob("*") if path.suffix in kinds)
     assert not {folder: n for folder, n in files.items() if n > MOST_FILES}
 
 

@@ -9,13 +9,13 @@ from typing import TypeVar
 
 import pandas as pd
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import transformer
 from transformer.config import ModelConfig
 from transformer.files.uploads import is_received
 from ui.compute.byte_limited_cache import ByteLimitedCache
 from ui.compute.uploads import is_here, own_uploads, uploads_folder
+from ui.shell.streamlit_private import runs_a_script
 from ui.words.texts import common
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -144,7 +144,7 @@ def keep_trace(key: Hashable, make: Callable[[], transformer.Trace], *, doing: s
 
 def _kept(cache: ByteLimitedCache[Value], key: Hashable, make: Callable[[], Value], *, doing: str) -> Value:
     def making() -> Value:
-        if get_script_run_ctx(suppress_warning=True) is None:  # a test, a script: there is no page to say it on
+        if not runs_a_script():  # a test, a script: there is no page to say it on
             return make()
         with st.spinner(common(doing)):
             return make()

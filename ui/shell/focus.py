@@ -12,11 +12,11 @@ from contextvars import ContextVar
 from dataclasses import asdict, dataclass, fields, replace
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from transformer.config import ModelConfig
 from transformer.runs.traces import STACKS, Trace
 from ui.compute.loading import checkpoint_names, choosable_checkpoints
+from ui.shell.streamlit_private import page_hash, runs_a_script, went_back_or_forward
 from ui.words.texts import ENGLISH, common, default_sentence, languages, quoted, take_language_from
 
 MOST_PADS = 16
@@ -211,12 +211,7 @@ def _keep(focus: Focus) -> None:
 def _place(focus: Focus | None) -> tuple:
     """The focus for which a correction holds. The page repeats the correction until the focus changes, because it may
     run again before the reader has read the line."""
-    return focus, getattr(get_script_run_ctx(), "page_script_hash", "")
-
-
-def went_back_or_forward() -> bool:
-    """Whether the browser's own buttons led here. An empty address then means the defaults, not a change of page."""
-    return bool(getattr(get_script_run_ctx(), "is_history_navigation", False))
+    return focus, page_hash()
 
 
 def _address() -> dict[str, str]:
@@ -226,7 +221,7 @@ def _address() -> dict[str, str]:
 
 def _language() -> str:
     """Of the session that the running script serves; a script has a thread of its own, and so a context of its own."""
-    if get_script_run_ctx(suppress_warning=True) is None:
+    if not runs_a_script():
         return ENGLISH
     if (spoken := _spoken.get()) is not None:  # a page needs a hundred texts, and access to the session is slow
         return spoken

@@ -7,10 +7,10 @@ from typing import NoReturn
 from urllib.parse import urlsplit
 
 import streamlit as st
-from streamlit.navigation.page import StreamlitPage
 
 from ui.compute.loading import REPOSITORY
 from ui.shell.focus import change, current, default_focus
+from ui.shell.streamlit_private import StreamlitPage
 from ui.words.texts import common, page_text
 
 

@@ -9,6 +9,7 @@ from streamlit.errors import StreamlitAPIException
 from transformer.config import ModelConfig
 from ui.shell import focus as shared_focus
 from ui.shell.focus import Focus, attention_kinds
+from ui.shell.streamlit_private import went_back_or_forward
 from ui.words.texts import PageText, common, page_texts
 
 NEEDS = ("stack", "kind", "layer", "head", "token")
@@ -98,7 +99,7 @@ def settle(key: str, words: Mapping[str, Sequence[str]]) -> None:
     The address holds the words that were on the screen where it was copied. ``words``: for every option what it is
     called in each language, the spoken one first; the option itself is understood, too.
     """
-    kept = None if shared_focus.went_back_or_forward() else st.session_state.get(key)
+    kept = None if went_back_or_forward() else st.session_state.get(key)
     asked = st.query_params.get(key) if kept is None else kept
     if asked is None or (kept is not None and asked in words):
         return

@@ -1,0 +1,58 @@
+"""What is taken from inside Streamlit is named in one module, and its version is pinned."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import streamlit
+
+from ui.shell.streamlit_private import TEST_IDS, page_hash, runs_a_script, went_back_or_forward
+
+ROOT = Path(__file__).resolve().parents[2]
+APP = ("app.py", "glassformer", "pages", "views", "ui", "deploy")
+DOCUMENTED = {"streamlit", "streamlit.delta_generator", "streamlit.errors"}
+
+
+def files(*suffixes: str) -> list[Path]:
+    inside = [path for name in APP for path in (ROOT / name).rglob("*")]
+    return [path for path in (ROOT / "app.py", *inside) if path.suffix in suffixes]
+
+
+def test_only_one_module_imports_what_is_not_documented() -> None:
+    for path in files(".py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
+        names = {node.module for node in imports if node.module.split(".")[0] == "streamlit"}
+        names |= {
+            "streamlit.config"
+            for node in imports
+            if "config" in {alias.name for alias in node.names} and node.module == "streamlit"
+        }
+        names |= {
+            alias.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Import)
+            for alias in node.names
+            if alias.name.startswith("streamlit.")
+        }
+        assert names <= DOCUMENTED or path.name == "streamlit_private.py", f"{path}: {names - DOCUMENTED}"
+
+
+def test_every_element_that_a_style_sheet_looks_for_is_named() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in files(".css", ".py") if path.name != "streamlit_private.py"]
+    found = {name for text in texts for name in re.findall(r"data-testid[*^]?=['\"]?([\w-]+)", text)}
+    assert found == TEST_IDS
+
+
+def test_the_version_is_pinned_to_its_minor() -> None:
+    pinned = re.search(r"^streamlit~=(\d+\.\d+)\.0$", (ROOT / "requirements.txt").read_text(), re.MULTILINE)
+    assert pinned
+    assert streamlit.__version__.startswith(f"{pinned[1]}.")
+
+
+def test_outside_of_a_page_there_is_no_page() -> None:
+    assert not runs_a_script()
+    assert page_hash() == ""
+    assert not went_back_or_forward()

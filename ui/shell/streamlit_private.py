@@ -1,0 +1,52 @@
+"""What this project takes from Streamlit beyond its documentation: named here, and nowhere else.
+
+A minor version of Streamlit may change any of it, so ``requirements.txt`` pins one. Three kinds:
+
+- the context of the running script: whether there is one, of which page, and how the browser came there;
+- the runtime, by which ``deploy/warm_up.py`` opens pages before anybody comes, and its settings; the type of
+  a page of the navigation;
+- ``TEST_IDS``, by which style sheets find Streamlit's own elements in the page (``data-testid``).
+"""
+
+from __future__ import annotations
+
+from streamlit import config
+from streamlit.navigation.page import StreamlitPage
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.runtime import Runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.session_manager import SessionClient
+
+__all__ = [
+    "TEST_IDS",
+    "BackMsg",
+    "ForwardMsg",
+    "Runtime",
+    "SessionClient",
+    "StreamlitPage",
+    "config",
+    "page_hash",
+    "runs_a_script",
+    "went_back_or_forward",
+]
+
+TEST_IDS = {
+    *("stBaseButton-primary", "stButton", "stCaptionContainer", "stColumn", "stFullScreenFrame", "stHorizontalBlock"),
+    *("stMainBlockContainer", "stMarkdownContainer", "stSidebarContent", "stSidebarNavItems"),
+}
+
+
+def runs_a_script() -> bool:
+    """Whether Streamlit runs a page in this thread; not in a test of a function, or in a plain script."""
+    return get_script_run_ctx(suppress_warning=True) is not None
+
+
+def page_hash() -> str:
+    """Names the page that runs; empty where none does."""
+    return getattr(get_script_run_ctx(suppress_warning=True), "page_script_hash", "")
+
+
+def went_back_or_forward() -> bool:
+    """Whether the browser's own buttons led here. An empty address then means the defaults, not a change of page."""
+    return bool(getattr(get_script_run_ctx(suppress_warning=True), "is_history_navigation", False))
