@@ -39,8 +39,8 @@ def model_card(trainer: Trainer) -> str:
     duration = f"{last['seconds'] / 60:.0f} minutes on {_hardware()}"
     return f"""# {recipe.name}
 
-A small {config.kind} Transformer, trained for people to look into it, not for real use. It makes mistakes, and it repeats
-the biases of its data.
+A small {config.kind} Transformer, trained for people to look into it, not for real use. It makes mistakes, and
+it repeats the biases of its data.
 
 | | |
 |---|---|
