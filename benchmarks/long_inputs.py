@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
 
-from playwright.sync_api import BrowserContext
+from playwright.sync_api import Page
 
 from benchmarks.app_server import AppServer
 from benchmarks.chromium import PATIENCE, STATE, chromium, new_visitor
@@ -69,10 +69,10 @@ class Measured:
 
 
 class Tab:
-    """One page of the app in a tab of its own."""
+    """One page of the app, opened in a tab that shows nothing else."""
 
-    def __init__(self, context: BrowserContext, address: str) -> None:
-        self.page = context.new_page()
+    def __init__(self, page: Page, address: str) -> None:
+        self.page = page
         self.received, self.errors, self.changed, self.ran = 0, [], time.monotonic(), time.monotonic()
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("websocket", lambda socket: socket.on("framereceived", self._count))
@@ -145,7 +145,7 @@ def measure(
         for page in pages:
             context = new_visitor(browser)
             query = urlencode({"checkpoint": name, "sentence": SHORT})
-            tab = Tab(context, f"{address}/{page}?{query}")
+            tab = Tab(context.new_page(), f"{address}/{page}?{query}")
             yield page, tab.measure("", lambda tab=tab: tab.type_sentence(sentence))
             if shots:
                 _photograph(tab, shots / f"{name}_{page}.png")

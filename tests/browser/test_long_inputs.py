@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from urllib.parse import urlencode
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 import transformer
-from benchmarks.chromium import new_visitor
 from benchmarks.long_inputs import SHORT, Tab, long_sentence
 from tests.browser.conftest import settle
+from tests.browser.seats import Seats
 from tests.conftest import ROOT
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -37,16 +37,10 @@ def sentence() -> str:
 
 
 @pytest.fixture
-def tab(chromium: Browser, shipped: str) -> Iterator[Callable[[str], Tab]]:
-    contexts = []
-
-    def open_one(page: str) -> Tab:
-        contexts.append(new_visitor(chromium))
-        return Tab(contexts[-1], f"{shipped}/{page}?{urlencode({'checkpoint': 'en-fr', 'sentence': SHORT})}")
-
-    yield open_one
-    for context in contexts:
-        context.close()
+def tab(seats: Seats, shipped: str) -> Iterator[Callable[[str], Tab]]:
+    asked = urlencode({"checkpoint": "en-fr", "sentence": SHORT})
+    with seats.taken() as seat:
+        yield lambda page: Tab(seat.page, f"{shipped}/{page}?{asked}")
 
 
 @pytest.mark.parametrize(("page", "view"), HEAVIEST, ids=[f"{page} {view}".strip() for page, view in HEAVIEST])
