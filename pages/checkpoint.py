@@ -7,6 +7,7 @@ import streamlit as st
 
 from transformer.files.checkpoints import WEIGHTS, load
 from transformer.files.uploads import is_received
+from transformer.text.message import N_
 from ui.compute.analyses import parameter_statistics
 from ui.shell.page import page
 from ui.shell.selectors import settle_labels
@@ -34,9 +35,19 @@ with page("checkpoint", strip=False) as p:
         else:
             st.markdown(p.checkpoint.card or p.text["no_card"])
     with weights:
-        rows = [{**asdict(row), "shape": " × ".join(map(str, row.shape))} for row in parameter_statistics(p.checkpoint)]
+        rows = [
+            {
+                N_("name"): row.name,
+                N_("shape"): " × ".join(map(str, row.shape)),
+                N_("numbers"): row.numbers,
+                N_("mean"): row.mean,
+                N_("std"): row.std,
+                N_("largest"): row.largest,
+            }
+            for row in parameter_statistics(p.checkpoint)
+        ]
         show_table(pd.DataFrame(rows), name="parameters", height=520, caption=p.text["weights_caption"])
     with settings:
         values = {name: str(value) for name, value in asdict(config).items()}
-        show_table(pd.DataFrame({"field": values.keys(), "value": values.values()}), name="config", height=560)
+        show_table(pd.DataFrame({N_("field"): values.keys(), N_("value"): values.values()}), name="config", height=560)
     show_source(type(config), load)

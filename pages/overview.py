@@ -5,6 +5,7 @@ import streamlit as st
 
 from charts.figures.overview import time_and_parameters
 from charts.toolkit.style import three_digits
+from charts.toolkit.words import in_words
 from transformer.analysis.answers.answer_probabilities import Answer, answer_of, class_probabilities
 from transformer.analysis.costs import measured_costs as measure
 from transformer.files.trace_files import trace_to_bytes
@@ -84,7 +85,12 @@ def show_costs(p: Page) -> None:
     ) as costs:
         if not costs.open:
             return
-        table = pd.DataFrame([vars(cost) for cost in measured_costs(p.trace)])
+        table = pd.DataFrame(
+            [
+                {**vars(cost), "block": in_words(cost.block), "part": in_words(cost.part)}
+                for cost in measured_costs(p.trace)
+            ]
+        )
         show_figure(time_and_parameters(table), name="parameters-and-time", caption=p.text["costs_caption"])
         if p.checkpoint.config.tie_embeddings and not p.checkpoint.config.n_classes:
             st.caption(p.text["tied"])

@@ -4,6 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from transformer.text.byte_pair_merges import merge_steps
+from transformer.text.message import N_
 from transformer.text.tokenizer import END_ID, SPECIAL_TOKENS, Tokenizer
 from ui.shell.focus import fit_trace
 from ui.shell.page import Page, page
@@ -63,10 +64,10 @@ def show_unknown(p: Page) -> None:
     read = [token.id for stack in p.trace.stacks for token in p.trace.tokens(stack)]
     ids = range(len(SPECIAL_TOKENS))
     table = {
-        "token": SPECIAL_TOKENS,
-        "id": ids,
+        N_("token"): SPECIAL_TOKENS,
+        N_("id"): ids,
         text["in_sentence"]: [read.count(id) for id in ids],
-        "what for": text["special_uses"],
+        N_("what for"): text["special_uses"],
     }
     show_table(pd.DataFrame(table), name="special-tokens")
 

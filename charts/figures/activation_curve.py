@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from charts.toolkit import style
 from charts.toolkit.checks import as_array
 from charts.toolkit.sheet import Sheet
+from charts.toolkit.words import _
 
 
 def relu(values: np.ndarray) -> np.ndarray:
@@ -51,12 +52,15 @@ def activation_curve(pre_activation: Any, *, activation: str, token: str) -> go.
         x=values,
         y=outputs,
         mode="markers",
-        name=f"the {len(values):,} units of {style.escape(token)}",
+        name=_("the {n} units of {token}", n=f"{len(values):,}", token=style.escape(token)),
         customdata=units,
         marker={"color": style.CHOSEN, "size": 7, "opacity": 0.6},
         hovertemplate=(
-            f"unit %{{customdata}}<br>before <b>%{{x:{style.EXACT}}}</b><br>"
-            f"after <b>%{{y:{style.EXACT}}}</b><extra></extra>"
+            style.hover(
+                _("unit {unit}", unit="%{customdata}"),
+                _("before {value}", value=style.exact("x")),
+                _("after {value}", value=style.exact("y")),
+            )
         ),
     )
     floor = float(min(outputs.min(), 0.0)) - 0.06 * reach
@@ -69,11 +73,11 @@ def activation_curve(pre_activation: Any, *, activation: str, token: str) -> go.
     )
     figure.add_vline(x=0, line={"color": style.NEUTRAL, "width": 1, "dash": "dot"})
     for text, place, anchor in (
-        (f"{below:,} at or below 0", -0.02, "right"),
-        (f"{len(values) - below:,} above 0", 0.02, "left"),
+        (_("{n} at or below 0", n=f"{below:,}"), -0.02, "right"),
+        (_("{n} above 0", n=f"{len(values) - below:,}"), 0.02, "left"),
     ):
         figure.add_annotation(text=text, x=place * reach, y=0.96, xref="x", yref="paper", xanchor=anchor, yanchor="top")
     style.finish(figure, height=400, top=44)
-    figure.update_xaxes(title_text="pre-activation: x W₁ + b₁", range=[-reach, reach], zeroline=False)
-    figure.update_yaxes(title_text="hidden value")
+    figure.update_xaxes(title_text=_("pre-activation: x W₁ + b₁"), range=[-reach, reach], zeroline=False)
+    figure.update_yaxes(title_text=_("hidden value"))
     return figure.drawn()

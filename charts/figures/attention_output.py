@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, require_index
 from charts.toolkit.sheet import Sheet
+from charts.toolkit.words import _
 
 
 def head_contributions(contributions: Any, *, bias: Any, output: Any, head: int) -> go.Figure:
@@ -29,16 +30,16 @@ def head_contributions(contributions: Any, *, bias: Any, output: Any, head: int)
     figure = Sheet(
         parts.heatmap(
             rows,
-            hover="%{y}, dimension %{x}",
-            bar=style.colour_bar("what is written"),
+            hover=_("{place}, dimension {dimension}", place="%{y}", dimension="%{x}"),
+            bar=style.colour_bar(_("what is written")),
             limit=style.symmetric_limit(rows),
             ygap=2,
         )
     )
-    names = [*(f"head {index}" for index in range(n_heads)), "bias b_O", "sum = output"]
+    names = [*(_("head {head}", head=index) for index in range(n_heads)), _("bias b_O"), _("sum = output")]
     style.finish(figure, height=style.rows_height(len(names)), top=64)
-    figure.update_yaxes(**style.label_rows(names, title="part of the sum"))
-    figure.update_xaxes(title_text=f"dimension of the stream ({d_model})", showgrid=False, zeroline=False)
+    figure.update_yaxes(**style.label_rows(names, title=_("part of the sum")))
+    figure.update_xaxes(title_text=_("dimension of the stream ({n})", n=d_model), showgrid=False, zeroline=False)
     box = {"x0": -0.5, "x1": d_model - 0.5, "y0": head - 0.5, "y1": head + 0.5}
     figure.add_shape(type="rect", **box, line={"color": style.CHOSEN, "width": 3})
     figure.add_hline(y=n_heads + 0.5, line={"color": style.NEUTRAL, "width": 2})

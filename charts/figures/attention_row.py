@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, as_probabilities, require_index
 from charts.toolkit.sheet import Sheet, stacked, stacked_height
+from charts.toolkit.words import _
 
 if TYPE_CHECKING:
     from transformer.runs.attention_view import AttentionView
@@ -33,8 +34,10 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
     shown[masked] = np.nan
     end, note = parts.share_axis(shown, stretch=stretch)
     heights = [130.0, 130.0, 150.0]
-    hidden = f"hides {masked.sum()} of {len(masked)} keys" if masked.any() else "hides none of the keys in this row"
-    names = ["scores q·k ÷ √d_k", f"the mask {hidden}", "weights: softmax of what is left (the row sums to 1)" + note]
+    hidden = _("the mask hides none of the keys in this row")
+    if masked.any():
+        hidden = _("the mask hides {n} of {keys} keys", n=masked.sum(), keys=len(masked))
+    names = [_("scores q·k ÷ √d_k"), hidden, _("weights: softmax of what is left (the row sums to 1)") + note]
     figure = stacked(names, heights=heights)
     places = np.arange(len(view.key))
     low, high = min(0.0, float(scores.min())), max(0.0, float(scores.max()))
@@ -42,9 +45,9 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
     low, high = low - 0.06 * span * (low < 0), high + 0.06 * span
     for panel, (values, name, colours) in enumerate(
         (
-            (scores, "score", parts.signed_colours(scores)),
-            (left, "score", parts.signed_colours(scores)),
-            (shown, "weight", style.BAR),
+            (scores, _("score"), parts.signed_colours(scores)),
+            (left, _("score"), parts.signed_colours(scores)),
+            (shown, _("weight"), style.BAR),
         ),
         start=1,
     ):
@@ -55,7 +58,9 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
             text=[style.three_digits(float(value)) for value in values] if panel == 3 and len(places) <= 16 else None,
             textposition="outside",
             cliponaxis=False,
-            hovertemplate=f"%{{x}} (position %{{x:d}})<br>{name} <b>%{{y:{style.EXACT}}}</b><extra></extra>",
+            hovertemplate=style.hover(
+                _("{token} (position {place})", token="%{x}", place="%{x:d}"), f"{name} <b>%{{y:{style.EXACT}}}</b>"
+            ),
             row=panel,
         )
         if panel > 1 and masked.any():
@@ -66,11 +71,13 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
             )
     style.finish(figure, height=stacked_height(heights), top=60)
     figure.update_layout(barmode="overlay", legend={"x": 1, "xanchor": "right", "y": 1.02})
-    figure.update_yaxes(title_text="score", range=[low, high])
-    figure.update_yaxes(title_text="weight", range=[0, end], row=3)
+    figure.update_yaxes(title_text=_("score"), range=[low, high])
+    figure.update_yaxes(title_text=_("weight"), range=[0, end], row=3)
     figure.update_xaxes(**style.token_axis(view.key, title=""))
     query = style.escape(view.query.labels[row])
-    figure.update_xaxes(title_text=f"key: the token that is looked at (query: {query}, head {head})", row=3)
+    figure.update_xaxes(
+        title_text=_("key: the token that is looked at (query: {query}, head {head})", query=query, head=head), row=3
+    )
     return figure.drawn()
 
 
@@ -86,9 +93,14 @@ def dot_product(query: Any, *, key: Any, query_token: str, key_token: str) -> go
     score = total / np.sqrt(len(first))
     heights = [100.0, 100.0, 130.0]
     names = [
-        f"q of {style.escape(query_token)}",
-        f"k of {style.escape(key_token)}",
-        f"q × k: the sum is {style.three_digits(total)}, ÷ √{len(first)} = {style.three_digits(score)} is the score",
+        _("q of {token}", token=style.escape(query_token)),
+        _("k of {token}", token=style.escape(key_token)),
+        _(
+            "q × k: the sum is {sum}, ÷ √{n} = {score} is the score",
+            sum=style.three_digits(total),
+            n=len(first),
+            score=style.three_digits(score),
+        ),
     ]
     figure = stacked(names, heights=heights)
     channels = np.arange(len(first), dtype=np.int32)
@@ -98,7 +110,7 @@ def dot_product(query: Any, *, key: Any, query_token: str, key_token: str) -> go
             x=channels,
             y=values,
             marker={"color": parts.signed_colours(values), "line": {"width": 0}},
-            hovertemplate=f"channel %{{x}}<br>{name} = <b>%{{y:{style.EXACT}}}</b><extra></extra>",
+            hovertemplate=style.hover(_("channel {channel}", channel="%{x}"), f"{name} = <b>%{{y:{style.EXACT}}}</b>"),
             row=row,
         )
         figure.update_yaxes(title_text=name, row=row)
@@ -106,7 +118,7 @@ def dot_product(query: Any, *, key: Any, query_token: str, key_token: str) -> go
             figure.update_yaxes(range=[-limit, limit], row=row)
     style.finish(figure, height=stacked_height(heights, around=100), top=32)
     figure.update_xaxes(showgrid=False, range=[-0.5, len(first) - 0.5])
-    figure.update_xaxes(title_text=f"channel of the head (d_k = {len(first)})", row=3)
+    figure.update_xaxes(title_text=_("channel of the head (d_k = {n})", n=len(first)), row=3)
     return figure.drawn()
 
 
@@ -134,7 +146,7 @@ def value_mix(weights: Any, *, values: Any, tokens: TokenSequence, shown: int = 
     ]
     if len(tokens) > shown:
         rest = order[shown:]
-        rows.append((f"{len(rest)} other tokens together", contributions[rest].sum(axis=0), style.MASKED))
+        rows.append((_("{n} other tokens together", n=len(rest)), contributions[rest].sum(axis=0), style.MASKED))
     figure = Sheet()
     for name, heights, colour in rows:
         figure.bar(
@@ -142,18 +154,20 @@ def value_mix(weights: Any, *, values: Any, tokens: TokenSequence, shown: int = 
             y=heights,
             name=name,
             marker={"color": colour, "line": {"width": 0}},
-            hovertemplate=f"channel %{{x}}<br>{name}<br>adds <b>%{{y:{style.EXACT}}}</b><extra></extra>",
+            hovertemplate=style.hover(
+                _("channel {channel}", channel="%{x}"), name, _("adds {value}", value=style.exact("y"))
+            ),
         )
     figure.scatter(
         x=places,
         y=contributions.sum(axis=0),
         mode="markers",
-        name="sum = output of the head",
+        name=_("sum = output of the head"),
         marker={"color": "white", "size": 9, "symbol": "diamond", "line": {"width": 2, "color": "black"}},
-        hovertemplate=f"channel %{{x}}<br>output <b>%{{y:{style.EXACT}}}</b><extra></extra>",
+        hovertemplate=style.hover(_("channel {channel}", channel="%{x}"), _("output {value}", value=style.exact("y"))),
     )
     style.finish(figure, height=440, top=72)
     figure.update_layout(barmode="relative", bargap=0.15)
-    figure.update_xaxes(title_text=f"channel of the head (d_v = {len(places)})", showgrid=False)
-    figure.update_yaxes(title_text="weight × value")
+    figure.update_xaxes(title_text=_("channel of the head (d_v = {n})", n=len(places)), showgrid=False)
+    figure.update_yaxes(title_text=_("weight × value"))
     return figure.drawn()

@@ -10,18 +10,20 @@ import plotly.graph_objects as go
 
 from charts.toolkit import parts, style
 from charts.toolkit.sheet import Sheet, stacked, stacked_height
+from charts.toolkit.words import _
+from transformer.text.message import N_
 
 if TYPE_CHECKING:
     from transformer.analysis.attention.attention_trust import Aligned, Measure
 
 NAMES = {
-    "head": "this head",
-    "heads": "mean of all heads",
+    "head": N_("this head"),
+    "heads": N_("mean of all heads"),
     "weighted": "‖α·v‖",
-    "rollout": "rollout",
-    "gradient_times_input": "gradient × input",
-    "integrated_gradients": "integrated gradients",
-    "leave_one_out": "leave one out",
+    "rollout": N_("rollout"),
+    "gradient_times_input": N_("gradient × input"),
+    "integrated_gradients": N_("integrated gradients"),
+    "leave_one_out": N_("leave one out"),
 }
 ROOM = 44  # pixels that a column needs for its number
 _ROW = 34.0
@@ -29,7 +31,7 @@ MOST_NUMBERS = 40  # tokens up to which numbers stand in the cells
 
 
 def aligned_measures(
-    aligned: Aligned, *, answer: str = "the answer", unit: str = "log p", names: Mapping[str, str] = NAMES
+    aligned: Aligned, *, answer: str = N_("the answer"), unit: str = "log p", names: Mapping[str, str] = NAMES
 ) -> go.Figure:
     """Shares of attention (0…1) above, signed shares of the answer below, token under token.
 
@@ -40,8 +42,8 @@ def aligned_measures(
     shares = [measure for measure in aligned.measures if not measure.signed]
     signed = [measure for measure in aligned.measures if measure.signed]
     titles = {
-        True: f"what {style.escape(answer)} depends on: {unit}",
-        False: "what attention says: shares, 0…1",
+        True: _("what {answer} depends on: {quantity}", answer=style.escape(_(answer)), quantity=unit),
+        False: _("what attention says: shares, 0…1"),
     }
     panels = [panel for panel in (shares, signed) if panel]
     heights = [_ROW * len(panel) for panel in panels]
@@ -53,7 +55,7 @@ def aligned_measures(
     figure.update_xaxes(**style.label_axis([aligned.tokens.displays[place] for place in aligned.positions], title=""))
     if len(panels) == 2:  # one name for the rows of both
         figure.update_yaxes(title_text="", row=2)
-    figure.update_xaxes(title_text="token that is read", row=len(panels))
+    figure.update_xaxes(title_text=_("token that is read"), row=len(panels))
     figure.add_annotation(
         text="<b>ρ</b>", x=1.0, y=1.0, xref="paper", yref="paper", xanchor="left", yanchor="bottom", xshift=12, yshift=3
     )
@@ -67,7 +69,10 @@ def _draw(figure: Sheet, panel: Sequence[Measure], *, row: int, names: Mapping[s
         largest = np.nanmax(np.abs(values), axis=1, keepdims=True, initial=0.0)
         coloured = np.divide(values, largest, out=np.zeros_like(values), where=largest > 0)
         coloured[np.isnan(values)] = np.nan
-        hover, limit = f"%{{y}}, %{{x}}: <b>%{{customdata:{style.EXACT}}}</b><br>÷ the row’s largest:", 1.0
+        hover, limit = (
+            style.lines(f"%{{y}}, %{{x}}: <b>%{{customdata:{style.EXACT}}}</b>", _("÷ the row’s largest:")),
+            1.0,
+        )
     else:
         coloured, hover, limit = values, "%{y}, %{x}", None
     trace = parts.heatmap(
@@ -77,7 +82,7 @@ def _draw(figure: Sheet, panel: Sequence[Measure], *, row: int, names: Mapping[s
     if values.shape[1] <= MOST_NUMBERS:
         texts = [[_short(value) for value in line] for line in values]
         figure.add_trace(parts.cell_texts(trace, texts=texts), row=row)
-    figure.update_yaxes(**style.label_rows([names[measure.name] for measure in panel], title="measure"), row=row)
+    figure.update_yaxes(**style.label_rows([_(names[measure.name]) for measure in panel], title=_("measure")), row=row)
     axis = "y" if row == 1 else f"y{row}"
     for line, measure in enumerate(panel):
         place = {"x": 1.0, "y": line, "xref": "paper", "yref": axis}

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from charts.toolkit import style
 from charts.toolkit.sheet import Sheet, bar, scatter
+from charts.toolkit.words import _
 
 if TYPE_CHECKING:
     from transformer.analysis.answers.beam_tree import BeamNode, BeamTree
@@ -40,9 +41,9 @@ def search_tree(tree: BeamTree, *, first: int = 1, n_steps: int = 12, pruned: in
     lowest = min((node.total for node in alive), default=-1.0) or -1.0
     figure = Sheet()
     for name, colour, width, nodes in (
-        ("pruned", style.QUIET, 1, [node for node in shown if node.fate == "pruned"]),
-        ("kept", style.NEUTRAL, 2.5, [node for node in alive if node.index not in winner]),
-        ("the answer", style.CHOSEN, 6, [node for node in alive if node.index in winner]),
+        (_("pruned"), style.QUIET, 1, [node for node in shown if node.fate == "pruned"]),
+        (_("kept"), style.NEUTRAL, 2.5, [node for node in alive if node.index not in winner]),
+        (_("the answer"), style.CHOSEN, 6, [node for node in alive if node.index in winner]),
     ):
         if nodes:
             figure.add_trace(_lines(nodes, rows, first=first, name=name, line={"color": colour, "width": width}))
@@ -50,19 +51,19 @@ def search_tree(tree: BeamTree, *, first: int = 1, n_steps: int = 12, pruned: in
     figure.add_trace(_boxes(tree, alive, rows, winner, lowest=lowest))
     if any(node.fate == "finished" for node in alive):
         marker = {"symbol": "square-open", "size": 14, "color": _DONE, "line": {"width": 3}}
-        figure.scatter(x=[None], y=[None], mode="markers", name="finished, with its place by score", marker=marker)
+        figure.scatter(x=[None], y=[None], mode="markers", name=_("finished, with its place by score"), marker=marker)
     n_rows = 1 + max((rows[node.index] for node in shown), default=0)
     style.finish(figure, height=_ROW * n_rows + 130, top=64)
     figure.update_layout(barmode="overlay", hovermode="closest")
     figure.update_xaxes(
-        title_text="step: place of the token in the text",
+        title_text=_("step: place of the token in the text"),
         tickvals=list(range(first, last + 1)),
         range=[first - 0.55, max(last, first + 3) + 0.45],
         showgrid=False,
         zeroline=False,
     )
     figure.update_yaxes(
-        title_text="branches, the answer on top",
+        title_text=_("branches, the answer on top"),
         range=[n_rows - 0.4, -0.6],
         showticklabels=False,
         showgrid=False,
@@ -78,7 +79,7 @@ def _layout(tree: BeamTree, winner: set[int], *, last: int, pruned: int) -> dict
         children.setdefault(node.parent, []).append(node)
     rows: dict[int, int] = {}
     parents = [-1]
-    for _ in range(last):
+    for _step in range(last):
         column = []
         for parent in parents:
             nodes = sorted(
@@ -117,7 +118,7 @@ def _boxes(
         marker: dict[str, Any] = {"color": "rgba(128,128,128,0.12)", "line": {"color": style.QUIET, "width": 1}}
         inks: Any = style.NEUTRAL
     else:
-        bar_of_colours = style.colour_bar("Σ log p from the beginning")
+        bar_of_colours = style.colour_bar(_("Σ log p from the beginning"))
         borders = [
             _DONE if node.fate == "finished" else style.CHOSEN if node.index in winner else "rgba(0,0,0,0)"
             for node in nodes
@@ -159,16 +160,19 @@ def _explanation(tree: BeamTree, node: BeamNode) -> str:
     """For the hover: the text so far, the numbers with all their digits, and what became of it."""
     before = "".join(each.display for each in tree.path(node.parent)).replace("·", " ").strip()
     fate = {
-        "kept": f"number {node.rank} of its step: kept",
-        "pruned": f"number {node.rank} of its step: pruned",
-        "open": f"number {node.rank} of its step: still open when the search ended",
-        "finished": f"finished, number {node.rank} by score",
+        "kept": _("number {rank} of its step: kept", rank=node.rank),
+        "pruned": _("number {rank} of its step: pruned", rank=node.rank),
+        "open": _("number {rank} of its step: still open when the search ended", rank=node.rank),
+        "finished": _("finished, number {rank} by score", rank=node.rank),
     }[node.fate]
+    title = f"<b>{style.escape(node.display)}</b>"
+    if before:
+        title = _("{token} after “{text}”", token=title, text=style.escape(before))
     lines = [
-        f"<b>{style.escape(node.display)}</b>" + (f" after “{style.escape(before)}”" if before else ""),
-        f"log p = {node.log_p:.9g}",
-        f"Σ log p = {node.total:.9g}",
-        f"score (÷ length penalty) = {node.score:.9g}",
+        title,
+        _("log p = {value}", value=f"{node.log_p:.9g}"),
+        _("Σ log p = {value}", value=f"{node.total:.9g}"),
+        _("score (÷ length penalty) = {score}", score=f"{node.score:.9g}"),
         fate,
     ]
     return "<br>".join(lines)

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, require_same_length
 from charts.toolkit.sheet import Sheet
+from charts.toolkit.words import _, in_words
 
 
 def stream_distance(
@@ -33,8 +34,8 @@ def stream_distance(
     largest = float(np.nanmax(coloured)) if same.any() else 0.0
     trace = parts.heatmap(
         coloured,
-        hover="%{x}, %{y}<br>1 − cosine",
-        bar=style.colour_bar(f"1 − cosine (scale ends at {style.three_digits(largest or 1.0)})"),
+        hover=style.lines("%{x}, %{y}", _("1 − cosine")),
+        bar=style.colour_bar(_("1 − cosine (scale ends at {limit})", limit=style.three_digits(largest or 1.0))),
         maximum=largest or 1.0,
         xgap=2,
         ygap=2,
@@ -52,9 +53,11 @@ def stream_distance(
             text=[rounded[step][token] for step, token in grey],
             textfont={"size": style.TICK_SIZE, "color": style.NEUTRAL},
             customdata=[float(distance[place]) for place in grey],
-            hovertemplate=f"%{{x}}, %{{y}}<br>1 − cosine<br><b>%{{customdata:{style.EXACT}}}</b><extra></extra>",
+            hovertemplate=style.hover("%{x}, %{y}", _("1 − cosine"), style.exact("customdata")),
         )
     style.finish(figure, height=36 * len(steps) + 150, top=64)
-    figure.update_yaxes(**{**style.label_axis(steps, title="stream after"), "autotickangles": [0]})
-    figure.update_xaxes(**style.label_axis(labels, title="token of both sentences (A / B where they differ)"))
+    figure.update_yaxes(
+        **{**style.label_axis([in_words(step) for step in steps], title=_("stream after")), "autotickangles": [0]}
+    )
+    figure.update_xaxes(**style.label_axis(labels, title=_("token of both sentences (A / B where they differ)")))
     return figure.drawn()

@@ -10,11 +10,20 @@ import plotly.graph_objects as go
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, as_probabilities, require_columns, require_index
 from charts.toolkit.sheet import Sheet, bar, scatter, side_by_side
+from charts.toolkit.words import _
+from transformer.text.message import N_
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from transformer.text.tokens import TokenSequence
+
+COLUMNS = {
+    "logit": N_("logit"),
+    "scaled": N_("scaled"),
+    "probability": N_("probability"),
+    "final": N_("final"),
+}  # of ``reshaping``, by what the pointer reads
 
 
 def candidate_bars(
@@ -22,9 +31,9 @@ def candidate_bars(
     *,
     rest: float | None = None,
     stretch: bool = False,
-    axis: str = "probability of coming next",
-    row: str = "candidate",
-    chosen_name: str = "chosen",
+    axis: str = N_("probability of coming next"),
+    row: str = N_("candidate"),
+    chosen_name: str = N_("chosen"),
 ) -> go.Figure:
     """The likeliest next tokens with their probabilities, the chosen one in its own colour.
 
@@ -41,15 +50,15 @@ def candidate_bars(
     if rest is not None:
         values = np.append(values, as_probabilities([rest], name="rest", axes=("candidate",)))
         colours.append(style.MASKED)
-        labels.append("all others")
+        labels.append(_("all others"))
         cut = np.append(cut, False)
-    figure = Sheet(parts.bar_rows(values, hover="%{y}<br>probability", colours=colours, cut=cut))
+    figure = Sheet(parts.bar_rows(values, hover=style.lines("%{y}", _("probability")), colours=colours, cut=cut))
     _explain(figure, chosen=chosen, cut=cut, row=row, chosen_name=chosen_name)
     style.finish(figure, height=style.rows_height(len(labels), around=90), top=36)
     figure.update_layout(margin_r=60)
     end, note = parts.share_axis(values, stretch=stretch)
-    figure.update_xaxes(title_text=f"{style.escape(axis)}{note}", range=[0, end])
-    figure.update_yaxes(**style.label_rows(labels, title=row))
+    figure.update_xaxes(title_text=f"{style.escape(_(axis))}{note}", range=[0, end])
+    figure.update_yaxes(**style.label_rows(labels, title=_(row)))
     return figure.drawn()
 
 
@@ -63,19 +72,22 @@ def reshaping(candidates: pd.DataFrame, *, temperature: float, rule: str) -> go.
     """
     require_columns(candidates, name="candidates", columns=("piece", "logit", "scaled", "probability", "kept", "final"))
     chosen, cut = _flags(candidates)
-    names = ["logit", f"÷ {style.three_digits(float(temperature))}", "softmax, cut", "final"]
+    names = [_("logit"), f"÷ {style.three_digits(float(temperature))}", _("softmax, cut"), _("final")]
     figure = side_by_side(names, spacing=0.045, widths=(1, 1, 1, 1.6))
     colours = [style.CHOSEN if is_chosen else style.BAR for is_chosen in chosen]
     for number, column in enumerate(("logit", "scaled", "probability", "final"), start=1):
         if number < 3:
             values = as_array(candidates[column], name=column, axes=("candidate",))
-            limits, title = parts.room(values, share=0.42), "logit" if number == 1 else "logit ÷ temperature"
+            limits, title = parts.room(values, share=0.42), _("logit") if number == 1 else _("logit ÷ temperature")
         else:
             values = as_probabilities(candidates[column], name=column, axes=("candidate",))
-            limits, title = [0, 1.6 if number == 3 else 1.35], "probability" if number == 3 else "chance to be drawn"
+            limits, title = (
+                [0, 1.6 if number == 3 else 1.35],
+                _("probability") if number == 3 else _("chance to be drawn"),
+            )
         trace = parts.bar_rows(
             values,
-            hover=f"%{{y}}<br>{style.escape(column)}",
+            hover=style.lines("%{y}", _(COLUMNS[column])),
             colours=colours,
             cut=cut if number >= 3 else None,
         )
@@ -89,12 +101,12 @@ def reshaping(candidates: pd.DataFrame, *, temperature: float, rule: str) -> go.
         for trace in _before(own, final=values, cut=cut):
             figure.add_trace(trace, col=4)
         figure.update_layout(barmode="overlay")
-    _explain(figure, chosen=chosen, cut=cut, by=f"cut off by {style.escape(rule)}")
+    _explain(figure, chosen=chosen, cut=cut, by=_("cut off by {rule}", rule=style.escape(rule)))
     style.finish(figure, height=style.rows_height(len(candidates), around=120), top=64)
     figure.update_layout(legend={"y": 1 + 26 / max(100, figure.layout["height"] - 120)})
     figure.update_xaxes(nticks=4)
     figure.update_yaxes(**style.label_rows([str(piece) for piece in candidates["piece"]], title=""))
-    figure.update_yaxes(title_text="candidate", col=1)
+    figure.update_yaxes(title_text=_("candidate"), col=1)
     return figure.drawn()
 
 
@@ -105,19 +117,21 @@ def _before(own: np.ndarray, *, final: np.ndarray, cut: np.ndarray) -> tuple[dic
         y=np.arange(len(own)),
         orientation="h",
         width=0.9,
-        name="before: the model's own probability",
+        name=_("before: the model's own probability"),
         marker={
             "color": ["rgba(138,141,147,0.35)" if is_cut else "rgba(0,0,0,0)" for is_cut in cut],
             "line": {"color": style.NEUTRAL, "width": 2},
         },
-        hovertemplate=f"%{{y}}<br>before<br><b>%{{x:{style.EXACT}}}</b><extra></extra>",
+        hovertemplate=style.hover("%{y}", _("before"), style.exact("x")),
     )
     texts = scatter(
         x=np.maximum(own, final) + 0.02,
         y=np.arange(len(own)),
         mode="text",
         text=[
-            f"{style.three_digits(float(a))} → {'cut' if is_cut else style.three_digits(float(b))}"
+            _("{value} → cut", value=style.three_digits(float(a)))
+            if is_cut
+            else f"{style.three_digits(float(a))} → {style.three_digits(float(b))}"
             for a, b, is_cut in zip(own, final, cut, strict=True)
         ],
         textposition="middle right",
@@ -145,12 +159,15 @@ def answer_confidence(
     figure.bar(
         x=places,
         y=values,
-        name="the token that came",
+        name=_("the token that came"),
         marker={"color": [style.CHOSEN if place == current else style.BAR for place in places]},
         text=[style.three_digits(float(value)) for value in values] if len(tokens) <= 16 else None,
         textposition="outside",
         cliponaxis=False,
-        hovertemplate=f"step %{{x:d}}: %{{x}}<br>probability <b>%{{y:{style.EXACT}}}</b><extra></extra>",
+        hovertemplate=style.hover(
+            _("step {step}: {token}", step="%{x:d}", token="%{x}"),
+            _("probability {probability}", probability=style.exact("y")),
+        ),
         showlegend=False,
     )
     if runner_up is not None:
@@ -158,17 +175,19 @@ def answer_confidence(
             x=places,
             y=as_probabilities(runner_up, name="runner_up", axes=("step",), sizes=sizes),
             mode="markers",
-            name="the likeliest other token",
+            name=_("the likeliest other token"),
             marker={"symbol": "line-ew", "size": 26, "line": {"width": 3, "color": style.CATEGORICAL[1]}},
-            hovertemplate=f"likeliest other token<br>probability <b>%{{y:{style.EXACT}}}</b><extra></extra>",
+            hovertemplate=style.hover(
+                _("likeliest other token"), _("probability {probability}", probability=style.exact("y"))
+            ),
         )
     style.finish(figure, height=360, top=64)
     figure.update_layout(legend_y=1.08)  # above the numbers on bars that reach 1
-    figure.update_xaxes(**style.token_axis(tokens, title="token of the answer, step by step"))
+    figure.update_xaxes(**style.token_axis(tokens, title=_("token of the answer, step by step")))
     figure.update_layout(
         uniformtext={"minsize": style.TICK_SIZE - 2, "mode": "hide"}
     )  # rather no number than a tiny one
-    figure.update_yaxes(title_text="probability when written", range=[0, 1])
+    figure.update_yaxes(title_text=_("probability when written"), range=[0, 1])
     return figure.drawn()
 
 
@@ -177,7 +196,7 @@ def step_attention(
     *,
     tokens: TokenSequence,
     allowed: Any | None = None,
-    of: str = "mean of all heads",
+    of: str = N_("mean of all heads"),
     stretch: bool = False,
 ) -> go.Figure:
     """Where one decoder row looks: its attention weight on every source token, 0…1.
@@ -197,14 +216,16 @@ def step_attention(
         x=np.arange(len(tokens)),
         y=values,
         marker={"color": style.BAR},
-        hovertemplate=f"%{{x}} (position %{{x:d}})<br>weight <b>%{{y:{style.EXACT}}}</b><extra></extra>",
+        hovertemplate=style.hover(
+            _("{token} (position {place})", token="%{x}", place="%{x:d}"), _("weight {weight}", weight=style.exact("y"))
+        ),
     )
     if masked.any():
         figure.add_trace(parts.mask_bars(masked, low=0.0, high=end))
     style.finish(figure, height=300, top=40)
     figure.update_layout(barmode="overlay")
-    figure.update_xaxes(**style.token_axis(tokens, title="key: the token that is looked at"))
-    figure.update_yaxes(title_text=f"weight, {style.escape(of)}{note}", range=[0, end])
+    figure.update_xaxes(**style.token_axis(tokens, title=_("key: the token that is looked at")))
+    figure.update_yaxes(title_text=_("weight, {of}", of=f"{style.escape(_(of))}{note}"), range=[0, end])
     return figure.drawn()
 
 
@@ -221,15 +242,15 @@ def _explain(
     *,
     chosen: np.ndarray,
     cut: np.ndarray,
-    by: str = "cut off",
-    row: str = "candidate",
-    chosen_name: str = "chosen",
+    by: str = N_("cut off"),
+    row: str = N_("candidate"),
+    chosen_name: str = N_("chosen"),
 ) -> None:
     """A legend of what the colours mean, only of those that occur."""
     for occurs, name, colour, shape in (
-        (bool((~chosen & ~cut[: len(chosen)]).any()), row, style.BAR, ""),
-        (bool(chosen.any()), style.escape(chosen_name), style.CHOSEN, ""),
-        (bool(cut.any()), by, style.MASKED, "/"),
+        (bool((~chosen & ~cut[: len(chosen)]).any()), _(row), style.BAR, ""),
+        (bool(chosen.any()), style.escape(_(chosen_name)), style.CHOSEN, ""),
+        (bool(cut.any()), _(by), style.MASKED, "/"),
     ):
         if occurs and (chosen.any() or cut.any()):
             figure.bar(x=[None], y=[None], name=name, marker={"color": colour, "pattern": {"shape": shape}})

@@ -11,6 +11,8 @@ import plotly.graph_objects as go
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, require_index, require_same_length
 from charts.toolkit.sheet import Sheet, side_by_side, stacked, stacked_height
+from charts.toolkit.words import _
+from transformer.text.message import N_
 
 if TYPE_CHECKING:
     from transformer.text.tokens import TokenSequence
@@ -26,7 +28,7 @@ def embedding_rows(rows: Any, *, tokens: TokenSequence, vocabulary_size: int) ->
     for token in tokens:
         require_index(token.id, name=f"the id of token {token.display!r}", size=vocabulary_size)
     n_tokens, n_dimensions = values.shape
-    figure = side_by_side(["E", "", "its rows for this sentence"], widths=[0.06, 0.16, 0.78], spacing=0.0)
+    figure = side_by_side(["E", "", _("its rows for this sentence")], widths=[0.06, 0.16, 0.78], spacing=0.0)
 
     ids = np.array(tokens.ids)
     heights = ids + 0.5
@@ -36,7 +38,9 @@ def embedding_rows(rows: Any, *, tokens: TokenSequence, vocabulary_size: int) ->
         mode="markers",
         marker={"symbol": "line-ew", "size": 26, "line": {"width": 2, "color": style.CHOSEN}},
         customdata=[[style.escape(token.display), token.id] for token in tokens],
-        hovertemplate="%{customdata[0]}: row <b>%{customdata[1]}</b> of E<extra></extra>",
+        hovertemplate=style.hover(
+            _("{token}: row {row} of E", token="%{customdata[0]}", row="<b>%{customdata[1]}</b>")
+        ),
     )
     # The middle panel runs over the ids as well; a row of the right panel lies at the same share of its height.
     ends = (np.arange(n_tokens) + 0.5) / n_tokens * vocabulary_size
@@ -52,8 +56,11 @@ def embedding_rows(rows: Any, *, tokens: TokenSequence, vocabulary_size: int) ->
     figure.add_trace(
         parts.heatmap(
             values,
-            hover="%{y} (position %{y:d})<br>dimension %{x}",
-            bar=style.colour_bar("value", ypad=style.ABOVE_NAMES),
+            hover=style.lines(
+                _("{token} (position {place})", token="%{y}", place="%{y:d}"),
+                _("dimension {dimension}", dimension="%{x}"),
+            ),
+            bar=style.colour_bar(_("value"), ypad=style.ABOVE_NAMES),
             limit=limit,
             ygap=1,
         ),
@@ -62,7 +69,7 @@ def embedding_rows(rows: Any, *, tokens: TokenSequence, vocabulary_size: int) ->
     style.finish(figure, height=max(340, style.rows_height(n_tokens, around=160)), top=90)
     figure.update_yaxes(matches=None, fixedrange=True)
     column = {"range": [vocabulary_size, 0], "showgrid": False, "zeroline": False}
-    figure.update_yaxes(**column, title_text="row of E = token id", col=1)
+    figure.update_yaxes(**column, title_text=_("row of E = token id"), col=1)
     figure.update_yaxes(**column, visible=False, col=2)
     # The tokens stand on the right, so that the lines from E reach the rows.
     figure.update_yaxes(**style.token_rows(tokens, title=""), showticklabels=True, side="right", col=3)
@@ -70,7 +77,7 @@ def embedding_rows(rows: Any, *, tokens: TokenSequence, vocabulary_size: int) ->
         figure.update_xaxes(visible=False, fixedrange=True, range=[0, 1], col=column)
     box = {"x0": 0, "x1": 1, "y0": 0, "y1": vocabulary_size}
     figure.add_shape(type="rect", **box, line={"color": style.NEUTRAL, "width": 1}, fillcolor=style.GRID, layer="below")
-    figure.update_xaxes(title_text=f"dimension (d_model = {n_dimensions})", fixedrange=True, col=3)
+    figure.update_xaxes(title_text=_("dimension (d_model = {n})", n=n_dimensions), fixedrange=True, col=3)
     return figure.drawn()
 
 
@@ -104,25 +111,26 @@ def embedding_window(
     figure = Sheet(
         parts.heatmap(
             spaced,
-            hover="row %{y}<br>dimension %{x}",
-            bar=style.colour_bar("value"),
+            hover=style.lines(_("row {row}", row="%{y}"), _("dimension {dimension}", dimension="%{x}")),
+            bar=style.colour_bar(_("value")),
             limit=style.symmetric_limit(values),
             ygap=1,
         )
     )
     style.finish(figure, height=style.rows_height(len(order)), top=64)
-    figure.update_yaxes(**style.label_rows(labels, title="rows of E (⋮ rows left out, ▶ fetched)"))
-    figure.update_xaxes(title_text=f"dimension (d_model = {values.shape[1]})")
+    figure.update_yaxes(**style.label_rows(labels, title=_("rows of E (⋮ rows left out, ▶ fetched)")))
+    figure.update_xaxes(title_text=_("dimension (d_model = {n})", n=values.shape[1]))
     return figure.drawn()
 
 
-def gradient_rows(moved: Any, *, tokens: TokenSequence, what: str = "length of the move") -> go.Figure:
+def gradient_rows(moved: Any, *, tokens: TokenSequence, what: str = N_("length of the move")) -> go.Figure:
     """How far every row of E moved in one training step: bars for the sentence's tokens, a skyline of all rows.
 
     ``moved``: [vocabulary], ‖E_after[i] − E_before[i]‖ for every id, or another length of every row, which ``what``
     names. The last bar is the largest of all rows that the sentence does not fetch, exactly 0 where only fetched rows
     get a gradient.
     """
+    what = _(what)
     distances = as_array(moved, name="moved", axes=("vocabulary",), signed=False)
     for token in tokens:
         require_index(token.id, name=f"the id of token {token.display!r}", size=len(distances))
@@ -134,16 +142,16 @@ def gradient_rows(moved: Any, *, tokens: TokenSequence, what: str = "length of t
     labels = [token.display for token in fetched]
     values = distances[ids]
     if others.any():
-        labels.append(f"largest of the other {others.sum():,}")
+        labels.append(_("largest of the other {n}", n=f"{others.sum():,}"))
         values = np.append(values, distances[others].max())
     heights = [24 * min(len(labels), style.MOST_LABELS), 130]
-    figure = stacked(["rows this sentence fetches", "all rows of E"], heights=heights, gap=90)
+    figure = stacked([_("rows this sentence fetches"), _("all rows of E")], heights=heights, gap=90)
     colours = [style.CHOSEN] * len(fetched) + [style.MASKED]
-    figure.add_trace(parts.bar_rows(values, hover=f"%{{y}}<br>{what}", colours=colours[: len(values)]), row=1)
+    figure.add_trace(parts.bar_rows(values, hover=style.lines("%{y}", what), colours=colours[: len(values)]), row=1)
     everywhere = np.arange(len(distances), dtype=np.int32)
     for chosen, colour, size, name in (
-        (others, style.QUIET, 0, "not fetched"),
-        (~others, style.CHOSEN, 8, "fetched"),
+        (others, style.QUIET, 0, _("not fetched")),
+        (~others, style.CHOSEN, 8, _("fetched")),
     ):
         figure.scatter(
             x=everywhere[chosen],
@@ -156,7 +164,7 @@ def gradient_rows(moved: Any, *, tokens: TokenSequence, what: str = "length of t
             name=name,
             marker={"size": size, "color": colour},
             showlegend=False,
-            hovertemplate=f"row %{{x}} ({name})<br>{what} <b>%{{y:{style.EXACT}}}</b><extra></extra>",
+            hovertemplate=style.hover(_("row {row} ({name})", row="%{x}", name=name), f"{what} {style.exact('y')}"),
             row=2,
         )
     style.finish(figure, height=stacked_height(heights, around=90, gap=90), top=30)
@@ -170,7 +178,7 @@ def gradient_rows(moved: Any, *, tokens: TokenSequence, what: str = "length of t
         nticks=6,
     )
     figure.update_xaxes(matches=None, range=[-0.01 * len(distances), 1.01 * len(distances)], row=2)
-    figure.update_xaxes(title_text="row of E = token id", row=2)
-    figure.update_yaxes(**style.label_rows(labels, title="row of"), row=1)
+    figure.update_xaxes(title_text=_("row of E = token id"), row=2)
+    figure.update_yaxes(**style.label_rows(labels, title=_("row of")), row=1)
     figure.update_yaxes(title_text=what, rangemode="tozero", row=2)
     return figure.drawn()

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from charts.toolkit import style
 from charts.toolkit.checks import as_array
 from charts.toolkit.sheet import Sheet
+from charts.toolkit.words import in_words
 
 
 def two_courses(
@@ -48,7 +49,9 @@ def two_courses(
             hovertemplate=f"{style.escape(name)}, %{{x}}<br><b>%{{y:{style.EXACT}}}</b><extra></extra>",
         )
     style.finish(figure, height=300, top=48)
-    figure.update_xaxes(**style.label_axis(at, title=across) if named else {"title_text": across})
+    figure.update_xaxes(
+        **style.label_axis([in_words(place) for place in at], title=across) if named else {"title_text": across}
+    )
     figure.update_yaxes(title_text=title)
     if logarithmic:
         figure.update_yaxes(type="log", dtick=1, exponentformat="none")

@@ -11,6 +11,8 @@ import plotly.graph_objects as go
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, as_probabilities, require_columns, require_same_length
 from charts.toolkit.sheet import Sheet
+from charts.toolkit.words import _
+from transformer.text.message import N_
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def hidden_heatmap(
-    values: Any, *, tokens: TokenSequence, units: Sequence[int] | None = None, name: str = "pre-activation"
+    values: Any, *, tokens: TokenSequence, units: Sequence[int] | None = None, name: str = N_("pre-activation")
 ) -> go.Figure:
     """Hidden units of every token, token × unit.
 
@@ -34,19 +36,21 @@ def hidden_heatmap(
     figure = Sheet(
         parts.heatmap(
             array,
-            hover="%{y} (position %{y:d})<br>unit %{x}",
-            bar=style.colour_bar(name),
+            hover=style.lines(
+                _("{token} (position {place})", token="%{y}", place="%{y:d}"), _("unit {unit}", unit="%{x}")
+            ),
+            bar=style.colour_bar(_(name)),
             limit=style.symmetric_limit(array) if signed else None,
             maximum=style.symmetric_limit(array),
             ygap=1,
         )
     )
     style.finish(figure, height=style.rows_height(len(tokens)), top=64)
-    figure.update_yaxes(**style.token_rows(tokens, title="token"))
+    figure.update_yaxes(**style.token_rows(tokens, title=_("token")))
     if units is None:
-        figure.update_xaxes(title_text=f"hidden unit (all {n_units})", showgrid=False, zeroline=False)
+        figure.update_xaxes(title_text=_("hidden unit (all {n})", n=n_units), showgrid=False, zeroline=False)
     else:
-        figure.update_xaxes(**style.label_axis([str(unit) for unit in units], title="hidden unit (a choice)"))
+        figure.update_xaxes(**style.label_axis([str(unit) for unit in units], title=_("hidden unit (a choice)")))
     return figure.drawn()
 
 
@@ -64,16 +68,18 @@ def silent_share(share: Any, *, tokens: TokenSequence, layers: Sequence[str]) ->
             y=row,
             name=style.escape(name),
             marker={"color": style.category_colour(layer), "line": {"width": 0}},
-            hovertemplate=(f"%{{x}}, {style.escape(name)}<br>silent share <b>%{{y:{style.EXACT}}}</b><extra></extra>"),
+            hovertemplate=(
+                style.hover(f"%{{x}}, {style.escape(name)}", _("silent share {share}", share=style.exact("y")))
+            ),
             showlegend=len(layers) > 1,
         )
     style.finish(figure, height=360, top=44)
-    figure.update_xaxes(**style.token_axis(tokens, title="token"))
-    figure.update_yaxes(title_text="share of silent units", range=[0, 1])
+    figure.update_xaxes(**style.token_axis(tokens, title=_("token")))
+    figure.update_yaxes(title_text=_("share of silent units"), range=[0, 1])
     return figure.drawn()
 
 
-def strongest_units(hidden: Any, *, token: str, top: int = 12, name: str = "hidden value") -> go.Figure:
+def strongest_units(hidden: Any, *, token: str, top: int = 12, name: str = N_("hidden value")) -> go.Figure:
     """The units with the largest absolute value for one token, strongest on top.
 
     ``hidden``: [unit], all units of the token; ``token``: what is displayed for it.
@@ -84,13 +90,16 @@ def strongest_units(hidden: Any, *, token: str, top: int = 12, name: str = "hidd
     units = np.argsort(-np.abs(values), kind="stable")[:top]
     strongest = values[units]
     colours = parts.signed_colours(strongest) if (values < 0).any() else style.BAR
-    figure = Sheet(parts.bar_rows(strongest, hover="unit %{y}", colours=colours))
+    figure = Sheet(parts.bar_rows(strongest, hover=_("unit {unit}", unit="%{y}"), colours=colours))
     style.finish(figure, height=style.rows_height(len(units), around=60))
     figure.update_layout(margin_r=48)
     # Two lines, so that the title survives a narrow window.
-    title = f"{name} for {style.escape(token)}<br>({len(units)} strongest of {len(values):,})"
+    title = style.lines(
+        _("{name} for {token}", name=_(name), token=style.escape(token)),
+        _("({shown} strongest of {n})", shown=len(units), n=f"{len(values):,}"),
+    )
     figure.update_xaxes(title_text=title, range=parts.room(strongest, share=0.1))
-    figure.update_yaxes(**style.label_rows([str(unit) for unit in units], title="unit"))
+    figure.update_yaxes(**style.label_rows([str(unit) for unit in units], title=_("unit")))
     return figure.drawn()
 
 
@@ -106,7 +115,7 @@ def unit_writes(words: pd.DataFrame, *, unit: int, axis: str = "") -> go.Figure:
     figure = Sheet(parts.bar_rows(values, hover="%{y}", colours=parts.signed_colours(values)))
     style.finish(figure, height=style.rows_height(len(values), around=60))
     figure.update_layout(margin_r=48)
-    axis = axis or f"what unit {unit} adds to the logit (left: less likely, right: likelier)"
+    axis = axis or _("what unit {unit} adds to the logit (left: less likely, right: likelier)", unit=unit)
     figure.update_xaxes(title_text=style.escape(axis), range=parts.room(values))
-    figure.update_yaxes(**style.label_rows([str(piece) for piece in ordered["piece"]], title="token"))
+    figure.update_yaxes(**style.label_rows([str(piece) for piece in ordered["piece"]], title=_("token")))
     return figure.drawn()

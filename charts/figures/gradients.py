@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array
 from charts.toolkit.sheet import Sheet
+from charts.toolkit.words import _
 
 
 def gradient_by_block(gradient: Any, *, places: Sequence[str], kinds: Sequence[str]) -> go.Figure:
@@ -21,14 +22,14 @@ def gradient_by_block(gradient: Any, *, places: Sequence[str], kinds: Sequence[s
     lengths = as_array(gradient, name="gradient", axes=("place", "kind"), sizes=sizes, signed=False)
     trace = parts.heatmap(
         lengths,
-        hover="%{y}, %{x}<br>length of the gradient",
-        bar=style.colour_bar("length of the gradient"),
+        hover=style.lines("%{y}, %{x}", _("length of the gradient")),
+        bar=style.colour_bar(_("length of the gradient")),
         maximum=float(np.nanmax(lengths, initial=0.0)) or 1.0,
         xgap=2,
         ygap=2,
     )
     figure = Sheet(trace, parts.cell_texts(trace))
     style.finish(figure, height=style.rows_height(len(places)), top=64)
-    figure.update_xaxes(**style.label_axis(kinds, title="kind of block"))
-    figure.update_yaxes(**style.label_rows(places, title="where in the model"))
+    figure.update_xaxes(**style.label_axis(kinds, title=_("kind of block")))
+    figure.update_yaxes(**style.label_rows(places, title=_("where in the model")))
     return figure.drawn()

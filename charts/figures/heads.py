@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, require_index, require_same_length
 from charts.toolkit.sheet import Sheet
+from charts.toolkit.words import _
 
 if TYPE_CHECKING:
     from transformer.runs.attention_view import AttentionView
@@ -35,7 +36,7 @@ def head_scores(
     n_layers, n_heads = values.shape
     if values.max() > maximum * (1 + 1e-4):
         raise ValueError(f"scores holds {style.three_digits(values.max())}, more than the maximum {maximum}")
-    names = list(layers) if layers is not None else [f"layer {layer}" for layer in range(n_layers)]
+    names = list(layers) if layers is not None else [_("layer {layer}", layer=layer) for layer in range(n_layers)]
     require_same_length("layers", names, expected=n_layers, of="rows of scores")
     texts = [[style.three_digits(float(value)) for value in row] for row in values]
     if roles is not None:
@@ -48,7 +49,7 @@ def head_scores(
             ]
     trace = parts.heatmap(
         values,
-        hover=f"%{{y}}, head %{{x}}<br>{style.escape(name)}",
+        hover=style.lines(_("{place}, head {head}", place="%{y}", head="%{x}"), style.escape(name)),
         bar=style.colour_bar(style.escape(name)),
         maximum=float(maximum),
         xgap=2,
@@ -56,8 +57,8 @@ def head_scores(
     )
     figure = Sheet(trace, parts.cell_texts(trace, texts=texts))
     style.finish(figure, height=max(44, 30 + 16 * (roles is not None)) * n_layers + 130, top=64)
-    figure.update_yaxes(**style.label_rows(names, title="layer"))
-    figure.update_xaxes(**style.label_axis([str(head) for head in range(n_heads)], title="head"))
+    figure.update_yaxes(**style.label_rows(names, title=_("layer")))
+    figure.update_xaxes(**style.label_axis([str(head) for head in range(n_heads)], title=_("head")))
     if chosen is not None:
         layer = require_index(chosen[0], name="chosen layer", size=n_layers)
         head = require_index(chosen[1], name="chosen head", size=n_heads)
@@ -79,8 +80,11 @@ def entropy_strip(view: AttentionView) -> go.Figure:
     possible = max(1.0, float(np.log2(max(2, len(view.key)))))
     trace = parts.heatmap(
         values,
-        hover="%{y}, query %{x} (position %{x:d})<br>entropy in bits",
-        bar=style.colour_bar("entropy (bits)"),
+        hover=style.lines(
+            _("{place}, query {token} (position {position})", place="%{y}", token="%{x}", position="%{x:d}"),
+            _("entropy in bits"),
+        ),
+        bar=style.colour_bar(_("entropy (bits)")),
         maximum=possible,
         xgap=1,
         ygap=1,
@@ -89,10 +93,13 @@ def entropy_strip(view: AttentionView) -> go.Figure:
     if forced.any():
         hatched = parts.mask_bars(forced, low=-0.5, high=view.n_heads - 0.5)
         hatched.update(
-            name="no choice: at most one key", hovertemplate="%{x}: at most one key, no choice<extra></extra>"
+            name=_("no choice: at most one key"),
+            hovertemplate=style.hover(_("{token}: at most one key, no choice", token="%{x}")),
         )
         figure.add_trace(hatched)
     style.finish(figure, height=style.rows_height(view.n_heads, around=150), top=64)
-    figure.update_yaxes(**style.label_rows([f"head {head}" for head in range(view.n_heads)], title="head"))
-    figure.update_xaxes(**style.token_axis(view.query, title="query: the token that looks"))
+    figure.update_yaxes(
+        **style.label_rows([_("head {head}", head=head) for head in range(view.n_heads)], title=_("head"))
+    )
+    figure.update_xaxes(**style.token_axis(view.query, title=_("query: the token that looks")))
     return figure.drawn()

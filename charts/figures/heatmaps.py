@@ -9,13 +9,20 @@ import plotly.graph_objects as go
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array
 from charts.toolkit.sheet import Sheet
+from charts.toolkit.words import _
+from transformer.text.message import N_
 
 if TYPE_CHECKING:
     from transformer.text.tokens import TokenSequence
 
 
 def token_heatmap(
-    values: Any, *, tokens: TokenSequence, column: str = "dimension", name: str = "value", limit: float | None = None
+    values: Any,
+    *,
+    tokens: TokenSequence,
+    column: str = N_("dimension"),
+    name: str = N_("value"),
+    limit: float | None = None,
 ) -> go.Figure:
     """Signed numbers of every token, token × column, diverging around 0.
 
@@ -30,14 +37,16 @@ def token_heatmap(
         )
     trace = parts.heatmap(
         array,
-        hover=f"%{{y}} (position %{{y:d}})<br>{style.escape(column)} %{{x}}",
-        bar=style.colour_bar(style.escape(name)),
+        hover=style.lines(
+            _("{token} (position {place})", token="%{y}", place="%{y:d}"), f"{style.escape(_(column))} %{{x}}"
+        ),
+        bar=style.colour_bar(style.escape(_(name))),
         limit=limit or reach,
         ygap=1,
     )
     figure = Sheet(trace, *([parts.cell_texts(trace)] if array.shape[1] <= 12 else []))
     style.finish(figure, height=style.rows_height(len(tokens)), top=64)
-    figure.update_yaxes(**style.token_rows(tokens, title="token"))
-    figure.update_xaxes(title_text=f"{style.escape(column)} ({array.shape[1]})", range=[-0.5, array.shape[1] - 0.5])
+    figure.update_yaxes(**style.token_rows(tokens, title=_("token")))
+    figure.update_xaxes(title_text=f"{style.escape(_(column))} ({array.shape[1]})", range=[-0.5, array.shape[1] - 0.5])
     figure.update_xaxes(showgrid=False, zeroline=False)
     return figure.drawn()

@@ -10,6 +10,8 @@ import plotly.graph_objects as go
 from charts.toolkit import parts, style
 from charts.toolkit.checks import require_index
 from charts.toolkit.sheet import Sheet, scatter
+from charts.toolkit.words import _, in_words
+from transformer.text.message import N_
 
 if TYPE_CHECKING:
     from transformer.analysis.lens import Lens, WordCourse
@@ -18,6 +20,10 @@ COLOURS = ("probability", "rank", "divergence")
 LONGEST = 10  # characters of a word in a cell; the hover has all of them
 # On the left, where it can be seen before a wide grid has been scrolled.
 _BAR = {"x": 0, "xanchor": "left", "lenmode": "pixels", "len": 300}
+_READS = {
+    "encoder": N_("read by the encoder: the token at this place"),
+    "decoder": N_("read by the decoder: the token at this place"),
+}
 ROOM = 62  # pixels that a column needs for its word
 
 
@@ -50,11 +56,10 @@ def lens_grid(lens: Lens, *, colour: str = "probability", selected: int | None =
     other = not lens.of_classes and bool((lens.ids[-1, :, 0] != lens.followed).any())
     row = 46 if n_steps <= 6 else 34
     style.finish(figure, height=min(row * n_steps, 800) + 140 + 26 * other, top=64 + 26 * other)
-    names = [*lens.steps[:-1], f"{lens.steps[-1]}<br><b>= the answer</b>"]
-    figure.update_yaxes(
-        **{**style.label_axis(lens.steps, title="said after"), "ticktext": names, "autotickangles": [0]}
-    )
-    reads = style.label_axis(lens.read, title=f"read by the {lens.stack}: the token at this place")
+    steps = [in_words(step) for step in lens.steps]
+    names = [*steps[:-1], style.lines(steps[-1], f"<b>{_('= the answer')}</b>")]
+    figure.update_yaxes(**{**style.label_axis(steps, title=_("said after")), "ticktext": names, "autotickangles": [0]})
+    reads = style.label_axis([in_words(word) for word in lens.read], title=_(_READS[lens.stack]))
     figure.update_xaxes(**{**reads, "tickfont_size": style.TICK_SIZE})
     for position, step in enumerate(lens.decided):
         if step >= 0:
@@ -73,24 +78,37 @@ def lens_grid(lens: Lens, *, colour: str = "probability", selected: int | None =
 
 def _cells(lens: Lens, colour: str) -> tuple[dict, np.ndarray]:
     """The heatmap, and where on the colour scale each cell lies (0…1)."""
-    word = "class" if lens.of_classes else "word"
-    hover = f"after %{{y}}, at %{{x}}<br>%{{text}}<br>{word} that is followed: %{{customdata}}<br>"
+    classes, word = lens.of_classes, "%{customdata}"
+    followed = (
+        _("class that is followed: {word}", word=word) if classes else _("word that is followed: {word}", word=word)
+    )
+    hover = style.lines(_("after {step}, at {token}", step="%{y}", token="%{x}"), "%{text}", followed)
     if colour == "probability":
         values, most = lens.probability, 1.0
-        bar, what = style.colour_bar(f"probability of the final {word}", **_BAR), "its probability"
+        bar, what = (
+            style.colour_bar(
+                _("probability of the final class") if classes else _("probability of the final word"), **_BAR
+            ),
+            _("its probability"),
+        )
     elif colour == "rank":
         values = np.log10(lens.rank)
         most = max(1.0, float(np.ceil(values.max())))
         ticks = np.arange(int(most) + 1)
         names = [f"{10**tick:,}" for tick in ticks.tolist()]
-        bar = style.colour_bar(f"rank of the final {word}", tickvals=ticks.tolist(), ticktext=names, **_BAR)
-        what = "log₁₀ of its rank"
+        bar = style.colour_bar(
+            _("rank of the final class") if classes else _("rank of the final word"),
+            tickvals=ticks.tolist(),
+            ticktext=names,
+            **_BAR,
+        )
+        what = _("log₁₀ of its rank")
     else:
         values, most = lens.divergence, float(lens.divergence.max()) or 1.0
-        bar, what = style.colour_bar("KL from the answer, in bits", **_BAR), "KL from the last step in bits"
+        bar, what = style.colour_bar(_("KL from the answer, in bits"), **_BAR), _("KL from the last step in bits")
     trace = parts.heatmap(
         values.astype(np.float32),
-        hover=f"{hover}{what}",
+        hover=style.lines(hover, what),
         bar=bar,
         maximum=most,
         xgap=2,
@@ -122,7 +140,7 @@ def _candidates(lens: Lens) -> list[list[str]]:
 def word_course(course: WordCourse) -> go.Figure:
     """The probability of the followed word, of the runner-up and of those that led on the way, from step to step."""
     figure = Sheet()
-    names = ["final", "runner-up"] + ["led before"] * (len(course.words) - 2)
+    names = [N_("{token} (final)"), N_("{token} (runner-up)")] + [N_("{token} (led before)")] * (len(course.words) - 2)
     colours = [style.CHOSEN, style.BAR, *(style.CATEGORICAL[place] for place in (1, 2, 3, 4, 7))]
     for index in reversed(range(len(course.words))):
         label = style.escape(course.words[index])
@@ -130,19 +148,19 @@ def word_course(course: WordCourse) -> go.Figure:
             x=np.arange(len(course.steps)),
             y=course.probabilities[index].astype(np.float32),
             mode="lines+markers",
-            name=f"{label} ({names[index]})",
+            name=_(names[index], token=label),
             line={
                 "color": colours[index % len(colours)],
                 "width": 5 if index == 0 else 3,
                 "dash": "solid" if index < 2 else "dot",
             },
             marker={"size": 10 if index == 0 else 7},
-            hovertemplate=f"{label} after %{{x}}<br><b>%{{y:{style.EXACT}}}</b><extra></extra>",
+            hovertemplate=style.hover(_("{token} after {place}", token=label, place="%{x}"), style.exact("y")),
         )
     style.finish(figure, height=360, top=48)
     figure.update_layout(legend={"traceorder": "reversed"})
-    figure.update_xaxes(**style.label_axis(course.steps, title="said after"))
-    figure.update_yaxes(title_text="probability", range=[-0.03, 1.03])
+    figure.update_xaxes(**style.label_axis([in_words(step) for step in course.steps], title=_("said after")))
+    figure.update_yaxes(title_text=_("probability"), range=[-0.03, 1.03])
     return figure.drawn()
 
 

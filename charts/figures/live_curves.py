@@ -14,6 +14,8 @@ import numpy as np
 
 from charts.toolkit.checks import as_array, as_probabilities, require_index
 from charts.toolkit.style import BAR, CATEGORICAL, CHOSEN, TEXT_SIZE
+from charts.toolkit.words import _
+from transformer.text.message import N_
 
 if TYPE_CHECKING:  # a third of a second to import, and most pages do not need it
     import altair as alt
@@ -38,12 +40,12 @@ def live_loss(loss: Any, *, steps: Sequence[int], last_step: int, at: int | None
     scale = {"type": "log", "domain": [low, high], "nice": False}
     decades = [10.0**power for power in range(round(math.log10(low)), 1)]
     return _chart(
-        {"loss": losses},
+        {_("loss"): losses},
         colours=[BAR],
         steps=steps,
         last_step=last_step,
         at=at,
-        title="loss",
+        title=N_("loss"),
         scale=scale,
         ticks=decades,
     )
@@ -63,7 +65,7 @@ def live_shares(
         steps=steps,
         last_step=last_step,
         at=at,
-        title="share",
+        title=N_("share"),
         scale=scale,
         ticks=[0, 0.5, 1],
     )
@@ -97,21 +99,21 @@ def _chart(
     lines = alt.Chart().encode(
         x=alt.X(
             "step:Q",
-            title=None if title == "loss" else "step",  # the shares stand below it, over the same steps
+            title=None if title == "loss" else _("step"),  # the shares stand below it, over the same steps
             scale=alt.Scale(domain=[0, last_step], nice=False),
             axis=alt.Axis(format=",d", tickCount=5, **text),
         ),
         y=alt.Y(
             "value:Q",
-            title=title,
+            title=_(title),
             scale=alt.Scale(**scale),
             axis=alt.Axis(format="~g", values=list(ticks), minExtent=_LABELS, maxExtent=_LABELS, **text),
         ),
         color=colour,
         tooltip=[
-            alt.Tooltip("curve:N"),
-            alt.Tooltip("step:Q", format=","),
-            alt.Tooltip("value:Q", title=title, format=".6~g"),
+            alt.Tooltip("curve:N", title=_("curve")),
+            alt.Tooltip("step:Q", title=_("step"), format=","),
+            alt.Tooltip("value:Q", title=_(title), format=".6~g"),
         ],
     )
     chart = alt.layer(

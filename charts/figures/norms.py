@@ -10,6 +10,8 @@ import plotly.graph_objects as go
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array
 from charts.toolkit.sheet import stacked, stacked_height
+from charts.toolkit.words import _
+from transformer.text.message import N_
 
 if TYPE_CHECKING:
     from transformer.text.tokens import TokenSequence
@@ -22,7 +24,7 @@ def norm_statistics(
     mean_after: Any,
     std_after: Any,
     tokens: TokenSequence,
-    after: str = "after normalising",
+    after: str = N_("after normalising"),
 ) -> go.Figure:
     """Mean and standard deviation over the model's dimensions of every token, before and after LayerNorm.
 
@@ -30,8 +32,8 @@ def norm_statistics(
     """
     axes, sizes = ("token",), {"token": len(tokens)}
     panels = [
-        ("mean", mean_before, mean_after),
-        ("standard deviation", std_before, std_after),
+        (_("mean"), mean_before, mean_after),
+        (_("standard deviation"), std_before, std_after),
     ]
     heights = [170.0, 170.0]
     figure = stacked([name for name, *_ in panels], heights=heights)
@@ -48,8 +50,8 @@ def norm_statistics(
             row=row,
         )
         for values, label, colour, symbol in (
-            (old, "before", style.CATEGORICAL[1], "circle-open"),
-            (new, style.escape(after), style.CATEGORICAL[0], "circle"),
+            (old, _("before"), style.CATEGORICAL[1], "circle-open"),
+            (new, style.escape(_(after)), style.CATEGORICAL[0], "circle"),
         ):
             figure.scatter(
                 x=places,
@@ -59,14 +61,16 @@ def norm_statistics(
                 legendgroup=label,
                 showlegend=row == 1,
                 marker={"color": colour, "symbol": symbol, "size": 11, "line": {"width": 2.5, "color": colour}},
-                hovertemplate=f"%{{x}}<br>{name} {label}: <b>%{{y:{style.EXACT}}}</b><extra></extra>",
+                hovertemplate=style.hover(
+                    "%{x}", _("{name} {state}: {value}", name=name, state=label, value=style.exact("y"))
+                ),
                 row=row,
             )
         figure.update_yaxes(title_text=name, row=row)
     style.finish(figure, height=stacked_height(heights), top=70)
     figure.update_layout(legend={"x": 1, "xanchor": "right", "y": 1.02})
     figure.update_xaxes(**style.token_axis(tokens, title=""))
-    figure.update_xaxes(title_text="token", row=2)
+    figure.update_xaxes(title_text=_("token"), row=2)
     figure.update_yaxes(rangemode="tozero", row=2)
     return figure.drawn()
 
@@ -79,7 +83,7 @@ def gain_and_bias(gain: Any, *, bias: Any) -> go.Figure:
     gains = as_array(gain, name="gain", axes=("dimension",))
     biases = as_array(bias, name="bias", axes=("dimension",), sizes={"dimension": len(gains)})
     heights = [150.0, 150.0]
-    figure = stacked(["γ (gain; 1 at the start of training)", "β (bias; 0 at the start)"], heights=heights)
+    figure = stacked([_("γ (gain; 1 at the start of training)"), _("β (bias; 0 at the start)")], heights=heights)
     for row, (name, values, start) in enumerate((("γ", gains, 1.0), ("β", biases, 0.0)), start=1):
         moved = values - np.float32(start)
         figure.bar(
@@ -88,7 +92,9 @@ def gain_and_bias(gain: Any, *, bias: Any) -> go.Figure:
             base=start,
             customdata=values,
             marker={"color": parts.signed_colours(moved), "line": {"width": 0}},
-            hovertemplate=f"dimension %{{x}}<br>{name} = <b>%{{customdata:{style.EXACT}}}</b><extra></extra>",
+            hovertemplate=style.hover(
+                _("dimension {dimension}", dimension="%{x}"), f"{name} = <b>%{{customdata:{style.EXACT}}}</b>"
+            ),
             row=row,
         )
         figure.add_hline(y=start, line={"color": style.NEUTRAL, "width": 1}, row=row)
@@ -96,12 +102,12 @@ def gain_and_bias(gain: Any, *, bias: Any) -> go.Figure:
     style.finish(figure, height=stacked_height(heights, around=100), top=32)
     figure.update_layout(bargap=0)
     figure.update_xaxes(range=[-0.5, len(gains) - 0.5], showgrid=False)
-    figure.update_xaxes(title_text=f"dimension (d_model = {len(gains)})", row=2)
+    figure.update_xaxes(title_text=_("dimension (d_model = {n})", n=len(gains)), row=2)
     return figure.drawn()
 
 
 def position_distribution(
-    before: Any, *, after: Any, token: str, after_name: str = "after LayerNorm", shared_axis: bool = False
+    before: Any, *, after: Any, token: str, after_name: str = N_("after LayerNorm"), shared_axis: bool = False
 ) -> go.Figure:
     """The numbers of one token's vector before and after LayerNorm: a histogram, each number as a tick below it.
 
@@ -112,10 +118,18 @@ def position_distribution(
     first = as_array(before, name="before", axes=("dimension",))
     second = as_array(after, name="after", axes=("dimension",), sizes={"dimension": len(first)})
     heights = [150.0, 150.0]
-    titles = [f"{style.escape(token)} before LayerNorm", f"{style.escape(token)} {style.escape(after_name)}"]
+    titles = [
+        N_("{token} before LayerNorm: mean {mean}, standard deviation {std}"),
+        N_("{token} {after}: mean {mean}, standard deviation {std}"),
+    ]
     names = [
-        f"{title}: mean {style.three_digits(float(values.mean()))}, "
-        f"standard deviation {style.three_digits(float(values.std()))}"
+        _(
+            title,
+            token=style.escape(token),
+            after=style.escape(_(after_name)),
+            mean=style.three_digits(float(values.mean())),
+            std=style.three_digits(float(values.std())),
+        )
         for title, values in zip(titles, (first, second), strict=True)
     ]
     figure = stacked(names, heights=heights)
@@ -130,8 +144,14 @@ def position_distribution(
             marker={"color": colour, "line": {"width": 0}},
             customdata=np.stack([edges[:-1], edges[1:]], axis=1).astype(np.float32),
             hovertemplate=(
-                "<b>%{y}</b> of the numbers lie between<br>"
-                f"%{{customdata[0]:{style.EXACT}}} and %{{customdata[1]:{style.EXACT}}}<extra></extra>"
+                style.hover(
+                    _("{share} of the numbers lie between", share="<b>%{y}</b>"),
+                    _(
+                        "{low} and {high}",
+                        low=f"%{{customdata[0]:{style.EXACT}}}",
+                        high=f"%{{customdata[1]:{style.EXACT}}}",
+                    ),
+                )
             ),
             row=row,
         )
@@ -141,17 +161,17 @@ def position_distribution(
             customdata=np.arange(len(values), dtype=np.int32),
             mode="markers",
             marker={"symbol": "line-ns", "size": 9, "line": {"width": 1, "color": style.NEUTRAL}},
-            hovertemplate=f"dimension %{{customdata}}<br><b>%{{x:{style.EXACT}}}</b><extra></extra>",
+            hovertemplate=style.hover(_("dimension {dimension}", dimension="%{customdata}"), style.exact("x")),
             row=row,
         )
         figure.add_vline(x=mean, line={"color": style.NEUTRAL, "width": 2}, row=row)
         for side in (-std, std):
             figure.add_vline(x=mean + side, line={"color": style.NEUTRAL, "width": 1.5, "dash": "dot"}, row=row)
-        figure.update_yaxes(title_text="how many numbers", row=row)
+        figure.update_yaxes(title_text=_("how many numbers"), row=row)
     style.finish(figure, height=stacked_height(heights, around=110), top=32)
     figure.update_layout(bargap=0)
     figure.update_xaxes(showticklabels=True, zeroline=False)
     if not shared_axis:
         figure.update_xaxes(matches=None)
-    figure.update_xaxes(title_text="value", row=2)
+    figure.update_xaxes(title_text=_("value"), row=2)
     return figure.drawn()

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from charts.toolkit import style
 from charts.toolkit.checks import as_array, require_columns
 from charts.toolkit.sheet import side_by_side
+from charts.toolkit.words import _
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,12 +30,12 @@ def time_and_parameters(blocks: pd.DataFrame) -> go.Figure:
         raise ValueError(
             f"blocks has {len(kinds)} different parts {kinds}; join them to at most {len(style.CATEGORICAL)}"
         )
-    measures = [("parameters", "parameters", "parameters", "parameters")]
+    measures = [("parameters", _("parameters"), lambda count: _("{count} parameters", count=count))]
     if "milliseconds" in blocks.columns:
-        measures.append(("milliseconds", "milliseconds", "measured time (ms)", "time"))
-    figure = side_by_side([name for *_, name in measures], spacing=0.08)
+        measures.append(("milliseconds", _("measured time (ms)"), lambda time: _("{time} milliseconds", time=time)))
+    figure = side_by_side([_("parameters"), _("time")][: len(measures)], spacing=0.08)
     places = {name: index for index, name in enumerate(names)}
-    for column, (field, unit, title, _) in enumerate(measures, start=1):
+    for column, (field, title, amount) in enumerate(measures, start=1):
         values = as_array(blocks[field], name=field, axes=("row",), signed=False).astype(np.float64)
         totals = np.zeros(len(names))
         for index, kind in enumerate(kinds):
@@ -49,9 +50,9 @@ def time_and_parameters(blocks: pd.DataFrame) -> go.Figure:
                 legendgroup=kind,
                 showlegend=column == 1,
                 marker={"color": style.category_colour(index), "line": {"width": 0}},
-                hovertemplate=(
-                    f"%{{y}}, {style.escape(kind)}<br><b>%{{x:{',.0f' if column == 1 else style.EXACT}}}</b> "
-                    f"{unit}<extra></extra>"
+                hovertemplate=style.hover(
+                    f"%{{y}}, {style.escape(kind)}",
+                    amount(f"<b>%{{x:{',.0f' if column == 1 else style.EXACT}}}</b>"),
                 ),
                 col=column,
             )
@@ -75,7 +76,7 @@ def time_and_parameters(blocks: pd.DataFrame) -> go.Figure:
     style.finish(figure, height=style.rows_height(len(names), around=150), top=72)
     figure.update_layout(barmode="stack", legend={"y": 1 + 24 / max(100, figure.layout["height"] - 140)})
     figure.update_yaxes(**style.label_rows(names, title=""))
-    figure.update_yaxes(title_text="block", col=1)
+    figure.update_yaxes(title_text=_("block"), col=1)
     return figure.drawn()
 
 

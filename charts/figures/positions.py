@@ -11,6 +11,8 @@ import plotly.graph_objects as go
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, require_index
 from charts.toolkit.sheet import Sheet, stacked, stacked_height
+from charts.toolkit.words import _
+from transformer.text.message import N_
 
 if TYPE_CHECKING:
     from transformer.text.tokens import TokenSequence
@@ -27,14 +29,14 @@ def encoding_heatmap(encoding: Any, *, tokens: TokenSequence | None = None) -> g
     figure = Sheet(
         parts.heatmap(
             values,
-            hover="position %{y}<br>dimension %{x}",
-            bar=style.colour_bar("value"),
+            hover=style.lines(_("position {place}", place="%{y}"), _("dimension {dimension}", dimension="%{x}")),
+            bar=style.colour_bar(_("value")),
             limit=style.symmetric_limit(values),
         )
     )
     style.finish(figure, height=min(620, max(300, 5 * n_positions + 130)), top=64)
-    figure.update_yaxes(title_text="position in the sentence", range=[n_positions - 0.5, -0.5], zeroline=False)
-    figure.update_xaxes(title_text=f"dimension (d_model = {n_dimensions})", showgrid=False, zeroline=False)
+    figure.update_yaxes(title_text=_("position in the sentence"), range=[n_positions - 0.5, -0.5], zeroline=False)
+    figure.update_xaxes(title_text=_("dimension (d_model = {n})", n=n_dimensions), showgrid=False, zeroline=False)
     if tokens is not None:
         if len(tokens) > n_positions:
             raise ValueError(
@@ -46,7 +48,7 @@ def encoding_heatmap(encoding: Any, *, tokens: TokenSequence | None = None) -> g
             line={"color": "#FFFFFF", "width": 2, "dash": "dash"},
         )
         figure.add_annotation(
-            text=f"this sentence ends here: {len(tokens)} positions",
+            text=_("this sentence ends here: {n} positions", n=len(tokens)),
             font={"color": "#FFFFFF", "size": style.TEXT_SIZE},
             bgcolor="rgba(0,0,0,0.75)",
             x=1,
@@ -76,10 +78,12 @@ def encoding_waves(encoding: Any, *, dimensions: Sequence[int], tokens: TokenSeq
             x=positions,
             y=curve,
             mode="lines",
-            name=f"dimension {dimension}",
+            name=_("dimension {dimension}", dimension=dimension),
             legendgroup=str(dimension),
             line={"color": colour, "width": 2.5},
-            hovertemplate=f"position %{{x}}, dimension {dimension}<br><b>%{{y:{style.EXACT}}}</b><extra></extra>",
+            hovertemplate=style.hover(
+                _("position {place}, dimension {dimension}", place="%{x}", dimension=dimension), style.exact("y")
+            ),
         )
         if tokens is not None:
             here = min(len(tokens), len(values))
@@ -91,17 +95,27 @@ def encoding_waves(encoding: Any, *, dimensions: Sequence[int], tokens: TokenSeq
                 marker={"color": colour, "size": 10 if here <= 20 else 6, "line": {"width": 1, "color": "white"}},
                 text=[style.escape(token.display) for token in tokens.tokens[:here]],
                 hovertemplate=(
-                    f"%{{text}} at position %{{x}}, dimension {dimension}<br><b>%{{y:{style.EXACT}}}</b><extra></extra>"
+                    style.hover(
+                        _(
+                            "{token} at position {place}, dimension {dimension}",
+                            token="%{text}",
+                            place="%{x}",
+                            dimension=dimension,
+                        ),
+                        style.exact("y"),
+                    )
                 ),
             )
     style.finish(figure, height=380, top=40)
-    dots = " (dots: the tokens of this sentence)" if tokens is not None else ""
-    figure.update_xaxes(title_text=f"position in the sentence{dots}", range=[-0.5, len(values) - 0.5], zeroline=False)
-    figure.update_yaxes(title_text="value of the encoding")
+    across = _("position in the sentence")
+    if tokens is not None:
+        across = _("position in the sentence (dots: the tokens of this sentence)")
+    figure.update_xaxes(title_text=across, range=[-0.5, len(values) - 0.5], zeroline=False)
+    figure.update_yaxes(title_text=_("value of the encoding"))
     return figure.drawn()
 
 
-def position_similarity(similarity: Any, *, measure: str = "cosine similarity") -> go.Figure:
+def position_similarity(similarity: Any, *, measure: str = N_("cosine similarity")) -> go.Figure:
     """How alike the encodings of two positions are, position × position, diverging around 0.
 
     ``similarity``: [position, position]. Cosines use the whole scale −1…1; any other ``measure`` is scaled to its
@@ -114,15 +128,17 @@ def position_similarity(similarity: Any, *, measure: str = "cosine similarity") 
     figure = Sheet(
         parts.heatmap(
             values,
-            hover=f"positions %{{y}} and %{{x}}<br>{style.escape(measure)}",
-            bar=style.colour_bar(measure),
+            hover=style.lines(
+                _("positions {first} and {second}", first="%{y}", second="%{x}"), style.escape(_(measure))
+            ),
+            bar=style.colour_bar(_(measure)),
             limit=limit,
         )
     )
     style.finish(figure, height=560, top=64)
     axis = {"showgrid": False, "zeroline": False, "constrain": "domain"}
-    figure.update_xaxes(title_text="position", **axis)
-    figure.update_yaxes(title_text="position", autorange="reversed", scaleanchor="x", **axis)
+    figure.update_xaxes(title_text=_("position"), **axis)
+    figure.update_yaxes(title_text=_("position"), autorange="reversed", scaleanchor="x", **axis)
     return figure.drawn()
 
 
@@ -131,7 +147,7 @@ def embedding_sum(token: Any, *, position: Any, total: Any, tokens: TokenSequenc
 
     All three: [token, model]; ``token`` already multiplied by √d_model, as in the model.
     """
-    names = ("token embedding × √d_model", "+ position", "= sum, what enters the first layer")
+    names = (_("token embedding × √d_model"), _("+ position"), _("= sum, what enters the first layer"))
     sizes = {"token": len(tokens)}
     first = as_array(token, name="token", axes=("token", "dimension"), sizes=sizes)
     sizes["dimension"] = first.shape[1]
@@ -145,8 +161,11 @@ def embedding_sum(token: Any, *, position: Any, total: Any, tokens: TokenSequenc
         figure.add_trace(
             parts.heatmap(
                 values,
-                hover="%{y} (position %{y:d})<br>dimension %{x}",
-                bar=style.colour_bar("value (one scale for all three)", ypad=style.ABOVE_NAMES)
+                hover=style.lines(
+                    _("{token} (position {place})", token="%{y}", place="%{y:d}"),
+                    _("dimension {dimension}", dimension="%{x}"),
+                ),
+                bar=style.colour_bar(_("value (one scale for all three)"), ypad=style.ABOVE_NAMES)
                 if number == 1
                 else None,
                 limit=limit,
@@ -156,7 +175,7 @@ def embedding_sum(token: Any, *, position: Any, total: Any, tokens: TokenSequenc
         )
     style.finish(figure, height=stacked_height(heights, around=150), top=90)
     figure.update_yaxes(**style.token_rows(tokens, title=""))
-    figure.update_yaxes(title_text="token", row=2)
+    figure.update_yaxes(title_text=_("token"), row=2)
     figure.update_xaxes(showgrid=False, zeroline=False)
-    figure.update_xaxes(title_text=f"dimension (d_model = {first.shape[1]})", row=3)
+    figure.update_xaxes(title_text=_("dimension (d_model = {n})", n=first.shape[1]), row=3)
     return figure.drawn()

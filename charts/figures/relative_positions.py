@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from charts.toolkit import style
 from charts.toolkit.checks import as_array, require_index, require_same_length
 from charts.toolkit.sheet import Sheet
+from charts.toolkit.words import _
 
 _DASHES = ("solid", "dash", "dot")
 
@@ -25,16 +26,19 @@ def relative_bias(bias: Any, *, distances: Sequence[int]) -> go.Figure:
             x=np.asarray(distances),
             y=curve,
             mode="lines+markers",
-            name=f"head {head}",
+            name=_("head {head}", head=head),
             marker={"size": 5},
             line={"color": style.category_colour(head), "dash": _DASHES[head // len(style.CATEGORICAL) % 3]},
             hovertemplate=(
-                f"head {head}, distance %{{x}}<br>adds <b>%{{y:{style.EXACT}}}</b> to the score<extra></extra>"
+                style.hover(
+                    _("head {head}, distance {distance}", head=head, distance="%{x}"),
+                    _("adds {value} to the score", value=style.exact("y")),
+                )
             ),
         )
     style.finish(figure, height=400, top=48)
-    figure.update_xaxes(title_text="distance: key position − query position")
-    figure.update_yaxes(title_text="added to the score")
+    figure.update_xaxes(title_text=_("distance: key position − query position"))
+    figure.update_yaxes(title_text=_("added to the score"))
     return figure.drawn()
 
 
@@ -53,11 +57,13 @@ def distance_buckets(buckets: Any, *, distances: Sequence[int]) -> go.Figure:
         mode="lines+markers",
         line={"color": style.BAR, "width": 2, "shape": "hvh"},
         marker={"size": 5},
-        hovertemplate="distance %{x}<br>bucket <b>%{y}</b><extra></extra>",
+        hovertemplate=style.hover(
+            _("distance {distance}", distance="%{x}"), _("bucket {bucket}", bucket="<b>%{y}</b>")
+        ),
     )
     style.finish(figure, height=360)
-    figure.update_xaxes(title_text="distance: key position − query position")
-    figure.update_yaxes(title_text="number of the bucket")
+    figure.update_xaxes(title_text=_("distance: key position − query position"))
+    figure.update_yaxes(title_text=_("number of the bucket"))
     return figure.drawn()
 
 
@@ -82,16 +88,19 @@ def rotary_angles(angles: Any, *, pairs: Sequence[int], distances: Sequence[int]
             y=np.cos(values[:, pair]),
             customdata=values[:, pair],
             mode="lines",
-            name=f"channels {pair} and {pair + values.shape[1]}",
+            name=_("channels {first} and {second}", first=pair, second=pair + values.shape[1]),
             line={"color": style.category_colour(number), "width": 2.5},
             hovertemplate=(
-                f"distance %{{x}}, pair {pair}<br>angle %{{customdata:{style.EXACT}}} rad<br>"
-                f"cosine <b>%{{y:{style.EXACT}}}</b><extra></extra>"
+                style.hover(
+                    _("distance {distance}, pair {pair}", distance="%{x}", pair=pair),
+                    _("angle {angle} rad", angle=f"%{{customdata:{style.EXACT}}}"),
+                    _("cosine {value}", value=style.exact("y")),
+                )
             ),
         )
     style.finish(figure, height=400, top=48)
-    figure.update_xaxes(title_text="distance between two tokens")
-    figure.update_yaxes(title_text="cosine of the turning angle", range=[-1.05, 1.05])
+    figure.update_xaxes(title_text=_("distance between two tokens"))
+    figure.update_yaxes(title_text=_("cosine of the turning angle"), range=[-1.05, 1.05])
     return figure.drawn()
 
 
@@ -116,9 +125,11 @@ def agreement_by_distance(curves: Mapping[str, Any], *, chosen: str) -> go.Figur
                 "width": 4 if name == chosen else 2,
                 "dash": "solid" if name == chosen else "dash",
             },
-            hovertemplate=f"{style.escape(name)}, distance %{{x}}<br><b>%{{y:{style.EXACT}}}</b><extra></extra>",
+            hovertemplate=style.hover(
+                _("{name}, distance {distance}", name=style.escape(name), distance="%{x}"), style.exact("y")
+            ),
         )
     style.finish(figure, height=360, top=48)
-    figure.update_xaxes(title_text="distance between two tokens")
-    figure.update_yaxes(title_text="agreement", rangemode="tozero")
+    figure.update_xaxes(title_text=_("distance between two tokens"))
+    figure.update_yaxes(title_text=_("agreement"), rangemode="tozero")
     return figure.drawn()

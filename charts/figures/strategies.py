@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from charts.toolkit import style
 from charts.toolkit.checks import as_array, require_same_length
 from charts.toolkit.sheet import Sheet
+from charts.toolkit.words import _
 
 
 def running_log_probability(log_p: Mapping[str, Any], *, tokens: Mapping[str, Sequence[str]]) -> go.Figure:
@@ -32,10 +33,12 @@ def running_log_probability(log_p: Mapping[str, Any], *, tokens: Mapping[str, Se
             },
             marker={"size": (10, 8, 7)[index % 3]},
             text=["", *map(style.escape, tokens[name])],
-            hovertemplate=f"{style.escape(name)}, token %{{x}}: %{{text}}<br>"
-            f"Σ log p <b>%{{y:{style.EXACT}}}</b><extra></extra>",
+            hovertemplate=style.hover(
+                _("{name}, token {place}: {token}", name=style.escape(name), place="%{x}", token="%{text}"),
+                _("Σ log p {value}", value=style.exact("y")),
+            ),
         )
     style.finish(figure, height=340, top=48)
-    figure.update_xaxes(title_text="tokens written", showgrid=False)
-    figure.update_yaxes(title_text="Σ log p so far")
+    figure.update_xaxes(title_text=_("tokens written"), showgrid=False)
+    figure.update_yaxes(title_text=_("Σ log p so far"))
     return figure.drawn()

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from charts.toolkit import parts, style
 from charts.toolkit.checks import require_columns, require_index, require_same_length
 from charts.toolkit.sheet import Sheet, side_by_side
+from charts.toolkit.words import _
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +59,11 @@ def map_strip(
     for column, (view, note) in enumerate(zip(views, notes, strict=True), start=1):
         weights, places, said = _small(np.where(view.allowed, view.weights[head], np.nan).astype(np.float32))
         bar = style.colour_bar(said, len=0.2, y=0, yanchor="top", ypad=8) if column == 1 else None
-        hover = f"{style.escape(names[column - 1])}<br>%{{y}} looks at %{{x}}{said and f'<br>{said}'}"
+        hover = style.lines(
+            style.escape(names[column - 1]),
+            _("{token} looks at {other}", token="%{y}", other="%{x}"),
+            *filter(None, [said]),
+        )
         figure.add_trace(parts.heatmap(weights, hover=hover, bar=bar, **places), col=column)
         if not view.allowed.all():
             figure.add_trace({**_masked(np.isnan(weights)), **places}, col=column)
@@ -70,8 +75,8 @@ def map_strip(
         figure.update_yaxes(col=column, **style.token_rows(first.query, title=""))
     figure.update_xaxes(showticklabels=False)
     rows_labelled = n_queries <= _MOST_LABELS
-    figure.update_yaxes(col=1, title_text="query", showticklabels=rows_labelled)
-    figure.update_xaxes(col=(len(views) + 1) // 2, title_text="key: the token that is looked at", title_standoff=6)
+    figure.update_yaxes(col=1, title_text=_("query"), showticklabels=rows_labelled)
+    figure.update_xaxes(col=(len(views) + 1) // 2, title_text=_("key: the token that is looked at"), title_standoff=6)
     row = min(24.0, max(2.0, 150 / n_queries)) if not rows_labelled else min(24.0, max(14.0, 150 / n_queries))
     style.finish(figure, height=n_queries * row + 92, top=44)
     for note in (a for a in figure.layout["annotations"] if a.get("name") == "note"):
@@ -97,7 +102,11 @@ def _small(weights: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray], str]
         name: np.arange(count) * block + block // 2
         for name, count, block in zip("yx", largest.shape, blocks, strict=True)
     }
-    return np.where(np.isneginf(largest), np.nan, largest), places, f"the largest of {high} × {wide} weights"
+    return (
+        np.where(np.isneginf(largest), np.nan, largest),
+        places,
+        _("the largest of {high} × {wide} weights", high=high, wide=wide),
+    )
 
 
 def _masked(masked: np.ndarray) -> dict:
@@ -108,7 +117,7 @@ def _masked(masked: np.ndarray) -> dict:
         "colorscale": [[0, style.QUIET], [1, style.QUIET]],
         "showscale": False,
         "hoverongaps": False,
-        "hovertemplate": "masked: it may not look there<extra></extra>",
+        "hovertemplate": style.hover(_("masked: it may not look there")),
     }
 
 
@@ -138,8 +147,8 @@ def role_timeline(
             figure.add_hline(y=layer * n_heads - 0.5, line=line, col=index + 1)
         box = {"x0": current - 0.5, "x1": current + 0.5, "y0": -0.5, "y1": n_rows - 0.5}
         figure.add_shape(type="rect", **box, **_axes(index + 1), line={"color": style.CHOSEN, "width": 2})
-    figure.update_xaxes(col=(len(groups) + 1) // 2, title_text="training step")
-    figure.update_yaxes(col=1, title_text="layer · head")
+    figure.update_xaxes(col=(len(groups) + 1) // 2, title_text=_("training step"))
+    figure.update_yaxes(col=1, title_text=_("layer · head"))
     if chosen is not None:
         group, layer, head = chosen
         require_index(group, name="chosen group", size=len(groups))
@@ -162,7 +171,7 @@ def _add_group(figure: Sheet, heads: pd.DataFrame, *, column: int, shape: tuple[
     codes = np.full((n_layers * n_heads, n_moments), np.nan, dtype=np.float32)
     places = list(ROLE_COLOURS)
     rows = (heads["layer"] * n_heads + heads["head"]).to_numpy()
-    for row, (_, cell) in zip(rows, heads.iterrows(), strict=True):
+    for row, (_place, cell) in zip(rows, heads.iterrows(), strict=True):
         sharp = 0.0 if np.isnan(cell["spread"]) else min(1.0, max(0.0, 1.0 - float(cell["spread"])))
         known = cell["role"] in ROLE_COLOURS
         codes[row, cell["moment"]] = 1.5 + places.index(cell["role"]) if known else sharp
@@ -174,9 +183,13 @@ def _add_group(figure: Sheet, heads: pd.DataFrame, *, column: int, shape: tuple[
         col=column,
     )  # fmt: skip
     hover = [
-        f"layer {cell.layer}, head {cell.head}<br>{style.escape(cell.role_name)}"
+        style.lines(_("layer {layer}, head {head}", layer=cell.layer, head=cell.head), style.escape(cell.role_name))
         + (f" ({style.three_digits(cell.score)})" if np.isfinite(cell.score) else "")
-        + (f"<br>entropy ÷ maximum {style.three_digits(cell.spread)}" if np.isfinite(cell.spread) else "")
+        + (
+            style.lines("", _("entropy ÷ maximum {value}", value=style.three_digits(cell.spread)))
+            if np.isfinite(cell.spread)
+            else ""
+        )
         for cell in heads.itertuples()
     ]
     figure.scatter(
@@ -188,7 +201,7 @@ def _add_group(figure: Sheet, heads: pd.DataFrame, *, column: int, shape: tuple[
         unselected={"marker": {"opacity": 0}},
         customdata=heads[["group", "layer", "head", "moment"]].to_numpy().tolist(),  # an array comes back otherwise
         text=hover,
-        hovertemplate="step %{x}<br>%{text}<extra></extra>",
+        hovertemplate=style.hover(_("step {step}", step="%{x}"), "%{text}"),
         col=column,
     )
 
@@ -204,14 +217,18 @@ def _colours() -> list:
 
 def _add_legend(figure: Sheet, roles: Mapping[str, str]) -> None:
     entries = [(name, ROLE_COLOURS[role], 1.0) for role, name in roles.items()]
-    entries += [("no clear role: looks everywhere", style.NEUTRAL, 0.2), ("… at few tokens", style.NEUTRAL, 0.85)]
+    entries += [(_("no clear role: looks everywhere"), style.NEUTRAL, 0.2), (_("… at few tokens"), style.NEUTRAL, 0.85)]
     for name, colour, opacity in entries:
         marker = {"symbol": "square", "size": 14, "color": colour, "opacity": opacity}
         figure.scatter(x=[None], y=[None], mode="markers", name=style.escape(name), marker=marker)
 
 
 def _row_names(n_layers: int, n_heads: int) -> list[str]:
-    return [f"layer {layer} · 0" if head == 0 else str(head) for layer in range(n_layers) for head in range(n_heads)]
+    return [
+        _("layer {layer} · {head}", layer=layer, head="0") if head == 0 else str(head)
+        for layer in range(n_layers)
+        for head in range(n_heads)
+    ]
 
 
 def _axes(column: int) -> dict[str, str]:

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from charts.toolkit import style
 from charts.toolkit.checks import require_same_length
 from charts.toolkit.sheet import Sheet
+from charts.toolkit.words import _
 
 if TYPE_CHECKING:
     from transformer.text.tokens import Token, TokenSequence
@@ -43,7 +44,7 @@ def merge_tree(
     for step in range(1, len(states)):
         layouts.append(_joined(states[step - 1], layouts[-1], states[step], step=step))
     figure = Sheet()
-    for fresh, name, colour in ((False, "as before", style.PALE), (True, "joined in this step", style.CHOSEN)):
+    for fresh, name, colour in ((False, _("as before"), style.PALE), (True, _("joined in this step"), style.CHOSEN)):
         boxes = [
             (step, start, width, piece)
             for step, (state, layout) in enumerate(zip(states, layouts, strict=True))
@@ -66,21 +67,23 @@ def merge_tree(
                 textfont={"size": style.TITLE_SIZE, "color": "#FFFFFF" if fresh else "#000000"},
                 hovertemplate=f"%{{text}}<br>{name}<extra></extra>",
             )
-    labels = ["bytes"] + [
-        f"merge {step}" + (f" (rule {ranks[step - 1]:,})" if ranks is not None else "")
-        for step in range(1, len(states))
-    ]
+    labels = [_("bytes")]
+    for step in range(1, len(states)):
+        rule = None if ranks is None else f"{ranks[step - 1]:,}"
+        labels.append(
+            _("merge {step}", step=step) if rule is None else _("merge {step} (rule {rule})", step=step, rule=rule)
+        )
     labels += [""] * max(0, (n_steps or 0) + 1 - len(states))
     style.finish(figure, height=_ROW * len(labels) + 90, top=40)
     figure.update_layout(barmode="overlay", bargap=0.18)
     figure.update_xaxes(
-        title_text=f"the {len(states[0])} bytes of the word (· is a space)",
+        title_text=_("the {n} bytes of the word (· is a space)", n=len(states[0])),
         range=[0, len(states[0])],
         showgrid=False,
         showticklabels=False,
         zeroline=False,
     )
-    figure.update_yaxes(**style.label_rows(labels, title="step"))
+    figure.update_yaxes(**style.label_rows(labels, title=_("step")))
     return figure.drawn()
 
 
@@ -141,18 +144,23 @@ def token_lengths(sequences: Mapping[str, TokenSequence]) -> go.Figure:
             textangle=0,
             # The width comes along, since Plotly's %{x} is where a box ends.
             customdata=[
-                [width, f"id <b>{token.id}</b>" if token.id >= 0 else "not in the vocabulary"]
-                for _, width, token in boxes
+                [width, _("id {id}", id=f"<b>{token.id}</b>") if token.id >= 0 else _("not in the vocabulary")]
+                for _start, width, token in boxes
             ],
-            hovertemplate="%{text}<br>bytes: %{customdata[0]}, %{customdata[1]}<extra></extra>",
+            hovertemplate=style.hover(
+                "%{text}", _("bytes: {count}, {what}", count="%{customdata[0]}", what="%{customdata[1]}")
+            ),
             showlegend=False,
         )
-    labels = [f"{name}: {sum(not token.special for token in tokens)} tokens" for name, tokens in sequences.items()]
+    labels = [
+        _("{name}: {n} tokens", name=name, n=sum(not token.special for token in tokens))
+        for name, tokens in sequences.items()
+    ]
     style.finish(figure, height=56 * len(labels) + 80)
     # A label that does not fit its box is left to the hover instead of shrinking out of sight.
     figure.update_layout(barmode="overlay", uniformtext={"minsize": 10, "mode": "hide"})
-    figure.update_xaxes(title_text="bytes of the sentence (a plain letter is one)", range=[0, max(1, longest)])
-    figure.update_yaxes(**style.label_rows(labels, title="tokenizer"))
+    figure.update_xaxes(title_text=_("bytes of the sentence (a plain letter is one)"), range=[0, max(1, longest)])
+    figure.update_yaxes(**style.label_rows(labels, title=_("tokenizer")))
     return figure.drawn()
 
 

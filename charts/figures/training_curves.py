@@ -6,22 +6,24 @@ from typing import TYPE_CHECKING
 
 from charts.toolkit.checks import require_columns
 from charts.toolkit.style import BAR, CHOSEN, NEUTRAL, TEXT_SIZE
+from charts.toolkit.words import _
+from transformer.text.message import N_
 
 if TYPE_CHECKING:  # both take a third of a second to import, and most pages need neither
     import altair as alt
     import pandas as pd
 
-TRAIN, DEV = "training batches", "dev split"
+TRAIN, DEV = N_("training batches"), N_("dev split")
 
 
-def loss_curves(history: pd.DataFrame, *, loss: str = "loss (nats per token)") -> alt.LayerChart:
+def loss_curves(history: pd.DataFrame, *, loss: str = N_("loss (nats per token)")) -> alt.LayerChart:
     """Training and dev loss. ``history``: the columns ``step``, ``train_loss``, ``dev_loss`` of history.csv; the dev
     column is empty between evaluations. Raises ``ValueError`` for a missing column."""
     import altair as alt
     import pandas as pd
 
     require_columns(history, name="history", columns=["step", "train_loss", "dev_loss"])
-    curves = {TRAIN: "train_loss", DEV: "dev_loss"}
+    curves = {_(TRAIN): "train_loss", _(DEV): "dev_loss"}
     data = pd.concat(
         pd.DataFrame({"step": history["step"], "value": history[column], "curve": name})
         for name, column in curves.items()
@@ -31,7 +33,7 @@ def loss_curves(history: pd.DataFrame, *, loss: str = "loss (nats per token)") -
         scale=alt.Scale(domain=list(curves), range=[BAR, CHOSEN]),
         legend=alt.Legend(title=None, orient="top-right", labelFontSize=TEXT_SIZE),
     )
-    return _curve(data, title=loss, colour=colour, height=280)
+    return _curve(data, title=_(loss), colour=colour, height=280)
 
 
 def score_curve(history: pd.DataFrame, *, score: str) -> alt.LayerChart:
@@ -45,7 +47,7 @@ def rate_curve(history: pd.DataFrame) -> alt.LayerChart:
     """The learning rate; needs ``step`` and ``learning_rate``."""
     require_columns(history, name="history", columns=["step", "learning_rate"])
     data = history[["step", "learning_rate"]].rename(columns={"learning_rate": "value"})
-    return _curve(data, title="learning rate", colour=BAR, height=190)
+    return _curve(data, title=_("learning rate"), colour=BAR, height=190)
 
 
 def _curve(
@@ -55,12 +57,12 @@ def _curve(
     import altair as alt
 
     ruler = alt.selection_point(on="pointerover", nearest=True, encodings=["x"], clear="pointerout")
-    x = alt.X("step:Q", title="step", axis=alt.Axis(format="~s", labelFontSize=TEXT_SIZE, titleFontSize=TEXT_SIZE))
+    x = alt.X("step:Q", title=_("step"), axis=alt.Axis(format="~s", labelFontSize=TEXT_SIZE, titleFontSize=TEXT_SIZE))
     y_axis = alt.Axis(labelFontSize=TEXT_SIZE, titleFontSize=TEXT_SIZE, tickCount=5)
     y = alt.Y("value:Q", title=title, scale=alt.Scale(zero=False), axis=y_axis)
     tooltip = [
-        *([alt.Tooltip("curve:N")] if "curve" in data else []),
-        alt.Tooltip("step:Q", format=","),
+        *([alt.Tooltip("curve:N", title=_("curve"))] if "curve" in data else []),
+        alt.Tooltip("step:Q", title=_("step"), format=","),
         alt.Tooltip("value:Q", title=title, format=".6~g"),
     ]
     line = (

@@ -11,6 +11,8 @@ import plotly.graph_objects as go
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, require_columns, require_index, require_same_length
 from charts.toolkit.sheet import Sheet
+from charts.toolkit.words import _
+from transformer.text.message import N_
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +45,7 @@ def vocabulary_projection(
         x=points[rest, 0],
         y=points[rest, 1],
         mode="markers",
-        name="all other tokens",
+        name=_("all other tokens"),
         marker={"size": 4, "color": style.GRID},
         text=[style.escape(display) for display, kept in zip(displays, rest, strict=True) if kept],
         hovertemplate="%{text}<extra></extra>",
@@ -52,18 +54,29 @@ def vocabulary_projection(
         x=points[ids, 0],
         y=points[ids, 1],
         mode="markers+text" if len(marked) <= style.MOST_LABELS else "markers",  # the others are there on hover
-        name="tokens of this sentence",
+        name=_("tokens of this sentence"),
         marker={"size": 11, "color": style.CHOSEN, "line": {"width": 1, "color": "white"}},
         text=[style.escape(token.display) for token in marked],
         textposition=_away_from_each_other(points[ids]),
         textfont={"size": style.TITLE_SIZE if len(marked) <= 15 else 12, "weight": "bold", "color": style.CHOSEN},
         customdata=ids,
-        hovertemplate=(f"%{{text}} (id %{{customdata}})<br>%{{x:{style.EXACT}}}, %{{y:{style.EXACT}}}<extra></extra>"),
+        hovertemplate=(
+            style.hover(
+                _("{token} (id {id})", token="%{text}", id="%{customdata}"),
+                f"%{{x:{style.EXACT}}}, %{{y:{style.EXACT}}}",
+            )
+        ),
     )
     style.finish(figure, height=560, top=36)
-    for number, update in enumerate((figure.update_xaxes, figure.update_yaxes)):
-        share = f" ({style.three_digits(100 * explained[number])} % of the variance)" if explained else ""
-        update(title_text=f"{('first', 'second')[number]} principal component{share}", zeroline=False)
+    titles = [_("first principal component"), _("second principal component")]
+    if explained:
+        shares = [style.three_digits(100 * share) for share in explained]
+        titles = [
+            _("first principal component ({share} % of the variance)", share=shares[0]),
+            _("second principal component ({share} % of the variance)", share=shares[1]),
+        ]
+    figure.update_xaxes(title_text=titles[0], zeroline=False)
+    figure.update_yaxes(title_text=titles[1], zeroline=False)
     figure.update_xaxes(constrain="domain")
     figure.update_yaxes(scaleanchor="x", scaleratio=1, constrain="domain")
     return figure.drawn()
@@ -85,7 +98,7 @@ def _away_from_each_other(points: np.ndarray) -> list[str]:
     return sides
 
 
-def nearest_neighbours(neighbours: pd.DataFrame, *, of: str, measure: str = "cosine similarity") -> go.Figure:
+def nearest_neighbours(neighbours: pd.DataFrame, *, of: str, measure: str = N_("cosine similarity")) -> go.Figure:
     """The rows of E nearest to one vector, nearest on top; the same figure serves an analogy (a − b + c).
 
     ``neighbours``: columns ``piece`` (as displayed) and ``similarity``, nearest first; ``of`` says what they are
@@ -100,7 +113,8 @@ def nearest_neighbours(neighbours: pd.DataFrame, *, of: str, measure: str = "cos
     lowest, highest = parts.room(values, share=0.0)
     fits = measure.startswith("cosine") and lowest == 0.0 and highest <= 1.0
     figure.update_xaxes(
-        title_text=f"{measure} to {style.escape(of)}", range=[0, 1] if fits else [lowest * 1.15, highest]
+        title_text=_("{measure} to {token}", measure=_(measure), token=style.escape(of)),
+        range=[0, 1] if fits else [lowest * 1.15, highest],
     )
-    figure.update_yaxes(**style.label_rows(pieces, title="token"))
+    figure.update_yaxes(**style.label_rows(pieces, title=_("token")))
     return figure.drawn()

@@ -8,6 +8,8 @@ import plotly.graph_objects as go
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, as_probabilities
 from charts.toolkit.sheet import Sheet
+from charts.toolkit.words import _
+from transformer.text.message import N_
 
 _MOST_NUMBERS = 14  # columns; with more there is no room for a number in a cell
 
@@ -18,7 +20,7 @@ def alignment_heatmap(
     target: Sequence[str],
     source: Sequence[str],
     best: Any | None = None,
-    row: str = "target word",
+    row: str = N_("target word"),
 ) -> go.Figure:
     """Target word × source word, weights 0…1, the source word with the largest weight of each row framed.
 
@@ -28,12 +30,16 @@ def alignment_heatmap(
     sizes = {"target word": len(target), "source word": len(source)}
     values = as_probabilities(weights, name="weights", axes=("target word", "source word"), sizes=sizes)
     trace = parts.heatmap(
-        values, hover="%{y}<br>looks at %{x}<br>weight", bar=style.colour_bar("weight"), xgap=1, ygap=1
+        values,
+        hover=style.lines("%{y}", _("looks at {other}", other="%{x}"), _("weight")),
+        bar=style.colour_bar(_("weight")),
+        xgap=1,
+        ygap=1,
     )
     figure = Sheet(trace, *([parts.cell_texts(trace)] if len(source) <= _MOST_NUMBERS else []))
     style.finish(figure, height=style.rows_height(len(target), around=150), top=64)
-    figure.update_xaxes(**style.label_axis(source, title="source word (looked at)"))
-    figure.update_yaxes(**style.label_rows(target, title=style.escape(row)))
+    figure.update_xaxes(**style.label_axis(source, title=_("source word (looked at)")))
+    figure.update_yaxes(**style.label_rows(target, title=style.escape(_(row))))
     if best is not None:
         for place, column in enumerate(as_array(best, name="best", axes=("target word",), sizes=sizes).astype(int)):
             box = {"x0": column - 0.48, "x1": column + 0.48, "y0": place - 0.46, "y1": place + 0.46}

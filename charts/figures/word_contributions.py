@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array
 from charts.toolkit.sheet import Sheet
+from charts.toolkit.words import _
 
 
 def word_contributions(contributions: Any, *, words: Sequence[str], of: str) -> go.Figure:
@@ -32,12 +33,14 @@ def word_contributions(contributions: Any, *, words: Sequence[str], of: str) -> 
         textposition="outside",
         textfont={"size": style.TICK_SIZE},
         cliponaxis=False,
-        hovertemplate=f"%{{x}} (word %{{x:d}})<br>contributes <b>%{{y:{style.EXACT}}}</b><extra></extra>",
+        hovertemplate=style.hover(
+            _("{token} (word {place})", token="%{x}", place="%{x:d}"), _("contributes {value}", value=style.exact("y"))
+        ),
     )
     style.finish(figure, height=340, top=32)
     figure.update_layout(
         uniformtext={"minsize": style.TICK_SIZE - 2, "mode": "hide"}
     )  # rather no number than a tiny one
-    figure.update_xaxes(**style.label_axis(words, title="word that is left out"))
-    figure.update_yaxes(title_text=f"change of p({style.escape(of)})", range=parts.room(values))
+    figure.update_xaxes(**style.label_axis(words, title=_("word that is left out")))
+    figure.update_yaxes(title_text=_("change of p({name})", name=style.escape(of)), range=parts.room(values))
     return figure.drawn()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from html import unescape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from charts.toolkit.words import _
 
 if TYPE_CHECKING:  # a third of a second to import, and most pages do not need both
     import altair as alt
@@ -45,7 +47,7 @@ def figure_table(figure: go.Figure | alt.TopLevelMixin) -> pd.DataFrame:
     for name in [name for name in table if table[name].dtype == object]:
         if table[name].map(lambda cell: isinstance(cell, str)).any():
             table[name] = table[name].map(str, na_action="ignore")
-    alike = [name for name in ("panel", "series") if name in table and table[name].nunique(dropna=False) < 2]
+    alike = [name for name in (_("panel"), _("series")) if name in table and table[name].nunique(dropna=False) < 2]
     return table.drop(columns=alike)
 
 
@@ -56,8 +58,8 @@ def plain(text: Any) -> str:
 
 def _columns(trace: Any, layout: Mapping, titles: Mapping[str, str], panels: Mapping[str, str]) -> Iterator[tuple]:
     x_axis, y_axis = trace["xaxis"] or "x", trace["yaxis"] or "y"
-    yield "panel", panels.get(x_axis + y_axis, x_axis[1:] or "1")
-    yield "series", plain(trace.name or "")
+    yield _("panel"), panels.get(x_axis + y_axis, x_axis[1:] or "1")
+    yield _("series"), plain(trace.name or "")
     if trace.type == "heatmap":
         z = np.asarray(trace.z)
         row, column = (place.ravel() for place in np.indices(z.shape))
@@ -65,7 +67,7 @@ def _columns(trace: Any, layout: Mapping, titles: Mapping[str, str], panels: Map
         for letter, (axis, values, places) in sides.items():
             along = np.arange(z.shape[0 if letter == "y" else 1]) if values is None else np.asarray(values)
             yield titles[letter], np.asarray(_labelled(along, layout, axis))[places]
-        yield "value", z.ravel()
+        yield _("value"), z.ravel()
         shape = z.shape
     else:
         length = max(len(values) for values in (trace.x, trace.y, ()) if values is not None)
@@ -73,11 +75,13 @@ def _columns(trace: Any, layout: Mapping, titles: Mapping[str, str], panels: Map
             along = np.arange(length) if values is None else np.asarray(values)
             yield titles[letter], _labelled(along, layout, axis)
         shape = (length,)
-    yield from _written("text", trace.text, shape)
-    yield from _written("hover", trace.customdata, shape)
+    yield from _written(_("text"), trace.text, shape)
+    yield from _written(_("hover"), trace.customdata, shape, each=lambda number: _("hover {n}", n=number))
 
 
-def _written(name: str, values: Any, shape: tuple[int, ...]) -> Iterator[tuple]:
+def _written(
+    name: str, values: Any, shape: tuple[int, ...], *, each: Callable[[int], str] | None = None
+) -> Iterator[tuple]:
     """What is written on marks or said when the pointer is over them, if there is one text (or list) for each."""
     if values is None or isinstance(values, str):
         return
@@ -86,7 +90,7 @@ def _written(name: str, values: Any, shape: tuple[int, ...]) -> Iterator[tuple]:
     if array.shape == shape:
         said = {name: array.ravel()}
     elif array.shape[: len(shape)] == shape and array.ndim == len(shape) + 1:
-        said = {f"{name} {k + 1}": array[..., k].ravel() for k in range(array.shape[-1])}
+        said = {(each(k + 1) if each else f"{name} {k + 1}"): array[..., k].ravel() for k in range(array.shape[-1])}
     for column, cells in said.items():
         if any(cell is not None and cell != "" for cell in cells):
             yield column, [plain(cell) if isinstance(cell, str) else cell for cell in cells]

@@ -7,6 +7,7 @@ import numpy as np
 
 from charts.toolkit import style
 from charts.toolkit.sheet import bar, scatter
+from charts.toolkit.words import _
 
 
 def heatmap(
@@ -79,7 +80,7 @@ def bar_rows(
         base = [colours] * len(values) if isinstance(colours, str) else list(colours)
         colours = [style.MASKED if is_cut else colour for colour, is_cut in zip(base, cut, strict=True)]
         pattern = {"shape": ["/" if is_cut else "" for is_cut in cut], "size": 8, "solidity": 0.3}
-        texts = [f"{text} cut" if is_cut else text for text, is_cut in zip(texts, cut, strict=True)]
+        texts = [_("{value} cut", value=text) if is_cut else text for text, is_cut in zip(texts, cut, strict=True)]
     return bar(
         x=values,
         y=np.arange(len(values)),
@@ -104,8 +105,8 @@ def mask_bars(masked: np.ndarray, *, low: float, high: float, **more: Any) -> di
         base=low,
         width=1.0,
         marker={"color": style.MASKED, "pattern": style.HATCH, "line": {"width": 0}},
-        name="masked: it may not look there",
-        hovertemplate="%{x}: masked, it may not look there<extra></extra>",
+        name=_("masked: it may not look there"),
+        hovertemplate=style.hover(_("{token}: masked, it may not look there", token="%{x}")),
         **more,
     )
 
@@ -115,7 +116,7 @@ def share_axis(values: np.ndarray, *, stretch: bool) -> tuple[float, str]:
     largest = float(np.nanmax(values)) if np.isfinite(values).any() else 0.0
     if not stretch or not 0 < largest < 1:
         return 1.0, ""
-    return largest, f" (stretched: ends at {style.three_digits(largest)})"
+    return largest, " " + _("(stretched: ends at {limit})", limit=style.three_digits(largest))
 
 
 def room(values: np.ndarray, *, share: float = 0.16) -> list[float]:

@@ -58,6 +58,21 @@ SHORT = ".3~g"  # d3 format: three significant digits
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;", "%": "&#37;", "\n": "⏎", "\r": "⏎"})
 
 
+def lines(*texts: str) -> str:
+    """Texts below each other."""
+    return "<br>".join(texts)
+
+
+def hover(*texts: str) -> str:
+    """What stands below the pointer, line by line, without the name of the curve beside it."""
+    return f"{lines(*texts)}<extra></extra>"
+
+
+def exact(place: str) -> str:
+    """The number that Plotly knows as ``place`` ("x", "y", "customdata"), bold, with all its digits."""
+    return f"<b>%{{{place}:{EXACT}}}</b>"
+
+
 def escape(text: str) -> str:
     """Text as Plotly must get it to show exactly these characters.
 

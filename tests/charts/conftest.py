@@ -10,6 +10,7 @@ import pytest
 
 from charts.toolkit import sheet
 from transformer.runs.attention_view import AttentionView
+from transformer.text.message import Message
 from transformer.text.tokens import Token, TokenSequence
 
 # A repeated word, a special token, HTML, TeX, a template's placeholder, an entity.
@@ -110,7 +111,7 @@ def small_lens(**changed):
     first = np.array([[0.9, 0.5, 0.4, 0.6], [0.8, 0.6, 0.5, 0.6], [0.99, 0.7, 0.8, 0.9]])
     values = {
         "stack": "decoder",
-        "steps": ("embedding", "layer 0", "layer 1"),
+        "steps": (Message("embedding"), *(Message("layer {layer}", layer=layer) for layer in (0, 1))),
         "read": ("<s>", "·the", "·<b>x</b>", "·$y$"),
         "ids": ids,
         "probabilities": np.stack([first, (1 - first) / 2], axis=-1),
@@ -168,6 +169,10 @@ def small_tree(*, n_steps: int = 2):
 
 @pytest.fixture(scope="session")
 def figures(tokens, target, causal_view, candidates) -> dict:
+    return every_figure(tokens, target, causal_view, candidates)
+
+
+def every_figure(tokens, target, causal_view, candidates) -> dict:
     """Every public figure, drawn once, by name."""
     from charts.figures import (
         activation_curve,

@@ -1,14 +1,15 @@
-"""Every English text of every figure has an entry in ``ui/words/en/charts.toml``, so that languages can say it."""
+"""Every text of every figure is marked where it is written, so that languages can say it, and only what is marked."""
 
 from __future__ import annotations
 
+import json
 import re
-import tomllib
-from pathlib import Path
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from charts.figures import (
     attention_row,
@@ -20,14 +21,15 @@ from charts.figures import (
     training_curves,
     vocabulary,
 )
-from charts.figures.attention_trust import NAMES
+from charts.figures.heatmaps import token_heatmap
+from charts.toolkit import words
+from charts.toolkit.figure_table import figure_table
 from charts.toolkit.style import escape
-from tests.charts.conftest import WORDS, small_lens
-from ui.words import figure_words
-from ui.words.phrases import speaker_of
+from tests.charts.conftest import WORDS, every_figure, sequence, small_lens
+from ui.words.catalogues import catalogue
 
-TEXTS = Path(__file__).resolve().parents[2] / "ui" / "words"
-TABLES = {code: tomllib.loads((TEXTS / code / "charts.toml").read_text(encoding="utf-8")) for code in ("en", "fr")}
+PLOTLY = {"name", "text", "hovertext", "hovertemplate", "texttemplate", "customdata", "ticktext"}
+ALTAIR = {"title", "domain", "curve"}
 # What the figures of the tests are given, and so do not say by themselves.
 GIVEN = {
     "<s>",
@@ -53,13 +55,16 @@ GIVEN |= {
     "BLEU",
     "nan",
     "GELU(x) = x · Φ(x)",
+    *("embedding", "self-attention", "feed-forward", "0 self-attention", "0 feed-forward", "layer 0", "encoder 0"),
+    *(f"{kind} {layer}" for kind in ("encoder", "cross") for layer in range(3)),
+    *("sink share", "no clear role", "<b>cross</b>", "loss", "step"),
     *WORDS,
 }
 
 
 def is_english(line: str) -> bool:
     """Whether words remain when all that is data is taken out: placeholders, tags, tokens (they begin with ·)."""
-    if line.removeprefix("%{x}, ").removesuffix(", %{x}") in {escape(one) for one in GIVEN}:
+    if line.removeprefix("%{x}, ").removeprefix("%{y}, ").removesuffix(", %{x}") in {*GIVEN, *map(escape, GIVEN)}:
         return False
     rest = re.sub(r"%\{[^}]*\}|</?(b|i|br)>|&(\w+|#\d+);|·\S+", " ", line)
     return bool(re.search(r"[A-Za-z]{3}", rest))
@@ -102,30 +107,53 @@ def variants(tokens, causal_view) -> dict:
     }
 
 
-def test_every_text_of_every_figure_is_in_the_table(figures: dict, tokens, causal_view) -> None:
-    say = speaker_of(TABLES["en"])
-    figures = {**figures, **variants(tokens, causal_view)}
-    lines = {(line, name) for name, figure in figures.items() for line in figure_words.lines_of(figure, kind="plotly")}
-    lines |= {
-        (line, name) for name, figure in curves().items() for line in figure_words.lines_of(figure, kind="altair")
-    }
-    assert sum(is_english(line) for line, _ in lines) > 200
-    lines |= {(name, "aligned_measures") for name in NAMES.values()}
-    missing = sorted(f"{name}: {line}" for line, name in lines if is_english(line) and say(line) is None)
-    assert not missing, "add to ui/words/en/charts.toml and to its translations:\n" + "\n".join(missing)
+@pytest.fixture
+def in_french(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(words, "_gettext", lambda template: catalogue("fr").get(template, template))
 
 
-def test_the_english_table_says_what_is_there() -> None:
-    say = speaker_of(TABLES["en"])
-    for english, said in TABLES["en"].items():
-        assert english == said
-        assert say(english) == english, "another entry takes this text, and would take it in every language"
+@pytest.fixture(scope="module")
+def french(tokens, target, causal_view, candidates) -> dict:
+    """Every figure, made in French."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(words, "_gettext", lambda template: catalogue("fr").get(template, template))
+        return {**every_figure(tokens, target, causal_view, candidates), **curves()}
 
 
-def test_a_figure_in_french(figures: dict) -> None:
-    say = speaker_of(TABLES["fr"])
-    before = figures["candidate_bars"]
-    after = figure_words._plotly(before, say)
+def lines(figure: object) -> Iterator[str]:
+    """Every line that a figure says, without the tags around it."""
+    if type(figure).__module__.startswith("altair"):
+        return _lines(figure.to_dict(), ALTAIR)
+    # Part by part: the figure's own to_plotly_json would turn the arrays into base64 text.
+    return _lines([figure.layout.to_plotly_json(), *(trace.to_plotly_json() for trace in figure.data)], PLOTLY)
+
+
+def _lines(node: object, keys: set[str], key: str = "") -> Iterator[str]:
+    if isinstance(node, dict):
+        for name, value in node.items():
+            if name != "template" and (name, value) != ("name", "note"):  # a name of our own, which is not shown
+                yield from _lines(value, keys, name)
+    elif isinstance(node, str):
+        if key in keys:
+            yield from re.split(r"<br>|\n", node.replace("<extra></extra>", ""))
+    elif isinstance(node, list | tuple | np.ndarray):
+        for value in node:
+            yield from _lines(value, keys, key)
+
+
+def test_every_text_of_every_figure_is_marked(
+    tokens, target, causal_view, candidates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(words, "_gettext", lambda template: f"⟦{template}⟧")
+    made = {**every_figure(tokens, target, causal_view, candidates), **variants(tokens, causal_view), **curves()}
+    found = {(line, name) for name, figure in made.items() for line in lines(figure)}
+    assert sum("⟦" in line for line, _ in found) > 200
+    missing = sorted(f"{name}: {line}" for line, name in found if "⟦" not in line and is_english(line))
+    assert not missing, "mark them with _() where they are written:\n" + "\n".join(missing)
+
+
+def test_a_figure_in_french(figures: dict, french: dict) -> None:
+    before, after = figures["candidate_bars"], french["candidate_bars"]
     assert before.layout.xaxis.title.text == "probability of coming next", "the figure itself stays as it is"
     assert after.layout.xaxis.title.text == "probabilité de venir ensuite"
     assert [list(trace.x) for trace in after.data] == [list(trace.x) for trace in before.data]
@@ -134,43 +162,62 @@ def test_a_figure_in_french(figures: dict) -> None:
     )
     assert after.layout.yaxis.ticktext[-1] == "tous les autres"
     assert "0.1 coupé" in [text for trace in after.data for text in (trace.text or ())]
-    tree = figure_words._plotly(figures["search_tree"], say)
-    hovers = [text for trace in tree.data for text in (trace.customdata if trace.customdata is not None else ())]
+    hovers = [
+        text
+        for trace in french["search_tree"].data
+        for text in (trace.customdata if trace.customdata is not None else ())
+    ]
     assert (
         "<b>·&lt;b&gt;</b><br>log p = -0.9<br>Σ log p = -0.9<br>score (÷ pénalité de longueur) = -0.9<br>"
         in "".join(hovers)
     )
+    assert list(french["lens_grid"].layout.yaxis.ticktext)[:2] == ["plongement", "couche 0"]
 
 
-@pytest.mark.parametrize("name", ["residual_growth", "word_course", "lens_grid", "map_strip"])
-def test_numbers_are_never_touched(figures: dict, name: str) -> None:
-    before = figures[name]
-    after = figure_words._plotly(before, speaker_of(TABLES["fr"]))
-    for one, other in zip(before.data, after.data, strict=True):
-        for axis in ("x", "y", "z"):
-            if getattr(one, axis, None) is not None:
-                np.testing.assert_array_equal(getattr(one, axis), getattr(other, axis))
+def test_numbers_are_never_touched(figures: dict, french: dict) -> None:
+    for name in figures:
+        for one, other in zip(figures[name].data, french[name].data, strict=True):
+            for axis in ("x", "y", "z"):
+                if getattr(one, axis, None) is not None:
+                    np.testing.assert_array_equal(getattr(one, axis), getattr(other, axis), err_msg=name)
 
 
-def test_an_altair_figure_in_french() -> None:
-    figure = figure_words._altair(curves()["loss_curves"], speaker_of(TABLES["fr"]))
-    specification = str(figure.to_dict())
-    for french in ("perte (nats par jeton)", "lots d’entraînement", "jeu de développement", "étape", "courbe"):
-        assert french in specification
+def test_an_altair_figure_in_french(french: dict) -> None:
+    specification = str(french["loss_curves"].to_dict())
+    for said in ("perte (nats par jeton)", "lots d’entraînement", "jeu de développement", "étape", "courbe"):
+        assert said in specification
     assert "training batches" not in specification and "'title': 'step'" not in specification
+    assert "perte" in str(french["live_loss"].to_dict()) and "part" in str(french["live_shares"].to_dict())
 
 
-def test_a_token_that_is_also_a_word_of_a_figure_stays() -> None:
-    say = speaker_of(TABLES["fr"])
-    assert figure_words._in_list(["<s>", "before", "layer"], say) == ["<s>", "before", "layer"]
-    assert figure_words._in_list(["layer 0", "layer 1"], say) == ["couche 0", "couche 1"]
-    assert figure_words._in_list([["·the", "kept"], ["x", "pruned"]], say) == [["·the", "gardé"], ["x", "élagué"]]
+def test_a_token_that_is_also_a_word_of_a_figure_stays(in_french: None) -> None:
+    typed = ("<s>", "before", "layer", "layer 0", "kept")
+    figure = token_heatmap(np.eye(5), tokens=sequence(typed))
+    assert figure.layout.yaxis.title.text == "jeton" and list(figure.layout.yaxis.ticktext)[1:] == list(typed[1:])
+
+
+def test_a_figure_as_a_table_in_french(french: dict, in_french: None) -> None:
+    table = figure_table(french["candidate_bars"])
+    assert "y: candidat" in table and "texte" in table and "tous les autres" in set(table["y: candidat"])
 
 
 def test_a_table_in_french(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = pd.DataFrame({"text": ["step"], "Σ log p": [1.5], "Schritt": [1]})
-    assert figure_words.table_for_session(table, {"height": 3}) == (table, {"height": 3})
+    def script() -> None:
+        import pandas as pd
+        import streamlit as st
+
+        from ui.show.figures import show_table
+
+        table = pd.DataFrame({"text": ["step"], "Σ log p": [1.5], "Schritt": [1]})
+        show_table(table, name="some", column_config={"text": st.column_config.TextColumn(help="how")})
+
+    def shown() -> tuple[pd.DataFrame, str]:
+        app = AppTest.from_function(script).run()
+        assert not app.exception
+        return app.dataframe[0].value, app.dataframe[0].proto.columns
+
+    assert list(shown()[0]) == ["text", "Σ log p", "Schritt"]
     monkeypatch.setattr("ui.words.texts._language_of_run", lambda: "fr")
-    said, options = figure_words.table_for_session(table, {"column_config": {"text": "how"}})
-    assert list(said) == ["texte", "Σ log p", "Schritt"] and said.iloc[0, 0] == "step"
-    assert options["column_config"] == {"texte": "how"} and next(iter(table)) == "text"
+    table, configured = shown()
+    assert list(table) == ["texte", "Σ log p", "Schritt"] and table.iloc[0, 0] == "step"
+    assert "texte" in json.loads(configured) and "text" not in json.loads(configured)

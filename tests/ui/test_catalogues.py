@@ -22,7 +22,6 @@ from transformer.text.message import Message, message_of
 from transformer.toy.tasks import letter_ids
 from ui.words import texts
 from ui.words.catalogues import catalogue, said
-from ui.words.phrases import speaker_of
 from ui.words.texts import Spoken, languages
 from ui.words.translations import placeholders
 
@@ -42,10 +41,11 @@ def test_what_is_marked_is_a_literal_that_a_tool_can_find() -> None:
         for path in sorted((ROOT / folder).rglob("*.py"))
         for call in calls_in(path)
         if not (isinstance(call.args[0], ast.Constant) and isinstance(call.args[0].value, str))
+        and ast.unparse(call.func) != "_"  # of a name that was marked elsewhere
     ]
     allowed = ("transformer/errors.py", "transformer/text/message.py", "transformer/files/uploads.py")
     assert not [call for call in handed_on if not call.startswith(allowed)]
-    assert len(marked()) > 150
+    assert len(marked()) > 400
 
 
 @pytest.mark.parametrize("code", FILES)
@@ -172,13 +172,6 @@ def test_the_numbers_are_taken_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ui.words.texts._language_of_run", lambda: "fr")
     note = Message("The answer did not end within {count} tokens; it was stopped there.", count=40)
     assert said(note).startswith("La réponse n’était pas finie après 40 jetons")
-
-
-def test_the_longest_entry_comes_first_and_what_is_unknown_stays() -> None:
-    say = speaker_of({"{a} below": "sous {a}", "{a} just below": "juste sous {a}", "head": "tête"})
-    assert say("x just below") == "juste sous x" and say("x below") == "sous x" and say("head") == "tête"
-    assert say("heads") is None and say("12") is None
-    assert say("<b>head</b><br>12<br>x below<extra></extra>") == "<b>tête</b><br>12<br>sous x<extra></extra>"
 
 
 def test_what_is_said_while_waiting_is_in_the_language_of_who_waits(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 from ui.shell.focus import Focus, fit_language
 from ui.shell.navigation import GROUPS
 from ui.words import texts as spoken_texts
+from ui.words.catalogues import catalogue
 from ui.words.texts import common, examples, language, languages, page_text, page_texts
 from ui.words.translations import SHARED, over, placeholders, read
 
@@ -348,7 +349,7 @@ def test_tables_have_headings_in_french(open_app: Callable[..., AppTest], page: 
     """Each heading is another one than in English, or one that the table of French says is the same."""
     shown = {code: open_app(page, checkpoint="tiny-translator", language=code) for code in ("en", "fr")}
     headings = {code: [list(table.value.columns) for table in app.dataframe] for code, app in shown.items()}
-    same = {said for name in ("charts", page) for said in own(FRENCH[name]).values()}
+    same = {*catalogue("fr").values(), *own(FRENCH[page]).values()}
     english = {heading for table in headings["en"] for heading in table if re.search(r"[A-Za-z]{2}", str(heading))}
     left = {heading for table in headings["fr"] for heading in table} & english
-    assert left <= same, f"not in ui/words/fr/charts.toml: {left - same}"
+    assert left <= same, f"not in ui/words/fr/messages.po: {left - same}"

@@ -11,8 +11,15 @@ from torch import nn
 
 from transformer.models import Model
 from transformer.runs.traces import Trace
+from transformer.text.message import Message
 
-REST = "adding, masks"
+REST = Message("adding, masks")
+_STACKS = {"encoder": Message("encoder"), "decoder": Message("decoder")}
+_SUBLAYERS = {
+    "self_attention": Message("self-attention"),
+    "cross_attention": Message("cross-attention"),
+    "feed_forward": Message("feed-forward"),
+}
 
 
 @dataclass(frozen=True)
@@ -105,24 +112,24 @@ def _parts(model: Model) -> Iterator[tuple[str, str, nn.Module]]:
         stack = getattr(model, name, None)
         if stack is None:
             continue
-        yield f"{name} embedding", "embedding", stack.embedding
+        yield Message("{stack} embedding", stack=_STACKS[name]), Message("embedding"), stack.embedding
         for encoding in (stack.embedding.position_encoding, stack.position_bias):
             if encoding is not None:
-                yield f"{name} embedding", "positions", encoding
+                yield Message("{stack} embedding", stack=_STACKS[name]), Message("positions"), encoding
         for index, layer in enumerate(stack.layers):
-            block = f"{name} layer {index}"
-            for sublayer in ("self_attention", "cross_attention", "feed_forward"):
+            block = Message("{stack} layer {layer}", stack=_STACKS[name], layer=index)
+            for sublayer in _SUBLAYERS:
                 if getattr(layer, sublayer, None) is not None:
-                    yield block, sublayer.replace("_", "-"), getattr(layer, sublayer)
+                    yield block, _SUBLAYERS[sublayer], getattr(layer, sublayer)
                     yield block, "LayerNorm", getattr(layer, f"{sublayer}_norm")
             yield block, REST, layer
         if stack.final_norm is not None:
-            yield f"{name} final norm", "LayerNorm", stack.final_norm
+            yield Message("{stack} final norm", stack=_STACKS[name]), "LayerNorm", stack.final_norm
         if getattr(stack, "vocabulary_projection", None) is not None:
-            yield "projection", "projection", stack.vocabulary_projection
+            yield Message("projection"), Message("projection"), stack.vocabulary_projection
     if getattr(model, "classifier", None) is not None:
-        yield "classifier", "projection", model.classifier
-    yield "all the rest", REST, model
+        yield Message("classifier"), Message("projection"), model.classifier
+    yield Message("all the rest"), REST, model
 
 
 def _joined(costs: list[Cost]) -> tuple[Cost, ...]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from transformer.files.checkpoints import Checkpoint
 from transformer.runs.traces import Trace
+from transformer.text.message import N_
 
 
 @dataclass(frozen=True)
@@ -50,14 +51,14 @@ class NormSteps:
         """``count`` dimensions from ``first`` on, step by step: one column for each step."""
         rows = slice(first, first + count)
         return {
-            "dimension": np.arange(len(self.x))[rows],
+            N_("dimension"): np.arange(len(self.x))[rows],
             "x": self.x[rows],
             "x − μ": (self.x - np.float32(self.mean))[rows],
             "÷ √(σ² + ε)": self.normalized[rows],
             "γ": self.gain[rows],
             "β": self.bias[rows],
-            "output": self.output[rows],
-            "with (σ + ε)": self.textbook[rows],
+            N_("output"): self.output[rows],
+            N_("with (σ + ε)"): self.textbook[rows],
         }
 
     @property

@@ -18,8 +18,9 @@ from torch import Tensor
 from transformer.analysis.residual_stream import sublayers as sublayers_of
 from transformer.files.checkpoints import Checkpoint
 from transformer.runs.traces import Trace
+from transformer.text.message import Message
 
-WHOLE = "whole sentence"
+WHOLE = Message("whole sentence")
 
 
 @dataclass(frozen=True)
@@ -184,10 +185,10 @@ def _steps(trace: Trace, stack: str, sublayers: bool) -> tuple[tuple[str, ...], 
     start = f"{stack}.layers.0.residual.in"
     if sublayers:
         found = sublayers_of(trace, stack)
-        return ("embedding", *(step.label for step in found)), (start, *(step.after for step in found))
+        return (Message("embedding"), *(step.label for step in found)), (start, *(step.after for step in found))
     layers = range(trace.n_layers(stack))
     return (
-        ("embedding", *(f"layer {layer}" for layer in layers)),
+        (Message("embedding"), *(Message("layer {layer}", layer=layer) for layer in layers)),
         (start, *(f"{stack}.layers.{layer}.residual.out" for layer in layers)),
     )
 

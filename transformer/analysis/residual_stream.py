@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer.runs.traces import Trace
+from transformer.text.message import Message
 
 SUBLAYERS = ("self_attention", "cross_attention", "feed_forward")
 
@@ -26,8 +27,12 @@ class SubLayer:
     after: str
 
     @property
-    def label(self) -> str:
-        return f"{self.layer} {self.kind.replace('_', '-')}"
+    def label(self) -> Message:
+        return {
+            "self_attention": Message("{layer} self-attention", layer=self.layer),
+            "cross_attention": Message("{layer} cross-attention", layer=self.layer),
+            "feed_forward": Message("{layer} feed-forward", layer=self.layer),
+        }[self.kind]
 
 
 def sublayers(trace: Trace, stack: str) -> tuple[SubLayer, ...]:
@@ -102,7 +107,7 @@ def stream_lengths(trace: Trace, stack: str) -> tuple[tuple[str, ...], np.ndarra
     steps = sublayers(trace, stack)
     names = [steps[0].before, *(step.after for step in steps)]
     lengths = np.stack([np.linalg.norm(trace.values(name), axis=-1) for name in names])
-    return ("embedding", *(step.label for step in steps)), lengths
+    return (Message("embedding"), *(step.label for step in steps)), lengths
 
 
 def contributions(trace: Trace, stack: str) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer.runs.traces import Trace
+from transformer.text.message import Message
 from transformer.text.tokenizer import PAD_ID
+
+_INPUTS = {"encoder": Message("encoder in"), "decoder": Message("decoder in")}
 
 
 @dataclass(frozen=True)
@@ -28,13 +31,18 @@ def signs_of(trace: Trace) -> Signs:
         real = np.array([id != PAD_ID for id in trace.tokens(stack).ids])
         for layer in range(trace.n_layers(stack)):
             if layer == 0:
-                stages.append(f"{stack} in")
+                stages.append(_INPUTS[stack])
                 size.append(trace.values(f"{stack}.layers.0.residual.in")[real].std())
-            stages.append(f"{stack} {layer}")
+            stages.append(_layer(stack, layer))
             size.append(trace.values(f"{stack}.layers.{layer}.residual.out")[real].std())
             for own_stack, kind in trace.attention_kinds():
                 if own_stack != stack:
                     continue
-                attentions.append(f"{stack} {layer}" + (" cross" if kind == "cross" else ""))
+                cross = Message("decoder {layer} cross", layer=layer)
+                attentions.append(cross if kind == "cross" else _layer(stack, layer))
                 entropy.append(trace.attention(stack, layer, kind).entropy[:, real].mean())
     return Signs(tuple(attentions), np.array(entropy), tuple(stages), np.array(size))
+
+
+def _layer(stack: str, layer: int) -> Message:
+    return Message("encoder {layer}", layer=layer) if stack == "encoder" else Message("decoder {layer}", layer=layer)

@@ -65,15 +65,21 @@ def found_template(sentence: str) -> tuple[str, dict[str, str]] | None:
     """The template of a sentence, and what stands in its ``{…}``; ``None`` for a sentence that is not known."""
     if len(sentence) > LONGEST:
         return None
-    found = ((template, expression.fullmatch(sentence)) for template, expression in _EXPRESSIONS)
+    found = ((template, pattern.fullmatch(sentence)) for template, pattern in _EXPRESSIONS)
     return next(((template, match.groupdict()) for template, match in found if match), None)
 
 
-def _expression(template: str) -> re.Pattern[str]:
-    pieces = re.split(r"\{(\w+)\}", template)
-    return re.compile(
-        "".join(f"(?P<{part}>.+?)" if index % 2 else re.escape(part) for index, part in enumerate(pieces)), re.DOTALL
-    )
+def expression(template: str) -> re.Pattern[str]:
+    """What every sentence made from a template matches, a group for each ``{…}``."""
+    known: set[str] = set()
+    found = ""
+    for index, piece in enumerate(re.split(r"\{(\w+)\}", template)):
+        if index % 2 == 0:
+            found += re.escape(piece)
+        else:
+            found += f"(?P={piece})" if piece in known else f"(?P<{piece}>.+?)"
+            known.add(piece)
+    return re.compile(found, re.DOTALL)
 
 
-_EXPRESSIONS = [(template, _expression(template)) for template in TEMPLATES]
+_EXPRESSIONS = [(template, expression(template)) for template in TEMPLATES]

@@ -9,6 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 from charts.figures.embeddings import gradient_rows
 from charts.figures.gradients import gradient_by_block
 from charts.toolkit.style import three_digits
+from charts.toolkit.words import _
 from transformer.analysis.training_step import TrainingStep, training_step
 from ui.compute import analyses
 from ui.shell.page import Page
@@ -158,15 +159,19 @@ def _by_block(p: Page, step: TrainingStep) -> go.Figure:
     for block in step.blocks:
         name = text[f"step_{block.part}"]
         if block.layer is not None:
-            place, kind = f"{block.stack} {block.layer}", name
+            place, kind = _in_stack(block.stack, block.layer), name
         else:
-            part = text["step_shared"] if shared and block.part == "embedding" else f"{block.stack} {name}"
+            part = text["step_shared"] if shared and block.part == "embedding" else _in_stack(block.stack, name)
             place, kind = part, text["step_outside"]
         places[place] = None
         found[kind][place] = block.gradient
     kinds = [kind for kind, values in found.items() if values]
     lengths = [[found[kind].get(place, math.nan) for kind in kinds] for place in places]
     return gradient_by_block(lengths, kinds=kinds, places=list(places))
+
+
+def _in_stack(stack: str, what: int | str) -> str:
+    return _("encoder {layer}", layer=what) if stack == "encoder" else _("decoder {layer}", layer=what)
 
 
 def _snippet(p: Page, arguments: dict[str, object]) -> str:

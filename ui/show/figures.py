@@ -17,7 +17,7 @@ from charts.toolkit.figure_table import figure_table
 from ui.compute.loading import REPOSITORY
 from ui.shell.presenter import for_a_room, presenting
 from ui.show.exports import exports, figure_kind
-from ui.words import figure_words
+from ui.words.catalogues import gettext
 from ui.words.texts import common
 
 
@@ -28,7 +28,7 @@ def show_figure(figure: Any, *, name: str, caption: str = "", alt: str = "", on_
     who cannot see it. Returns what Streamlit returns: with ``on_select="rerun"`` the selection.
     """
     kind = figure_kind(figure)
-    figure = for_a_room(figure_words.for_session(figure, kind=kind), kind=kind)
+    figure = for_a_room(figure, kind=kind)
     with st.container(key=f"figure-{name}", gap="xsmall"):
         if kind == "plotly":
             result = st.plotly_chart(
@@ -67,13 +67,16 @@ def _first_sentence(text: str) -> str:
 def show_table(table: pd.DataFrame, *, name: str, caption: str = "", height: int | str = "auto", **options: Any) -> Any:
     """A table over the full width: three significant digits on the screen, full precision in its CSV.
 
-    ``options`` go to ``st.dataframe`` (``column_config``, ``on_select``, …), whose result is returned.
+    ``options`` go to ``st.dataframe`` (``column_config``, ``on_select``, …), whose result is returned. Headings are
+    English or texts of the page: what the catalogue of the session's language knows is translated.
     """
-    table, options = figure_words.table_for_session(table, options)
+    headings = {column: gettext(column) for column in table if isinstance(column, str)}
+    configured = {headings.get(column, column): how for column, how in options.get("column_config", {}).items()}
+    table = table.rename(columns=headings)
     numbers = {
         column: st.column_config.NumberColumn(format="%.3g") for column in table.select_dtypes("floating").columns
     }
-    options["column_config"] = {**numbers, **options.get("column_config", {})}
+    options["column_config"] = {**numbers, **configured}
     options.setdefault("placeholder", "")  # Streamlit writes "None" where there is nothing
     with st.container(key=f"table-{name}", gap="xsmall"):
         result = st.dataframe(table, key=f"data-{name}", hide_index=True, height=height, **options)

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Mapping
 from functools import lru_cache
 
+from charts.toolkit import words
 from transformer.text.message import Message, message_of
 from ui.words import texts
 from ui.words.translations import ENGLISH, changed, placeholders
@@ -49,3 +50,6 @@ def _read(path: str, _changed: int) -> dict[str, str]:
         else:
             _LOG.warning("%s does not fit the English text and is left out: %r", path, entry.msgstr)
     return fitting
+
+
+words.translate_by(gettext)

@@ -15,7 +15,7 @@ from string import Formatter
 from typing import Any
 
 ENGLISH = "en"
-SHARED = ("common", "examples", "charts")
+SHARED = ("common", "examples")
 
 _LOG = logging.getLogger(__name__)
 _LATEX_ARGUMENT = re.compile(r"\\[A-Za-z]+\{[^{}]*\}|[_^]\{[^{}]*\}")

@@ -6,7 +6,9 @@ import pandas as pd
 import streamlit as st
 
 import charts.figures.residual
+from charts.toolkit.words import in_words
 from transformer.analysis.residual_stream import additions, contributions, stream_lengths
+from transformer.text.message import N_
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_table
 from ui.words.texts import as_plain, common
@@ -36,8 +38,8 @@ def residual_stream(p: Page) -> None:
     )
     show_table(
         pd.DataFrame(
-            [astuple(addition) for addition in sums],
-            columns=["sub-layer", "‖in‖", "‖update‖", "‖in + update‖", "largest deviation"],
+            [(in_words(addition.sublayer), *astuple(addition)[1:]) for addition in sums],
+            columns=[N_("sub-layer"), N_("‖in‖"), N_("‖update‖"), N_("‖in + update‖"), N_("largest deviation")],
         ),
         name="residual-identity",
         caption=p.text["identity_caption"].format(token=as_plain(tokens[p.focus.token].display)),

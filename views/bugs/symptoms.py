@@ -5,6 +5,7 @@ import streamlit as st
 
 from charts.figures.faults import two_courses
 from charts.toolkit.style import three_digits
+from charts.toolkit.words import _
 from transformer.analysis.answers.answer_probabilities import Answer
 from transformer.analysis.answers.word_diff import word_diff
 from transformer.faults.catalogue import HEALTHY, Diagnosis
@@ -41,16 +42,16 @@ def _of_checkpoint(p: Page, diagnosis: Diagnosis) -> None:
         with st.container():
             show_figure(
                 two_courses(
-                    healthy.entropy, patient=patient.entropy, at=healthy.attentions, title="entropy in bits",
-                    across="attention of layer", names=_names(p),
+                    healthy.entropy, patient=patient.entropy, at=healthy.attentions, title=_("entropy in bits"),
+                    across=_("attention of layer"), names=_names(p),
                 ),
                 name="entropy-by-layer", caption=text["entropy_caption"], alt=text["entropy_caption"],
             )  # fmt: skip
         with st.container():
             show_figure(
                 two_courses(
-                    healthy.size, patient=patient.size, at=healthy.stages, title="standard deviation",
-                    across="residual stream after layer", names=_names(p),
+                    healthy.size, patient=patient.size, at=healthy.stages, title=_("standard deviation"),
+                    across=_("residual stream after layer"), names=_names(p),
                 ),
                 name="stream-by-layer", caption=text["stream_caption"], alt=text["stream_caption"],
             )  # fmt: skip
@@ -69,15 +70,15 @@ def _of_training(p: Page, diagnosis: Diagnosis) -> None:
         with st.container():
             show_figure(
                 two_courses(
-                    reported[0], patient=reported[1], at=steps, title="loss that the training reports",
-                    across="step", names=_names(p), logarithmic=True,
+                    reported[0], patient=reported[1], at=steps, title=_("loss that the training reports"),
+                    across=_("step"), names=_names(p), logarithmic=True,
                 ),
                 name="loss-reported", caption=text["loss_caption"], alt=text["loss_caption"],
             )  # fmt: skip
         with st.container():
             show_figure(
                 two_courses(
-                    writes[0], patient=writes[1], at=steps, title="share of words written right", across="step",
+                    writes[0], patient=writes[1], at=steps, title=_("share of words written right"), across=_("step"),
                     names=_names(p), share=True,
                 ),
                 name="words-written-right", caption=text["writes_caption"], alt=text["writes_caption"],
@@ -86,7 +87,7 @@ def _of_training(p: Page, diagnosis: Diagnosis) -> None:
     table = {text["column_word"]: WORDS, **dict(zip(_names(p), written, strict=True))}
     show_table(pd.DataFrame(table), name="words-written", caption=text["written_caption"])
     shown = [self_attention_in_training(toy.learner, WORD) for toy in toys]
-    _two_maps(p, [view for view, _ in shown], head=0)
+    _two_maps(p, [view for view, _answer in shown], head=0)
     st.caption(text["training_maps"])
 
 

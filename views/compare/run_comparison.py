@@ -7,6 +7,7 @@ import streamlit as st
 
 from charts.figures.comparison import stream_distance
 from charts.toolkit.style import three_digits
+from charts.toolkit.words import _, in_words
 from transformer.analysis.answers.answer_probabilities import answer_of
 from transformer.analysis.answers.comparison import (
     MapDifference,
@@ -220,7 +221,7 @@ def furthest_text(p: Page, found: StreamSimilarity) -> str:
     step, pair = np.unravel_index(cosine.argmin(), cosine.shape)
     if not equal.any() or cosine[step, pair] > 1 - 1e-6:
         return ""
-    name = found.steps[step] if step else f"the {found.steps[0]}"
+    name = in_words(found.steps[step]) if step else _("the embedding")
     return p.text["stream_furthest"].format(
         token=as_plain(found.labels[pair]),
         cosine=three_digits(float(cosine[step, pair])),

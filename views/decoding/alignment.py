@@ -7,6 +7,7 @@ import streamlit as st
 from charts.figures.word_alignment import alignment_heatmap
 from charts.toolkit.style import three_digits
 from transformer.analysis.answers.word_alignment import WordAlignment, align
+from transformer.text.message import N_
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS
 from ui.show.figures import show_figure, show_formula, show_snippet, show_table
@@ -59,13 +60,13 @@ def _table(found: WordAlignment, best: np.ndarray) -> pd.DataFrame:
         second = others[0] if others else None
         rows.append(
             {
-                "word of the answer": word.text,
-                "source word": found.source[best[place]].text,
-                "weight": float(weights[best[place]]),
-                "next": "" if second is None else found.source[second].text,
-                "its weight": 0.0 if second is None else float(weights[second]),
-                "entropy in bits": float(found.entropy[place]),
-                "pieces": word.end - word.start,
+                N_("word of the answer"): word.text,
+                N_("source word"): found.source[best[place]].text,
+                N_("weight"): float(weights[best[place]]),
+                N_("next"): "" if second is None else found.source[second].text,
+                N_("its weight"): 0.0 if second is None else float(weights[second]),
+                N_("entropy in bits"): float(found.entropy[place]),
+                N_("pieces"): word.end - word.start,
             }
         )
     return pd.DataFrame(rows)

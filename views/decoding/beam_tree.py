@@ -10,6 +10,7 @@ from charts.toolkit.style import three_digits
 from transformer.analysis.answers.beam_tree import FINISHED, PRUNED, BeamTree
 from transformer.analysis.answers.beam_tree import beam_tree as record_search
 from transformer.runs.strategies import Beam, length_penalty
+from transformer.text.message import N_
 from ui.compute.long_jobs import LongJobs
 from ui.shell.page import Page, guard
 from ui.shell.page_state import IN_ADDRESS, belongs_to
@@ -112,13 +113,13 @@ def _returned(tree: BeamTree) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
-                "place": place,
-                "text": text.text,
-                "tokens": len(text.ids),
-                "Σ log p": text.log_probability,
-                "length penalty": length_penalty(len(text.ids), tree.strategy.length_penalty),
-                "score": text.score,
-                "finished": text.finished,
+                N_("place"): place,
+                N_("text"): text.text,
+                N_("tokens"): len(text.ids),
+                N_("Σ log p"): text.log_probability,
+                N_("length penalty"): length_penalty(len(text.ids), tree.strategy.length_penalty),
+                N_("score"): text.score,
+                N_("finished"): text.finished,
             }
             for place, text in enumerate(tree.hypotheses, start=1)
         ]

@@ -10,6 +10,7 @@ from charts.toolkit.style import three_digits
 from transformer import Beam, Decoding, Greedy, Sample
 from transformer.analysis.answers.decoding_steps import token_log_probabilities
 from transformer.runs.strategies import Strategy, length_penalty
+from transformer.text.message import N_
 from ui.shell.page import Page, guard
 from ui.shell.page_state import number_in_address
 from ui.show.figures import show_figure, show_formula, show_snippet, show_table
@@ -126,14 +127,14 @@ def _table(written: dict[str, Decoding], names: dict[str, str], exponent: float)
         penalty = length_penalty(count, exponent)
         rows.append(
             {
-                "strategy": names[name],
-                "text": decoding.text,
-                "tokens": count,
-                "Σ log p": total,
-                "log p per token": total / count,
-                "length penalty": penalty,
-                "score": total / penalty,
-                "finished": decoding.finished,
+                N_("strategy"): names[name],
+                N_("text"): decoding.text,
+                N_("tokens"): count,
+                N_("Σ log p"): total,
+                N_("log p per token"): total / count,
+                N_("length penalty"): penalty,
+                N_("score"): total / penalty,
+                N_("finished"): decoding.finished,
             }
         )
     return pd.DataFrame(rows)

@@ -8,6 +8,7 @@ from charts.figures.embeddings import embedding_window
 from charts.figures.vocabulary import nearest_neighbours, vocabulary_projection
 from charts.toolkit.style import three_digits
 from transformer.analysis.neighbours import Neighbour, analogy, nearest_rows
+from transformer.text.message import N_
 from ui.compute.analyses import displays, embedding_table, vocabulary_map
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
@@ -63,7 +64,7 @@ def lookup(p: Page) -> None:
         pd.DataFrame(
             {
                 p.text["dimension"]: range(min(width, SHOWN_DIMENSIONS)),
-                "one-hot @ E": product[:SHOWN_DIMENSIONS],
+                N_("one-hot @ E"): product[:SHOWN_DIMENSIONS],
                 p.text["row"]: row[:SHOWN_DIMENSIONS],
                 p.text["scaled"]: row[:SHOWN_DIMENSIONS] * scale,
                 p.text["recorded"]: recorded[:SHOWN_DIMENSIONS],

@@ -13,6 +13,7 @@ from transformer.analysis.feed_forward_units import (
     strongest_units,
     unit_words,
 )
+from transformer.text.message import N_
 from ui.shell import page_state
 from ui.shell.page import Page
 from ui.shell.selectors import chosen_option
@@ -135,12 +136,12 @@ def _effects(words: UnitWords) -> pd.DataFrame:
 
 def _row(words: UnitWords) -> dict[str, object]:
     return {
-        "unit": words.unit,
-        "pre-activation": words.pre_activation,
-        "hidden": words.hidden,
+        N_("unit"): words.unit,
+        N_("pre-activation"): words.pre_activation,
+        N_("hidden"): words.hidden,
         "‖h · w‖": words.length,
-        "likelier": "  ".join(word.piece for word in words.up[:_WORDS_IN_TABLE]),
-        "less likely": "  ".join(word.piece for word in words.down[:_WORDS_IN_TABLE]),
+        N_("likelier"): "  ".join(word.piece for word in words.up[:_WORDS_IN_TABLE]),
+        N_("less likely"): "  ".join(word.piece for word in words.down[:_WORDS_IN_TABLE]),
     }
 
 

@@ -7,6 +7,7 @@ import streamlit as st
 import transformer
 from charts.figures.lens import ROOM
 from charts.toolkit.style import three_digits
+from charts.toolkit.words import _, in_words
 from transformer.analysis.lens import Lens, logit_lens
 from transformer.runs.inputs import prompt_ids
 from transformer.runs.traces import Trace
@@ -53,7 +54,7 @@ def lens_of(p: Page, *, sublayers: bool, follow: tuple[int, ...] = ()) -> Lens:
 
 @st.cache_resource(max_entries=32, show_spinner=Spoken("wait.lens"))
 def _lens(fingerprint: str, asked: tuple, *, _checkpoint: transformer.Checkpoint, _trace: Trace) -> Lens:
-    *_, sublayers, follow = asked
+    *_rest, sublayers, follow = asked
     return logit_lens(_trace, sublayers=sublayers, follow=follow or None)
 
 
@@ -79,7 +80,7 @@ def decided_text(p: Page, lens: Lens) -> str:
     parts = []
     for step in sorted(count, key=lambda step: (step < 0, step)):
         key = "never" if step < 0 else "embedding" if step == 0 else "step"
-        name = as_plain(lens.steps[step])
+        name = as_plain(in_words(lens.steps[step]))
         parts.append(p.text[f"decided_{key}"].format(count=count[step], total=len(lens.read), step=name))
     return p.text["decided"].format(counts=", ".join(parts))
 
@@ -100,7 +101,7 @@ def place_text(p: Page, lens: Lens, position: int, runner_up: str) -> str:
         position=position - lens.of_classes,
         word=as_plain(word),
         probability=three_digits(float(probability)),
-        step=as_plain(lens.steps[step] if step else f"the {lens.steps[0]}"),
+        step=as_plain(in_words(lens.steps[step]) if step else _("the embedding")),
         runner_up=as_plain(runner_up),
     )
 

@@ -9,6 +9,7 @@ from charts.figures.tokens import merge_tree, token_lengths
 from transformer import Checkpoint
 from transformer.analysis import tokenizations
 from transformer.text.byte_pair_merges import MergeStep, merge_steps, readable
+from transformer.text.message import N_
 from transformer.text.tokenizer import Tokenizer
 from transformer.text.tokens import Token, TokenSequence
 from ui.compute.analyses import cut_with_merges
@@ -160,10 +161,10 @@ def tokenizers_side_by_side(p: Page) -> None:
     show_table(
         pd.DataFrame(
             {
-                "tokenizer": list(cuts),
-                "tokens": [len(tokens) for tokens in cuts.values()],
-                "in the vocabulary": [sum(token.id >= 0 for token in tokens) for tokens in cuts.values()],
-                "characters per token": [len(sentence) / len(tokens) for tokens in cuts.values()],
+                N_("tokenizer"): list(cuts),
+                N_("tokens"): [len(tokens) for tokens in cuts.values()],
+                N_("in the vocabulary"): [sum(token.id >= 0 for token in tokens) for tokens in cuts.values()],
+                N_("characters per token"): [len(sentence) / len(tokens) for tokens in cuts.values()],
             }
         ),
         name="token-counts",

@@ -5,11 +5,17 @@ import math
 import streamlit as st
 
 from charts.figures.training_curves import loss_curves, rate_curve, score_curve
+from transformer.text.message import N_
 from transformer.training.schedule import learning_rate
 from ui.compute.loading import load_history
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_formula, show_source, show_table
 
+# The columns of history.csv, for translators.
+HEADINGS = (
+    *(N_("step"), N_("epoch"), N_("target_tokens"), N_("seconds"), N_("learning_rate"), N_("train_loss")),
+    *(N_("gradient_norm"), N_("dev_loss"), N_("dev_perplexity"), N_("dev_score")),
+)
 SCORES = {"encoder-decoder": "bleu", "decoder-only": "minus_loss", "encoder-only": "minus_loss"}
 
 
