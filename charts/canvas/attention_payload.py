@@ -15,12 +15,20 @@ import numpy as np
 
 from charts.canvas.value_map_payload import value_map_payload
 from charts.toolkit.payload_bytes import TOLERANCE, mask_bits, pack, whole_numbers
+from charts.toolkit.words import _
 from transformer.runs.attention_view import AttentionView
+from transformer.text.message import N_
 from transformer.text.tokens import TokenSequence
 
-QUERY_TITLE = "query: the token that looks"
-KEY_TITLE = "key: the token that is looked at"
-SHIFTED_TITLE = "query: the token that is being predicted"
+QUERY_TITLE = N_("query: the token that looks")
+KEY_TITLE = N_("key: the token that is looked at")
+SHIFTED_TITLE = N_("query: the token that is being predicted")
+LOOKS_AT = N_(" looks at ")
+_ATTENTIONS = {
+    ("encoder", "self"): N_("encoder self-attention"),
+    ("decoder", "self"): N_("decoder self-attention"),
+    ("decoder", "cross"): N_("decoder cross-attention"),
+}
 
 
 class Cell(NamedTuple):
@@ -59,9 +67,9 @@ def attention_map_payload(
     weights = view.weights[head]
     largest = float(weights.max(initial=0.0, where=np.broadcast_to(view.allowed, weights.shape)))
     rows = view.query.labels if shifted_labels is None else tuple(shifted_labels)
-    legend = "attention weight, fixed scale 0…1"
+    legend = _("attention weight, fixed scale 0…1")
     if stretch:
-        legend = "attention weight, scale stretched to the largest weight of this map"
+        legend = _("attention weight, scale stretched to the largest weight of this map")
     return value_map_payload(
         weights,
         row_labels=rows,
@@ -72,9 +80,9 @@ def attention_map_payload(
         allowed=view.allowed,
         selected=selected,
         limit=largest if stretch else 1.0,
-        title=f"{_place(view)} · head {head}",
+        title=title_of(view, head=head),
         value_name="",
-        phrase=("" if shifted_labels is None else "predicting ", " looks at "),
+        phrase=("" if shifted_labels is None else N_("predicting "), LOOKS_AT),
         height=height,
         chosen_row=chosen_row,
         extra={
@@ -135,14 +143,19 @@ def attention_grid_payload(
     )
     metadata = {
         "kind": "grid",
-        "title": f"{_place(first) if len(views) == 1 else _stack_and_kind(first)} · all {len(tiles)} heads",
+        "title": " · ".join(
+            [
+                title_of(first) if len(views) == 1 else attention_name(first),
+                _("all {count} heads", count=len(tiles)),
+            ]
+        ),
         "rows": list(first.query.labels),
         "columns": list(first.key.labels),
-        "row_title": QUERY_TITLE,
-        "column_title": KEY_TITLE,
+        "row_title": _(QUERY_TITLE),
+        "column_title": _(KEY_TITLE),
         "special_rows": _special(first.query),
         "special_columns": _special(first.key),
-        "phrase": ["", " looks at "],
+        "phrase": ["", _(LOOKS_AT)],
         "sorted": order is not None,
         "tiles": [
             {
@@ -177,11 +190,11 @@ def attention_lines_payload(
         raise ValueError(f"{view.name}: selected_token is {selected_token}; it must be 0 to {len(view.query) - 1}")
     metadata = {
         "kind": "lines",
-        "title": _place(view),
+        "title": title_of(view),
         "rows": list(view.query.labels),
         "columns": list(view.key.labels),
-        "row_title": QUERY_TITLE,
-        "column_title": KEY_TITLE,
+        "row_title": _(QUERY_TITLE),
+        "column_title": _(KEY_TITLE),
         "special_rows": _special(view.query),
         "special_columns": _special(view.key),
         "same_tokens": view.kind == "self",
@@ -191,12 +204,15 @@ def attention_lines_payload(
     return pack(metadata, {"weights": _quantised(view.weights, np.uint16), "allowed": mask_bits(view.allowed)})
 
 
-def _stack_and_kind(view: AttentionView) -> str:
-    return f"{view.stack} {view.kind}-attention"
+def attention_name(view: AttentionView) -> str:
+    """ "decoder self-attention", in the language of who looks."""
+    return _(_ATTENTIONS[view.stack, view.kind])
 
 
-def _place(view: AttentionView) -> str:
-    return f"{_stack_and_kind(view)} · layer {view.layer}"
+def title_of(view: AttentionView, *, head: int | None = None) -> str:
+    """ "decoder self-attention · layer 1 · head 2", in the language of who looks."""
+    place = [attention_name(view), _("layer {layer}", layer=view.layer)]
+    return " · ".join(place if head is None else [*place, _("head {head}", head=head)])
 
 
 def _quantised(weights: np.ndarray, dtype: type) -> np.ndarray:

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from charts.toolkit.payload_bytes import TOLERANCE, mask_bits, pack
+from charts.toolkit.words import _
+from transformer.text.message import N_
 from transformer.text.tokens import Token, TokenSequence
 
-TITLE = "The text being written, step by step"
+TITLE = N_("The text being written, step by step")
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ def steps_payload(
         allowed[row, :count] = step.allowed
     metadata = {
         "kind": "steps",
-        "title": TITLE,
+        "title": _(TITLE),
         "tokens": [{**_plain(token), "given": token.index < n_given} for token in tokens],
         "before": [_plain(token) for token in before],
         "said": [list(step.said) for step in steps],

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from charts.toolkit.payload_bytes import TOLERANCE, mask_bits, pack, whole_numbers
+from charts.toolkit.words import _
 
 SCALES = ("sequential", "diverging")
 
@@ -67,12 +68,12 @@ def value_map_payload(
         "title": title,
         "rows": list(row_labels),
         "columns": list(column_labels),
-        "row_title": row_title,
-        "column_title": column_title,
+        "row_title": _(row_title),
+        "column_title": _(column_title),
         "scale": scale,
         "limit": limit or 1.0,
         "value_name": value_name,
-        "phrase": list(phrase),
+        "phrase": [_(words) for words in phrase],
         "selected": whole_numbers(selected),
         "chosen_row": None if chosen_row is None else int(chosen_row),
         "height": height,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -10,6 +11,8 @@ from pathlib import Path
 from tests.conftest import ROOT
 
 FOLDERS = ("transformer", "charts", "ui", "views", "pages")
+SCRIPTS = [*sorted((ROOT / "charts" / "canvas" / "source").rglob("*.js")), ROOT / "ui" / "show" / "exports.js"]
+SIGNS = ("−", "+", "1:1", "PNG", "SVG", "HTML", "CSV")  # the same in every language
 NAMES = {"Message", "N_", "_", "MessageError", "InputError", "CheckpointError", "TraceFileError"}
 
 
@@ -22,6 +25,20 @@ def marked() -> dict[str, str]:
             for call in calls_in(path):
                 if isinstance(template := call.args[0], ast.Constant):
                     found.setdefault(template.value, str(path.relative_to(ROOT)))
+    return found
+
+
+@lru_cache
+def marked_in_scripts() -> dict[str, str]:
+    """As ``marked``, for what the scripts of the browser say: ``say("layer {layer}", { layer })`` and the like."""
+    found: dict[str, str] = {}
+    for script in SCRIPTS:
+        code = script.read_text(encoding="utf-8")
+        said = re.findall(r'say\(\s*"([^"]+)"', code)
+        said += [one for pair in re.findall(r'(?:[bB]utton|save)\(\s*"([^"]+)",\s*"([^"]+)"', code) for one in pair]
+        said += re.findall(r'field\(\s*"([^"]+)"', code) + re.findall(r'"(\d+ mm, [^"]+)"', code)
+        said += [one for pair in re.findall(r'say\(\s*\w+\s*\? "([^"]+)"\s*: "([^"]+)",?\s*\)', code) for one in pair]
+        found |= {words: str(script.relative_to(ROOT)) for words in said if words not in {*SIGNS, *found}}
     return found
 
 

@@ -15,13 +15,13 @@ import pytest
 
 import transformer
 from tests.conftest import ROOT
-from tests.ui.marked import FOLDERS, calls_in, marked
+from tests.ui.marked import FOLDERS, SCRIPTS, calls_in, marked, marked_in_scripts
 from transformer import InputError
 from transformer.analysis.heads.corpus_roles import corpus_roles
 from transformer.text.message import Message, message_of
 from transformer.toy.tasks import letter_ids
 from ui.words import texts
-from ui.words.catalogues import catalogue, said
+from ui.words.catalogues import BROWSER, catalogue, said
 from ui.words.texts import Spoken, languages
 from ui.words.translations import placeholders
 
@@ -51,12 +51,15 @@ def test_what_is_marked_is_a_literal_that_a_tool_can_find() -> None:
 @pytest.mark.parametrize("code", FILES)
 def test_a_catalogue_is_complete_and_nothing_in_it_is_stale(code: str) -> None:
     entries = polib.pofile(str(FILES[code]))
-    translated = {entry.msgid for entry in entries.translated_entries()}
-    missing = {template: file for template, file in marked().items() if template not in translated}
+    wanted = {(None, template): file for template, file in marked().items()}
+    wanted |= {(BROWSER, template): file for template, file in marked_in_scripts().items()}
+    translated = {(entry.msgctxt, entry.msgid) for entry in entries.translated_entries()}
+    missing = {entry: file for entry, file in wanted.items() if entry not in translated}
     assert not missing, f"not translated in {FILES[code]}: {missing}"
-    assert {entry.msgid for entry in entries} <= marked().keys(), "no source says this any longer"
-    assert len(entries) == len({entry.msgid for entry in entries})
-    assert catalogue(code).keys() == translated, "what does not fit is left out"
+    assert {(entry.msgctxt, entry.msgid) for entry in entries} <= wanted.keys(), "no source says this any longer"
+    assert len(entries) == len({(entry.msgctxt, entry.msgid) for entry in entries})
+    read = {(context, template) for context in (None, BROWSER) for template in catalogue(code, context=context)}
+    assert read == translated, "what does not fit is left out"
 
 
 @pytest.mark.parametrize("code", FILES)
@@ -68,6 +71,12 @@ def test_a_translation_has_the_placeholders_and_the_marks_of_english(code: str) 
 
 def test_placeholders_have_names_and_nothing_else() -> None:
     assert not [one for one in marked() if re.sub(r"\{[a-z_]+\}", "", one).count("{") and placeholders(one)]
+
+
+def test_scripts_say_templates_too() -> None:
+    """A template literal would be a text that no tool finds."""
+    assert len(marked_in_scripts()) > 60
+    assert not [script for script in SCRIPTS if re.search(r"say\(\s*`", script.read_text(encoding="utf-8"))]
 
 
 def test_french_is_french() -> None:

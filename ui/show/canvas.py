@@ -23,7 +23,8 @@ from charts.canvas.module import carrier, packed_module, picture
 from charts.canvas.value_map_payload import value_map_payload
 from charts.toolkit.payload_bytes import with_metadata
 from transformer.runs.attention_view import AttentionView
-from ui.words.texts import canvas_words, language
+from ui.words.catalogues import browser_words
+from ui.words.texts import language
 
 __all__ = [
     "Cell",
@@ -212,7 +213,7 @@ def written_steps(payload: bytes, *, key: str, on_step: Callable[[], None]) -> N
 
 def _spoken(payload: bytes, **more: object) -> bytes:
     """With the captions that the browser writes by itself, where the language is not English, and ``more`` metadata."""
-    if words := canvas_words():
+    if words := browser_words():
         more = {**more, "words": words, "language": language()}
     return with_metadata(payload, more) if more else payload
 

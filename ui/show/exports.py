@@ -11,7 +11,8 @@ from typing import Any
 import streamlit as st
 
 from charts.toolkit.figure_table import figure_table
-from ui.words.texts import canvas_words, common
+from ui.words.catalogues import browser_words
+from ui.words.texts import common
 
 _HERE = Path(__file__).parent
 _pictures = st.components.v2.component(
@@ -64,7 +65,7 @@ def exports(figure: Any, *, kind: str, name: str, title: str) -> None:
 
 
 def _picture_buttons(figure: Any, kind: str, name: str, title: str) -> None:
-    data = {"kind": kind, "name": name, "title": title, "container": f"st-key-figure-{name}", "words": canvas_words()}
+    data = {"kind": kind, "name": name, "title": title, "container": f"st-key-figure-{name}", "words": browser_words()}
     wish = _pictures(key=f"pictures-{name}", data=data, on_wish_change=_nothing).get("wish")
     if kind == "altair" and isinstance(wish, dict) and wish.get("format") in _TYPES:
         content = base64.b64encode(_altair_picture(figure, wish)).decode("ascii")

@@ -12,6 +12,7 @@ from transformer.text.message import Message, message_of
 from ui.words import texts
 from ui.words.translations import ENGLISH, changed, placeholders
 
+BROWSER = "browser"  # msgctxt of what scripts say: it is sent to them
 _LOG = logging.getLogger(__name__)
 
 
@@ -26,16 +27,21 @@ def gettext(template: str) -> str:
     return catalogue(texts.language()).get(template, template)
 
 
-def catalogue(language: str) -> Mapping[str, str]:
-    """English template → the same in ``language``."""
+def browser_words() -> Mapping[str, str]:
+    """What the scripts in the browser say, from English to the language of this session; nothing in English."""
+    return catalogue(texts.language(), context=BROWSER)
+
+
+def catalogue(language: str, *, context: str | None = None) -> Mapping[str, str]:
+    """English template → the same in ``language``, of the entries with that ``msgctxt``."""
     path = f"{texts.ROOT}/ui/words/{language}/messages.po"
     if language == ENGLISH or (when := changed(path)) is None:
         return {}
-    return _read(path, when)
+    return _read(path, when).get(context, {})
 
 
 @lru_cache(maxsize=32)
-def _read(path: str, _changed: int) -> dict[str, str]:
+def _read(path: str, _changed: int) -> dict[str | None, dict[str, str]]:
     import polib  # not before somebody asks for another language
 
     try:
@@ -43,10 +49,10 @@ def _read(path: str, _changed: int) -> dict[str, str]:
     except (OSError, UnicodeDecodeError) as error:  # polib says OSError for wrong syntax
         _LOG.warning("%s is left out: %s", path, error)
         return {}
-    fitting = {}
+    fitting: dict[str | None, dict[str, str]] = {}
     for entry in entries:
         if placeholders(entry.msgid) == placeholders(entry.msgstr):
-            fitting[entry.msgid] = entry.msgstr
+            fitting.setdefault(entry.msgctxt, {})[entry.msgid] = entry.msgstr
         else:
             _LOG.warning("%s does not fit the English text and is left out: %r", path, entry.msgstr)
     return fitting

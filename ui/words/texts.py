@@ -139,13 +139,6 @@ def counted(number: int, what: str) -> str:
     return common(f"count.{what}" if number == 1 else f"count.{what}s", count=f"{number:,}")
 
 
-def canvas_words() -> dict[str, str]:
-    """What the captions that a canvas writes are called in this language; nothing in English, which it knows."""
-    if language() == ENGLISH:
-        return {}
-    return {english: said for english, said in read(ROOT, "common", language())["canvas"].items() if said != english}
-
-
 def examples() -> tuple[Example, ...]:
     return tuple(Example(**values) for values in read(ROOT, "examples", language())["example"])
 

@@ -4,10 +4,19 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from charts.canvas.attention_payload import KEY_TITLE, QUERY_TITLE, SHIFTED_TITLE, Cell
+from charts.canvas.attention_payload import (
+    KEY_TITLE,
+    QUERY_TITLE,
+    SHIFTED_TITLE,
+    Cell,
+    attention_name,
+    title_of,
+)
 from charts.toolkit.style import three_digits
+from charts.toolkit.words import _
 from transformer.analysis.attention.rollout import attention_rollout
 from transformer.runs.attention_view import AttentionView
+from transformer.text.message import N_
 from ui.shell.page import Page
 from ui.shell.selectors import settle_labels
 from ui.show.canvas import attention_lines, attention_map, value_map
@@ -107,9 +116,9 @@ def draw(p: Page, view: AttentionView, shown: Shown, weighted) -> None:
             scale="sequential",
             allowed=view.allowed,
             selected=selected,
-            title=f"‖α·v‖ · {view.stack} {view.kind}-attention · layer {view.layer} · head {p.focus.head}",
+            title=f"‖α·v‖ · {title_of(view, head=p.focus.head)}",
             value_name="‖α·v‖",
-            phrase=("", " gets from "),
+            phrase=("", N_(" gets from ")),
             chosen_row=p.focus.token,
         )
         st.caption(p.text["show_values_help"])
@@ -130,9 +139,9 @@ def _draw_rollout(p: Page, view: AttentionView, rows: tuple[str, ...], *, stretc
         scale="sequential",
         allowed=mixed.allowed,
         limit=None if stretch else 1.0,
-        title=f"rollout · {view.stack} {view.kind}-attention · layers 0–{view.layer}, all heads",
-        value_name="share",
-        phrase=("", " is made of "),
+        title=f"{_('rollout')} · {attention_name(view)} · {_('layers 0–{layer}, all heads', layer=view.layer)}",
+        value_name=_("share"),
+        phrase=("", N_(" is made of ")),
         chosen_row=p.focus.token,
     )
     st.caption(p.text["show_rollout_help"])

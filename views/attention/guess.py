@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from charts.canvas.attention_payload import KEY_TITLE, QUERY_TITLE
+from charts.canvas.attention_payload import KEY_TITLE, LOOKS_AT, QUERY_TITLE, title_of
 from charts.figures.edit_effects import candidates_before_and_after
 from charts.toolkit.style import three_digits
+from charts.toolkit.words import _
 from transformer.analysis.attention.attention_guess import GuessScore, score_guess
 from transformer.runs.attention_view import AttentionView
 from ui.shell import focus as shared_focus
@@ -172,9 +173,9 @@ def _map_so_far(p: Page, view: AttentionView, guesses: dict) -> None:
         limit=1.0,
         allowed=view.allowed & known[:, None],
         masked_text=p.text["guess_hidden"],
-        title=f"{view.stack} {view.kind}-attention · layer {view.layer} · head {p.focus.head}",
-        value_name="attention weight",
-        phrase=("", " looks at "),
+        title=title_of(view, head=p.focus.head),
+        value_name=_("attention weight"),
+        phrase=("", LOOKS_AT),
         chosen_row=p.focus.token,
         clickable=False,
     )

@@ -9,8 +9,10 @@ from charts.canvas.attention_payload import KEY_TITLE, QUERY_TITLE, SHIFTED_TITL
 from charts.figures.attention_output import head_contributions
 from charts.figures.attention_row import score_pipeline, value_mix
 from charts.toolkit.style import three_digits
+from charts.toolkit.words import _
 from transformer.analysis.attention.attention_path import AttentionPath, output_sum
 from transformer.runs.attention_view import AttentionView
+from transformer.text.message import N_
 from ui.shell.page import Page
 from ui.shell.selectors import settle
 from ui.show.canvas import Cell, value_map
@@ -230,7 +232,7 @@ def _cells(
         allowed=allowed,
         selected=None if key is None else (p.focus.token, key),
         chosen_row=p.focus.token,
-        title=f"{name} · head {path.head}",
+        title=f"{name} · {_('head {head}', head=path.head)}",
         value_name=name,
-        phrase=("", " meets "),
+        phrase=("", N_(" meets ")),
     )

@@ -21,7 +21,7 @@ export function describeCell(metadata, matrix, { row, column }, short, exact) {
   const named = name ? [`${name} `] : [];
   if (row !== undefined && column !== undefined) {
     const pair = [...named, before, ...quoted(rows[row]), between, ...quoted(columns[column])];
-    const place = say(`row ${row + 1}, column ${column + 1}`);
+    const place = say("row {row}, column {column}", { row: row + 1, column: column + 1 });
     if (!matrix.allowed(row, column))
       return [
         { parts: [...pair, `: ${metadata.masked_text ?? say("masked")}`] },
@@ -47,11 +47,11 @@ export function describeCell(metadata, matrix, { row, column }, short, exact) {
   const list = largest.map(([r, c]) => ({
     parts: [...quoted(along ? columns[c] : rows[r]), `: ${short(matrix.at(r, c))}`],
   }));
-  const open = cells.length === count ? "" : ` · ${say(`${count - cells.length} masked`)}`;
+  const open = cells.length === count ? "" : ` · ${say("{count} masked", { count: count - cells.length })}`;
   return [
     { parts: along ? first : [...first, `: ${say("the largest values")}`] },
     ...list,
-    { parts: [`${say(`the ${list.length} largest of ${count}`)}${open}`], muted: true },
+    { parts: [`${say("the {shown} largest of {count}", { shown: list.length, count })}${open}`], muted: true },
   ];
 }
 

@@ -117,7 +117,7 @@ export class GridDrawing extends GridPicture {
   }
 
   tables() {
-    const heads = Array.from({ length: this.heads }, (_, head) => say(`head ${head}`));
+    const heads = Array.from({ length: this.heads }, (_, head) => say("head {head}", { head }));
     const summary = (layer, head) => {
       const tile = this.tiles.findIndex((entry) => entry.layer === layer && entry.head === head);
       if (tile < 0) return "";
@@ -129,7 +129,10 @@ export class GridDrawing extends GridPicture {
     };
     const rows = [...this.layers]
       .sort((a, b) => a - b)
-      .map((layer) => ({ label: say(`layer ${layer}`), cells: heads.map((_, head) => summary(layer, head)) }));
+      .map((layer) => ({
+        label: say("layer {layer}", { layer }),
+        cells: heads.map((_, head) => summary(layer, head)),
+      }));
     const shown = this.shown();
     return [
       { caption: `${this.metadata.title}: ${say("the strongest edge of every head")}`, columns: heads, rows },

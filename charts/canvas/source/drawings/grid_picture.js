@@ -53,7 +53,7 @@ export class GridPicture {
     const kept =
       previous && previous.tiles.length === this.tiles.length && !metadata.sorted && !previous.metadata.sorted;
     this.last = kept ? previous.last : Math.max(0, this.selected);
-    this.label = `${metadata.title}: ${say(`${this.layers.length} layers, up to ${this.heads} heads each.`)} ${say("Move with the arrow keys, choose with Enter.")} ${say("Shift and an arrow key move within a head.")}`;
+    this.label = `${metadata.title}: ${say("{layers} layers, up to {heads} heads each.", { layers: this.layers.length, heads: this.heads })} ${say("Move with the arrow keys, choose with Enter.")} ${say("Shift and an arrow key move within a head.")}`;
     this.help = say("small heat maps");
   }
 
@@ -63,7 +63,8 @@ export class GridPicture {
   }
 
   name(tile) {
-    return say(`layer ${this.tiles[tile].layer} · head ${this.tiles[tile].head}`);
+    const { layer, head } = this.tiles[tile];
+    return `${say("layer {layer}", { layer })} · ${say("head {head}", { head })}`;
   }
 
   // Where a tile stands in the table of tiles.
@@ -75,7 +76,9 @@ export class GridPicture {
   layout(context, theme, width) {
     const small = theme.size * 0.8;
     context.font = fontOf(theme, 0.8);
-    this.header = this.listed ? 0 : context.measureText(say(`layer ${Math.max(...this.layers)}`)).width + 12;
+    this.header = this.listed
+      ? 0
+      : context.measureText(say("layer {layer}", { layer: Math.max(...this.layers) })).width + 12;
     this.below = width < WIDE_FROM;
     const panelWidth = Math.min(34 * theme.size, this.below ? width : width * 0.42);
     const gridWidth = this.below ? width : width - panelWidth - 1.5 * theme.size;
@@ -85,7 +88,7 @@ export class GridPicture {
       this.tileWidth * Math.min(1.5, Math.max(0.6, this.metadata.rows.length / this.metadata.columns.length));
     context.font = fontOf(theme, 0.75, 500);
     this.words = this.tiles.map(({ layer, head, caption }) => [
-      ...(this.listed ? [this.layers.length > 1 ? `L${layer} H${head}` : say(`head ${head}`)] : []),
+      ...(this.listed ? [this.layers.length > 1 ? `L${layer} H${head}` : say("head {head}", { head })] : []),
       ...wrap(context, caption, this.tileWidth + this.gap - 2),
     ]);
     const mostWords = Math.max(...this.words.map((words) => words.length));
@@ -135,13 +138,13 @@ export class GridPicture {
     if (!this.listed) {
       for (const layer of this.layers) {
         const y = this.top + this.layers.indexOf(layer) * this.lineHeight + this.tileHeight / 2;
-        drawText(context, say(`layer ${layer}`), this.header - 10, y, { align: "right", colour: muted });
+        drawText(context, say("layer {layer}", { layer }), this.header - 10, y, { align: "right", colour: muted });
       }
       for (let head = 0; head < this.heads; head++) {
         const wide = this.tileWidth >= context.measureText("head 10").width;
         drawText(
           context,
-          wide || head === 0 ? say(`head ${head}`) : String(head),
+          wide || head === 0 ? say("head {head}", { head }) : String(head),
           this.header + head * (this.tileWidth + this.gap) + this.tileWidth / 2,
           small * 0.8,
           { align: "center", colour: muted },

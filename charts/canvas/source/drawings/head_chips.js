@@ -15,8 +15,8 @@ export class HeadChips {
       const properties = {
         type: "button",
         className: "chip",
-        title: say(`Show or hide head ${head}`),
-        "aria-label": say(`head ${head}`),
+        title: say("Show or hide head {head}", { head }),
+        "aria-label": say("head {head}", { head }),
       };
       const chip = make("button", properties, make("span", { className: "swatch" }), String(head));
       chip.addEventListener("click", () => this.toggle(head));

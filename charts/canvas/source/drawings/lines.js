@@ -67,10 +67,10 @@ export class LinesDrawing extends LinesPicture {
           best = { other, weight: matrix.at(row, column) };
       }
       const swatch = this.headColour(this.stage.theme, head);
-      if (!best) return { parts: [`${say(`head ${head}`)}: ${say("everything is masked")}`], swatch };
+      if (!best) return { parts: [`${say("head {head}", { head })}: ${say("everything is masked")}`], swatch };
       return {
         parts: [
-          `${say(`head ${head}`)}: `,
+          `${say("head {head}", { head })}: `,
           ...quoted((looks ? columns : rows)[best.other]),
           ` ${threeDigits(best.weight)}`,
         ],
@@ -101,7 +101,12 @@ export class LinesDrawing extends LinesPicture {
 
   tables() {
     return this.shownHeads().map((head) =>
-      matrixTable(`${this.metadata.title} · ${say(`head ${head}`)}`, this.metadata, this.matrices[head], threeDigits),
+      matrixTable(
+        `${this.metadata.title} · ${say("head {head}", { head })}`,
+        this.metadata,
+        this.matrices[head],
+        threeDigits,
+      ),
     );
   }
 }

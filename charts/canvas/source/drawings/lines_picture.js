@@ -20,7 +20,7 @@ export class LinesPicture {
     // What the reader switched on stays on, unless the page now asks for other heads.
     const keep = previous && previous.matrices.length === heads && JSON.stringify(previous.metadata.heads) === asked;
     this.chips = new HeadChips(heads, keep ? previous.chips.on : new Set(metadata.heads), () => this.afterSwitch());
-    this.label = `${metadata.title}: ${say(`lines from ${rows} tokens that look to ${columns} tokens that are looked at.`)} ${say("Up and down change the token, left and right the side; choose with Enter.")} ${say("The number keys switch the first ten heads on and off.")}`;
+    this.label = `${metadata.title}: ${say("lines from {rows} tokens that look to {columns} tokens that are looked at.", { rows, columns })} ${say("Up and down change the token, left and right the side; choose with Enter.")} ${say("The number keys switch the first ten heads on and off.")}`;
     this.help = say("token graph");
   }
 
@@ -111,7 +111,7 @@ export class LinesPicture {
     const line = theme.size * 1.4;
     let [x, y] = [0, 0];
     this.keyPlaces = this.shownHeads().map((head) => {
-      const label = say(`head ${head}`);
+      const label = say("head {head}", { head });
       const long = context.measureText(label).width + theme.size * 1.6;
       if (x > 0 && x + long > width) [x, y] = [0, y + line];
       x += long;

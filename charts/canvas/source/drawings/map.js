@@ -41,7 +41,7 @@ export class MapDrawing {
       masked: this.matrix.anyMasked(),
       maskedText: metadata.masked_text ?? undefined,
     });
-    this.label = `${metadata.title}: ${say(`${rows.length} rows`)} (${metadata.row_title}), ${say(`${columns.length} columns`)} (${metadata.column_title}). ${say("Move with the arrow keys, choose with Enter.")} ${say("Plus, minus and 0 zoom.")}`;
+    this.label = `${metadata.title}: ${say("{count} rows", { count: rows.length })} (${metadata.row_title}), ${say("{count} columns", { count: columns.length })} (${metadata.column_title}). ${say("Move with the arrow keys, choose with Enter.")} ${say("Plus, minus and 0 zoom.")}`;
     this.help = say("heat map");
   }
 

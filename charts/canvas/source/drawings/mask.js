@@ -10,7 +10,7 @@ export class MaskDrawing extends MapDrawing {
     // A copy: strokes change it before Python answers.
     this.matrix.bits = this.matrix.bits.slice();
     this.own = payload.arrays.own.values;
-    this.label = `${this.metadata.title}, ${say("mask editor")}: ${say(`${this.matrix.rows} rows`)} (${this.metadata.row_title}), ${say(`${this.matrix.columns} columns`)} (${this.metadata.column_title}). ${say("Move with the arrow keys, allow or block with the space bar.")} ${say("Plus, minus and 0 zoom.")}`;
+    this.label = `${this.metadata.title}, ${say("mask editor")}: ${say("{count} rows", { count: this.matrix.rows })} (${this.metadata.row_title}), ${say("{count} columns", { count: this.matrix.columns })} (${this.metadata.column_title}). ${say("Move with the arrow keys, allow or block with the space bar.")} ${say("Plus, minus and 0 zoom.")}`;
     this.help = say("mask editor");
   }
 

@@ -31,7 +31,7 @@ export class Walk {
     return this.at.step;
   }
   get place() {
-    return say(`step ${this.step + 1} of ${this.last + 1}`);
+    return say("step {step} of {count}", { step: this.step + 1, count: this.last + 1 });
   }
   get said() {
     return this.metadata.said[this.step].join("");
@@ -68,7 +68,7 @@ export class Walk {
       make("span", { className: `token before${special(token)}`, textContent: token.text }),
     );
     this.tokens = this.metadata.tokens.map((token, index) => {
-      const explanation = `${token.text}, ${say(`step ${index + 1}`)}`;
+      const explanation = `${token.text}, ${say("step {step}", { step: index + 1 })}`;
       const button = make("button", {
         type: "button",
         className: `token${special(token)}${token.given ? " given" : ""}`,

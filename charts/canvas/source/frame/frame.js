@@ -14,7 +14,7 @@ import { decodePayload } from "../toolkit/payload.js";
 import { tableContent } from "../toolkit/sentences.js";
 import { fontOf } from "../toolkit/text.js";
 import { readTheme } from "../toolkit/theme.js";
-import { say, speak } from "../toolkit/words.js";
+import { say, useWords } from "../toolkit/words.js";
 import { ExportMenu } from "./export_menu.js";
 
 export class Frame {
@@ -85,7 +85,7 @@ export class Frame {
       // A newer update may have overtaken this one while it was being inflated.
       if (generation !== this.generation) return;
       this.data = data;
-      speak(payload.metadata);
+      useWords(payload.metadata.words);
       for (const repeat of this.spoken) repeat(); // what was written before its language was known
       this.drawing = makeDrawing(payload, this.drawing, this);
       this.title.textContent = this.drawing.metadata.title;
