@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import plotly.graph_objects as go
 
 import charts.figures
 from charts.toolkit import style
@@ -24,9 +25,9 @@ def test_every_figure_of_the_package_is_drawn_here(figures):
     for module in pkgutil.iter_modules(charts.figures.__path__):
         loaded = importlib.import_module(f"charts.figures.{module.name}")
         for name, function in inspect.getmembers(loaded, inspect.isfunction):
-            returns = str(inspect.signature(function).return_annotation)
+            returns = inspect.signature(function).return_annotation
             made_here = function.__module__ == loaded.__name__ and not name.startswith("_")
-            if made_here and returns == "go.Figure":
+            if made_here and returns in ("go.Figure", go.Figure):
                 public.add(name)
                 kinds = [parameter.kind for parameter in inspect.signature(function).parameters.values()]
                 assert all(kind is inspect.Parameter.KEYWORD_ONLY for kind in kinds[1:]), f"{name} takes positions"

@@ -21,16 +21,20 @@ from transformer.analysis.heads.corpus_roles import corpus_roles
 from transformer.text.message import Message, message_of
 from transformer.toy.tasks import letter_ids
 from ui.words import texts
-from ui.words.catalogues import BROWSER, catalogue, said
+from ui.words.catalogues import BROWSER, MESSAGES, catalogue, said
 from ui.words.texts import Spoken, languages
 from ui.words.translations import placeholders
 
 LONG = "word " * 200
-FILES = {code: ROOT / "ui" / "words" / code / "messages.po" for code in languages() if code != "en"}
+FILES = [(code, domain) for code in languages() if code != "en" for domain in (MESSAGES, BROWSER)]
 NARROW_SPACES = re.compile(r"[\w)»*`}] [;:!?»](?:\s|$)|« ")
 
 
 # The catalogues
+
+
+def entries_of(code: str, domain: str) -> polib.POFile:
+    return polib.pofile(str(ROOT / "ui" / "words" / code / f"{domain}.po"))
 
 
 def test_what_is_marked_is_a_literal_that_a_tool_can_find() -> None:
@@ -48,23 +52,20 @@ def test_what_is_marked_is_a_literal_that_a_tool_can_find() -> None:
     assert len(marked()) > 400
 
 
-@pytest.mark.parametrize("code", FILES)
-def test_a_catalogue_is_complete_and_nothing_in_it_is_stale(code: str) -> None:
-    entries = polib.pofile(str(FILES[code]))
-    wanted = {(None, template): file for template, file in marked().items()}
-    wanted |= {(BROWSER, template): file for template, file in marked_in_scripts().items()}
-    translated = {(entry.msgctxt, entry.msgid) for entry in entries.translated_entries()}
-    missing = {entry: file for entry, file in wanted.items() if entry not in translated}
-    assert not missing, f"not translated in {FILES[code]}: {missing}"
-    assert {(entry.msgctxt, entry.msgid) for entry in entries} <= wanted.keys(), "no source says this any longer"
-    assert len(entries) == len({(entry.msgctxt, entry.msgid) for entry in entries})
-    read = {(context, template) for context in (None, BROWSER) for template in catalogue(code, context=context)}
-    assert read == translated, "what does not fit is left out"
+@pytest.mark.parametrize(("code", "domain"), FILES)
+def test_a_catalogue_is_complete_and_nothing_in_it_is_stale(code: str, domain: str) -> None:
+    entries, wanted = entries_of(code, domain), marked() if domain == MESSAGES else marked_in_scripts()
+    translated = {entry.msgid for entry in entries.translated_entries()}
+    missing = {template: file for template, file in wanted.items() if template not in translated}
+    assert not missing, f"not translated in ui/words/{code}/{domain}.po: {missing}"
+    assert {entry.msgid for entry in entries} <= wanted.keys(), "no source says this any longer"
+    assert len(entries) == len({entry.msgid for entry in entries})
+    assert catalogue(code, domain).keys() == translated, "what does not fit is left out"
 
 
-@pytest.mark.parametrize("code", FILES)
-def test_a_translation_has_the_placeholders_and_the_marks_of_english(code: str) -> None:
-    for entry in polib.pofile(str(FILES[code])):
+@pytest.mark.parametrize(("code", "domain"), FILES)
+def test_a_translation_has_the_placeholders_and_the_marks_of_english(code: str, domain: str) -> None:
+    for entry in entries_of(code, domain):
         assert placeholders(entry.msgid) == placeholders(entry.msgstr), entry.msgid
         assert entry.msgstr.count("**") % 2 == 0 and entry.msgstr.count("`") == entry.msgid.count("`"), entry.msgid
 
@@ -82,7 +83,7 @@ def test_scripts_say_templates_too() -> None:
 def test_french_is_french() -> None:
     """Not a copy: what is the same in both is a name, a symbol or a word of both."""
     words = re.compile(r"[A-Za-z]{2,}")
-    entries = polib.pofile(str(FILES["fr"]))
+    entries = [*entries_of("fr", MESSAGES), *entries_of("fr", BROWSER)]
     same = [entry.msgid for entry in entries if entry.msgid == entry.msgstr]
     assert not [one for one in same if len(words.findall(re.sub(r"\{[^{}]*\}", "", one))) > 3]
     assert not [entry.msgstr for entry in entries if NARROW_SPACES.search(entry.msgstr)]

@@ -1,4 +1,5 @@
-"""GNU gettext catalogues: ``ui/words/<language>/messages.po`` says what figures, tables and errors say in English.
+"""GNU gettext catalogues: ``ui/words/<language>/messages.po`` says what figures, tables and errors say in English,
+and ``browser.po`` what the scripts of the browser say.
 
 English needs none. What a catalogue lacks, and what would not fit (other ``{placeholders}``), stays English.
 """
@@ -12,7 +13,7 @@ from transformer.text.message import Message, message_of
 from ui.words import texts
 from ui.words.translations import ENGLISH, changed, placeholders
 
-BROWSER = "browser"  # msgctxt of what scripts say: it is sent to them
+MESSAGES, BROWSER = "messages", "browser"  # gettext's domains: what Python says, and what is sent to the scripts
 _LOG = logging.getLogger(__name__)
 
 
@@ -29,19 +30,19 @@ def gettext(template: str) -> str:
 
 def browser_words() -> Mapping[str, str]:
     """What the scripts in the browser say, from English to the language of this session; nothing in English."""
-    return catalogue(texts.language(), context=BROWSER)
+    return catalogue(texts.language(), BROWSER)
 
 
-def catalogue(language: str, *, context: str | None = None) -> Mapping[str, str]:
-    """English template → the same in ``language``, of the entries with that ``msgctxt``."""
-    path = f"{texts.ROOT}/ui/words/{language}/messages.po"
+def catalogue(language: str, domain: str = MESSAGES) -> Mapping[str, str]:
+    """English template → the same in ``language``."""
+    path = f"{texts.ROOT}/ui/words/{language}/{domain}.po"
     if language == ENGLISH or (when := changed(path)) is None:
         return {}
-    return _read(path, when).get(context, {})
+    return _read(path, when)
 
 
 @lru_cache(maxsize=32)
-def _read(path: str, _changed: int) -> dict[str | None, dict[str, str]]:
+def _read(path: str, _changed: int) -> dict[str, str]:
     import polib  # not before somebody asks for another language
 
     try:
@@ -49,10 +50,10 @@ def _read(path: str, _changed: int) -> dict[str | None, dict[str, str]]:
     except (OSError, UnicodeDecodeError) as error:  # polib says OSError for wrong syntax
         _LOG.warning("%s is left out: %s", path, error)
         return {}
-    fitting: dict[str | None, dict[str, str]] = {}
+    fitting = {}
     for entry in entries:
         if placeholders(entry.msgid) == placeholders(entry.msgstr):
-            fitting.setdefault(entry.msgctxt, {})[entry.msgid] = entry.msgstr
+            fitting[entry.msgid] = entry.msgstr
         else:
             _LOG.warning("%s does not fit the English text and is left out: %r", path, entry.msgstr)
     return fitting
