@@ -16,10 +16,11 @@ from plotly.subplots import make_subplots
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from charts.canvas.attention import attention_grid
 from charts.toolkit.style import CHOSEN, SEQUENTIAL, colour_scale
 from transformer.runs.attention_view import AttentionView
 from transformer.text.tokens import Token, TokenSequence
-from ui.show.canvas import attention_grid, bring_canvas
+from ui.show.canvas import bring_canvas, show_grid
 
 
 @st.cache_resource
@@ -82,7 +83,7 @@ def main() -> None:
         st.plotly_chart(plotly_grid(views, selected), key="grid")
         return
     bring_canvas()
-    clicked = attention_grid(views, key="grid", selected=selected)
+    clicked = show_grid(attention_grid(views, selected=selected), key="grid")
     if clicked is not None and tuple(clicked) != selected:
         state["chosen"] = clicked.layer * n_heads + clicked.head
         st.rerun()

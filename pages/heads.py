@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from charts.canvas.attention import attention_grid
 from transformer.analysis.heads.corpus_roles import corpus_roles, summarise
 from transformer.analysis.heads.head_roles import choose_role, head_roles, place_shares
 from transformer.analysis.heads.induction import induction_test
@@ -10,7 +11,7 @@ from ui.shell.navigation import go_to
 from ui.shell.page import page
 from ui.shell.page_state import IN_ADDRESS
 from ui.shell.selectors import chosen_option, chosen_section
-from ui.show.canvas import attention_grid
+from ui.show.canvas import show_grid
 from ui.show.figures import show_formula, show_snippet, show_source, show_table
 from views.heads import corpus
 from views.heads.controls import chosen_order, snippet
@@ -35,13 +36,15 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
     roles = overall if many else here
     with order_room:
         order = chosen_order(text, p.checkpoint.config, many=many)
-    chosen = attention_grid(
-        views,
+    chosen = show_grid(
+        attention_grid(
+            views,
+            selected=(focus.layer, focus.head),
+            captions=corpus_captions(overall, text) if many else captions(here, text),
+            order=sorted_heads(roles, order=order),
+            stretch=stretch,
+        ),
         key="heads grid",
-        selected=(focus.layer, focus.head),
-        captions=corpus_captions(overall, text) if many else captions(here, text),
-        order=sorted_heads(roles, order=order),
-        stretch=stretch,
     )
     if not stretch and (count := len(views[0].key)) > MANY_TOKENS:
         st.caption(text["dark"].format(count=count, switch=text["stretch"]))

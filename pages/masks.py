@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from charts.canvas.mask_editor import mask_editor
 from transformer.attention import attention_weights
 from transformer.masks import combined_mask
 from transformer.runs import mask_edits
@@ -9,7 +10,7 @@ from ui.lab import edited_model
 from ui.lab.effects import picture_and_answer, show_answers, show_numbers, show_steps
 from ui.shell.page import page
 from ui.shell.selectors import chosen_option
-from ui.show.canvas import mask_editor
+from ui.show.canvas import show_mask_editor
 from ui.show.figures import show_formula, show_snippet, show_source
 from views.masks import editor
 from views.masks.mask_effects import difference, notes, padding_sandbox
@@ -27,7 +28,7 @@ with page("masks", needs=("stack", "kind", "layer", "head")) as p:
 
     picture, beside = picture_and_answer()
     with picture:
-        stroke = mask_editor(now, head=focus.head, key="mask editor", own=own.allowed, height=470)
+        stroke = show_mask_editor(mask_editor(now, head=focus.head, own=own.allowed, height=470), key="mask editor")
         if stroke is not None:
             editor.draw(stroke)
             st.rerun()

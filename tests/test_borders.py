@@ -35,8 +35,6 @@ DATA_CLASSES = {
     "text.message",
 }
 LAZY = ROOT / "transformer" / "__init__.py"  # imports by a table of names, each once somebody asks for it
-# A notebook's picture of an AttentionView is drawn by ``charts``, where that is installed.
-BY_STRING = {("transformer.runs.attention_view", "charts.notebook")}
 BESIDE_THE_PAPER = {  # what a student reads; everything else of the library lies in a room
     *("attention", "embedding", "positions", "feed_forward", "layer_norm", "residual", "encoder", "decoder"),
     *("models", "masks", "cache", "config", "probes", "errors", "__init__", "__main__"),
@@ -69,7 +67,6 @@ def imports_of(path: Path) -> set[str]:
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
             node.body = []
     names = set() if path == LAZY else imports_by_string(tree)
-    names -= {name for module, name in BY_STRING if module == module_name(path)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}

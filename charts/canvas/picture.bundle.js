@@ -1,2 +1,2 @@
-// npm run build: 9d8cb5d8b7ba63b7
+// npm run build: c9ab9c64e21ca4a8
 var canvas=globalThis.glassformerCanvas??={};canvas.arrived??=new Promise(resolve=>{canvas.arrive=resolve});async function picture_default(component){await canvas.arrived;const draw=await canvas.draw;return draw({...component,script:canvas.script})}export{picture_default as default};

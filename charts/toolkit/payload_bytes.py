@@ -43,7 +43,12 @@ def pack(metadata: Mapping, arrays: Mapping[str, np.ndarray]) -> bytes:
         offset += len(part)
     body = b"".join(parts)
     deflated = len(body) >= DEFLATE_FROM
-    header = _as_json({"metadata": dict(metadata), "arrays": described, "deflated": deflated})
+    header = json.dumps(
+        {"metadata": dict(metadata), "arrays": described, "deflated": deflated},
+        ensure_ascii=False,
+        separators=(",", ":"),
+        allow_nan=False,
+    ).encode("utf-8", errors="replace")
     return MAGIC + struct.pack("<I", len(header)) + header + (zlib.compress(body, level=6) if deflated else body)
 
 
@@ -69,24 +74,6 @@ def unpack(payload: bytes) -> tuple[dict, dict[str, np.ndarray]]:
         for name, entry in header["arrays"].items()
     }
     return header["metadata"], arrays
-
-
-def with_metadata(payload: bytes, more: Mapping) -> bytes:
-    """The same payload with ``more`` in its metadata; the arrays are not touched.
-
-    >>> unpack(with_metadata(pack({"kind": "map"}, {}), {"words": {"masked": "masqué"}}))[0]
-    {'kind': 'map', 'words': {'masked': 'masqué'}}
-    """
-    (length,) = struct.unpack_from("<I", payload, 4)
-    header = json.loads(payload[8 : 8 + length])
-    header["metadata"].update(more)
-    written = _as_json(header)
-    return MAGIC + struct.pack("<I", len(written)) + written + payload[8 + length :]
-
-
-def _as_json(header: Mapping) -> bytes:
-    written = json.dumps(header, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return written.encode("utf-8", errors="replace")
 
 
 def mask_bits(mask: np.ndarray) -> np.ndarray:

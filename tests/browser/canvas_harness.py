@@ -15,9 +15,12 @@ import streamlit as st
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from charts.canvas.attention import attention_grid, attention_lines, attention_map
+from charts.canvas.mask_editor import mask_editor
+from charts.canvas.value_map import value_map
 from transformer.runs.attention_view import AttentionView
 from transformer.text.tokens import Token, TokenSequence
-from ui.show.canvas import attention_grid, attention_lines, attention_map, bring_canvas, mask_editor, value_map
+from ui.show.canvas import bring_canvas, show_grid, show_lines, show_map, show_mask_editor
 
 SENTENCE = [
     "<s>",
@@ -83,32 +86,36 @@ def main() -> None:
     state = st.session_state
     causal = view(SENTENCE, SENTENCE, layer=1, n_heads=8, kind="self", causal=True)
     if scene == "map":
-        clicked = attention_map(causal, head=2, key="map", selected=state.get("cell"))
+        clicked = show_map(attention_map(causal, head=2, selected=state.get("cell")), key="map")
         remember("cell", clicked)
     elif scene == "cross":
         source = [*SENTENCE[:8], "<pad>", "<pad>"]
         crossing = view(["<s>", "·Le", "·chat", "·est"], source, layer=0, n_heads=4, kind="cross", causal=False, pads=2)
-        attention_map(crossing, head=1, key="cross", shifted_labels=["·Le", "·chat", "·est", "</s>"], stretch=True)
+        show_map(
+            attention_map(crossing, head=1, shifted_labels=["·Le", "·chat", "·est", "</s>"], stretch=True), key="cross"
+        )
     elif scene == "large":
         large = view(numbered(256), numbered(256), layer=0, n_heads=1, kind="self", causal=True)
-        attention_map(large, head=0, key="large")
+        show_map(attention_map(large, head=0), key="large")
     elif scene == "mask":
-        remember("stroke", mask_editor(causal, head=2, key="mask", own=causal.allowed))
+        remember("stroke", show_mask_editor(mask_editor(causal, head=2, own=causal.allowed), key="mask"))
     elif scene == "hostile":
         hostile = view(HOSTILE, HOSTILE, layer=0, n_heads=2, kind="self", causal=True)
-        attention_map(hostile, head=1, key="hostile")
+        show_map(attention_map(hostile, head=1), key="hostile")
     elif scene == "scores":
-        value_map(
-            causal.scores[3],
-            row_labels=causal.query.labels,
-            column_labels=causal.key.labels,
+        show_map(
+            value_map(
+                causal.scores[3],
+                row_labels=causal.query.labels,
+                column_labels=causal.key.labels,
+                row_title="query: the token that looks",
+                column_title="key: the token that is looked at",
+                scale="diverging",
+                allowed=causal.allowed,
+                title="scores · head 3",
+                value_name="score q·k/√dₖ",
+            ),
             key="scores",
-            row_title="query: the token that looks",
-            column_title="key: the token that is looked at",
-            scale="diverging",
-            allowed=causal.allowed,
-            title="scores · head 3",
-            value_name="score q·k/√dₖ",
             clickable=False,
         )
     elif scene in ("grid", "sorted", "deep"):
@@ -124,10 +131,12 @@ def main() -> None:
             if scene == "sorted"
             else None
         )
-        clicked = attention_grid(views, key=scene, selected=state.get("head"), captions=captions, order=order)
+        clicked = show_grid(
+            attention_grid(views, selected=state.get("head"), captions=captions, order=order), key=scene
+        )
         remember("head", clicked)
     elif scene == "lines":
-        clicked = attention_lines(causal, key="lines", heads=[0, 2, 5], selected_token=state.get("token"))
+        clicked = show_lines(attention_lines(causal, heads=[0, 2, 5], selected_token=state.get("token")), key="lines")
         remember("token", clicked)
     st.text(f"runs {state.setdefault('runs', 0)}")
     state["runs"] += 1

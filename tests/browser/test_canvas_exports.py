@@ -143,6 +143,15 @@ def test_the_saved_page_zooms_and_switches_heads(show, chromium, tmp_path: Path)
         assert tip_at(page, (), 10, 5) == before
 
 
+def test_a_mask_can_be_painted_on_in_the_saved_page(show, chromium, tmp_path: Path) -> None:
+    with opened_offline(chromium, saved(show("mask"), "works offline", tmp_path)) as page:
+        assert "may not be looked at" not in tip_at(page, (), 10, 5)
+        page.mouse.down()
+        page.mouse.up()
+        tip_at(page, (), 9, 5)
+        assert "may not be looked at" in tip_at(page, (), 10, 5)
+
+
 # ---- in a notebook --------------------------------------------------------------------------------------------------
 
 
@@ -184,6 +193,6 @@ def test_the_functions_for_a_notebook(chromium: Browser, tmp_path: Path) -> None
             page.locator("iframe").nth(figures.index(figure)).scroll_into_view_if_needed()
             frame.locator("canvas[data-geometry]").wait_for()
             long, room = frame.evaluate("[document.documentElement.scrollHeight, innerHeight]")
-            assert long <= room + 1, f"{figure.drawing} needs {long} pixels and has {room}"
+            assert long <= room + 1, f"{figure} needs {long} pixels and has {room}"
     with opened_offline(chromium, figures[0].save(tmp_path / "map.html")) as page:
         assert "‘·the₂’ looks at ‘·the’" in tip_at(page, (), 7, 5)

@@ -188,7 +188,6 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         feed_forward,
         gradients,
         heads,
-        heatmaps,
         lens,
         norms,
         overview,
@@ -288,7 +287,6 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         "value_mix": attention_row.value_mix(share, values=rows, tokens=tokens, shown=3),
         "head_scores": heads.head_scores(np.full((2, 3), 0.25), name="sink share", roles=[["<b>", "", ""]] * 2),
         "entropy_strip": heads.entropy_strip(causal_view),
-        "token_heatmap": heatmaps.token_heatmap(rows, tokens=tokens, name="query"),
         "lens_grid": lens.lens_grid(small_lens(), selected=1),
         "word_course": lens.word_course(
             WordCourse(("embedding", "layer 0"), ("·<b>", "·$y$", "·%{z}"), (5, 6, 7), np.full((3, 2), 0.3))

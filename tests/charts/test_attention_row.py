@@ -7,7 +7,6 @@ import pytest
 
 from charts.figures.attention_row import dot_product, score_pipeline, value_mix
 from charts.figures.heads import entropy_strip, head_scores
-from charts.figures.heatmaps import token_heatmap
 from charts.toolkit import style
 
 
@@ -88,14 +87,3 @@ def test_entropy_runs_to_log2_of_the_keys_and_hatches_rows_without_a_choice(caus
     np.testing.assert_allclose(trace.z[:, 1:], causal_view.entropy[:, 1:], rtol=1e-6)
     assert list(figure.data[-1].x) == [0]
     assert figure.data[-1].marker.pattern.shape == "/"
-
-
-def test_token_heatmap_never_clips(tokens, numbers):
-    values = numbers.normal(size=(7, 20)).astype(np.float32)
-    figure = token_heatmap(values, tokens=tokens, name="query", limit=10)
-    assert (figure.data[0].zmin, figure.data[0].zmax) == (-10, 10)
-    np.testing.assert_array_equal(figure.data[0].z, values)
-    with pytest.raises(ValueError, match="limit is 0.1, but query reaches"):
-        token_heatmap(values, tokens=tokens, name="query", limit=0.1)
-    with pytest.raises(ValueError, match=r"query has shape \(3, 2\); it must be \[7 × token, channel\]"):
-        token_heatmap(np.ones((3, 2)), tokens=tokens, name="query", column="channel")

@@ -21,7 +21,6 @@ from charts.figures import (
     training_curves,
     vocabulary,
 )
-from charts.figures.heatmaps import token_heatmap
 from charts.toolkit import words
 from charts.toolkit.figure_table import figure_table
 from charts.toolkit.style import escape
@@ -192,7 +191,7 @@ def test_an_altair_figure_in_french(french: dict) -> None:
 
 def test_a_token_that_is_also_a_word_of_a_figure_stays(in_french: None) -> None:
     typed = ("<s>", "before", "layer", "layer 0", "kept")
-    figure = token_heatmap(np.eye(5), tokens=sequence(typed))
+    figure = feed_forward.hidden_heatmap(np.eye(5), tokens=sequence(typed))
     assert figure.layout.yaxis.title.text == "jeton" and list(figure.layout.yaxis.ticktext)[1:] == list(typed[1:])
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from charts.figures.embeddings import gradient_rows
-from charts.figures.heatmaps import token_heatmap
+from charts.figures.feed_forward import hidden_heatmap
 from charts.figures.time_lapse import MOST_CELLS, map_strip
 from charts.figures.tokens import token_lengths
 from charts.toolkit import parts, style
@@ -35,7 +35,7 @@ def test_an_axis_writes_as_many_labels_as_fit_and_knows_all(axis) -> None:
 
 
 def test_the_table_of_a_long_figure_has_every_token() -> None:
-    figure = token_heatmap(np.zeros((N, 3), dtype=np.float32), tokens=sentence())
+    figure = hidden_heatmap(np.zeros((N, 3), dtype=np.float32), tokens=sentence())
     column = figure_table(figure)["y: token"]
     assert len(column) == 3 * N and column.iloc[0].startswith("<b> (0)") and column.iloc[-1] == "<b> (255)"
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from charts import notebook
 from charts.canvas import module as canvas
-from charts.canvas.standalone_page import canvas_page
-from charts.toolkit.payload_bytes import pack, unpack
+from charts.canvas.figure import CanvasFigure
+from charts.toolkit.payload_bytes import unpack
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -31,9 +31,9 @@ def test_the_script_can_stand_in_a_page() -> None:
 
 
 def test_the_page_holds_the_payload_and_nothing_of_its_text() -> None:
-    payload = pack({"kind": "map", "title": "<b> & {{payload}}", "rows": ["</script>"]}, {})
-    page = canvas_page(payload)
-    assert held(page, "payload") == payload
+    figure = CanvasFigure({"kind": "map", "title": "<b> & {{payload}}", "rows": ["</script>"]}, {})
+    page = figure.html()
+    assert held(page, "payload") == figure.packed()
     assert held(page, "script") == canvas.packed_module()
     assert "<title>&lt;b&gt; &amp; {{payload}}</title>" in page
     assert page.count("</script>") == 3

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from charts.canvas.attention_payload import Cell, HeadChoice
+from charts.canvas.attention import attention_grid, attention_lines, attention_map
+from charts.canvas.choices import Cell, HeadChoice
 from charts.canvas.module import FOLDER, canvas_module
 from charts.toolkit.payload_bytes import unpack
 from transformer.runs.attention_view import AttentionView
@@ -37,17 +38,20 @@ def script() -> None:
     import numpy
     import streamlit
 
+    from charts.canvas.attention import attention_grid, attention_lines, attention_map
+    from charts.canvas.mask_editor import mask_editor
+    from charts.canvas.value_map import value_map
     from tests.ui.test_attention_canvas import view
-    from ui.show.canvas import attention_grid, attention_lines, attention_map, bring_canvas, mask_editor, value_map
+    from ui.show.canvas import bring_canvas, show_grid, show_lines, show_map, show_mask_editor
 
     bring_canvas()
     labels = {"row_labels": ["a", "b"], "column_labels": ["c", "d"], "row_title": "row", "column_title": "column"}
     returned = [
-        attention_map(view(), head=1, key="map", selected=(2, 3)),
-        value_map(numpy.array([[1.0, -2.0], [0.0, 3.0]]), key="values", scale="diverging", **labels),
-        attention_grid([view(layer=0), view(layer=1)], key="grid", selected=(1, 0)),
-        attention_lines(view(), key="lines", heads=[1]),
-        mask_editor(view(), head=0, key="mask", own=view().allowed),
+        show_map(attention_map(view(), head=1, selected=(2, 3)), key="map"),
+        show_map(value_map(numpy.array([[1.0, -2.0], [0.0, 3.0]]), scale="diverging", **labels), key="values"),
+        show_grid(attention_grid([view(layer=0), view(layer=1)], selected=(1, 0)), key="grid"),
+        show_lines(attention_lines(view(), heads=[1]), key="lines"),
+        show_mask_editor(mask_editor(view(), head=0, own=view().allowed), key="mask"),
     ]
     streamlit.text(f"returned {returned}")
 
@@ -110,18 +114,18 @@ def clicking(monkeypatch, value: object) -> None:
 
 def test_a_click_on_the_map_is_a_cell(monkeypatch):
     clicking(monkeypatch, {"query": 2, "key": 3})
-    cell = canvas.attention_map(view(), head=0, key="k")
+    cell = canvas.show_map(attention_map(view(), head=0), key="k")
     assert cell == Cell(query=2, key=3)
 
 
 def test_a_click_on_the_grid_is_a_head(monkeypatch):
     clicking(monkeypatch, {"layer": 5, "head": 1})
-    assert canvas.attention_grid([view(layer=5)], key="k") == HeadChoice(layer=5, head=1)
+    assert canvas.show_grid(attention_grid([view(layer=5)]), key="k") == HeadChoice(layer=5, head=1)
 
 
 def test_a_click_on_the_lines_is_a_token(monkeypatch):
     clicking(monkeypatch, {"token": 2})
-    assert canvas.attention_lines(view(), key="k") == 2
+    assert canvas.show_lines(attention_lines(view()), key="k") == 2
 
 
 NO_CELLS = [
@@ -142,15 +146,15 @@ NO_CELLS = [
 @pytest.mark.parametrize("value", NO_CELLS, ids=repr)
 def test_a_click_that_does_not_fit_the_map_is_none(monkeypatch, value):
     clicking(monkeypatch, value)
-    assert canvas.attention_map(view(), head=0, key="k") is None
+    assert canvas.show_map(attention_map(view(), head=0), key="k") is None
 
 
 @pytest.mark.parametrize("value", [{"layer": 0, "head": 2}, {"layer": 1, "head": 0}, {"layer": 0}])
 def test_a_click_on_a_head_that_is_gone_is_none(monkeypatch, value):
     clicking(monkeypatch, value)
-    assert canvas.attention_grid([view(layer=0)], key="k") is None
+    assert canvas.show_grid(attention_grid([view(layer=0)]), key="k") is None
 
 
 def test_a_click_on_a_token_that_is_gone_is_none(monkeypatch):
     clicking(monkeypatch, {"token": 3})
-    assert canvas.attention_lines(view(), key="k") is None
+    assert canvas.show_lines(attention_lines(view()), key="k") is None

@@ -1,7 +1,10 @@
 """Attention of one layer together with the tokens of both its axes."""
 
-import importlib
+from __future__ import annotations
+
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,6 +25,8 @@ class AttentionView:
 
     Raises ``ValueError`` when an array does not fit the number of tokens of its axes.
     """
+
+    _drawing: ClassVar[Callable[[AttentionView], str] | None] = None
 
     name: str
     stack: str
@@ -59,16 +64,13 @@ class AttentionView:
         return f"AttentionView({self.name}: {self.n_heads} heads, {rows} query × {columns} key tokens)"
 
     def _repr_html_(self) -> str | None:
-        """What a notebook shows: all heads of the layer as small maps, the one under the pointer large.
+        """What a notebook shows: the picture of whoever draws views, else its text. This library draws nothing."""
+        return AttentionView._drawing(self) if AttentionView._drawing else None
 
-        ``charts.notebook`` draws it, imported by its name and only when a notebook asks. This library draws nothing and
-        needs nothing that draws; without ``charts`` it shows text.
-        """
-        try:
-            notebook = importlib.import_module("charts.notebook")
-        except ImportError:
-            return None
-        return notebook.attention_heads(self)._repr_html_()
+    @classmethod
+    def drawn_by(cls, drawing: Callable[[AttentionView], str]) -> None:
+        """From now on ``drawing`` makes the HTML of a view in a notebook. ``charts.notebook`` registers its own."""
+        cls._drawing = drawing
 
     @property
     def n_heads(self) -> int:

@@ -4,14 +4,17 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from charts.canvas.attention_payload import (
+from charts.canvas.attention import (
     KEY_TITLE,
     QUERY_TITLE,
     SHIFTED_TITLE,
-    Cell,
+    attention_lines,
+    attention_map,
     attention_name,
     title_of,
 )
+from charts.canvas.choices import Cell
+from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
 from transformer.analysis.attention.rollout import attention_rollout
@@ -19,7 +22,7 @@ from transformer.runs.attention_view import AttentionView
 from transformer.text.message import N_
 from ui.shell.page import Page
 from ui.shell.selectors import settle_labels
-from ui.show.canvas import attention_lines, attention_map, value_map
+from ui.show.canvas import show_lines, show_map
 from views.attention import guess
 
 SHOW, PREDICTED, STRETCH, KEY = "attention_show", "attention_predicted", "attention_stretch", "attention_key"
@@ -88,7 +91,9 @@ def draw(p: Page, view: AttentionView, shown: Shown, weighted) -> None:
     selected = None if shown.key is None else (p.focus.token, shown.key)
     if shown.drawing == "lines":
         named = replace(view, query=p.trace.prediction) if shown.predicted else view
-        token = attention_lines(named, key="attention lines", heads=[p.focus.head], selected_token=p.focus.token)
+        token = show_lines(
+            attention_lines(named, heads=[p.focus.head], selected_token=p.focus.token), key="attention lines"
+        )
         if token is not None and token != p.focus.token:
             p.set_focus(token=token)
         return
@@ -96,30 +101,34 @@ def draw(p: Page, view: AttentionView, shown: Shown, weighted) -> None:
         _draw_rollout(p, view, rows, stretch=shown.stretch)
         return
     if shown.drawing == "map":
-        clicked = attention_map(
-            view,
-            head=p.focus.head,
+        clicked = show_map(
+            attention_map(
+                view,
+                head=p.focus.head,
+                shifted_labels=rows if shown.predicted else None,
+                selected=selected,
+                stretch=shown.stretch,
+                chosen_row=p.focus.token,
+            ),
             key="attention map",
-            shifted_labels=rows if shown.predicted else None,
-            selected=selected,
-            stretch=shown.stretch,
-            chosen_row=p.focus.token,
         )
     else:
-        clicked = value_map(
-            weighted,
-            row_labels=rows,
-            column_labels=view.key.labels,
+        clicked = show_map(
+            value_map(
+                weighted,
+                row_labels=rows,
+                column_labels=view.key.labels,
+                row_title=SHIFTED_TITLE if shown.predicted else QUERY_TITLE,
+                column_title=KEY_TITLE,
+                scale="sequential",
+                allowed=view.allowed,
+                selected=selected,
+                title=f"‖α·v‖ · {title_of(view, head=p.focus.head)}",
+                value_name="‖α·v‖",
+                phrase=("", N_(" gets from ")),
+                chosen_row=p.focus.token,
+            ),
             key="attention values",
-            row_title=SHIFTED_TITLE if shown.predicted else QUERY_TITLE,
-            column_title=KEY_TITLE,
-            scale="sequential",
-            allowed=view.allowed,
-            selected=selected,
-            title=f"‖α·v‖ · {title_of(view, head=p.focus.head)}",
-            value_name="‖α·v‖",
-            phrase=("", N_(" gets from ")),
-            chosen_row=p.focus.token,
         )
         st.caption(p.text["show_values_help"])
     choose_cell(p, clicked, shown)
@@ -129,20 +138,22 @@ def _draw_rollout(p: Page, view: AttentionView, rows: tuple[str, ...], *, stretc
     """All heads of all layers up to the focused one, in one map; a click focuses the token of its row."""
     found = attention_rollout(p.trace, view.stack, layer=view.layer)
     mixed = found.view(view.kind)
-    clicked = value_map(
-        mixed.weights[0],
-        row_labels=rows,
-        column_labels=mixed.key.labels,
+    clicked = show_map(
+        value_map(
+            mixed.weights[0],
+            row_labels=rows,
+            column_labels=mixed.key.labels,
+            row_title=QUERY_TITLE if rows == mixed.query.labels else SHIFTED_TITLE,
+            column_title=KEY_TITLE,
+            scale="sequential",
+            allowed=mixed.allowed,
+            limit=None if stretch else 1.0,
+            title=f"{_('rollout')} · {attention_name(view)} · {_('layers 0–{layer}, all heads', layer=view.layer)}",
+            value_name=_("share"),
+            phrase=("", N_(" is made of ")),
+            chosen_row=p.focus.token,
+        ),
         key="attention rollout",
-        row_title=QUERY_TITLE if rows == mixed.query.labels else SHIFTED_TITLE,
-        column_title=KEY_TITLE,
-        scale="sequential",
-        allowed=mixed.allowed,
-        limit=None if stretch else 1.0,
-        title=f"{_('rollout')} · {attention_name(view)} · {_('layers 0–{layer}, all heads', layer=view.layer)}",
-        value_name=_("share"),
-        phrase=("", N_(" is made of ")),
-        chosen_row=p.focus.token,
     )
     st.caption(p.text["show_rollout_help"])
     if found.source is not None and found.target is not None:

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from charts.canvas.attention_payload import KEY_TITLE, LOOKS_AT, QUERY_TITLE, title_of
+from charts.canvas.attention import KEY_TITLE, LOOKS_AT, QUERY_TITLE, title_of
+from charts.canvas.value_map import value_map
 from charts.figures.edit_effects import candidates_before_and_after
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
@@ -15,7 +16,7 @@ from transformer.analysis.attention.attention_guess import GuessScore, score_gue
 from transformer.runs.attention_view import AttentionView
 from ui.shell import focus as shared_focus
 from ui.shell.page import Page
-from ui.show.canvas import value_map
+from ui.show.canvas import show_map
 from ui.show.figures import show_figure
 from ui.words.texts import as_plain
 from views.attention.facts import read_aloud
@@ -162,20 +163,22 @@ def _map_so_far(p: Page, view: AttentionView, guesses: dict) -> None:
     known = np.array([_key(p, view, row) in guesses for row in range(len(view.query))])
     if not known.any():
         return
-    value_map(
-        np.where(known[:, None], view.weights[p.focus.head], 0.0),
-        row_labels=view.query.labels,
-        column_labels=view.key.labels,
+    show_map(
+        value_map(
+            np.where(known[:, None], view.weights[p.focus.head], 0.0),
+            row_labels=view.query.labels,
+            column_labels=view.key.labels,
+            row_title=QUERY_TITLE,
+            column_title=KEY_TITLE,
+            scale="sequential",
+            limit=1.0,
+            allowed=view.allowed & known[:, None],
+            masked_text=p.text["guess_hidden"],
+            title=title_of(view, head=p.focus.head),
+            value_name=_("attention weight"),
+            phrase=("", LOOKS_AT),
+            chosen_row=p.focus.token,
+        ),
         key="attention guessed rows",
-        row_title=QUERY_TITLE,
-        column_title=KEY_TITLE,
-        scale="sequential",
-        limit=1.0,
-        allowed=view.allowed & known[:, None],
-        masked_text=p.text["guess_hidden"],
-        title=title_of(view, head=p.focus.head),
-        value_name=_("attention weight"),
-        phrase=("", LOOKS_AT),
-        chosen_row=p.focus.token,
         clickable=False,
     )

@@ -5,7 +5,9 @@ import math
 import numpy as np
 import streamlit as st
 
-from charts.canvas.attention_payload import KEY_TITLE, QUERY_TITLE, SHIFTED_TITLE
+from charts.canvas.attention import KEY_TITLE, QUERY_TITLE, SHIFTED_TITLE
+from charts.canvas.choices import Cell
+from charts.canvas.value_map import value_map
 from charts.figures.attention_output import head_contributions
 from charts.figures.attention_row import score_pipeline, value_mix
 from charts.toolkit.style import three_digits
@@ -15,7 +17,7 @@ from transformer.runs.attention_view import AttentionView
 from transformer.text.message import N_
 from ui.shell.page import Page
 from ui.shell.selectors import settle
-from ui.show.canvas import Cell, value_map
+from ui.show.canvas import show_map
 from ui.show.figures import show_figure, show_formula
 from ui.words.texts import as_plain, page_texts
 
@@ -92,17 +94,19 @@ def _projections(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int |
                     rf"\underset{{{len(values)} \times {config.d_model}}}{{{stream}}}\;\;"
                     rf"\underset{{{config.d_model} \times {path.d_head}}}{{W_{letter}}} + b_{letter}"
                 )
-                value_map(  # on the canvas: this is the step that the page opens with, and Plotly is 5 MB
-                    values,
-                    row_labels=tokens.labels,
-                    column_labels=[str(channel) for channel in range(path.d_head)],
+                show_map(
+                    value_map(  # on the canvas: this is the step that the page opens with, and Plotly is 5 MB
+                        values,
+                        row_labels=tokens.labels,
+                        column_labels=[str(channel) for channel in range(path.d_head)],
+                        row_title=p.text["token_axis"],
+                        column_title=p.text["channel"],
+                        scale="diverging",
+                        title=p.text[f"title_{name}"],
+                        value_name=p.text[f"title_{name}"],
+                        phrase=("", f" · {p.text['channel']} "),
+                    ),
                     key=f"attention {name}",
-                    row_title=p.text["token_axis"],
-                    column_title=p.text["channel"],
-                    scale="diverging",
-                    title=p.text[f"title_{name}"],
-                    value_name=p.text[f"title_{name}"],
-                    phrase=("", f" · {p.text['channel']} "),
                     clickable=False,
                 )
 
@@ -221,18 +225,20 @@ def _cells(
     allowed: np.ndarray | None = None,
 ) -> Cell | None:
     shifted = rows != path.view.query.labels
-    return value_map(
-        values,
-        row_labels=rows,
-        column_labels=path.view.key.labels,
+    return show_map(
+        value_map(
+            values,
+            row_labels=rows,
+            column_labels=path.view.key.labels,
+            row_title=SHIFTED_TITLE if shifted else QUERY_TITLE,
+            column_title=KEY_TITLE,
+            scale="diverging",
+            allowed=allowed,
+            selected=None if key is None else (p.focus.token, key),
+            chosen_row=p.focus.token,
+            title=f"{name} · {_('head {head}', head=path.head)}",
+            value_name=name,
+            phrase=("", N_(" meets ")),
+        ),
         key=f"attention step {step}",
-        row_title=SHIFTED_TITLE if shifted else QUERY_TITLE,
-        column_title=KEY_TITLE,
-        scale="diverging",
-        allowed=allowed,
-        selected=None if key is None else (p.focus.token, key),
-        chosen_row=p.focus.token,
-        title=f"{name} · {_('head {head}', head=path.head)}",
-        value_name=name,
-        phrase=("", N_(" meets ")),
     )

@@ -3,6 +3,7 @@
 import pandas as pd
 import streamlit as st
 
+from charts.canvas.attention import attention_map
 from charts.figures.faults import two_courses
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
@@ -14,7 +15,7 @@ from transformer.faults.signs import signs_of
 from transformer.runs.attention_view import AttentionView
 from ui.lab.effects import marked
 from ui.shell.page import Page
-from ui.show.canvas import attention_map
+from ui.show.canvas import show_map
 from ui.show.figures import show_figure, show_table
 from ui.words.texts import as_plain
 from views.bugs.runs import WORD, runs_of, toy_of
@@ -100,7 +101,7 @@ def _two_maps(p: Page, views: list[AttentionView], *, head: int, answers: tuple[
         for number, (name, view) in enumerate(zip(_names(p), views, strict=True)):
             with st.container(gap="xsmall"):
                 st.markdown(f"**{name}**")
-                attention_map(view, head=head, key=f"bug map {number}", height=HEIGHT, clickable=False)
+                show_map(attention_map(view, head=head, height=HEIGHT), key=f"bug map {number}", clickable=False)
                 if answers:
                     _answer(p, answers[0], answers[number], changed=bool(number))
 

@@ -6,6 +6,7 @@ import numpy as np
 import streamlit as st
 
 import transformer
+from charts.canvas.attention import attention_map
 from charts.toolkit.style import three_digits
 from transformer.analysis.answers.comparison import alike_heads, beginning
 from transformer.config import KINDS
@@ -24,7 +25,7 @@ from ui.shell import focus as shared_focus
 from ui.shell import page_state
 from ui.shell.page import Page
 from ui.shell.selectors import chosen_option
-from ui.show.canvas import attention_map
+from ui.show.canvas import show_map
 from ui.words.catalogues import said
 from ui.words.texts import as_plain
 from views.compare.run_comparison import (
@@ -217,11 +218,13 @@ def _small_map(p: Page, trace: Trace, stack: str, kind: str) -> None:
     view: AttentionView = trace.attention(stack, layer, kind)
     if checkpoint.config.kind == "decoder-only":
         view = beginning(view, len(prompt_ids(checkpoint, trace.sentence)))
-    attention_map(
-        view,
-        head=head,
+    show_map(
+        attention_map(
+            view,
+            head=head,
+            height=MAP_HEIGHT,
+        ),
         key=f"compare kind {checkpoint.name} {stack} {kind}",
-        height=MAP_HEIGHT,
         clickable=False,
     )
 

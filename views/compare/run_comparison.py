@@ -5,6 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
+from charts.canvas.attention import attention_map
+from charts.canvas.choices import Cell
+from charts.canvas.value_map import value_map
 from charts.figures.comparison import stream_distance
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _, in_words
@@ -20,7 +23,7 @@ from transformer.analysis.answers.word_diff import Piece, word_diff
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.traces import Trace
 from ui.shell.page import Page
-from ui.show.canvas import Cell, attention_map, value_map
+from ui.show.canvas import show_map
 from ui.show.figures import show_figure, show_formula
 from ui.words.catalogues import said
 from ui.words.texts import as_plain, common
@@ -103,29 +106,33 @@ def show_maps(p: Page, first: Head, second: Head) -> MapDifference:
             st.markdown(
                 p.text[name].format(what=as_plain(shorten(head.side.trace.sentence if same_model else head.side.name)))
             )
-            attention_map(
-                head.view, head=head.head, key=f"compare map {head.side.letter}", height=MAP_HEIGHT, clickable=False
+            show_map(
+                attention_map(head.view, head=head.head, height=MAP_HEIGHT),
+                key=f"compare map {head.side.letter}",
+                clickable=False,
             )
     with columns[2]:
         known = difference.known.any()
         change = three_digits(difference.mean_change)
         st.markdown(p.text["map_difference"].format(change=change) if known else p.text["map_difference_none"])
-        value_map(
-            difference.values,
-            row_labels=difference.query.labels,
-            column_labels=difference.key.labels,
+        show_map(
+            value_map(
+                difference.values,
+                row_labels=difference.query.labels,
+                column_labels=difference.key.labels,
+                row_title="query: the token that looks",
+                column_title="key: the token that is looked at",
+                scale="diverging",
+                allowed=difference.known,
+                limit=max(SMALLEST_SCALE, float(np.abs(difference.values).max())),
+                title="B − A",
+                value_name="B − A",
+                phrase=("", " looks at "),
+                masked_text=p.text["no_partner"],
+                height=MAP_HEIGHT,
+            ),
             key="compare map difference",
-            row_title="query: the token that looks",
-            column_title="key: the token that is looked at",
-            scale="diverging",
-            allowed=difference.known,
-            limit=max(SMALLEST_SCALE, float(np.abs(difference.values).max())),
-            title="B − A",
-            value_name="B − A",
-            phrase=("", " looks at "),
-            masked_text=p.text["no_partner"],
             clickable=False,
-            height=MAP_HEIGHT,
         )
     st.caption(alignment_text(p, difference))
     return difference
@@ -153,19 +160,21 @@ def shorten(text: str) -> str:
 def heads_map(p: Page, values: np.ndarray, *, key: str, selected: tuple[int, int] | None) -> Cell | None:
     """One number for every head on a canvas; returns the one that was clicked as ``Cell(query=layer, key=head)``."""
     layers, heads = values.shape
-    return value_map(
-        values,
-        row_labels=[p.text["row_layer"].format(layer=layer) for layer in range(layers)],
-        column_labels=[p.text["column_head"].format(head=head) for head in range(heads)],
+    return show_map(
+        value_map(
+            values,
+            row_labels=[p.text["row_layer"].format(layer=layer) for layer in range(layers)],
+            column_labels=[p.text["column_head"].format(head=head) for head in range(heads)],
+            row_title=p.text["heads_row_title"],
+            column_title=p.text["heads_column_title"],
+            scale="sequential",
+            selected=selected,
+            title=p.text["heads_value"],
+            value_name=p.text["heads_value"],
+            phrase=("", ", "),
+            height=min(420, 46 * layers + 110),
+        ),
         key=key,
-        row_title=p.text["heads_row_title"],
-        column_title=p.text["heads_column_title"],
-        scale="sequential",
-        selected=selected,
-        title=p.text["heads_value"],
-        value_name=p.text["heads_value"],
-        phrase=("", ", "),
-        height=min(420, 46 * layers + 110),
     )
 
 

@@ -29,7 +29,7 @@ def current(count: int, *, text: object) -> int:
 
 
 def begin() -> tuple[int, int]:
-    """(how often Python has moved the reader, to which step the last time), for ``charts.canvas.steps_payload``."""
+    """(how often Python has moved the reader, to which step the last time), for ``charts.canvas.written_steps``."""
     return st.session_state.get(_BEGIN, (0, 0))
 
 

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from charts.canvas.steps_payload import StepBars, steps_payload
+from charts.canvas.written_steps import StepBars, written_steps
 from transformer import Decoding
 from transformer.analysis.answers.decoding_steps import likeliest, step_attention
 from transformer.text.tokens import Token
 from ui.shell.page import Page
-from ui.show.canvas import written_steps
+from ui.show.canvas import show_steps
 from views.decoding import generation, stepper
 from views.decoding.generation import Settings
 
@@ -50,7 +50,7 @@ def walk(
                 allowed=seen.allowed,
             )
         )
-    payload = steps_payload(
+    steps = written_steps(
         bars,
         tokens=decoding.tokens,
         key=found[-1].key,
@@ -60,6 +60,6 @@ def walk(
         begin=stepper.begin(),
     )
     with drawing:
-        written_steps(payload, key=stepper.KEY, on_step=stepper.moved)
+        show_steps(steps, key=stepper.KEY, on_step=stepper.moved)
         st.caption(p.text[f"walk_{kind}_caption"].format(layer=layer))
     return step

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
+from charts.canvas.choices import MaskStroke
 from transformer.analysis.answers.leave_one_out import words_of
 from transformer.runs.attention_view import AttentionView
 from ui.shell import page_state
 from ui.shell.page import Page
-from ui.show.canvas import MaskStroke
 
 _NOW, _PAST, _OF = "mask now", "mask past", "mask of"
 _PARAMETER = "mask"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
 from transformer.analysis.answers.padding import PADS
 from transformer.runs.attention_view import AttentionView
@@ -13,7 +14,7 @@ from ui.lab import edited_model
 from ui.lab.effects import signed
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
-from ui.show.canvas import value_map
+from ui.show.canvas import show_map
 from ui.show.figures import show_table
 from ui.words.texts import as_plain
 from views.masks.editor import Recipe
@@ -43,18 +44,20 @@ def difference(p: Page, own: AttentionView, now: AttentionView) -> None:
     if not change.any():
         st.caption(p.text["difference_none"])
         return
-    value_map(
-        change,
-        row_labels=own.query.labels,
-        column_labels=own.key.labels,
+    show_map(
+        value_map(
+            change,
+            row_labels=own.query.labels,
+            column_labels=own.key.labels,
+            row_title=p.text["query"],
+            column_title=p.text["key"],
+            scale="diverging",
+            title=p.text["difference_title"].format(layer=own.layer, head=head),
+            value_name=p.text["difference_value"],
+            phrase=("", p.text["looks_at"]),
+            height=520,
+        ),
         key="mask difference",
-        row_title=p.text["query"],
-        column_title=p.text["key"],
-        scale="diverging",
-        title=p.text["difference_title"].format(layer=own.layer, head=head),
-        value_name=p.text["difference_value"],
-        phrase=("", p.text["looks_at"]),
-        height=520,
         clickable=False,
     )
     st.caption(p.text["difference_caption"])

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import streamlit as st
 
+from charts.canvas.value_map import value_map
 from transformer import InputError
 from transformer.analysis.heads.head_importance import Importance, all_heads, importance_by_chunks
 from transformer.runs.edit_specs import EditSpec
@@ -17,7 +18,7 @@ from ui.shell.focus import attention_kinds
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.shell.selectors import chosen_option, settle
-from ui.show.canvas import value_map
+from ui.show.canvas import show_map
 from ui.words.catalogues import said
 from ui.words.texts import as_plain, page_texts
 from views.surgery import edit_list
@@ -50,23 +51,25 @@ def importance_map(p: Page, found: Importance, *, click: str, what: str) -> None
     ]
     values = np.concatenate(tables)
     place = (p.focus.stack, p.focus.kind, p.focus.layer)
-    clicked = value_map(
-        values,
-        row_labels=[f"{text['short'][f'{stack}_{kind}']} {layer}" for stack, kind, layer in rows],
-        column_labels=[str(head) for head in range(values.shape[1])],
+    clicked = show_map(
+        value_map(
+            values,
+            row_labels=[f"{text['short'][f'{stack}_{kind}']} {layer}" for stack, kind, layer in rows],
+            column_labels=[str(head) for head in range(values.shape[1])],
+            row_title=text["rows_title"],
+            column_title=text["columns_title"],
+            scale="diverging" if what == "change" else "sequential",
+            allowed=np.isfinite(values),
+            selected=(rows.index(place), p.focus.head),
+            title=text["map_title" if what == "change" else "kl_title"],
+            value_name=text["map_value" if what == "change" else "kl_value"],
+            phrase=(text["phrase_before"], text["phrase_between"]),
+            height=440,
+            breaks=np.cumsum([len(table) for table in tables])[:-1].tolist(),
+            crossed=[cell for spec in edit_list.specs() if (cell := _cell(spec, rows))],
+            masked_text=text["not_measured"],
+        ),
         key="importance",
-        row_title=text["rows_title"],
-        column_title=text["columns_title"],
-        scale="diverging" if what == "change" else "sequential",
-        allowed=np.isfinite(values),
-        selected=(rows.index(place), p.focus.head),
-        title=text["map_title" if what == "change" else "kl_title"],
-        value_name=text["map_value" if what == "change" else "kl_value"],
-        phrase=(text["phrase_before"], text["phrase_between"]),
-        height=440,
-        breaks=np.cumsum([len(table) for table in tables])[:-1].tolist(),
-        crossed=[cell for spec in edit_list.specs() if (cell := _cell(spec, rows))],
-        masked_text=text["not_measured"],
     )
     st.caption(text["map_caption"].format(count=len(found.heads)))
     if clicked is not None:

@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from charts.canvas.attention import attention_map
 from charts.figures.time_lapse import map_strip, role_timeline
 from charts.toolkit.style import three_digits
 from transformer.analysis.development import (
@@ -25,7 +26,7 @@ from ui.shell import focus as shared_focus
 from ui.shell.focus import attention_kinds
 from ui.shell.page import Page, guard
 from ui.shell.selectors import selectors, settle
-from ui.show.canvas import attention_map
+from ui.show.canvas import show_map
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source, show_table
 from ui.words.texts import as_plain, common, page_text, page_texts
 from views.training.moments import moment, version, with_snapshots
@@ -87,7 +88,9 @@ def _through_time(p: Page, moments: Sequence[Moment]) -> None:
         with picture:
             role = role_text(roles[here], heads)
             st.markdown(p.text["time_map"].format(step=names[here], role=role))
-            attention_map(views[here], head=place.head, key="time-lapse map", height=_MAP_HEIGHT, clickable=False)
+            show_map(
+                attention_map(views[here], head=place.head, height=_MAP_HEIGHT), key="time-lapse map", clickable=False
+            )
         with overview:
             st.markdown(summary(moments, p.text))
             _overview(p, moments, names, here)

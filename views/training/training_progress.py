@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from charts.canvas.attention import attention_map
 from charts.figures.live_curves import live_loss, live_shares
 from charts.toolkit.style import three_digits
 from transformer.runs.attention_view import AttentionView
@@ -13,7 +14,7 @@ from transformer.toy.learner import ToyLearner
 from transformer.toy.tasks import LONGEST, SHORTEST
 from transformer.toy.training import N_HELD_OUT, ToyState, train_toy
 from ui.compute.jobs import AT_ONCE
-from ui.show.canvas import attention_map
+from ui.show.canvas import show_map
 from ui.show.figures import show_figure
 from ui.words.texts import PageText, as_plain
 from views.training.background_trainings import PATIENCE, Progress
@@ -123,12 +124,14 @@ def _maps(attention: AttentionView, predicted: TokenSequence, *, key: str) -> No
     alone = attention.n_heads == 1
     with st.grid(1 if alone else 2, min_column_width=280):
         for head in range(attention.n_heads):
-            attention_map(
-                attention,
-                head=head,
+            show_map(
+                attention_map(
+                    attention,
+                    head=head,
+                    shifted_labels=predicted.labels,
+                    height=400 if alone else 300,
+                ),
                 key=f"{key} {head} of {attention.n_heads}",
-                shifted_labels=predicted.labels,
-                height=400 if alone else 300,
                 clickable=False,
             )
 

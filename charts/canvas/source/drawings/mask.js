@@ -79,6 +79,9 @@ export class MaskDrawing extends MapDrawing {
     return { cells: [...stroke.cells.values()].flatMap(([row, column]) => [row, column]), allowed: stroke.allowed };
   }
 
+  // In a page of its own nobody answers a stroke: it has changed the mask already.
+  choose() {}
+
   click({ row, column }) {
     if (row === undefined || column === undefined) return null;
     return { event: "edit", value: { cells: [row, column], allowed: !this.matrix.allowed(row, column) } };

@@ -1,4 +1,4 @@
-"""What the browser needs to step through a written text: every step's candidates, and where the model looked meanwhile.
+"""A text being written, on the canvas: every step's candidates, and where the model looked meanwhile.
 
 Probabilities travel as float32, the model's own numbers; attention weights as uint16, weight = round(w · 65535), off by
 at most 1/131070. ``charts.toolkit.payload_bytes`` says how the bytes are laid out.
@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from charts.toolkit.payload_bytes import TOLERANCE, mask_bits, pack
+from charts.canvas.figure import CanvasFigure
+from charts.toolkit.payload_bytes import TOLERANCE, mask_bits
 from charts.toolkit.words import _
 from transformer.text.message import N_
 from transformer.text.tokens import Token, TokenSequence
@@ -32,7 +33,7 @@ class StepBars:
     allowed: np.ndarray
 
 
-def steps_payload(
+def written_steps(
     steps: Sequence[StepBars],
     *,
     tokens: TokenSequence,
@@ -41,7 +42,7 @@ def steps_payload(
     before: Sequence[Token] = (),
     n_given: int = 0,
     begin: tuple[int, int] = (0, 0),
-) -> bytes:
+) -> CanvasFigure:
     """All ``steps`` of the text ``tokens``, one step a token.
 
     ``key``: the tokens that the last step could look at; an earlier one at the first of them. ``of`` says whose weights
@@ -79,7 +80,7 @@ def steps_payload(
     }
     rest = np.array([step.rest for step in steps], dtype=np.float32)
     arrays = {"probabilities": probabilities, "rest": rest, "weights": weights, "allowed": mask_bits(allowed)}
-    return pack(metadata, arrays)
+    return CanvasFigure(metadata, arrays)
 
 
 def _plain(token: Token) -> dict:

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from charts.canvas.standalone_page import canvas_page
-from charts.canvas.steps_payload import StepBars, steps_payload
+from charts.canvas.figure import CanvasFigure
+from charts.canvas.written_steps import StepBars, written_steps
 from charts.toolkit.payload_bytes import unpack
 from tests.charts.conftest import sequence
 from transformer.text.tokens import TokenSequence
@@ -29,13 +29,13 @@ def bars(n_keys: int, *, seed: int = 0, count: int = 10) -> StepBars:
     )
 
 
-def payload(steps: list[StepBars], tokens: TokenSequence, key: TokenSequence, **more: object) -> bytes:
-    return steps_payload(steps, tokens=tokens, key=key, of="layer 0, head 1", **more)
+def drawn(steps: list[StepBars], tokens: TokenSequence, key: TokenSequence, **more: object) -> CanvasFigure:
+    return written_steps(steps, tokens=tokens, key=key, of="layer 0, head 1", **more)
 
 
 def test_probabilities_are_exact_and_weights_off_by_half_a_step_at_most(target: TokenSequence) -> None:
     steps = [bars(row + 1, seed=row, count=10 - row) for row in range(len(target))]
-    metadata, arrays = unpack(payload(steps, target, target, before=target[:1], n_given=2, begin=(3, 4)))
+    metadata, arrays = unpack(drawn(steps, target, target, before=target[:1], n_given=2, begin=(3, 4)).packed())
     for row, step in enumerate(steps):
         count = len(step.candidates)
         assert (arrays["probabilities"][row, :count] == np.float32(step.probabilities)).all()
@@ -53,11 +53,11 @@ def test_probabilities_are_exact_and_weights_off_by_half_a_step_at_most(target: 
 
 def test_a_sentence_takes_at_most_30_kb() -> None:
     words = sequence([f"·word{place}" for place in range(24)])
-    assert len(payload([bars(24, seed=row) for row in range(24)], words, words)) < 30_000
+    assert len(drawn([bars(24, seed=row) for row in range(24)], words, words).packed()) < 30_000
 
 
 def test_a_page_of_it_works_without_a_server(target: TokenSequence) -> None:
-    page = canvas_page(payload([bars(5, seed=row) for row in range(5)], target, target))
+    page = drawn([bars(5, seed=row) for row in range(5)], target, target).html()
     assert "<title>The text being written, step by step</title>" in page and "<i>" not in page
 
 
@@ -75,6 +75,6 @@ def test_a_page_of_it_works_without_a_server(target: TokenSequence) -> None:
 def test_what_does_not_fit_is_refused(target: TokenSequence, change: dict, says: str) -> None:
     steps = [bars(5, seed=row) for row in range(5)]
     with pytest.raises(ValueError, match=says):
-        payload([replace(steps[0], **change), *steps[1:]], target, target)
+        drawn([replace(steps[0], **change), *steps[1:]], target, target)
     with pytest.raises(ValueError, match="4 steps and 5 tokens"):
-        payload(steps[1:], target, target)
+        drawn(steps[1:], target, target)

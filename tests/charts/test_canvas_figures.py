@@ -8,14 +8,9 @@ import sys
 import numpy as np
 import pytest
 
-from charts.canvas.attention_payload import (
-    KEY_TITLE,
-    QUERY_TITLE,
-    attention_grid_payload,
-    attention_lines_payload,
-    attention_map_payload,
-)
-from charts.canvas.value_map_payload import value_map_payload
+from charts.canvas.attention import KEY_TITLE, QUERY_TITLE, attention_grid, attention_lines, attention_map
+from charts.canvas.figure import CanvasFigure
+from charts.canvas.value_map import value_map
 from charts.toolkit.payload_bytes import pack, unpack
 from transformer.runs.attention_view import AttentionView
 from transformer.text.tokens import Token, TokenSequence
@@ -55,6 +50,11 @@ QUERY = ["<s>", "·le", "·chat", "</s>"]
 KEY = ["·the", "·cat", "·the", ".", "</s>"]
 
 
+def read(figure: CanvasFigure) -> tuple[dict, dict[str, np.ndarray]]:
+    """What the browser reads."""
+    return unpack(figure.packed())
+
+
 def words(count: int) -> list[str]:
     return [f"·w{i}" for i in range(count)]
 
@@ -65,7 +65,7 @@ def mask_of(bits: np.ndarray, rows: int, columns: int) -> np.ndarray:
 
 def test_map_carries_the_very_numbers_of_the_model():
     seen = view(QUERY, KEY)
-    metadata, arrays = unpack(attention_map_payload(seen, head=2))
+    metadata, arrays = read(attention_map(seen, head=2))
     assert arrays["values"].dtype == np.float32
     np.testing.assert_array_equal(arrays["values"], seen.weights[2])
     assert metadata["kind"] == "map"
@@ -73,7 +73,7 @@ def test_map_carries_the_very_numbers_of_the_model():
 
 
 def test_map_carries_labels_titles_and_special_tokens():
-    metadata, _ = unpack(attention_map_payload(view(QUERY, KEY), head=0))
+    metadata, _ = read(attention_map(view(QUERY, KEY), head=0))
     assert metadata["rows"] == QUERY
     assert metadata["columns"] == ["·the", "·cat", "·the₂", ".", "</s>"]  # repeated words stay apart
     assert (metadata["row_title"], metadata["column_title"]) == (QUERY_TITLE, KEY_TITLE)
@@ -83,37 +83,37 @@ def test_map_carries_labels_titles_and_special_tokens():
 
 def test_map_shifts_the_rows_to_the_predicted_tokens():
     shifted = ["·le", "·chat", "</s>", "·?"]
-    metadata, _ = unpack(attention_map_payload(view(QUERY, KEY), head=0, shifted_labels=shifted))
+    metadata, _ = read(attention_map(view(QUERY, KEY), head=0, shifted_labels=shifted))
     assert metadata["rows"] == shifted
     assert metadata["row_title"] != QUERY_TITLE
     assert metadata["special_rows"] == []  # they would mark the wrong rows
 
 
 def test_map_marks_the_row_of_the_focused_token_and_refuses_one_that_is_not_there():
-    metadata, _ = unpack(attention_map_payload(view(QUERY, KEY), head=0, chosen_row=1))
+    metadata, _ = read(attention_map(view(QUERY, KEY), head=0, chosen_row=1))
     assert metadata["chosen_row"] == 1
     with pytest.raises(ValueError, match="chosen_row is 99"):
-        attention_map_payload(view(QUERY, KEY), head=0, chosen_row=99)
+        attention_map(view(QUERY, KEY), head=0, chosen_row=99)
 
 
 def test_stretched_map_ends_at_its_largest_weight_and_says_so():
     seen = view(QUERY, KEY)
-    metadata, _ = unpack(attention_map_payload(seen, head=1, stretch=True))
+    metadata, _ = read(attention_map(seen, head=1, stretch=True))
     assert metadata["limit"] == pytest.approx(float(seen.weights[1].max()))
     assert metadata["limit"] < 1
     assert "stretched" in metadata["legend"]
-    assert "fixed" in unpack(attention_map_payload(seen, head=1))[0]["legend"]
+    assert "fixed" in read(attention_map(seen, head=1))[0]["legend"]
 
 
 def test_masked_cells_travel_as_a_mask_not_as_a_low_value():
     seen = view(words(5), words(5), causal=True)
-    _, arrays = unpack(attention_map_payload(seen, head=0))
+    _, arrays = read(attention_map(seen, head=0))
     np.testing.assert_array_equal(mask_of(arrays["allowed"], 5, 5), np.tri(5, dtype=bool))
 
 
 def test_masked_scores_of_minus_infinity_are_no_hindrance():
     values = np.array([[1.5, -np.inf], [-0.5, 0.25]])
-    payload = value_map_payload(
+    figure = value_map(
         values,
         row_labels=["a", "b"],
         column_labels=["c", "d"],
@@ -122,21 +122,21 @@ def test_masked_scores_of_minus_infinity_are_no_hindrance():
         scale="diverging",
         allowed=np.array([[True, False], [True, True]]),
     )
-    metadata, arrays = unpack(payload)
+    metadata, arrays = read(figure)
     assert metadata["limit"] == 1.5
     np.testing.assert_array_equal(arrays["values"], np.array([[1.5, 0.0], [-0.5, 0.25]], dtype=np.float32))
 
 
 def test_a_map_of_zeros_has_a_scale_all_the_same():
-    payload = value_map_payload(
+    figure = value_map(
         np.zeros((1, 2)), row_labels="a", column_labels="bc", row_title="r", column_title="c", scale="diverging"
     )
-    assert unpack(payload)[0]["limit"] == 1.0
+    assert read(figure)[0]["limit"] == 1.0
 
 
 def test_lines_are_exact_to_half_a_step_of_sixteen_bits():
     seen = view(words(17), words(23), n_heads=4)
-    metadata, arrays = unpack(attention_lines_payload(seen, heads=[1, 3], selected_token=16))
+    metadata, arrays = read(attention_lines(seen, heads=[1, 3], selected_token=16))
     assert arrays["weights"].dtype == np.uint16
     assert np.abs(arrays["weights"] / 65535 - seen.weights).max() <= 1 / 131070 + 1e-9
     assert (metadata["heads"], metadata["selected"], metadata["same_tokens"]) == ([1, 3], 16, True)
@@ -145,7 +145,7 @@ def test_lines_are_exact_to_half_a_step_of_sixteen_bits():
 def test_grid_is_exact_to_half_a_step_of_eight_bits():
     views = [view(QUERY, KEY, layer=layer, seed=layer) for layer in range(2)]
     captions = {(1, 2): "previous token"}
-    metadata, arrays = unpack(attention_grid_payload(views, selected=(1, 0), captions=captions))
+    metadata, arrays = read(attention_grid(views, selected=(1, 0), captions=captions))
     sent = arrays["weights"].reshape(2, 3, len(QUERY), len(KEY)) / 255
     for layer in range(2):
         assert np.abs(sent[layer] - views[layer].weights).max() <= 1 / 510 + 1e-9
@@ -157,9 +157,9 @@ def test_grid_is_exact_to_half_a_step_of_eight_bits():
 
 def test_a_stretched_grid_ends_each_map_at_its_own_largest_weight():
     seen = view(QUERY, KEY)
-    fixed, _ = unpack(attention_grid_payload([seen]))
+    fixed, _ = read(attention_grid([seen]))
     assert "stretched" not in fixed and all("limit" not in tile for tile in fixed["tiles"])
-    metadata, arrays = unpack(attention_grid_payload([seen], stretch=True))
+    metadata, arrays = read(attention_grid([seen], stretch=True))
     assert metadata["stretched"]
     for tile, sent in zip(metadata["tiles"], arrays["weights"], strict=True):
         weights = np.where(seen.allowed, seen.weights[tile["head"]], 0)
@@ -169,7 +169,7 @@ def test_a_stretched_grid_ends_each_map_at_its_own_largest_weight():
 
 def test_grid_draws_its_tiles_in_the_order_asked_for():
     views = [view(QUERY, KEY, layer=layer, seed=layer) for layer in range(2)]
-    metadata, arrays = unpack(attention_grid_payload(views, order=[(1, 2), (0, 0)]))
+    metadata, arrays = read(attention_grid(views, order=[(1, 2), (0, 0)]))
     assert [(tile["layer"], tile["head"]) for tile in metadata["tiles"]] == [(1, 2), (0, 0)]
     np.testing.assert_allclose(arrays["weights"][0] / 255, views[1].weights[2], atol=1 / 500)
     assert metadata["sorted"] is True
@@ -177,10 +177,10 @@ def test_grid_draws_its_tiles_in_the_order_asked_for():
 
 def test_grid_sends_a_mask_that_layers_share_only_once():
     same = [view(words(6), words(6), layer=layer, causal=True) for layer in range(3)]
-    metadata, arrays = unpack(attention_grid_payload(same))
+    metadata, arrays = read(attention_grid(same))
     assert arrays["masks"].shape[0] == 1
     mixed = [*same[:2], view(words(6), words(6), layer=2, causal=False)]
-    metadata, arrays = unpack(attention_grid_payload(mixed))
+    metadata, arrays = read(attention_grid(mixed))
     assert [tile["mask"] for tile in metadata["tiles"]] == [0] * 6 + [1] * 3
     assert mask_of(arrays["masks"][1], 6, 6).all()
 
@@ -190,12 +190,12 @@ def test_grid_sends_a_mask_that_layers_share_only_once():
 )
 def test_all_heads_fit_into_little_room(layers, heads, tokens, limit):
     views = [view(words(tokens), words(tokens), layer=i, n_heads=heads, seed=i) for i in range(layers)]
-    assert len(attention_grid_payload(views)) <= limit
+    assert len(attention_grid(views).packed()) <= limit
 
 
 def test_tokens_of_any_kind_survive_the_journey():
     odd = ["·<b>&", "·كتاب", "👩🏽‍🚀", '"', "⟨F0⟩", "·\u202edoc"]
-    metadata, _ = unpack(attention_map_payload(view(odd, odd), head=0))
+    metadata, _ = read(attention_map(view(odd, odd), head=0))
     assert metadata["rows"] == odd
 
 
@@ -219,7 +219,7 @@ def test_a_payload_reads_the_same_deflated_or_not():
 )
 def test_map_refuses_what_does_not_fit(wrong, says):
     with pytest.raises(ValueError, match=says):
-        attention_map_payload(view(QUERY, KEY), **wrong)
+        attention_map(view(QUERY, KEY), **wrong)
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_value_map_refuses_what_does_not_fit(wrong, says):
         **wrong,
     }
     with pytest.raises(ValueError, match=says):
-        value_map_payload(arguments.pop("values"), **arguments)
+        value_map(arguments.pop("values"), **arguments)
 
 
 def test_weights_that_are_no_weights_are_refused_not_clipped():
@@ -252,9 +252,9 @@ def test_weights_that_are_no_weights_are_refused_not_clipped():
     for changed, says in ((fine.weights * 2, "between 0 and 1"), (np.full_like(fine.weights, np.nan), "not finite")):
         broken = AttentionView(**{**fine.__dict__, "weights": changed})
         for build in (
-            lambda v: attention_map_payload(v, head=0),
-            lambda v: attention_grid_payload([v]),
-            attention_lines_payload,
+            lambda v: attention_map(v, head=0),
+            lambda v: attention_grid([v]),
+            attention_lines,
         ):
             with pytest.raises(ValueError, match=says):
                 build(broken)
@@ -270,23 +270,23 @@ def test_weights_that_are_no_weights_are_refused_not_clipped():
 )
 def test_grid_refuses_heads_that_do_not_exist(arguments, says):
     with pytest.raises(ValueError, match=says):
-        attention_grid_payload([view(QUERY, KEY)], **arguments)
+        attention_grid([view(QUERY, KEY)], **arguments)
 
 
 def test_grid_refuses_views_that_do_not_belong_together():
     with pytest.raises(ValueError, match="no views"):
-        attention_grid_payload([])
+        attention_grid([])
     with pytest.raises(ValueError, match="repeat"):
-        attention_grid_payload([view(QUERY, KEY), view(QUERY, KEY)])
+        attention_grid([view(QUERY, KEY), view(QUERY, KEY)])
     with pytest.raises(ValueError, match="different tokens"):
-        attention_grid_payload([view(QUERY, KEY), view(KEY, QUERY, layer=1)])
+        attention_grid([view(QUERY, KEY), view(KEY, QUERY, layer=1)])
 
 
 def test_lines_refuse_tokens_and_heads_that_do_not_exist():
     with pytest.raises(ValueError, match="selected_token is 4; it must be 0 to 3"):
-        attention_lines_payload(view(QUERY, KEY), selected_token=4)
+        attention_lines(view(QUERY, KEY), selected_token=4)
     with pytest.raises(ValueError, match="there is no head 9"):
-        attention_lines_payload(view(QUERY, KEY), heads=[9])
+        attention_lines(view(QUERY, KEY), heads=[9])
 
 
 def test_bytes_of_something_else_are_refused():
@@ -297,7 +297,7 @@ def test_bytes_of_something_else_are_refused():
 
 
 def test_payloads_need_neither_torch_nor_streamlit():
-    code = "import sys, charts.canvas.attention_payload; print(sorted({'torch', 'streamlit'} & set(sys.modules)))"
+    code = "import sys, charts.canvas.attention; print(sorted({'torch', 'streamlit'} & set(sys.modules)))"
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
     )

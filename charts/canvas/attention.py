@@ -1,20 +1,21 @@
-"""What the attention canvas in the browser needs to draw one head, all heads, or the edges between tokens.
+"""Attention on the canvas: one head, all heads, or the edges between tokens.
 
-Pure functions from an ``AttentionView`` to bytes; ``charts.toolkit.payload_bytes`` says how the
-bytes are laid out. How exactly a number travels depends on what the picture says about it:
+Pure functions from an ``AttentionView`` to a ``CanvasFigure``. How exactly a number travels depends on what the
+picture says about it:
 
-- one head (and any matrix, ``charts.canvas.value_map_payload``): float32, the very numbers of the model;
+- one head (and any matrix, ``charts.canvas.value_map``): float32, the very numbers of the model;
 - lines: uint16, weight = round(w · 65535), off by at most 1/131070;
 - all heads of all layers: uint8, weight = round(w · 255), off by at most 1/510; the picture writes "≈".
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
-from charts.canvas.value_map_payload import value_map_payload
-from charts.toolkit.payload_bytes import TOLERANCE, mask_bits, pack, whole_numbers
+from charts.canvas.choices import HeadChoice
+from charts.canvas.figure import CanvasFigure
+from charts.canvas.value_map import value_map
+from charts.toolkit.payload_bytes import TOLERANCE, mask_bits, whole_numbers
 from charts.toolkit.words import _
 from transformer.runs.attention_view import AttentionView
 from transformer.text.message import N_
@@ -31,21 +32,7 @@ _ATTENTIONS = {
 }
 
 
-class Cell(NamedTuple):
-    """One cell of an attention map: which query token, which key token."""
-
-    query: int
-    key: int
-
-
-class HeadChoice(NamedTuple):
-    """One head of one layer."""
-
-    layer: int
-    head: int
-
-
-def attention_map_payload(
+def attention_map(
     view: AttentionView,
     *,
     head: int,
@@ -54,13 +41,11 @@ def attention_map_payload(
     stretch: bool = False,
     height: int | None = None,
     chosen_row: int | None = None,
-    arrays: Mapping[str, np.ndarray] | None = None,
-) -> bytes:
+) -> CanvasFigure:
     """One head: ``view.weights[head]`` [query, key] on a scale fixed to 0…1.
 
     ``shifted_labels`` renames the rows to the tokens that are being predicted (cross- and causal attention).
     ``stretch`` ends the scale at the largest weight instead, and the legend says so. ``chosen_row`` is marked.
-    ``arrays`` adds arrays to those of the map.
     """
     _check_head(view, head)
     _check_weights(view)
@@ -70,7 +55,7 @@ def attention_map_payload(
     legend = _("attention weight, fixed scale 0…1")
     if stretch:
         legend = _("attention weight, scale stretched to the largest weight of this map")
-    return value_map_payload(
+    drawn = value_map(
         weights,
         row_labels=rows,
         column_labels=view.key.labels,
@@ -85,16 +70,15 @@ def attention_map_payload(
         phrase=("" if shifted_labels is None else N_("predicting "), LOOKS_AT),
         height=height,
         chosen_row=chosen_row,
-        extra={
-            "legend": legend,
-            "special_rows": _special(view.query) if shifted_labels is None else [],
-            "special_columns": _special(view.key),
-        },
-        arrays=arrays,
+    )
+    return drawn.with_metadata(
+        legend=legend,
+        special_rows=_special(view.query) if shifted_labels is None else [],
+        special_columns=_special(view.key),
     )
 
 
-def attention_grid_payload(
+def attention_grid(
     views: Sequence[AttentionView],
     *,
     selected: tuple[int, int] | None = None,
@@ -102,7 +86,7 @@ def attention_grid_payload(
     order: Sequence[tuple[int, int]] | None = None,
     per_line: int | None = None,
     stretch: bool = False,
-) -> bytes:
+) -> CanvasFigure:
     """All heads of several layers, weights as uint8 [tile, query, key].
 
     The scale is fixed to 0…1; with ``stretch`` that of every map ends at its own largest weight, and the legend says
@@ -171,12 +155,12 @@ def attention_grid_payload(
         "selected": whole_numbers(selected),
         **({"per_line": int(per_line)} if per_line else {}),
     }
-    return pack(metadata, {"weights": weights, "masks": np.stack([mask_bits(mask) for mask in masks])})
+    return CanvasFigure(metadata, {"weights": weights, "masks": np.stack([mask_bits(mask) for mask in masks])})
 
 
-def attention_lines_payload(
+def attention_lines(
     view: AttentionView, *, heads: Sequence[int] | None = None, selected_token: int | None = None
-) -> bytes:
+) -> CanvasFigure:
     """All heads of one layer for the view with lines, weights as uint16 [head, query, key].
 
     ``heads`` are the ones switched on at first (``None``: all). ``selected_token`` is the query token whose edges
@@ -201,7 +185,7 @@ def attention_lines_payload(
         "heads": shown,
         "selected": selected_token,
     }
-    return pack(metadata, {"weights": _quantised(view.weights, np.uint16), "allowed": mask_bits(view.allowed)})
+    return CanvasFigure(metadata, {"weights": _quantised(view.weights, np.uint16), "allowed": mask_bits(view.allowed)})
 
 
 def attention_name(view: AttentionView) -> str:

@@ -1,24 +1,24 @@
 """Any labelled matrix for the attention canvas: attention weights, scores, differences."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from charts.toolkit.payload_bytes import TOLERANCE, mask_bits, pack, whole_numbers
+from charts.canvas.figure import CanvasFigure
+from charts.toolkit.payload_bytes import TOLERANCE, mask_bits, whole_numbers
 from charts.toolkit.words import _
 
 SCALES = ("sequential", "diverging")
 
 
-def value_map_payload(
+def value_map(
     values: np.ndarray,
     *,
     row_labels: Sequence[str],
     column_labels: Sequence[str],
-    row_title: str,
-    column_title: str,
-    scale: str,
+    row_title: str = "row",
+    column_title: str = "column",
+    scale: str = "diverging",
     allowed: np.ndarray | None = None,
     selected: tuple[int, int] | None = None,
     limit: float | None = None,
@@ -27,15 +27,18 @@ def value_map_payload(
     phrase: Sequence[str] = ("", " × "),
     height: int | None = None,
     chosen_row: int | None = None,
-    extra: Mapping[str, Any] | None = None,
-    arrays: Mapping[str, np.ndarray] | None = None,
-) -> bytes:
+    breaks: Sequence[int] = (),
+    crossed: Sequence[tuple[int, int]] = (),
+    masked_text: str = "",
+) -> CanvasFigure:
     """Any labelled matrix as a heatmap: ``values`` [row, column], ``allowed`` [row, column] (``False`` = hatched).
 
     ``scale`` is "sequential" (0 … limit) or "diverging" (−limit … +limit, centred on 0). Without ``limit`` it is the
-    largest absolute value among the allowed cells. ``phrase`` holds the words before the row's label and
-    between the two labels in the tooltip. The label of ``chosen_row`` is marked. ``extra`` adds metadata (which tokens
-    are special, how the legend reads), ``arrays`` more arrays.
+    largest absolute value among the allowed cells. ``value_name`` says in legend and tooltip what the numbers are;
+    ``phrase`` holds the words before the row's label and between the two labels in the tooltip. ``selected`` is
+    outlined, the label of ``chosen_row`` marked. ``height`` limits the picture, in pixels. ``breaks``: rows before
+    which another block begins. ``crossed``: cells (row, column) that are struck out. ``masked_text``: what cells that
+    are not ``allowed`` mean, if not a mask.
 
     Raises ``ValueError`` when labels, mask, selection or scale do not fit the values.
     """
@@ -77,11 +80,13 @@ def value_map_payload(
         "selected": whole_numbers(selected),
         "chosen_row": None if chosen_row is None else int(chosen_row),
         "height": height,
-        **(extra or {}),
+        **({"breaks": [int(row) for row in breaks]} if breaks else {}),
+        **({"crossed": [whole_numbers(cell) for cell in crossed]} if crossed else {}),
+        **({"masked_text": masked_text} if masked_text else {}),
     }
     # What a masked cell would have scored may be −∞; it is hatched, never read, so it need not travel.
     exact = np.where(mask, values, 0.0).astype(np.float32)
-    return pack(metadata, {"values": exact, "allowed": mask_bits(mask), **(arrays or {})})
+    return CanvasFigure(metadata, {"values": exact, "allowed": mask_bits(mask)})
 
 
 def _check_cell(cell: tuple[int, int] | None, rows: int, columns: int, title: str) -> None:

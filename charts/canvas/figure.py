@@ -1,0 +1,75 @@
+"""One drawing of the canvas: mounted by the app, shown by a notebook, saved as a page that works offline.
+
+Token text is in the bytes, as base64, and is painted with ``fillText`` or set as ``textContent``: it never is markup.
+The page's own policy lets nothing in or out: no host is asked for anything.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from charts.canvas.frame_height import frame_height
+from charts.canvas.module import FOLDER, packed_module
+from charts.toolkit.payload_bytes import pack
+
+_PLACE = re.compile(r"\{\{(\w+)\}\}")
+
+
+@dataclass(frozen=True, eq=False)
+class CanvasFigure:
+    """A drawing that follows the pointer.
+
+    ``metadata`` is what JSON can say: kind, title, labels. ``arrays`` are uint8, uint16 or float32. Both are packed
+    where the figure is shown: by the app (``ui.show.canvas``), or here, for a notebook or a file.
+    """
+
+    metadata: Mapping[str, Any]
+    arrays: Mapping[str, np.ndarray]
+
+    def with_metadata(self, **more: object) -> CanvasFigure:
+        """The same drawing with ``more`` metadata, e.g. its captions in another language."""
+        return CanvasFigure({**self.metadata, **more}, self.arrays)
+
+    def packed(self) -> bytes:
+        """The bytes that the browser reads; ``charts.toolkit.payload_bytes`` says how they are laid out."""
+        return pack(self.metadata, self.arrays)
+
+    def html(self) -> str:
+        """The whole page, which needs no other file and no host."""
+        values = {
+            "title": escape(self.metadata["title"]),
+            "language": "en",
+            "payload": base64.b64encode(self.packed()).decode("ascii"),
+            "script": base64.b64encode(packed_module()).decode("ascii"),
+        }
+        template = (FOLDER / "page.html").read_text(encoding="utf-8")
+        return _PLACE.sub(lambda place: values[place[1]], template)
+
+    def save(self, path: str | PathLike[str]) -> Path:
+        """Write the page to ``path``, e.g. ``"attention.html"``; returns where it is."""
+        file = Path(path)
+        file.write_text(self.html(), encoding="utf-8")
+        return file
+
+    def __repr__(self) -> str:
+        return f"CanvasFigure({self.metadata['kind']}; a notebook shows it, save() writes a page)"
+
+    def _repr_html_(self) -> str:
+        """A frame (an ``iframe`` with the page in it) with no rights but to run and to save: nothing in it can meet the
+        rest of the notebook."""
+        attributes = {
+            "title": self.metadata["title"],
+            "sandbox": "allow-scripts allow-downloads",
+            "style": f"width:100%;height:{frame_height(self.metadata)}px;border:0;resize:vertical",
+            "srcdoc": self.html(),
+        }
+        return "<iframe " + " ".join(f'{name}="{escape(value)}"' for name, value in attributes.items()) + "></iframe>"

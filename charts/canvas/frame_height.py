@@ -1,0 +1,34 @@
+"""How tall a frame a drawing needs in a notebook.
+
+A frame cannot grow with what is in it, so its height is worked out here, for a notebook about 900 pixels wide. Where
+that is too little, the page scrolls, and the frame can be pulled larger.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+_AROUND = 96  # pixels: the title with its buttons, and the page's margins
+_LEGEND = 40
+_LABELS = 110  # slanted labels and the title above them
+_ROW = 44
+_TALLEST = 720
+
+
+def frame_height(metadata: Mapping[str, Any]) -> int:
+    """In pixels, for the ``metadata`` of a drawing."""
+    if metadata["kind"] == "steps":
+        return _AROUND + _TALLEST
+    rows, columns = len(metadata["rows"]), len(metadata["columns"])
+    if metadata["kind"] == "lines":
+        most = max(rows, columns)
+        return round(_AROUND + 2 * _LEGEND + 30 + most * max(17.0, min(32.0, 896 / most)))
+    if metadata["kind"] != "grid":
+        return round(_AROUND + min(_TALLEST, _LABELS + _ROW * rows + _LEGEND))
+    tiles = metadata["tiles"]
+    across = metadata.get("per_line") or max(tile["head"] for tile in tiles) + 1
+    in_order = metadata["sorted"] or "per_line" in metadata
+    lines = math.ceil(len(tiles) / across) if in_order else len({tile["layer"] for tile in tiles})
+    tile = min(128.0, 500 / across) * min(1.5, max(0.6, rows / columns))
+    large = min(480, 34 + _LABELS + _ROW * rows)
+    return round(_AROUND + _LEGEND + max(large, 24 + lines * (tile + 34)))

@@ -1,0 +1,22 @@
+"""What the mask editor in the browser needs."""
+
+import numpy as np
+
+from charts.canvas.attention import attention_map
+from charts.canvas.figure import CanvasFigure
+from charts.toolkit.payload_bytes import mask_bits
+from transformer.runs.attention_view import AttentionView
+
+
+def mask_editor(view: AttentionView, *, head: int, own: np.ndarray, height: int | None = None) -> CanvasFigure:
+    """One head as a heatmap whose mask is painted on with the mouse: a click or a drag blocks or allows cells.
+
+    ``view`` holds the mask as it is now, ``own`` [query, key] the model's; cells in which they differ are framed.
+
+    Raises ``ValueError`` when the two masks differ in shape.
+    """
+    mask = np.asarray(own, dtype=bool)
+    if mask.shape != view.allowed.shape:
+        raise ValueError(f"own has shape {mask.shape} but the mask of {view.name} has {view.allowed.shape}")
+    drawn = attention_map(view, head=head, height=height)
+    return CanvasFigure({**drawn.metadata, "kind": "mask"}, {**drawn.arrays, "own": mask_bits(mask)})
