@@ -286,3 +286,26 @@ def test_only_the_last_results_are_kept(monkeypatch: pytest.MonkeyPatch) -> None
     for key in ("a", "b", "a", "c"):
         open_page(key).run()
     assert [few.known(key) for key in "abc"] == ["x", None, "x"]
+
+
+def test_a_page_may_wait_for_several_in_one_run() -> None:
+    """As where three baselines are compared: each has its own bar and its own button."""
+
+    def script() -> None:
+        import time
+
+        import streamlit as st
+
+        from ui.compute.long_jobs import LongJobs
+
+        jobs: LongJobs[int] = LongJobs("several")
+
+        def work(number: int) -> int:
+            time.sleep(1.0)  # longer than what is not worth a bar
+            return number
+
+        st.markdown(str([jobs.result(number, lambda _, number=number: work(number)) for number in (1, 2)]))
+
+    app = AppTest.from_function(script, default_timeout=SOON).run()
+    assert not app.exception, app.exception[0].message
+    assert app.markdown[0].value == "[1, 2]"

@@ -76,7 +76,7 @@ class LongJobs(Generic[Result]):
             try:
                 if not job.wait(_SHORT):
                     cancel = partial(_cancel, (self.name, key), job, who, on_cancel)
-                    self._watch(job, who, room, cancel, lambda job=job: _words(job, doing, saying))
+                    self._watch(key, job, who, room, cancel, lambda job=job: _words(job, doing, saying))
             finally:  # a rerun, a closed browser: both raise out of the drawing, and not as an Exception
                 job.leave(who)
             if not job.stopped:  # else it was about to end when this session joined it
@@ -87,14 +87,21 @@ class LongJobs(Generic[Result]):
         return job.result
 
     def _watch(
-        self, job: Job, who: Hashable, room: DeltaGenerator, cancel: Callable[[], None], words: Callable[[], str]
+        self,
+        key: Hashable,
+        job: Job,
+        who: Hashable,
+        room: DeltaGenerator,
+        cancel: Callable[[], None],
+        words: Callable[[], str],
     ) -> None:
-        with room.container(key=f"{self.name} bar", horizontal=True, vertical_alignment="center"):
+        name = f"{self.name} {hash(key)}"  # a page may wait for several, one after the other
+        with room.container(key=f"{name} bar", horizontal=True, vertical_alignment="center"):
             bar = st.progress(0.0)
             st.button(
                 common("long.cancel"),
                 icon=":material/close:",
-                key=f"{self.name} cancel",
+                key=f"{name} cancel",
                 on_click=cancel,
                 width="content",
             )
