@@ -5,10 +5,11 @@ from dataclasses import asdict
 import pandas as pd
 import streamlit as st
 
+from transformer.analysis.parameters import parameter_statistics
 from transformer.files.checkpoints import WEIGHTS, load
 from transformer.files.uploads import is_received
 from transformer.text.message import N_
-from ui.compute.analyses import parameter_statistics
+from ui.compute.store import store
 from ui.shell.page import page
 from ui.shell.selectors import settle_labels
 from ui.show.figures import show_source, show_table
@@ -35,6 +36,7 @@ with page("checkpoint", strip=False) as p:
         else:
             st.markdown(p.checkpoint.card or p.text["no_card"])
     with weights:
+        found = store.get(p.checkpoint, "parameters", lambda: tuple(parameter_statistics(model)))
         rows = [
             {
                 N_("name"): row.name,
@@ -44,7 +46,7 @@ with page("checkpoint", strip=False) as p:
                 N_("std"): row.std,
                 N_("largest"): row.largest,
             }
-            for row in parameter_statistics(p.checkpoint)
+            for row in found
         ]
         show_table(pd.DataFrame(rows), name="parameters", height=520, caption=p.text["weights_caption"])
     with settings:

@@ -7,13 +7,13 @@ from transformer.analysis.neighbours import analogy, nearest_rows
 from transformer.analysis.projection import principal_components
 from transformer.analysis.training_step import training_step
 from transformer.embedding import Embedding
-from ui.compute.analyses import embedding_table
 from ui.lab.training_step import one_training_step
 from ui.shell.page import page
 from ui.shell.page_state import IN_ADDRESS
 from ui.shell.selectors import chosen_section
 from ui.show.figures import show_figure, show_snippet, show_source
 from views.embeddings import word_vectors
+from views.embeddings.word_vectors import embedding_table
 
 SECTIONS = {
     "lookup": word_vectors.lookup,

@@ -7,9 +7,9 @@ from charts.figures.overview import time_and_parameters
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import in_words
 from transformer.analysis.answers.answer_probabilities import Answer, answer_of, class_probabilities
-from transformer.analysis.costs import measured_costs as measure
+from transformer.analysis.costs import measured_costs
 from transformer.files.trace_files import trace_to_bytes
-from ui.compute.analyses import measured_costs
+from ui.compute.store import store
 from ui.shell.navigation import GROUPS, go_to, pages
 from ui.shell.page import Page, page
 from ui.show.chips import Chip, ChipRow, chips
@@ -85,11 +85,10 @@ def show_costs(p: Page) -> None:
     ) as costs:
         if not costs.open:
             return
+        lengths = [len(p.trace.tokens(stack)) for stack in p.trace.stacks]  # the time depends on nothing else
+        found = store.get(p.checkpoint, ("costs", *lengths), lambda: measured_costs(p.trace))
         table = pd.DataFrame(
-            [
-                {**vars(cost), "block": in_words(cost.block), "part": in_words(cost.part)}
-                for cost in measured_costs(p.trace)
-            ]
+            [{**vars(cost), "block": in_words(cost.block), "part": in_words(cost.part)} for cost in found]
         )
         show_figure(time_and_parameters(table), name="parameters-and-time", caption=p.text["costs_caption"])
         if p.checkpoint.config.tie_embeddings and not p.checkpoint.config.n_classes:
@@ -141,7 +140,7 @@ with page("overview", strip=False) as p:
     show_costs(p)
     if p.checkpoint.config.has_decoder and answer.parts:
         show_formula(probability_formula(answer), caption=p.text["formula_caption"])
-    show_source(type(p.checkpoint.model), answer_of, measure)
+    show_source(type(p.checkpoint.model), answer_of, measured_costs)
     show_snippet(
         p.preamble
         + "\nfrom transformer.analysis.answers.answer_probabilities import answer_of\n\n"

@@ -28,6 +28,7 @@ _HOME = {
     "snapshot_steps": "files.snapshots",
     "save": "files.checkpoints",
     "trace": "runs.tracing",
+    "trace_of": "runs.tracing",
     "save_trace": "files.trace_files",
     "read_trace": "files.trace_files",
     "decode": "runs.decoding",

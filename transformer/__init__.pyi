@@ -36,6 +36,7 @@ from transformer.runs.sublayer_edits import remove_residual as remove_residual
 from transformer.runs.sublayer_edits import remove_sublayer as remove_sublayer
 from transformer.runs.traces import Trace as Trace
 from transformer.runs.tracing import trace as trace
+from transformer.runs.tracing import trace_of as trace_of
 from transformer.text.tokenizer import Tokenizer as Tokenizer
 from transformer.text.tokens import Token as Token
 from transformer.text.tokens import TokenSequence as TokenSequence

@@ -7,12 +7,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from ui.compute.long_jobs import LongJobs
-
-
-@st.cache_resource
-def jobs() -> LongJobs:
-    return LongJobs("harness")
+from ui.compute.long_jobs import jobs
 
 
 def work(report: Callable[[int, int], None]) -> str:
@@ -28,5 +23,5 @@ st.title(key)
 st.caption("before")
 if st.button("Something else"):
     st.markdown("something else was done")
-found = jobs().result(key, work, doing="Counting …")
+found = jobs.result(key, "harness", work, doing="Counting …")
 st.markdown(f"found: {found}")

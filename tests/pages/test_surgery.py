@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,10 @@ from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.analysis.answers.answer_probabilities import answer_of
 from transformer.analysis.answers.effects import answer_under, effect_of
 from transformer.analysis.answers.word_diff import word_diff
+from transformer.analysis.heads.head_importance import head_importance, importance_by_chunks
 from transformer.runs.edit_specs import edits_from
+from transformer.runs.run import Run
+from ui.compute.store import store
 from ui.lab.effects import signed
 from ui.words.texts import common, page_text
 
@@ -131,13 +136,37 @@ def test_a_stopped_measurement_can_go_on(open_app, monkeypatch, tiny_checkpoint)
     app = open_app("surgery", checkpoint="tiny-gpt", sentence=SENTENCE)
     loaded = tiny_checkpoint("gpt")
     sentence = "A sentence that nobody has measured."
-    app.session_state["long jobs: stopped"] = ("importance", (loaded.fingerprint, sentence, "", 0))
+    app.session_state["long jobs: stopped"] = (Run(loaded, sentence), "importance")
     app.query_params["sentence"] = sentence
     is_fine(app.run())
     assert TEXT["stopped"].format(done=0, total=4) in said(app)
     button(app, common("long.go_on")).click()
     is_fine(app.run())
     assert TEXT["map_caption"].format(count=4) in said(app)
+
+
+def test_what_was_measured_before_a_stop_is_not_measured_again(open_app, monkeypatch, tiny_checkpoint):
+    sentence = "A sentence that was half measured."
+    loaded = tiny_checkpoint("gpt")
+    whole = head_importance(transformer.trace(loaded, sentence))
+    run = Run(loaded, sentence)
+    store.keep(run, "importance so far", replace(whole, measured=whole.measured[:3]))
+    seen = []
+
+    def watched(trace, *, heads):
+        seen.extend(heads)
+        return importance_by_chunks(trace, heads=heads)
+
+    monkeypatch.setattr("views.surgery.operations.importance_by_chunks", watched)
+    app = open_app("overview", checkpoint="tiny-gpt", sentence=sentence)
+    app.session_state["long jobs: stopped"] = (run, "importance")
+    app.switch_page("pages/surgery.py")
+    is_fine(app.run())
+    assert TEXT["stopped"].format(done=3, total=4) in said(app)
+    button(app, common("long.go_on")).click()
+    is_fine(app.run())
+    assert tuple(seen) == whole.heads[3:]
+    assert [row.place for row in store.known(run, "importance").measured] == list(whole.heads)
 
 
 def test_a_given_target_and_padding(open_app):

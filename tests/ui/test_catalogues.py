@@ -23,7 +23,7 @@ from transformer.toy.tasks import letter_ids
 from ui.words import texts
 from ui.words.catalogues import BROWSER, MESSAGES, catalogue, said
 from ui.words.texts import Spoken, languages
-from ui.words.translations import placeholders
+from ui.words.translations import placeholders, read
 
 LONG = "word " * 200
 FILES = [(code, domain) for code in languages() if code != "en" for domain in (MESSAGES, BROWSER)]
@@ -195,7 +195,10 @@ def test_what_is_said_while_waiting_is_in_the_language_of_who_waits(monkeypatch:
         Spoken("wait.nothing")
 
 
-def test_every_spinner_can_be_translated() -> None:
-    files = [file for folder in ("ui", "views") for file in sorted((ROOT / folder).rglob("*.py"))]
-    found = [said for file in files for said in re.findall(r"show_spinner=([^,)\n]+)", file.read_text("utf-8"))]
-    assert len(found) > 10 and all(one == "False" or one.startswith('Spoken("wait.') for one in found), found
+def test_what_is_said_while_waiting_is_named_and_can_be_translated() -> None:
+    sources = [file.read_text("utf-8") for folder in ("ui", "views") for file in sorted((ROOT / folder).rglob("*.py"))]
+    found = {name for source in sources for name in re.findall(r'\bwait="wait\.(\w+)"', source)}
+    assert len(found) > 8
+    for language in languages():
+        assert found <= set(read(texts.ROOT, "common", language)["wait"]), language
+    assert not [source for source in sources if "@st.cache_" in source], "what is said there is fixed when it is read"

@@ -12,13 +12,18 @@ import pytest
 import torch
 
 import transformer
+from transformer.runs.run import Run
 from ui.compute import loading
+from ui.compute.store import store
 
 
 @pytest.fixture(autouse=True)
 def empty_caches(checkpoints_folder: Path) -> None:
-    loading.CHECKPOINTS.clear()
-    loading.TRACES.clear()
+    store.clear()
+
+
+def load_trace(name: str, *, sentence: str, pads: int = 0, **more: str) -> transformer.Trace:
+    return loading.load_trace(Run(loading.load_checkpoint(name), sentence, source_pads=pads, **more))
 
 
 @pytest.fixture
@@ -68,7 +73,7 @@ def test_a_checkpoint_that_does_not_fit_says_so(own_folder: Path) -> None:
 
 def test_a_trace_is_made_once_for_each_sentence_target_and_padding(checkpoints_folder: Path) -> None:
     def trace(**values) -> transformer.Trace:
-        return loading.load_trace("tiny-translator", **{"sentence": "The cat.", **values})
+        return load_trace("tiny-translator", **{"sentence": "The cat.", **values})
 
     first = trace()
     assert trace() is first
@@ -79,16 +84,16 @@ def test_a_trace_is_made_once_for_each_sentence_target_and_padding(checkpoints_f
 
 
 def test_another_checkpoint_of_the_same_name_gives_another_trace(own_folder: Path) -> None:
-    first = loading.load_trace("tiny-gpt", sentence="The cat.")
+    first = load_trace("tiny-gpt", sentence="The cat.")
     model = loading.load_checkpoint("tiny-gpt").model
     changed = transformer.build_model(model.config)
     transformer.save(own_folder / "tiny-gpt", changed, loading.load_checkpoint("tiny-gpt").tokenizer)
-    second = loading.load_trace("tiny-gpt", sentence="The cat.")
+    second = load_trace("tiny-gpt", sentence="The cat.")
     assert not np.array_equal(first["decoder.logits"].values, second["decoder.logits"].values)
 
 
 def test_nobody_can_write_into_a_shared_trace(checkpoints_folder: Path) -> None:
-    trace = loading.load_trace("tiny-translator", sentence="The cat.")
+    trace = load_trace("tiny-translator", sentence="The cat.")
     for name in trace.names():
         with pytest.raises(ValueError, match="read-only"):
             trace[name].values[...] = 0
@@ -97,7 +102,7 @@ def test_nobody_can_write_into_a_shared_trace(checkpoints_folder: Path) -> None:
 def test_bad_input_is_refused_every_time(checkpoints_folder: Path) -> None:
     for _ in range(2):
         with pytest.raises(transformer.InputError, match="empty"):
-            loading.load_trace("tiny-translator", sentence="  ")
+            load_trace("tiny-translator", sentence="  ")
 
 
 def test_the_number_of_threads_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,11 +128,11 @@ def test_what_was_loaded_is_not_looked_through_by_the_collector_again(checkpoint
 
 
 def test_long_traces_make_room_for_each_other(checkpoints_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = loading.load_trace("tiny-translator", sentence="The cat sat on the mat.")
-    size = sum(one.values(name).nbytes for name in one.names())
-    assert loading.TRACES.n_bytes == size
-    monkeypatch.setattr(loading.TRACES, "limit", 2 * size)
+    one = load_trace("tiny-translator", sentence="The cat sat on the mat.")
+    size = store.n_bytes("traces")
+    assert size >= sum(one.values(name).nbytes for name in one.names())
+    monkeypatch.setattr(store._shelves["traces"], "limit", 2 * size)
     for sentence in ("The cat sat on the hat.", "The cat sat on the bat.", "The cat sat on the rat."):
-        loading.load_trace("tiny-translator", sentence=sentence)
-        assert loading.TRACES.n_bytes <= 2 * size
-    assert loading.load_trace("tiny-translator", sentence="The cat sat on the mat.") is not one
+        load_trace("tiny-translator", sentence=sentence)
+        assert store.n_bytes("traces") <= 2 * size
+    assert load_trace("tiny-translator", sentence="The cat sat on the mat.") is not one

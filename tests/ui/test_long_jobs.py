@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 from ui.compute import long_jobs
 from ui.compute.jobs import AT_ONCE, PLACES, Job, JobStopped, Places
 from ui.compute.long_jobs import LongJobs
+from ui.compute.store import Store
 
 SOON = 20.0  # seconds within which what must happen happens, also on a busy machine
 
@@ -171,7 +172,7 @@ def test_a_forward_pass_counts_and_can_be_the_end(start: Callable[..., Job], tin
 @pytest.fixture
 def jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[LongJobs]:
     """Of this test; a page finds them as ``ui.compute.long_jobs.of_a_test``."""
-    made: LongJobs = LongJobs("test")
+    made = LongJobs(Store({"results": 1_000_000}))
     monkeypatch.setattr(long_jobs, "of_a_test", made, raising=False)
     yield made
     assert until(lambda: all(job.over for job in made._running.values()))
@@ -186,7 +187,7 @@ def open_page(key: str = "a key") -> AppTest:
         from ui.compute import long_jobs
 
         try:
-            st.markdown(f"result: {long_jobs.of_a_test.result(key, long_jobs.work)}")
+            st.markdown(f"result: {long_jobs.of_a_test.result(key, 'test', long_jobs.work)}")
         except ValueError as error:
             st.markdown(f"problem: {error}")
 
@@ -209,7 +210,7 @@ def test_two_sessions_ask_and_it_is_computed_once(jobs: LongJobs, monkeypatch: p
     for thread in threads:
         thread.join(SOON)
     assert [page.markdown[0].value for page in pages] == ["result: 42"] * 2
-    assert work.begun == 1 and jobs.known("a key") == "42"
+    assert work.begun == 1 and jobs._store.known("a key", "test") == "42"
     third = open_page().run()
     assert third.markdown[0].value == "result: 42" and work.begun == 1 and not third.button
 
@@ -238,7 +239,7 @@ def test_what_was_cancelled_says_so_and_can_be_asked_for_again(jobs: LongJobs, m
     work.go.set()
     monkeypatch.setattr(long_jobs, "work", work, raising=False)
     page = open_page()
-    page.session_state["long jobs: stopped"] = ("test", "a key")
+    page.session_state["long jobs: stopped"] = ("a key", "test")
     page.run()
     assert page.markdown[0].value == "result: None" and "stopped" in page.caption[0].value and not work.begun
     page.button(key="test on").click().run()
@@ -250,7 +251,7 @@ def test_another_key_is_not_what_was_cancelled(jobs: LongJobs, monkeypatch: pyte
     work.go.set()
     monkeypatch.setattr(long_jobs, "work", work, raising=False)
     page = open_page("another key")
-    page.session_state["long jobs: stopped"] = ("test", "a key")
+    page.session_state["long jobs: stopped"] = ("a key", "test")
     assert page.run().markdown[0].value == "result: there"
 
 
@@ -280,12 +281,12 @@ def test_what_goes_wrong_is_raised_where_it_was_asked_for(jobs: LongJobs, monkey
 
 
 def test_only_the_last_results_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    few: LongJobs = LongJobs("few", keep=2)
-    monkeypatch.setattr(long_jobs, "of_a_test", few, raising=False)
+    few = Store({"results": 2}, size_of=lambda text, kept: len(text))
+    monkeypatch.setattr(long_jobs, "of_a_test", LongJobs(few), raising=False)
     monkeypatch.setattr(long_jobs, "work", lambda _: "x", raising=False)
     for key in ("a", "b", "a", "c"):
         open_page(key).run()
-    assert [few.known(key) for key in "abc"] == ["x", None, "x"]
+    assert [few.known(key, "test") for key in "abc"] == ["x", None, "x"]
 
 
 def test_a_page_may_wait_for_several_in_one_run() -> None:
@@ -297,14 +298,15 @@ def test_a_page_may_wait_for_several_in_one_run() -> None:
         import streamlit as st
 
         from ui.compute.long_jobs import LongJobs
+        from ui.compute.store import Store
 
-        jobs: LongJobs[int] = LongJobs("several")
+        jobs = LongJobs(Store({"results": 10_000}))
 
         def work(number: int) -> int:
             time.sleep(1.0)  # longer than what is not worth a bar
             return number
 
-        st.markdown(str([jobs.result(number, lambda _, number=number: work(number)) for number in (1, 2)]))
+        st.markdown(str([jobs.result(number, "several", lambda _, number=number: work(number)) for number in (1, 2)]))
 
     app = AppTest.from_function(script, default_timeout=SOON).run()
     assert not app.exception, app.exception[0].message

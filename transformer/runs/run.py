@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ class Run:
     greedy). ``source_pads``, ``target_pads``: how many padding tokens are added. ``edits`` change the model for this
     run only.
 
-    Runs are equal, and so one key of a dictionary, where all of this is equal. Of the checkpoint its name,
+    Runs are equal, and so one key of a dictionary, where all of this is equal. Of the checkpoint its path,
     ``fingerprint`` and config count: the same files, loaded twice, are the same model, but not with another order of
     LayerNorm. An ``Edit`` equals itself only, for it is a function.
     """
@@ -39,7 +40,7 @@ class Run:
     def __hash__(self) -> int:
         return hash(self._key)
 
-    @property
+    @cached_property
     def _key(self) -> tuple:
         asked = (self.sentence, self.target, self.edits, self.strategy, self.source_pads, self.target_pads)
-        return (self.checkpoint.name, self.checkpoint.fingerprint, self.checkpoint.config, *asked)
+        return (self.checkpoint.path, self.checkpoint.fingerprint, self.checkpoint.config, *asked)

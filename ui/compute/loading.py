@@ -2,27 +2,23 @@
 
 import gc
 import os
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar
 
 import pandas as pd
-import streamlit as st
 
 import transformer
 from transformer.config import ModelConfig
 from transformer.files.uploads import is_received
-from ui.compute.byte_limited_cache import ByteLimitedCache
+from transformer.runs.run import Run
+from ui.compute.store import store
 from ui.compute.uploads import is_here, own_uploads, uploads_folder
-from ui.shell.streamlit_private import runs_a_script
-from ui.words.texts import common
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 FOLDER_VARIABLE = "GLASSFORMER_CHECKPOINTS"
 THREADS_VARIABLE = "GLASSFORMER_THREADS"
 FAVOURITE = "en-fr"
-Value = TypeVar("Value")
 _FILES = ("config.json", "model.safetensors", "tokenizer.json")
 
 
@@ -64,20 +60,13 @@ def load_checkpoint(name: str) -> transformer.Checkpoint:
     Raises ``transformer.CheckpointError`` when its files are missing or do not fit together.
     """
     path = checkpoint_path(name)
-    return _kept(CHECKPOINTS, (path, _stamp(path)), lambda: _open(path), doing="wait.open")
+    return store.get(path, ("checkpoint", _stamp(path)), lambda: _open(path), wait="wait.open")
 
 
-def load_trace(name: str, *, sentence: str, target: str = "", pads: int = 0) -> transformer.Trace:
-    """The trace of one sentence (teacher-forced when there is a target), read-only, from the cache where possible.
-
-    Raises ``transformer.InputError`` for a text that the model cannot take.
-    """
-    checkpoint = load_checkpoint(name)
-    return keep_trace(
-        (checkpoint.fingerprint, sentence, target, pads),
-        lambda: transformer.trace(checkpoint, sentence, target=target or None, source_pads=pads),
-        doing="wait.trace",
-    )
+def load_trace(run: Run) -> transformer.Trace:
+    """The trace of a run, read-only, made once. Raises ``transformer.InputError`` for a text that the model cannot
+    take."""
+    return store.get(run, "trace", lambda: transformer.trace_of(run), wait="wait.trace")
 
 
 def load_history(name: str) -> pd.DataFrame | None:
@@ -125,31 +114,6 @@ def _open(path: Path) -> transformer.Checkpoint:
     checkpoint = transformer.load(path)
     spare_the_collector()
     return checkpoint
-
-
-# en-fr takes 28 MB, an upload at most 100 MB.
-CHECKPOINTS: ByteLimitedCache[transformer.Checkpoint] = ByteLimitedCache(
-    limit=400_000_000, size_of=lambda checkpoint: sum(p.nbytes for p in checkpoint.model.parameters())
-)
-# Three sentences each for a class of thirty, or four texts of the greatest length.
-TRACES: ByteLimitedCache[transformer.Trace] = ByteLimitedCache(
-    limit=256_000_000, size_of=lambda trace: trace.activations.n_bytes
-)
-
-
-def keep_trace(key: Hashable, make: Callable[[], transformer.Trace], *, doing: str) -> transformer.Trace:
-    """The trace of that key from the cache that all traces share; the text named ``doing`` is said while it is made."""
-    return _kept(TRACES, key, make, doing=doing)
-
-
-def _kept(cache: ByteLimitedCache[Value], key: Hashable, make: Callable[[], Value], *, doing: str) -> Value:
-    def making() -> Value:
-        if not runs_a_script():  # a test, a script: there is no page to say it on
-            return make()
-        with st.spinner(common(doing)):
-            return make()
-
-    return cache.get(key, making)
 
 
 @lru_cache(maxsize=1)

@@ -1,6 +1,6 @@
 """Long computations of all sessions: few at a time, the others in line; each can be cancelled, none is done twice.
 
-``LongJobs.result`` waits in the script of the page: Streamlit leaves what was on the screen where it is until the
+``jobs.result`` waits in the script of the page: Streamlit leaves what was on the screen where it is until the
 script goes on, and whatever the person does meanwhile ends the waiting. The work itself is done in a thread of its own,
 which several sessions may look at; it ends at its next step when nobody has looked for a moment: it was cancelled, the
 page was left, the browser was closed.
@@ -8,15 +8,15 @@ page was left, the browser was closed.
 
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from functools import partial
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from ui.compute.jobs import AT_ONCE, LOOK_AGAIN, Job
+from ui.compute.store import Key, Name, Store, kind_of, store
 from ui.words.texts import common
 
 Result = TypeVar("Result")
@@ -24,30 +24,18 @@ _SHORT = 0.4  # seconds before it is worth saying that something is being comput
 _WHO, _MINE, _STOPPED = (f"long jobs: {name}" for name in ("who", "mine", "stopped"))
 
 
-class LongJobs(Generic[Result]):
-    """One kind of long computation, for all sessions: what is being computed, and the last ``keep`` results."""
+class LongJobs:
+    """What is being computed at length, for all sessions. The results lie in ``store``."""
 
-    def __init__(self, name: str, *, keep: int = 32) -> None:
-        self.name = name
-        self._keep = keep
+    def __init__(self, store: Store) -> None:
+        self._store = store
         self._lock = threading.Lock()
-        self._results: OrderedDict[Hashable, Result] = OrderedDict()
-        self._running: dict[Hashable, Job[Result]] = {}
-
-    def known(self, key: Hashable) -> Result | None:
-        """The result where it has been computed."""
-        with self._lock:
-            if key in self._results:
-                self._results.move_to_end(key)
-            return self._results.get(key)
-
-    def clear(self) -> None:
-        with self._lock:
-            self._results.clear()
+        self._running: dict[Key, Job] = {}
 
     def result(
         self,
-        key: Hashable,
+        of: Hashable,
+        name: Name,
         work: Callable[[Callable[[int, int], None]], Result],
         *,
         doing: str = "",
@@ -56,18 +44,20 @@ class LongJobs(Generic[Result]):
         stopped: str = "",
         on_cancel: Callable[[], None] | None = None,
     ) -> Result | None:
-        """What ``work(report)`` gives, computed once for all who ask for ``key``; ``None`` where this session has
-        stopped it, which is then said (``stopped``), with a button to go on; or ``on_cancel()`` is called instead.
+        """The result ``name`` of a run (or whatever it belongs to), which ``work(report)`` gives once for all who ask;
+        ``None`` where this session has stopped it, which is then said (``stopped``), with a button to go on; or
+        ``on_cancel()`` is called instead.
 
         Draws a bar and a button to cancel while it takes long. What stands on the bar: ``doing``, or
         ``saying(done, total)`` once the work reports. Raises what ``work`` raises. ``work`` runs in a thread of its
         own: it must touch neither Streamlit nor what belongs to a session.
         """
-        if (found := self.known(key)) is not None:
+        if (found := self._store.known(of, name)) is not None:
             return found
-        if st.session_state.get(_STOPPED) == (self.name, key):
+        key, kind = (of, name), kind_of(name)
+        if st.session_state.get(_STOPPED) == key:
             st.caption(stopped or common("long.stopped"))
-            st.button(common("long.go_on"), icon=":material/play_arrow:", key=f"{self.name} on", on_click=_go_on)
+            st.button(common("long.go_on"), icon=":material/play_arrow:", key=f"{kind} on", on_click=_go_on)
             return None
         who, room = _session(), st.empty()
         while True:
@@ -75,8 +65,9 @@ class LongJobs(Generic[Result]):
             take_turn(job)
             try:
                 if not job.wait(_SHORT):
-                    cancel = partial(_cancel, (self.name, key), job, who, on_cancel)
-                    self._watch(key, job, who, room, cancel, lambda job=job: _words(job, doing, saying))
+                    cancel = partial(_cancel, key, job, who, on_cancel)
+                    here = f"{kind} {hash(key)}"  # a page may wait for several, one after the other
+                    _watch(here, job, who, room, cancel, lambda job=job: _words(job, doing, saying))
             finally:  # a rerun, a closed browser: both raise out of the drawing, and not as an Exception
                 job.leave(who)
             if not job.stopped:  # else it was about to end when this session joined it
@@ -86,30 +77,7 @@ class LongJobs(Generic[Result]):
             raise job.problem
         return job.result
 
-    def _watch(
-        self,
-        key: Hashable,
-        job: Job,
-        who: Hashable,
-        room: DeltaGenerator,
-        cancel: Callable[[], None],
-        words: Callable[[], str],
-    ) -> None:
-        name = f"{self.name} {hash(key)}"  # a page may wait for several, one after the other
-        with room.container(key=f"{name} bar", horizontal=True, vertical_alignment="center"):
-            bar = st.progress(0.0)
-            st.button(
-                common("long.cancel"),
-                icon=":material/close:",
-                key=f"{name} cancel",
-                on_click=cancel,
-                width="content",
-            )
-        while not job.look(who):
-            bar.progress(job.share, words())
-            job.wait(LOOK_AGAIN)
-
-    def _join(self, key: Hashable, work: Callable, *, passes: int, who: Hashable) -> Job[Result]:
+    def _join(self, key: Key, work: Callable, *, passes: int, who: Hashable) -> Job:
         with self._lock:
             job = self._running.get(key)
             if job is not None and not job.over and job.wanted:
@@ -118,10 +86,8 @@ class LongJobs(Generic[Result]):
 
             def and_keep(report: Callable[[int, int], None]) -> Result:
                 found = work(report)
+                self._store.keep(*key, found)
                 with self._lock:
-                    self._results[key] = found
-                    while len(self._results) > self._keep:
-                        self._results.popitem(last=False)
                     self._running.pop(key, None)
                 return found
 
@@ -130,6 +96,9 @@ class LongJobs(Generic[Result]):
             job.look(who)
             job.start()
             return job
+
+
+jobs = LongJobs(store)
 
 
 class Leavable(Protocol):
@@ -146,6 +115,19 @@ def take_turn(job: Leavable) -> None:
     st.session_state[_MINE] = job
 
 
+def _watch(
+    name: str, job: Job, who: Hashable, room: DeltaGenerator, cancel: Callable[[], None], words: Callable[[], str]
+) -> None:
+    with room.container(key=f"{name} bar", horizontal=True, vertical_alignment="center"):
+        bar = st.progress(0.0)
+        st.button(
+            common("long.cancel"), icon=":material/close:", key=f"{name} cancel", on_click=cancel, width="content"
+        )
+    while not job.look(who):
+        bar.progress(job.share, words())
+        job.wait(LOOK_AGAIN)
+
+
 def _session() -> Hashable:
     """Who looks: one object for each browser session."""
     return st.session_state.setdefault(_WHO, object())
@@ -159,7 +141,7 @@ def _words(job: Job, doing: str, saying: Callable[[int, int], str] | None) -> st
     return f"{doing} {common('long.seconds', seconds=int(time.monotonic() - job.started))}"
 
 
-def _cancel(what: tuple[str, Hashable], job: Job, who: Hashable, instead: Callable[[], None] | None) -> None:
+def _cancel(what: Key, job: Job, who: Hashable, instead: Callable[[], None] | None) -> None:
     job.leave(who, at_once=True)
     if instead is None:
         st.session_state[_STOPPED] = what

@@ -11,12 +11,12 @@ from charts.figures.gradients import gradient_by_block
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
 from transformer.analysis.training_step import TrainingStep, training_step
-from ui.compute import analyses
+from ui.compute.long_jobs import jobs
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.shell.selectors import settle_labels
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
-from ui.words.texts import page_text
+from ui.words.texts import common, page_text
 
 _RATES = (0.0001, 0.001, 0.01, 0.1)
 _KINDS = ("self_attention", "cross_attention", "feed_forward", "norms")  # of blocks inside of a layer
@@ -118,7 +118,13 @@ def _step(p: Page, controls: DeltaGenerator, *, optimizer: str) -> tuple[Trainin
     arguments["rate"] = rate
     if not config.has_decoder and not config.n_classes:  # it has to guess the followed token
         arguments["masked"] = min(p.focus.token, len(_real(p)) - 1)
-    step = analyses.training_step(p.trace, **arguments)
+    trace = p.trace
+    step = jobs.result(
+        p.run,
+        ("training step", *arguments.items()),
+        lambda _: training_step(trace, **arguments),
+        doing=common("wait.step"),
+    )
     if step is None:  # stopped
         p.finish()
     return step, arguments

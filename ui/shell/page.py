@@ -17,6 +17,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 import transformer
 from transformer.files.uploads import is_received
+from transformer.runs.run import Run
 from transformer.runs.traces import Trace
 from ui.compute.loading import checkpoints_folder, load_checkpoint, load_trace
 from ui.shell import focus as shared_focus
@@ -58,12 +59,17 @@ class Page:
     def checkpoint(self) -> transformer.Checkpoint:
         return load_checkpoint(self.focus.checkpoint)
 
+    @property
+    def run(self) -> Run:
+        """What the trace is made from, as far as this kind of model has it: the key of what is computed from it."""
+        config, focus = self.checkpoint.config, self.focus
+        target = focus.target if config.has_decoder else ""
+        return Run(self.checkpoint, focus.sentence, target or None, source_pads=focus.pads if config.has_encoder else 0)
+
     @cached_property
     def trace(self) -> Trace:
         """Every activation of the focused sentence."""
-        pads = self.focus.pads if self.checkpoint.config.has_encoder else 0
-        target = self.focus.target if self.checkpoint.config.has_decoder else ""
-        return load_trace(self.focus.checkpoint, sentence=self.focus.sentence, target=target, pads=pads)
+        return load_trace(self.run)
 
     @property
     def checkpoint_place(self) -> str:
@@ -82,8 +88,8 @@ class Page:
         arguments = [repr(self.focus.sentence)]
         if self.trace.forced:
             arguments.append(f"target={self.focus.target!r}")
-        if self.focus.pads and self.checkpoint.config.has_encoder:
-            arguments.append(f"source_pads={self.focus.pads}")
+        if self.run.source_pads:
+            arguments.append(f"source_pads={self.run.source_pads}")
         trace = f"trace = transformer.trace(checkpoint, {', '.join(arguments)})\n"
         return f"import transformer\n\n{self.load_line}{trace}"
 

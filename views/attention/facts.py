@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -10,9 +12,10 @@ import transformer
 from charts.toolkit.style import three_digits
 from transformer.analysis.heads.head_effect import HeadEffect, head_effect
 from transformer.runs.attention_view import AttentionView
+from ui.compute.store import store
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS
-from ui.words.texts import PageText, Spoken, as_plain
+from ui.words.texts import PageText, as_plain
 
 FEW_KEYS = 20  # up to here a map leaves room beside it
 _MOSTLY = 0.5  # from here on a row looks "mostly" at one token
@@ -99,30 +102,22 @@ def rewrite(p: Page) -> None:
         return
     if not st.toggle(p.text["rewrite"], key="attention rewrite", **IN_ADDRESS):
         return
-    focus = p.focus
-    place = (focus.stack, focus.layer, focus.kind, focus.head)
-    after = _rewritten(p.checkpoint.fingerprint, focus.sentence, focus.pads, place, _page=p)
-    before = p.trace.text
+    stack, layer, kind, head = place = _place(p)
+    run = replace(p.run, target=None)
+
+    def write() -> str:
+        edit = transformer.ablate_head(stack, layer=layer, kind=kind, head=head)
+        return transformer.decode(run.checkpoint, run.sentence, edits=[edit], source_pads=run.source_pads).text
+
+    after, before = store.get(run, ("rewritten", *place), write, wait="wait.rewrite"), p.trace.text
     template = "rewrite_same" if after == before else "rewrite_changed"
     st.markdown(p.text[template].format(after=as_plain(after), before=as_plain(before)))
 
 
 def effect_of_head(p: Page) -> HeadEffect:
-    focus = p.focus
-    place = (focus.stack, focus.layer, focus.kind, focus.head)
-    target = focus.target if p.trace.forced else ""
-    return _effects(p.checkpoint.fingerprint, focus.sentence, target, focus.pads, place, _page=p)
+    *place, head = _place(p)
+    return store.get(p.run, ("head effect", *place, head), lambda: head_effect(p.trace, *place, head=head))
 
 
-@st.cache_data(max_entries=512, show_spinner=False)
-def _effects(fingerprint: str, sentence: str, target: str, pads: int, place: tuple, *, _page: Page) -> HeadEffect:
-    stack, layer, kind, head = place
-    return head_effect(_page.trace, stack, layer, kind, head=head)
-
-
-@st.cache_data(max_entries=256, show_spinner=Spoken("wait.rewrite"))
-def _rewritten(fingerprint: str, sentence: str, pads: int, place: tuple, *, _page: Page) -> str:
-    stack, layer, kind, head = place
-    edit = transformer.ablate_head(stack, layer=layer, kind=kind, head=head)
-    pads = pads if _page.checkpoint.config.has_encoder else 0
-    return transformer.decode(_page.checkpoint, sentence, edits=[edit], source_pads=pads).text
+def _place(p: Page) -> tuple[str, int, str, int]:
+    return p.focus.stack, p.focus.layer, p.focus.kind, p.focus.head

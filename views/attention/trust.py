@@ -21,7 +21,7 @@ from transformer.analysis.attention.rollout import attention_rollout
 from transformer.analysis.attention.token_removal import remove_each
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.edit_specs import EditSpec
-from ui.compute.long_jobs import LongJobs
+from ui.compute.long_jobs import jobs
 from ui.lab import edited_model
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
@@ -34,7 +34,6 @@ _STEPS = (16, 32, 64, 128)
 _SMALL = 0.0005  # of log p: a factor of 1.00
 _LARGE_ERROR = 0.05  # of what was moved in total
 _FIGURE = "attention-and-answer"
-ATTRIBUTIONS: LongJobs[InputAttributions] = LongJobs("attributions", keep=128)
 
 
 def trust(p: Page, view: AttentionView) -> None:
@@ -125,9 +124,10 @@ def _answer_row(p: Page, view: AttentionView) -> int | None:
 
 def _found(p: Page, quantity: Quantity, baseline: str, steps: int) -> InputAttributions | None:
     """``None`` if the reader has stopped it: with 256 tokens it takes half a minute."""
-    checkpoint, ids = p.checkpoint, tuple(tokens.ids for tokens in quantity.read.values())
-    return ATTRIBUTIONS.result(
-        (checkpoint.fingerprint, ids, quantity.row, quantity.id, quantity.of, baseline, steps),
+    checkpoint = p.checkpoint
+    return jobs.result(
+        p.run,
+        ("attributions", quantity.row, quantity.id, quantity.of, baseline, steps),
         lambda _: input_attributions(checkpoint, quantity, baseline=baseline, n_steps=steps),
         doing=common("wait.trust"),
         passes=n_passes(quantity, n_steps=steps),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import streamlit as st
 
@@ -12,6 +14,7 @@ from transformer.analysis.answers.comparison import alike_heads, beginning
 from transformer.config import KINDS
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.inputs import prompt_ids
+from transformer.runs.run import Run
 from transformer.runs.traces import Trace
 from ui.compute.loading import (
     checkpoint_names,
@@ -52,7 +55,7 @@ def sentences(p: Page) -> None:
         st.info(p.text["second_empty"], icon=":material/info:")
         return
     try:
-        trace = load_trace(p.focus.checkpoint, sentence=sentence, pads=_pads(p, p.checkpoint))
+        trace = load_trace(replace(p.run, sentence=sentence, target=None))
     except transformer.InputError as error:
         st.warning(p.text["second_wrong"].format(message=as_plain(said(error))), icon=":material/edit:")
         return
@@ -169,16 +172,14 @@ def _other_chosen() -> None:
 def _read(p: Page, name: str) -> Trace | None:
     """What another checkpoint does with the focused sentence, or a line that says why there is nothing."""
     try:
-        return load_trace(name, sentence=p.focus.sentence, pads=_pads(p, load_checkpoint(name)))
+        checkpoint = load_checkpoint(name)
+        pads = p.focus.pads if checkpoint.config.has_encoder else 0
+        return load_trace(Run(checkpoint, p.focus.sentence, source_pads=pads))
     except (transformer.CheckpointError, transformer.InputError, OSError) as error:
         st.warning(
             p.text["other_wrong"].format(name=as_plain(name), message=as_plain(said(error))), icon=":material/edit:"
         )
         return None
-
-
-def _pads(p: Page, checkpoint: transformer.Checkpoint) -> int:
-    return p.focus.pads if checkpoint.config.has_encoder else 0
 
 
 def _picked(asked: tuple, best: tuple[int, int], *, shape: tuple[int, int]) -> tuple[int, int]:

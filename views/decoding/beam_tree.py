@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 import streamlit as st
 
@@ -11,7 +13,7 @@ from transformer.analysis.answers.beam_tree import FINISHED, PRUNED, BeamTree
 from transformer.analysis.answers.beam_tree import beam_tree as record_search
 from transformer.runs.strategies import Beam, length_penalty
 from transformer.text.message import N_
-from ui.compute.long_jobs import LongJobs
+from ui.compute.long_jobs import jobs
 from ui.shell.page import Page, guard
 from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.show.figures import show_figure, show_formula, show_snippet, show_table
@@ -23,15 +25,13 @@ STEPS = 12  # that fit on a screen
 _FIGURE = "beam-tree"
 
 
-SEARCHES: LongJobs[BeamTree] = LongJobs("beam search", keep=32)
-
-
 def searched(p: Page, beam: Beam) -> BeamTree | None:
     """``None`` if the reader has stopped it."""
-    checkpoint, sentence, forced, pads = p.checkpoint, p.focus.sentence, generation.given(p), generation.pads(p)
-    return SEARCHES.result(
-        (checkpoint.fingerprint, sentence, beam, forced, pads),
-        lambda _: record_search(checkpoint, sentence, beam, forced=forced, source_pads=pads),
+    run, forced = replace(p.run, target=None, strategy=beam), generation.given(p)
+    return jobs.result(
+        run,
+        ("beam search", forced),
+        lambda _: record_search(run.checkpoint, run.sentence, beam, forced=forced, source_pads=run.source_pads),
         doing=common("wait.search"),
     )
 

@@ -36,7 +36,7 @@ ORIGINAL = Branch()
 
 def identity(p: Page, branch: Branch = ORIGINAL) -> tuple:
     """What tells one text from another, for the stepper; only what the focus says, without a branch."""
-    text = (p.focus.checkpoint, p.focus.sentence, generation.given(p), generation.pads(p))
+    text = (p.focus.checkpoint, p.focus.sentence, generation.given(p), p.run.source_pads)
     return text if branch is ORIGINAL else (*text, branch.forced)
 
 

@@ -9,14 +9,15 @@ import charts.figures.decoding
 from charts.figures.word_contributions import word_contributions
 from charts.toolkit.style import three_digits
 from transformer.analysis.answers.decoding_steps import StepAttention
+from transformer.analysis.answers.leave_one_out import leave_one_out
 from transformer.analysis.answers.masked_tokens import blanks, filled, fillings
 from transformer.runs.attention_view import AttentionView
+from ui.compute.long_jobs import jobs
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.shell.selectors import settle
 from ui.show.figures import show_figure, show_formula, show_snippet
-from ui.words.texts import PageText, as_plain, page_texts
-from views.decoding import decodings
+from ui.words.texts import PageText, as_plain, common, page_texts
 from views.decoding.generation import choose
 
 _EXAMPLE = "`The ___ sat on the mat`"
@@ -121,8 +122,14 @@ def _attention(p: Page, view: AttentionView, position: int) -> None:
 def classify(p: Page) -> None:
     """Class probabilities, and what each word contributes to the class that is looked at."""
     config = p.checkpoint.config
-    found = decodings.left_out(p.checkpoint, p.focus.sentence, pads=p.focus.pads)
-    if found is None:
+    run = p.run
+    found = jobs.result(
+        run,
+        "leave one out",
+        lambda _: leave_one_out(run.checkpoint, run.sentence, pads=run.source_pads),
+        doing=common("wait.leave_out"),
+    )
+    if found is None:  # stopped
         return
     names, verdict = list(found.class_names), int(found.probabilities.argmax())
     st.markdown(

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import pandas as pd
 import streamlit as st
 
 import charts.figures.decoding
 from charts.toolkit.style import three_digits
-from transformer import Decoding, Greedy, Sample
-from transformer.analysis.answers.decoding_steps import confidence, prompt_of, rank, reshape_step, step_attention
+from transformer import Decoding, Greedy, Sample, decode
+from transformer.analysis.answers.decoding_steps import (
+    confidence,
+    prompt_of,
+    rank,
+    reshape_step,
+    step_attention,
+    without_most_activations,
+)
 from transformer.runs.strategies import Strategy
+from ui.compute.store import store
 from ui.shell.page import Page
 from ui.shell.page_state import number_in_address
 from ui.shell.selectors import settle
 from ui.show.figures import show_figure, show_formula, show_snippet
 from ui.words.texts import as_plain, page_texts
-from views.decoding import decodings
 
 SHOWN = 10
 _END_OF_PREFIX = 60  # characters of the text so far that the sentence about a step repeats
@@ -47,14 +54,16 @@ def given(p: Page) -> str:
     return p.focus.target if p.focus.target.strip() else ""
 
 
-def pads(p: Page) -> int:
-    return p.focus.pads if p.checkpoint.config.has_encoder else 0
-
-
 def written(p: Page, strategy: Strategy, *, forced: str | tuple[int, ...] | None = None) -> Decoding:
     """What the strategy writes for the focused sentence, beginning with ``forced`` (``None``: the sidebar's target)."""
     forced = given(p) if forced is None else forced
-    return decodings.decoding(p.checkpoint, p.focus.sentence, strategy, forced=forced, pads=pads(p))
+    run = replace(p.run, target=None, strategy=strategy)
+
+    def write() -> Decoding:
+        arguments = {"forced": forced, "source_pads": run.source_pads, "record_steps": True}
+        return without_most_activations(decode(run.checkpoint, run.sentence, strategy, **arguments))
+
+    return store.get(run, ("decoding", forced), write, wait="wait.write")
 
 
 def choose_strategy(p: Page) -> tuple[str, int]:
@@ -258,7 +267,7 @@ def arguments_of(p: Page, strategy: Strategy, *, forced: tuple[int, ...] = ()) -
     """The arguments of ``transformer.decode`` after the checkpoint, for a snippet."""
     arguments = [repr(p.focus.sentence), f"transformer.{strategy!r}"]
     arguments += [f"forced={forced or given(p)!r}"] if forced or given(p) else []
-    arguments += [f"source_pads={pads(p)}"] if pads(p) else []
+    arguments += [f"source_pads={p.run.source_pads}"] if p.run.source_pads else []
     return ", ".join(arguments)
 
 

@@ -15,7 +15,7 @@ _STATE = "guesses"
 def guess(p: Page, decoding: Decoding, settings: generation.Settings) -> None:
     """The text up to here, four words to choose from, and after the choice everything that the step shows."""
     n_given = n_forced(p.checkpoint, generation.given(p))
-    text = (p.focus.checkpoint, p.focus.sentence, generation.given(p), generation.pads(p), decoding.tokens.ids)
+    text = (p.focus.checkpoint, p.focus.sentence, generation.given(p), p.run.source_pads, decoding.tokens.ids)
     state = st.session_state.get(_STATE)
     if state is None or state["text"] != text:
         state = st.session_state[_STATE] = {"text": text, "step": min(n_given, len(decoding.tokens)), "guesses": {}}

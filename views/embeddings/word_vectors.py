@@ -7,9 +7,11 @@ import streamlit as st
 from charts.figures.embeddings import embedding_window
 from charts.figures.vocabulary import nearest_neighbours, vocabulary_projection
 from charts.toolkit.style import three_digits
+from transformer import Checkpoint
 from transformer.analysis.neighbours import Neighbour, analogy, nearest_rows
+from transformer.analysis.projection import principal_components
 from transformer.text.message import N_
-from ui.compute.analyses import displays, embedding_table, vocabulary_map
+from ui.compute.store import store
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.show.figures import show_figure, show_formula, show_table
@@ -30,12 +32,23 @@ ANALOGIES = (
 )
 
 
+def embedding_table(checkpoint: Checkpoint, stack: str) -> np.ndarray:
+    """E of one stack: [vocabulary, model], the model's own memory, not a copy."""
+    return getattr(checkpoint.model, stack).embedding.table.weight.detach().numpy()
+
+
+def _displays(p: Page) -> tuple[str, ...]:
+    """How each entry of the vocabulary is shown, by id."""
+    ids, display = range(p.checkpoint.config.vocabulary_size), p.checkpoint.tokenizer.display
+    return store.get(p.checkpoint, "displays", lambda: tuple(map(display, ids)))
+
+
 def neighbouring_rows(p: Page) -> None:
     """The fetched rows of E together with the two rows before and after each of them."""
     tokens, table = p.trace.tokens(p.focus.stack), embedding_table(p.checkpoint, p.focus.stack)
     fetched = sorted(set(tokens.ids))
     around = sorted({row for id in fetched for row in range(max(0, id - 2), min(len(table), id + 3))})
-    names = displays(p.checkpoint)
+    names = _displays(p)
     figure = embedding_window(table[around], row_ids=around, displays=[names[row] for row in around], looked_up=fetched)
     show_figure(figure, name="embedding-window", caption=p.text["window_caption"])
 
@@ -90,7 +103,7 @@ def neighbours(p: Page) -> None:
 
 
 def _frame(p: Page, found: tuple[Neighbour, ...]) -> pd.DataFrame:
-    names = displays(p.checkpoint)
+    names = _displays(p)
     return pd.DataFrame(
         {
             "piece": [names[neighbour.id] for neighbour in found],
@@ -102,14 +115,17 @@ def _frame(p: Page, found: tuple[Neighbour, ...]) -> pd.DataFrame:
 
 def map_of_vocabulary(p: Page) -> None:
     """All rows of E in the plane of their two main directions."""
-    projection = vocabulary_map(p.checkpoint, p.focus.stack)
+    checkpoint, stack = p.checkpoint, p.focus.stack
+    projection = store.get(
+        checkpoint, ("vocabulary map", stack), lambda: principal_components(embedding_table(checkpoint, stack))
+    )
     width = p.checkpoint.config.d_model
     share = three_digits(100 * sum(projection.explained))
     st.markdown(p.text["map"].format(width=width, share=share, rest=width - 2))
     show_figure(
         vocabulary_projection(
             projection.coordinates,
-            displays=displays(p.checkpoint),
+            displays=_displays(p),
             tokens=p.trace.tokens(p.focus.stack),
             explained=projection.explained,
         ),
@@ -167,7 +183,7 @@ def analogies(p: Page) -> None:
 
 def _all_analogies(p: Page, table: np.ndarray, offered: dict[str, tuple[str, ...]]) -> None:
     """Every ready example with its nearest row and the place of what was expected, misses included."""
-    encode, names = p.checkpoint.tokenizer.encode, displays(p.checkpoint)
+    encode, names = p.checkpoint.tokenizer.encode, _displays(p)
     rows = []
     for name, words in offered.items():
         *asked, expected = (encode(word)[0] for word in words)

@@ -1,6 +1,6 @@
 """The roles of all heads over many sentences, as the Heads page has them: saved with the checkpoint, or computed here.
 
-What one session has computed, all have: it is kept by the checkpoint's fingerprint and the digest of the sentences.
+What one session has computed, all have: it is kept by the checkpoint and the digest of the sentences.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +13,8 @@ from transformer.analysis.heads.corpus_roles import CorpusRoles, corpus_roles
 from transformer.analysis.heads.role_files import load_corpus_roles
 from transformer.errors import CheckpointError, InputError
 from transformer.text.sentence_files import SHIPPED, read_sentences, sentence_digest, split_sentences
-from ui.compute.long_jobs import LongJobs
+from ui.compute.long_jobs import jobs
+from ui.compute.store import store
 from ui.shell.page import Page
 from ui.words.catalogues import said
 from ui.words.texts import as_plain
@@ -22,7 +23,6 @@ SCOPES = ("sentence", "corpus", "own")
 MOST_SENTENCES = 200
 MOST_CHARACTERS = 40_000
 _BATCH = 8  # small, so that a click on "stop" soon takes effect
-READINGS: LongJobs[bool] = LongJobs("corpus", keep=0)  # what was found lies in ``_kept``
 _OWN, _WANTED, _SHOWN = (f"heads: {name}" for name in ("own sentences", "sentences to read", "list shown"))
 
 
@@ -55,18 +55,18 @@ def compute(p: Page, scope: str, room: DeltaGenerator) -> None:
     """
     fingerprint, sentences = st.session_state.get(_WANTED) or ("", ())
     ready = read_sentences(SHIPPED) if scope == "corpus" else st.session_state.get(_OWN)
-    if (fingerprint, sentences) != (p.checkpoint.fingerprint, ready) or (known := _computed(p, sentences)).get("roles"):
+    if (fingerprint, sentences) != (p.checkpoint.fingerprint, ready) or _computed(p, sentences):
         return
     text, checkpoint = p.text, p.checkpoint
 
-    def work(report: Callable[[int, int], None]) -> bool:
-        known["roles"] = corpus_roles(checkpoint, sentences, batch_size=_BATCH, progress=report)
-        return True
+    def work(report: Callable[[int, int], None]) -> CorpusRoles:
+        return corpus_roles(checkpoint, sentences, batch_size=_BATCH, progress=report)
 
     try:
         with room:
-            READINGS.result(
-                (fingerprint, sentences),
+            jobs.result(
+                checkpoint,
+                _name(sentences),
                 work,
                 saying=lambda done, total: text["reading"].format(done=done, total=total),
                 on_cancel=_forget,
@@ -102,7 +102,7 @@ def _saved_or_computed(p: Page) -> Corpus | None:
         return found
     sentences = read_sentences(SHIPPED)
     st.info(problem, icon=":material/info:")
-    if roles := _computed(p, sentences).get("roles"):
+    if roles := _computed(p, sentences):
         return Corpus(roles, SHIPPED.name, sentences)
     st.button(
         p.text["compute"].format(count=len(sentences)),
@@ -118,10 +118,10 @@ def _own(p: Page) -> Corpus | None:
     """A form for the reader's own sentences. It folds away once they are read; the last list stays until the next."""
     text = p.text
     sentences: tuple[str, ...] = st.session_state.get(_OWN, ())
-    if sentences and _computed(p, sentences).get("roles"):
+    if sentences and _computed(p, sentences):
         st.session_state[_SHOWN] = sentences
     shown: tuple[str, ...] = st.session_state.get(_SHOWN, ())
-    roles = _computed(p, shown).get("roles") if shown else None
+    roles = _computed(p, shown) if shown else None
     with st.expander(text["own"], icon=":material/edit_note:", expanded=roles is None), st.form("own", border=False):
         typed = st.text_area(
             text["own_label"].format(most=MOST_SENTENCES),
@@ -147,17 +147,16 @@ def _submit(p: Page, lines: tuple[str, ...]) -> None:
         return
     st.session_state[_OWN] = lines[:MOST_SENTENCES]
     _want(p, lines[:MOST_SENTENCES])
-    if _computed(p, lines[:MOST_SENTENCES]).get("roles"):
+    if _computed(p, lines[:MOST_SENTENCES]):
         st.rerun()
 
 
-def _computed(p: Page, sentences: Sequence[str]) -> dict[str, CorpusRoles]:
-    return _kept(p.checkpoint.fingerprint, sentence_digest(sentences))
+def _computed(p: Page, sentences: Sequence[str]) -> CorpusRoles | None:
+    return store.known(p.checkpoint, _name(sentences))
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _kept(fingerprint: str, digest: str) -> dict[str, CorpusRoles]:
-    return {}
+def _name(sentences: Sequence[str]) -> tuple[str, str]:
+    return "corpus", sentence_digest(sentences)
 
 
 def _want(p: Page, sentences: tuple[str, ...]) -> None:

@@ -4,7 +4,6 @@ from collections import Counter
 
 import streamlit as st
 
-import transformer
 from charts.figures.lens import ROOM
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _, in_words
@@ -12,10 +11,11 @@ from transformer.analysis.lens import Lens, logit_lens
 from transformer.runs.inputs import prompt_ids
 from transformer.runs.traces import Trace
 from transformer.text.tokenizer import MASK_ID, PAD_ID
+from ui.compute.store import store
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.shell.selectors import chosen_option
-from ui.words.texts import Spoken, as_plain
+from ui.words.texts import as_plain
 
 GRID = "logit-lens"
 MOST_COLUMNS = 40  # of the grid, at a time
@@ -47,15 +47,12 @@ def came_instead(trace: Trace, lens: Lens) -> tuple[int, ...]:
 
 
 def lens_of(p: Page, *, sublayers: bool, follow: tuple[int, ...] = ()) -> Lens:
-    focus, checkpoint = p.focus, p.checkpoint
-    asked = (focus.sentence, focus.target, focus.pads, sublayers, follow)
-    return _lens(checkpoint.fingerprint, asked, _checkpoint=checkpoint, _trace=p.trace)
-
-
-@st.cache_resource(max_entries=32, show_spinner=Spoken("wait.lens"))
-def _lens(fingerprint: str, asked: tuple, *, _checkpoint: transformer.Checkpoint, _trace: Trace) -> Lens:
-    *_rest, sublayers, follow = asked
-    return logit_lens(_trace, sublayers=sublayers, follow=follow or None)
+    return store.get(
+        p.run,
+        ("lens", sublayers, follow),
+        lambda: logit_lens(p.trace, sublayers=sublayers, follow=follow or None),
+        wait="wait.lens",
+    )
 
 
 def position_of(p: Page, lens: Lens) -> int:

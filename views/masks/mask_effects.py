@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 import streamlit as st
 
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
-from transformer.analysis.answers.padding import PADS
+from transformer.analysis.answers.padding import PADS, padding_drift
 from transformer.runs.attention_view import AttentionView
 from ui.compute.loading import load_trace
+from ui.compute.store import store
 from ui.lab import edited_model
 from ui.lab.effects import signed
 from ui.shell.page import Page
@@ -66,8 +69,8 @@ def difference(p: Page, own: AttentionView, now: AttentionView) -> None:
 def padding_sandbox(p: Page) -> None:
     """The sentence with padding behind it: with the mask and without it, side by side, as numbers."""
     text, config = p.text, p.checkpoint.config
-    target = p.focus.target if config.has_decoder else ""
-    rows = edited_model.padding_drift(p, load_trace(p.focus.checkpoint, sentence=p.focus.sentence, target=target))
+    run = replace(p.run, source_pads=0)
+    rows = store.get(run, "padding", lambda: padding_drift(load_trace(run)), wait="wait.padding")
     if not rows:
         st.caption(text["padding_too_long"])
         return
@@ -78,7 +81,7 @@ def padding_sandbox(p: Page) -> None:
         text["pads"], lengths, default=middle, required=True, key="sandbox pads", **IN_ADDRESS
     )
     st.markdown(text["padding_text"].format(pads=chosen))
-    plain = edited_model.answer_without_pads(p)
+    plain = edited_model.new_answer(p, (), pads=False)
     for column, masked in zip(st.columns(2), (True, False), strict=True):
         row = next(row for row in rows if (row.pads, row.masked) == (chosen, masked))
         with column.container(border=True, gap="xsmall"):

@@ -3,10 +3,10 @@
 import numpy as np
 import streamlit as st
 
-import transformer
 from charts.figures.relative_positions import agreement_by_distance, relative_bias
 from transformer.analysis import position_scores, positional
 from transformer.text.tokens import TokenSequence
+from ui.compute.store import store
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_formula
 from views.positions.table import Shown, table_of
@@ -29,9 +29,7 @@ def by_distance(p: Page, shown: Shown) -> None:
 def _measured(p: Page) -> None:
     config, tokens = p.checkpoint.config, p.trace.tokens(p.focus.stack)
     n_positions = min(MOST, config.max_length)
-    values, distances = _scores(
-        p.checkpoint.fingerprint, _words(tokens), p.focus.stack, n_positions, _checkpoint=p.checkpoint
-    )
+    values, distances = _scores(p, _words(tokens), n_positions)
     show_figure(
         relative_bias(values, distances=distances),
         name="scores-by-distance",
@@ -50,11 +48,13 @@ def _words(tokens: TokenSequence) -> tuple[int, ...]:
     return tuple(token.id for token in tokens if not token.special) or tokens.ids
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _scores(
-    fingerprint: str, ids: tuple[int, ...], stack: str, n_positions: int, *, _checkpoint: transformer.Checkpoint
-) -> tuple[np.ndarray, np.ndarray]:
-    return position_scores.measured_position_scores(_checkpoint, ids, stack=stack, n_positions=n_positions)
+def _scores(p: Page, ids: tuple[int, ...], n_positions: int) -> tuple[np.ndarray, np.ndarray]:
+    checkpoint, stack = p.checkpoint, p.focus.stack
+    return store.get(
+        checkpoint,
+        ("position scores", ids, stack, n_positions),
+        lambda: position_scores.measured_position_scores(checkpoint, ids, stack=stack, n_positions=n_positions),
+    )
 
 
 def _agreement(p: Page, shown: Shown) -> None:

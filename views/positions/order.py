@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import streamlit as st
 
 from charts.toolkit.style import three_digits
+from transformer import Edit, Trace, trace_of
 from transformer.analysis.answers.answer_probabilities import Answer, answer_of
+from transformer.analysis.position_edits import reordered_positions, without_positions
 from transformer.runs.inputs import prompt_ids
+from transformer.runs.run import Run
 from transformer.text.tokens import TokenSequence
-from ui.compute.analyses import trace_with_positions
 from ui.compute.loading import load_trace
+from ui.compute.store import store
 from ui.shell import page_state
 from ui.shell.page import Page
 from ui.shell.selectors import chosen_option
@@ -25,8 +29,8 @@ def another_order(p: Page) -> None:
     """Choose other positions; see what the model then reads, and what it answers, beside what it answered before."""
     text, config = p.text, p.checkpoint.config
     stack = "encoder" if config.has_encoder else "decoder"
-    target = p.focus.target if config.has_decoder else ""
-    before = load_trace(p.focus.checkpoint, sentence=p.focus.sentence, target=target)  # without pads
+    run = replace(p.run, source_pads=0)
+    before = load_trace(run)
     tokens = before.tokens(stack)
     n_read = len(tokens) if config.has_encoder else len(prompt_ids(p.checkpoint, p.focus.sentence))
     movable = [token.index for token in tokens.tokens[:n_read] if not token.special]
@@ -38,11 +42,25 @@ def another_order(p: Page) -> None:
     change = chosen_option(text, "order", changes, key="order change", bind="query-params", wrap=True)
     order = None if change.startswith("remove") else _order(p, change, tokens, movable, n_read)
     stacks = before.stacks if change == "remove_all" else (stack,)
-    after = trace_with_positions(p.checkpoint, p.focus.sentence, target=target, stacks=stacks, order=order)
+    after = _with_positions(run, stacks, order)
     _show_readings(p, tokens.tokens[:n_read], order)
     _show_answers(p, answer_of(before), answer_of(after))
     for note in after.notes:
         st.caption(f":material/info: {as_plain(said(note))}")
+
+
+def _with_positions(run: Run, stacks: Sequence[str], order: Sequence[int] | None) -> Trace:
+    """The run again, with the positions of ``stacks`` in another order, or (``order=None``) without them."""
+    model = run.checkpoint.model
+
+    def edits_of(stack: str) -> tuple[Edit, ...]:
+        return without_positions(model, stack) if order is None else reordered_positions(model, stack, order)
+
+    def make() -> Trace:
+        return trace_of(replace(run, edits=tuple(edit for stack in stacks for edit in edits_of(stack))))
+
+    name = ("positions", *stacks, None if order is None else tuple(order))
+    return store.get(run, name, make, wait="wait.again")
 
 
 def _order(p: Page, change: str, tokens: TokenSequence, movable: Sequence[int], n_read: int) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import streamlit as st
@@ -11,9 +12,10 @@ from charts.canvas.value_map import value_map
 from transformer import InputError
 from transformer.analysis.heads.head_importance import Importance, all_heads, importance_by_chunks
 from transformer.runs.edit_specs import EditSpec
+from transformer.runs.run import Run
 from ui.compute.loading import load_trace
-from ui.compute.long_jobs import LongJobs
-from ui.lab import edited_model
+from ui.compute.long_jobs import jobs
+from ui.compute.store import store
 from ui.shell.focus import attention_kinds
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
@@ -24,14 +26,13 @@ from ui.words.texts import as_plain, page_texts
 from views.surgery import edit_list
 
 CLICKS = ("zero", "mean", "focus")
-IMPORTANCE: LongJobs[bool] = LongJobs("importance", keep=0)  # what was found lies in ``edited.measured_heads``
+_SO_FAR = "importance so far"
 
 
 def importance(p: Page) -> Importance:
     """What is known so far."""
-    known = edited_model.measured_heads(p)
-    heads = all_heads(p.checkpoint.config)
-    return Importance(heads, tuple(known[head] for head in heads if head in known))
+    found = store.known(p.run, "importance") or store.known(p.run, _SO_FAR)
+    return found or Importance(all_heads(p.checkpoint.config), ())
 
 
 def choices(p: Page) -> tuple[str, str]:
@@ -99,18 +100,20 @@ def measure(p: Page, found: Importance) -> None:
     if found.complete:
         return
     text, total = p.text, len(found.heads)
-    checkpoint, trace, sentence, known = p.checkpoint, p.trace, p.focus.sentence, edited_model.measured_heads(p)
+    trace, run = p.trace, p.run
 
-    def work(report: Callable[[int, int], None]) -> bool:
-        report(len(known), total)
-        missing = [head for head in found.heads if head not in known]
-        for part in importance_by_chunks(trace, heads=missing):
-            known.update({row.place: row for row in part})
-            report(len(known), total)
-        return True
+    def work(report: Callable[[int, int], None]) -> Importance:
+        so_far: Importance = store.known(run, _SO_FAR) or found
+        report(len(so_far.measured), total)
+        for part in importance_by_chunks(trace, heads=found.heads[len(so_far.measured) :]):
+            so_far = replace(so_far, measured=(*so_far.measured, *part))
+            store.keep(run, _SO_FAR, so_far)
+            report(len(so_far.measured), total)
+        return so_far
 
-    if IMPORTANCE.result(
-        (checkpoint.fingerprint, sentence, p.focus.target, p.focus.pads),
+    if jobs.result(
+        run,
+        "importance",
         work,
         saying=lambda done, total: text["measuring"].format(done=done, total=total),
         stopped=text["stopped"].format(done=len(found.measured), total=total),
@@ -209,7 +212,7 @@ def _patch(p: Page) -> None:
     st.caption(p.text["patch_note"])
     if wanted:
         try:
-            load_trace(p.focus.checkpoint, sentence=sentence)
+            load_trace(Run(p.checkpoint, sentence))
         except InputError as error:
             st.warning(as_plain(said(error)), icon=":material/edit:")
             return

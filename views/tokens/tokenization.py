@@ -12,8 +12,8 @@ from transformer.text.byte_pair_merges import MergeStep, merge_steps, readable
 from transformer.text.message import N_
 from transformer.text.tokenizer import Tokenizer
 from transformer.text.tokens import Token, TokenSequence
-from ui.compute.analyses import cut_with_merges
 from ui.compute.loading import checkpoint_names, config_of, load_checkpoint
+from ui.compute.store import store
 from ui.shell.page import Page, guard
 from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.shell.selectors import settle
@@ -177,7 +177,9 @@ def _ways_to_cut(p: Page, text: PageText) -> dict[str, Callable[[str], TokenSequ
     tokenizer, total = here.tokenizer, len(here.tokenizer.merges)
 
     def fewer(number: int) -> Callable[[str], TokenSequence]:
-        return lambda sentence: cut_with_merges(here, sentence, number)
+        return lambda sentence: store.get(
+            here, ("merges", sentence, number), lambda: tokenizations.with_merges(tokenizer, sentence, number)
+        )
 
     def of(name: str) -> Callable[[str], TokenSequence]:
         return lambda sentence: _sequence(load_checkpoint(name), sentence)

@@ -10,6 +10,7 @@ from transformer.toy.tasks import LONGEST, SHORTEST, TASKS, letter_ids
 from transformer.toy.training import BATCH_SIZE, EXAMPLE, ToyState, train_toy
 from ui.compute.jobs import AT_ONCE
 from ui.compute.long_jobs import take_turn
+from ui.compute.store import store
 from ui.shell.page import Page, guard
 from ui.shell.page_state import IN_ADDRESS, number_in_address
 from ui.shell.selectors import settle_labels
@@ -104,10 +105,9 @@ def _start(settings: Settings) -> None:
     st.session_state[RUN] = Live(settings, run, number=before.number + 1 if before else 1)
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
 def _untrained(settings: Settings) -> ToyState:
     """The model before its first step. To draw it also makes the browser load what it draws with."""
-    return next(settings.train())
+    return store.get(settings, "untrained", lambda: next(settings.train()))
 
 
 def _stop() -> None:

@@ -20,7 +20,7 @@ from transformer.analysis.development import (
     training_steps,
 )
 from transformer.files.snapshots import quantise
-from ui.compute.long_jobs import LongJobs
+from ui.compute.long_jobs import jobs
 from ui.lab.head_table import role_text
 from ui.shell import focus as shared_focus
 from ui.shell.focus import attention_kinds
@@ -36,7 +36,6 @@ STEP = "training_step"
 _CHART = "roles-through-training"
 _MAP_HEIGHT = 440  # pixels, so that all heads are not far below
 _FEW_KEYS = 10  # a map of more columns takes the whole width
-MOMENTS: LongJobs[list[Moment]] = LongJobs("time-lapse", keep=16)  # sharing arrays with ``moments``
 
 
 def time_lapse(p: Page) -> None:
@@ -106,24 +105,19 @@ def _places(*, wide: bool) -> tuple[DeltaGenerator, DeltaGenerator]:
 
 def _moments(p: Page, steps: Sequence[int | None]) -> list[Moment]:
     """Every step's, from the cache where possible; what takes longer says how far it is and can be cancelled."""
-    checkpoint, config, focus = p.checkpoint, p.checkpoint.config, p.focus
-    given = {
-        "sentence": focus.sentence,
-        "target": focus.target if config.has_decoder else "",
-        "pads": focus.pads if config.has_encoder else 0,
-    }
     trace, names = p.trace, [p.text["time_final"] if step is None else f"{step:,}" for step in steps]
 
     def work(report: Callable[[int, int], None]) -> list[Moment]:
         found = []
         for index, step in enumerate(steps):
             report(index, len(steps))
-            found.append(moment(checkpoint, step, trace, final=index == len(steps) - 1, **given))
+            found.append(moment(trace, step, final=index == len(steps) - 1))
         return found
 
-    versions = [version(checkpoint, step, final=index == len(steps) - 1) for index, step in enumerate(steps)]
-    found = MOMENTS.result(
-        (checkpoint.fingerprint, *given.values(), *steps, *versions),
+    versions = [version(p.checkpoint, step, final=index == len(steps) - 1) for index, step in enumerate(steps)]
+    found = jobs.result(
+        trace.run,
+        ("time-lapse", *steps, *versions),
         work,
         saying=lambda done, _: p.text["time_progress"].format(step=names[done]),
     )

@@ -1,0 +1,202 @@
+"""Everything that was computed once, for all sessions: checkpoints, traces, and what was worked out from them.
+
+A result is found by what it belongs to, most often a ``Run``, and by a name. It is shared and read-only, and nothing of
+a person's state may be in it. How much is kept is said in bytes, since the size depends on what was typed: a trace of
+twelve tokens takes 2.5 MB, one of 256 tokens 60 MB.
+"""
+
+import os
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Hashable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field, is_dataclass
+from threading import Lock
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from transformer.runs.run import Run
+from ui.shell.streamlit_private import runs_a_script
+from ui.words.texts import common
+
+Value = TypeVar("Value")
+Name = str | tuple[Hashable, ...]  # "lens", or ("lens", rows, …): what it is comes first, then how it was asked for
+Key = tuple[Hashable, Name]
+
+# Each kind of result has room of its own, so that a few long traces do not push out what took minutes.
+# GLASSFORMER_<SHELF>_MB overrules the number of megabytes.
+MEGABYTES = {
+    "models": 630,  # en-fr takes 28 MB, and so does each of its six snapshots; an upload takes at most 100 MB
+    "traces": 384,  # three sentences each for a class of thirty, or six texts of the greatest length
+    "results": 128,
+}
+_SHELVES = {
+    "checkpoint": "models",
+    "snapshot": "models",
+    "trace": "traces",
+    "positions": "traces",
+    "effect": "traces",
+    "patient": "traces",
+}
+_OVERHEAD = 4096  # bytes: the key with its sentence, and the objects around the arrays
+
+
+def limits() -> dict[str, int]:
+    """Bytes for each shelf, by the environment."""
+    return {
+        shelf: 1_000_000 * int(os.environ.get(f"GLASSFORMER_{shelf.upper()}_MB") or number)
+        for shelf, number in MEGABYTES.items()
+    }
+
+
+def size_of(value: object, kept: Collection[int] = ()) -> int:
+    """Bytes that a value takes. Parts whose ``id`` is among ``kept`` are counted where they are kept, and so is the
+    model of a ``Run``."""
+    seen, parts, total = set(kept), [value], _OVERHEAD
+    while parts:
+        part = parts.pop()
+        if isinstance(part, str | int | float | None):  # most parts are: the rest takes longer
+            total += sys.getsizeof(part)
+            continue
+        if id(part) in seen or isinstance(part, Run):
+            continue
+        seen.add(id(part))
+        if isinstance(size := getattr(part, "n_bytes", getattr(part, "nbytes", None)), int):
+            total += size  # recorded activations, arrays, tensors
+        elif hasattr(part, "named_parameters"):  # a model
+            total += sum(parameter.nbytes for parameter in part.parameters())
+        elif isinstance(part, Mapping):
+            parts += (*part.keys(), *part.values())
+        elif isinstance(part, tuple | list | set | frozenset):
+            parts += part
+        elif is_dataclass(part) and hasattr(part, "__dict__"):
+            parts += vars(part).values()
+        else:
+            total += sys.getsizeof(part)
+    return total
+
+
+@dataclass
+class _Shelf:
+    """What was used last stays, up to ``limit`` bytes; what is larger than that is kept alone."""
+
+    limit: int
+    values: OrderedDict[Key, tuple[Any, int]] = field(default_factory=OrderedDict)
+    n_bytes: int = 0
+
+
+@dataclass
+class _Making:
+    """A value that somebody computes at the moment, and how many are concerned."""
+
+    lock: Lock = field(default_factory=Lock)
+    concerned: int = 0
+
+
+class Store:
+    """Results by what they belong to and by name; ``limits`` says how many bytes each shelf holds.
+
+    Several threads may ask for the same at once: one computes, the others wait for it. An exception, also the one by
+    which Streamlit ends a run, goes to the caller and nothing is kept. With a model goes all that was made with it, for
+    that would keep the model in memory.
+    """
+
+    def __init__(self, limits: Mapping[str, int], *, size_of: Callable[[Any, Collection[int]], int] = size_of) -> None:
+        self._shelves = {name: _Shelf(limit) for name, limit in limits.items()}
+        self._size_of = size_of
+        self._making: dict[Key, _Making] = {}
+        self._lock = Lock()
+
+    def get(self, of: Hashable, name: Name, make: Callable[[], Value], *, wait: str = "") -> Value:
+        """The result ``name`` of a run (or whatever it belongs to), made where it is not there (any more).
+
+        ``wait``: the name of the text that is said on the page while it is made, in the language of that page.
+        """
+        key, shelf = (of, name), self._shelf_of(name)
+        hash(key)  # reads the files of a checkpoint that was just loaded: not while everybody waits
+        with self._lock:
+            if key in shelf.values:
+                return _used(shelf, key)
+            making = self._making.setdefault(key, _Making())
+            making.concerned += 1
+        try:
+            with making.lock:
+                with self._lock:
+                    if key in shelf.values:  # somebody else has just made it
+                        return _used(shelf, key)
+                with _waiting(wait):
+                    value = make()
+                self.keep(of, name, value)
+                return value
+        finally:
+            with self._lock:
+                making.concerned -= 1
+                if not making.concerned:
+                    del self._making[key]
+
+    def known(self, of: Hashable, name: Name) -> Any | None:
+        """The result where it is there."""
+        shelf = self._shelf_of(name)
+        with self._lock:
+            return _used(shelf, (of, name)) if (of, name) in shelf.values else None
+
+    def keep(self, of: Hashable, name: Name, value: object) -> None:
+        """Put a result there, in the place of an older one of the same name."""
+        key, shelf = (of, name), self._shelf_of(name)
+        with self._lock:
+            kept = {id(other) for shelf in self._shelves.values() for other, _ in shelf.values.values()}
+        size = self._size_of(value, kept)
+        with self._lock:
+            self._forget(shelf, key)
+            shelf.values[key] = value, size
+            shelf.n_bytes += size
+            while shelf.n_bytes > shelf.limit and len(shelf.values) > 1:
+                self._forget(shelf, next(iter(shelf.values)))
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            for shelf in self._shelves.values():
+                shelf.values.clear()
+                shelf.n_bytes = 0
+
+    def n_bytes(self, shelf: str) -> int:
+        """How much lies on one shelf."""
+        return self._shelves[shelf].n_bytes
+
+    def __len__(self) -> int:
+        return sum(len(shelf.values) for shelf in self._shelves.values())
+
+    def _shelf_of(self, name: Name) -> _Shelf:
+        return self._shelves[_SHELVES.get(kind_of(name), "results")]
+
+    def _forget(self, shelf: _Shelf, key: Key) -> None:
+        if key not in shelf.values:
+            return
+        value, size = shelf.values.pop(key)
+        shelf.n_bytes -= size
+        if shelf is not self._shelves.get("models"):
+            return
+        for other in self._shelves.values():
+            for of, name in [*other.values]:
+                if of is value or getattr(of, "checkpoint", None) is value:
+                    self._forget(other, (of, name))
+
+
+def kind_of(name: Name) -> str:
+    """ "lens" of "lens" and of ("lens", rows, …)."""
+    return name if isinstance(name, str) else str(name[0])
+
+
+def _used(shelf: _Shelf, key: Key) -> Any:
+    shelf.values.move_to_end(key)
+    return shelf.values[key][0]
+
+
+def _waiting(wait: str) -> Any:
+    # In a test, a script, a thread of a long job, there is no page to say it on.
+    return st.spinner(common(wait)) if wait and runs_a_script() else nullcontext()
+
+
+store = Store(limits())
