@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -220,3 +222,18 @@ def test_a_table_in_french(monkeypatch: pytest.MonkeyPatch) -> None:
     table, configured = shown()
     assert list(table) == ["texte", "Σ log p", "Schritt"] and table.iloc[0, 0] == "step"
     assert "texte" in json.loads(configured) and "text" not in json.loads(configured)
+
+
+def test_two_sessions_at_once_get_a_figure_each_in_its_own_language(tokens, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = threading.local()
+    monkeypatch.setattr("ui.words.texts._language_of_run", lambda: getattr(session, "language", "en"))
+    said = {"en": "token", "fr": "jeton"}
+
+    def titles(language: str) -> set[str]:
+        session.language = language
+        return {token_heatmap(np.eye(len(tokens)), tokens=tokens).layout.yaxis.title.text for _ in range(30)}
+
+    with ThreadPoolExecutor(2) as threads:
+        found = dict(zip(said, threads.map(titles, said), strict=True))
+    assert found == {language: {title} for language, title in said.items()}
+    assert token_heatmap(np.eye(len(tokens)), tokens=tokens).layout.yaxis.title.text == "token", "a notebook"
