@@ -231,9 +231,13 @@ def test_two_sessions_at_once_get_a_figure_each_in_its_own_language(tokens, monk
 
     def titles(language: str) -> set[str]:
         session.language = language
-        return {token_heatmap(np.eye(len(tokens)), tokens=tokens).layout.yaxis.title.text for _ in range(30)}
+        return {
+            feed_forward.hidden_heatmap(np.eye(len(tokens)), tokens=tokens).layout.yaxis.title.text for _ in range(30)
+        }
 
     with ThreadPoolExecutor(2) as threads:
         found = dict(zip(said, threads.map(titles, said), strict=True))
     assert found == {language: {title} for language, title in said.items()}
-    assert token_heatmap(np.eye(len(tokens)), tokens=tokens).layout.yaxis.title.text == "token", "a notebook"
+    assert feed_forward.hidden_heatmap(np.eye(len(tokens)), tokens=tokens).layout.yaxis.title.text == "token", (
+        "a notebook"
+    )

@@ -20,9 +20,10 @@ from transformer import InputError
 from transformer.analysis.heads.corpus_roles import corpus_roles
 from transformer.text.message import Message, message_of
 from transformer.toy.tasks import letter_ids
+from ui.compute import store
 from ui.words import texts
 from ui.words.catalogues import BROWSER, MESSAGES, catalogue, said
-from ui.words.texts import Spoken, languages
+from ui.words.texts import languages
 from ui.words.translations import placeholders, read
 
 LONG = "word " * 200
@@ -185,14 +186,15 @@ def test_the_numbers_are_taken_over(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_is_said_while_waiting_is_in_the_language_of_who_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    from streamlit.string_util import clean_text  # what st.spinner does to its text
-
-    text = Spoken("wait.search")
-    assert isinstance(text, str) and text[:] == "Searching …" and clean_text(text) == "Searching …"
+    spoken: list[str] = []
+    monkeypatch.setattr(store, "runs_a_script", lambda: True)
+    monkeypatch.setattr(store.st, "spinner", spoken.append)
+    store._waiting("wait.search")
     monkeypatch.setattr("ui.words.texts._language_of_run", lambda: "fr")
-    assert clean_text(text) == "Recherche …"
+    store._waiting("wait.search")
+    assert spoken == ["Searching …", "Recherche …"]
     with pytest.raises(KeyError):
-        Spoken("wait.nothing")
+        store._waiting("wait.nothing")
 
 
 def test_what_is_said_while_waiting_is_named_and_can_be_translated() -> None:

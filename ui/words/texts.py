@@ -110,25 +110,6 @@ def common(key: str, **values: object) -> str:
     return text.format(**values) if values else text
 
 
-class Spoken(str):
-    """A text of the frame for where it has to be given before anybody is served: ``show_spinner=Spoken("wait.trace")``.
-
-    Streamlit asks for ``str(…)`` when it shows the text, in the run that waits, and so gets that run's language. Its
-    characters are those of English.
-    """
-
-    key: str
-
-    def __new__(cls, key: str) -> Spoken:
-        section, _, name = key.partition(".")
-        spoken = super().__new__(cls, read(ROOT, "common", ENGLISH)[section][name])
-        spoken.key = key
-        return spoken
-
-    def __str__(self) -> str:
-        return common(self.key)
-
-
 def quoted(words: str, *, most: int = 60) -> str:
     """What somebody typed or sent, in quotation marks, in a sentence about it: the beginning of what is long."""
     return repr(words if len(words) <= most else f"{words[:most]}…")
