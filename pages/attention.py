@@ -27,7 +27,7 @@ with page("attention", needs=("stack", "kind", "layer", "head", "token")) as p:
     shown = controls(p, view)
     rows = row_labels(p, view, shown)
     predicted = rows[row] if shown.predicted else None
-    st.markdown(read_aloud(p.text, view, head=p.focus.head, row=row, predicted=predicted))
+    shown.aloud.markdown(read_aloud(p.text, view, head=p.focus.head, row=row, predicted=predicted))
     picture, beside = map_and_facts(wide=len(view.key) > FEW_KEYS)
     with picture:
         draw(p, view, shown, weighted)

@@ -28,7 +28,7 @@ with page("masks", needs=("stack", "kind", "layer", "head")) as p:
 
     picture, beside = picture_and_answer()
     with picture:
-        stroke = show_mask_editor(mask_editor(now, head=focus.head, own=own.allowed, height=470), key="mask editor")
+        stroke = show_mask_editor(mask_editor(now, head=focus.head, own=own.allowed, height=400), key="mask editor")
         if stroke is not None:
             editor.draw(stroke)
             st.rerun()

@@ -18,7 +18,7 @@ from ui.words.catalogues import said
 from ui.words.texts import as_plain, page_text
 from views.overview.diagram import model_diagram
 
-DIAGRAM_WIDTH = 600  # pixels; what remains of a window goes to the text beside it
+CERTAINTY_WIDTH = 560  # pixels; what remains of a window goes to the links beside it
 
 
 def one_line(text: str) -> str:
@@ -30,8 +30,8 @@ def show_answer(p: Page, answer: Answer) -> None:
     """What was typed and what came out, large."""
     config = p.checkpoint.config
     kind = "classifier" if config.n_classes else config.kind
-    size = "##" if max(len(p.focus.sentence), len(answer.text)) < 90 else "####"
-    with st.container(border=True, horizontal=True, key="answer", gap="medium"):
+    size = "####" if max(len(p.focus.sentence), len(answer.text)) < 90 else ""
+    with st.container(horizontal=True, key="answer", gap="medium"):
         for caption, words in (
             (p.text["typed"], one_line(p.focus.sentence)),
             (
@@ -39,7 +39,7 @@ def show_answer(p: Page, answer: Answer) -> None:
                 f":primary[{one_line(answer.text) or p.text['empty_answer']}]",
             ),
         ):
-            with st.container(width=420, gap=None):
+            with st.container(width=310, gap=None):
                 st.caption(caption)
                 st.markdown(f"{size} {words}")
 
@@ -127,13 +127,13 @@ with page("overview", strip=False) as p:
         st.caption(f":material/info: {as_plain(said(note))}")
     answer = answer_of(p.trace)
     show_answer(p, answer)
+    if block := model_diagram(p.checkpoint.config, p.trace, layer=p.focus.layer):
+        go_to(block.page, **block.focus)
+    st.caption(p.text["diagram_hint"])
     with st.container(horizontal=True, gap="large"):  # columns would stay side by side on a narrow window
-        with st.container(width=DIAGRAM_WIDTH):
-            st.caption(p.text["diagram_hint"])
-            if block := model_diagram(p.checkpoint.config, p.trace, layer=p.focus.layer):
-                go_to(block.page, **block.focus)
-        with st.container(width="stretch"):
+        with st.container(width=CERTAINTY_WIDTH):
             show_certainty(p, answer)
+        with st.container(width="stretch"):
             show_next_steps(p)
     st.markdown(f"#### {p.text['size']}")
     show_size(p)

@@ -1,2 +1,2 @@
-// npm run build: c9ab9c64e21ca4a8
+// npm run build: 9981ae6ec2ab8d35
 var canvas=globalThis.glassformerCanvas??={};canvas.arrived??=new Promise(resolve=>{canvas.arrive=resolve});async function picture_default(component){await canvas.arrived;const draw=await canvas.draw;return draw({...component,script:canvas.script})}export{picture_default as default};

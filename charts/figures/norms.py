@@ -35,7 +35,7 @@ def norm_statistics(
         (_("mean"), mean_before, mean_after),
         (_("standard deviation"), std_before, std_after),
     ]
-    heights = [170.0, 170.0]
+    heights = [118.0, 118.0]
     figure = stacked([name for name, *_ in panels], heights=heights)
     places = np.arange(len(tokens))
     for row, (name, before_values, after_values) in enumerate(panels, start=1):

@@ -34,7 +34,7 @@ def encoding_heatmap(encoding: Any, *, tokens: TokenSequence | None = None) -> g
             limit=style.symmetric_limit(values),
         )
     )
-    style.finish(figure, height=min(620, max(300, 5 * n_positions + 130)), top=64)
+    style.finish(figure, height=min(340, max(300, 5 * n_positions + 130)), top=64)
     figure.update_yaxes(title_text=_("position in the sentence"), range=[n_positions - 0.5, -0.5], zeroline=False)
     figure.update_xaxes(title_text=_("dimension (d_model = {n})", n=n_dimensions), showgrid=False, zeroline=False)
     if tokens is not None:

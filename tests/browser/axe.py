@@ -31,4 +31,4 @@ def findings(page: Page) -> list[str]:
 
 
 def _in_navigation(page: Page, target: str) -> bool:
-    return page.locator(target).first.evaluate("node => !!node.closest('[data-testid=stSidebarNav]')")
+    return page.locator(target).first.evaluate("node => !!node.closest('[data-testid=stTopNav]')")

@@ -8,6 +8,7 @@ than 127.0.0.1 for anything.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -117,6 +118,30 @@ def settle(page: Page) -> None:
         )
         calm = calm + 1 if state == "notRunning" else 0
         page.wait_for_timeout(100)
+
+
+def open_page(page: Page, title: str) -> None:
+    """Turn to another page as a reader does: by the row above, or by the menu that holds what has no room in it."""
+    exact = re.compile(f"^{re.escape(title)}$")
+    link = page.get_by_test_id("stTopNavLink").filter(has_text=exact)
+    menus = page.get_by_test_id("stTopNavSection")
+    shown = "node => getComputedStyle(node.closest('.rc-overflow-item')).opacity !== '0'"
+    if link.count() and link.evaluate(shown):
+        link.click()
+    else:
+        for menu in menus.all():
+            if not menu.evaluate(shown):
+                continue
+            menu.click()
+            entry = page.get_by_test_id("stTopNavDropdownLink").filter(has_text=exact)
+            expect(page.get_by_test_id("stTopNavPopover")).to_be_visible()
+            if entry.count():
+                entry.click()
+                break
+            page.keyboard.press("Escape")
+        else:
+            raise AssertionError(f"no way leads to the page {title!r}")
+    settle(page)
 
 
 @contextmanager

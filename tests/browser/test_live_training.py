@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import settle
+from tests.browser.conftest import open_page, settle
 
 pytestmark = pytest.mark.browser
 SOON = 90_000  # milliseconds; a busy machine is slow to draw the first picture
@@ -73,11 +73,10 @@ def test_a_result_is_there_again_after_another_page(section: Page) -> None:
     expect(section.get_by_text("stopped after")).to_be_visible(timeout=SOON)
     settle(section)
     stopped = step(section).inner_text()
-    navigation = section.get_by_test_id("stSidebarNav")
-    navigation.get_by_role("link", name="Tokens", exact=True).click()
+    open_page(section, "Tokens")
     expect(section.get_by_role("heading", name="Tokens", exact=True, level=1)).to_be_visible()
     settle(section)
-    navigation.get_by_role("link", name="Training", exact=True).click()
+    open_page(section, "Training")
     expect(section.get_by_text("stopped after")).to_be_visible(timeout=SOON)
     expect(step(section)).to_have_text(stopped)
     own = section.get_by_placeholder("your name")

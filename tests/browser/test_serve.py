@@ -15,7 +15,7 @@ from playwright.sync_api import Page
 
 from benchmarks.app_server import AppServer
 from benchmarks.counting_proxy import CountingProxy
-from tests.browser.conftest import settle
+from tests.browser.conftest import open_page, settle
 
 pytestmark = pytest.mark.browser
 
@@ -70,7 +70,7 @@ def test_a_part_of_a_file_and_an_unknown_one_are_streamlit_s_business(port: int)
 def test_the_app_opens_over_it(port: int, visit: Callable[..., Page]) -> None:
     page = visit(f"http://127.0.0.1:{port}/")
     page.locator(".diagram .block").first.wait_for()
-    page.get_by_test_id("stSidebarNav").get_by_role("link", name="Attention", exact=True).click()
+    open_page(page, "Attention")
     page.locator("canvas[data-geometry]").first.wait_for()
 
 

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import settle
+from tests.browser.conftest import open_page, settle
 
 pytestmark = pytest.mark.browser
 SENTENCE = "My brother drinks <b>cold</b> coffee & **tea**."
@@ -27,8 +27,7 @@ def type_sentence(page: Page, sentence: str) -> None:
 
 
 def open_by_navigation(page: Page, title: str) -> None:
-    page.get_by_test_id("stSidebarNav").get_by_role("link", name=title, exact=True).click()
-    settle(page)
+    open_page(page, title)
 
 
 def choose(page: Page, what: str, value: object) -> None:
@@ -57,7 +56,7 @@ def test_the_first_request_of_a_fresh_server_may_be_the_address_of_a_page(
 ) -> None:
     page = visit(f"{start_app(checkpoints_folder)}/attention?layer=1&head=1")
     expect(page.get_by_role("textbox", name="Sentence")).to_have_value("The cat sat on the mat.")
-    expect(page.get_by_test_id("stSidebarNav").get_by_role("link", name="Overview")).to_be_visible()
+    expect(page.get_by_test_id("stTopNav").get_by_role("link", name="Overview")).to_be_visible()
     assert address(page) == {"layer": "1", "head": "1"}
     assert (chosen(page, "Layer"), chosen(page, "Head")) == ("1", "1")
 
@@ -173,7 +172,7 @@ def test_a_block_of_the_diagram_opens_its_page_with_the_focus(app: str, visit: C
     page.get_by_role("button", name="Decoder, Layer 1", exact=True).click()
     settle(page)
     assert address(page) == {"sentence": "The dog sleeps.", "layer": "1"}
-    page.get_by_role("button", name="Cross-attention, head 2 × query").focus()
+    page.get_by_role("button", name="Cross-attention, position").focus()
     page.keyboard.press("Enter")
     page.wait_for_url("**/attention?**")
     settle(page)

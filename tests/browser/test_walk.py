@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.axe import findings
-from tests.browser.conftest import ROOT, settle
+from tests.browser.conftest import ROOT, open_page, settle
 from tests.browser.seats import Seat
 from ui.shell.navigation import GROUPS, Entry
 
@@ -47,7 +47,7 @@ AT_REST = 400  # milliseconds; fading in would count as too little contrast
 def walk(page: Page, sentence: str, look: Callable[[Entry], None] = lambda entry: None) -> None:
     """``look``: what else is looked at on each page."""
     for entry in PAGES:
-        page.get_by_test_id("stSidebarNav").get_by_role("link", name=entry.title, exact=True).click()
+        open_page(page, entry.title)
         expect(page.get_by_role("heading", name=entry.title, exact=True, level=1)).to_be_visible()
         settle(page)
         expect(page.get_by_test_id("stSidebar").get_by_role("textbox").first).to_have_value(sentence)

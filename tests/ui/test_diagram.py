@@ -55,12 +55,15 @@ def test_every_shape_is_the_shape_of_its_activation(tiny_checkpoint, kind: str) 
             assert not block.in_layer or ".layers.1." in block.activation
 
 
-def test_cross_attention_is_target_by_source(tiny_checkpoint) -> None:
+def test_a_sublayer_gives_on_what_the_sum_adds(tiny_checkpoint) -> None:
+    """Not its inside: attention gives on one vector for each token, not its weights."""
     checkpoint = tiny_checkpoint("translator")
     trace, (_, decoder) = stacks_of(checkpoint, target="Le chat.")
     cross = next(block for block in decoder.blocks if block.id == "decoder.cross_attention")
-    assert cross.shape == (checkpoint.config.n_heads, len(trace.target), len(trace.source))
     assert len(trace.target) != len(trace.source)
+    for block in decoder.blocks:
+        if block.role in ("self_attention", "cross_attention", "feed_forward"):
+            assert block.shape == (len(trace.target), checkpoint.config.d_model)
     assert (cross.page, cross.focus) == ("attention", {"stack": "decoder", "kind": "cross", "layer": 0})
 
 
@@ -91,12 +94,13 @@ def test_what_is_drawn_says_shapes_axes_and_where_it_leads(tiny_checkpoint) -> N
     encoder = {block["id"]: block for block in data["columns"][0]["blocks"]}
     attention = encoder["encoder.self_attention"]
     size = len(trace.source)
-    assert attention["shape"] == f"2 × {size} × {size}"
-    assert attention["name"] == f"Self-attention, head 2 × query {size} × key {size}, opens Attention"
-    assert "encoder.layers.0.self_attention.weights" in attention["title"]
+    assert attention["shape"] == f"{size} × 32"
+    assert attention["name"] == f"Self-attention, position {size} × model 32, opens Attention"
+    assert "encoder.layers.0.self_attention.output" in attention["title"]
     assert attention["clickable"]
     assert not encoder["encoder.feed_forward"]["clickable"]
     assert data["columns"][0]["reads"] == SENTENCE
+    assert data["columns"][1]["reads"] == f"<s> {trace.target.text}", "a decoder reads what it has written so far"
     assert data["answer"] == trace.text
     assert data["edges"] == [{"from": "encoder.final_norm", "to": "decoder.cross_attention"}]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import transformer
 from ui.shell.focus import Focus
 from ui.shell.strip import strip_rows
@@ -21,7 +23,10 @@ def test_the_strip_holds_every_token_as_it_is(tiny_checkpoint) -> None:
 def test_only_the_focused_stack_is_clickable_where_the_stack_is_chosen_elsewhere(tiny_checkpoint) -> None:
     trace = transformer.trace(tiny_checkpoint("translator"), "The cat.", target="Le chat.")
     focus = Focus(stack="decoder", token=1)
-    source, target = strip_rows(trace, focus, choose=True, all_stacks=False)["rows"]
+    (target,) = strip_rows(trace, focus, choose=True, all_stacks=False)["rows"]
+    assert (target["title"], target["clickable"], target["chosen"]) == ("target", True, 1)
+    cross = replace(focus, kind="cross")  # looks at the source, which is then there to be read
+    source, target = strip_rows(trace, cross, choose=True, all_stacks=False)["rows"]
     assert (source["clickable"], source["chosen"]) == (False, None)
     assert (target["clickable"], target["chosen"]) == (True, 1)
     source, _ = strip_rows(trace, focus, choose=True, all_stacks=True)["rows"]

@@ -13,13 +13,14 @@ from ui.shell.focus import change, current, default_focus
 from ui.shell.streamlit_private import StreamlitPage
 from ui.words.texts import common, page_text
 
+SIDEBAR_WIDTH = 280  # pixels
+
 
 @dataclass(frozen=True)
 class Entry:
     """``name`` is the file ``pages/<name>.py``, the address of the page and the name of its text."""
 
     name: str
-    icon: str
 
     @property
     def title(self) -> str:
@@ -31,29 +32,29 @@ class Entry:
         return os.path.isfile(f"{REPOSITORY}/pages/{self.name}.py")
 
 
-# Keys: names in the section [navigation] of common.toml.
+# The laboratory is a menu of its own; all others stand in one row above the page.
 GROUPS: dict[str, tuple[Entry, ...]] = {
     "follow": (
-        Entry("overview", ":material/account_tree:"),
-        Entry("tokens", ":material/segment:"),
-        Entry("embeddings", ":material/table_rows:"),
-        Entry("positions", ":material/waves:"),
-        Entry("attention", ":material/visibility:"),
-        Entry("heads", ":material/grid_view:"),
-        Entry("add_norm", ":material/add_circle:"),
-        Entry("feed_forward", ":material/bolt:"),
-        Entry("decoding", ":material/edit_note:"),
+        Entry("overview"),
+        Entry("tokens"),
+        Entry("embeddings"),
+        Entry("positions"),
+        Entry("attention"),
+        Entry("heads"),
+        Entry("add_norm"),
+        Entry("feed_forward"),
+        Entry("decoding"),
     ),
     "laboratory": (
-        Entry("masks", ":material/grid_off:"),
-        Entry("surgery", ":material/content_cut:"),
-        Entry("lens", ":material/search:"),
-        Entry("compare", ":material/compare:"),
-        Entry("bugs", ":material/bug_report:"),
-        Entry("training", ":material/model_training:"),
-        Entry("checkpoint", ":material/inventory_2:"),
+        Entry("masks"),
+        Entry("surgery"),
+        Entry("lens"),
+        Entry("compare"),
+        Entry("bugs"),
+        Entry("training"),
+        Entry("checkpoint"),
     ),
-    "learn": (Entry("lessons", ":material/school:"),),
+    "learn": (Entry("lessons"),),
 }
 
 
@@ -64,7 +65,6 @@ def pages() -> dict[str, StreamlitPage]:
         entry.name: st.Page(
             REPOSITORY / "pages" / f"{entry.name}.py",
             title=entry.title,
-            icon=entry.icon,
             url_path=entry.name if entry is not entries[0] else "home",  # never seen: it lives at "/"
             default=entry is entries[0],
         )
@@ -75,17 +75,21 @@ def pages() -> dict[str, StreamlitPage]:
 def navigation() -> StreamlitPage:
     """Set up the browser's tab, draw the navigation and return the page to run."""
     # An icon by name would be fetched from another host.
-    st.set_page_config(page_title="Glassformer", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide")
+    icon = str(Path(__file__).with_name("icon.svg"))
+    st.set_page_config(
+        page_icon=icon, layout="wide", initial_sidebar_state="collapsed" if current().presenter else SIDEBAR_WIDTH
+    )
     existing = pages()
-    shown = {
-        common(f"navigation.{title}"): [existing[entry.name] for entry in group if entry.name in existing]
-        for title, group in GROUPS.items()
-        if any(entry.name in existing for entry in group)
-    }
+    shown: dict[str, list[StreamlitPage]] = {"": []}  # without a heading a page stands in the row itself
+    for title, group in GROUPS.items():
+        heading = common("navigation.laboratory") if title == "laboratory" else ""
+        shown.setdefault(heading, []).extend(existing[entry.name] for entry in group if entry.name in existing)
     first = next(iter(existing))
     if urlsplit(st.context.url or "").path.endswith(f"/{first}"):
         next(iter(shown.values())).append(_by_its_name(first, existing[first]))
-    return st.navigation(shown, expanded=True)
+    page = st.navigation(shown, position="top")
+    st.set_page_config(page_title=f"{page.title} · Glassformer")
+    return page
 
 
 def _by_its_name(name: str, page: StreamlitPage) -> StreamlitPage:

@@ -134,9 +134,10 @@ def page(name: str, *, needs: Sequence[str] = (), strip: bool = True) -> Iterato
 
 def _draw_frame(p: Page, *, needs: Sequence[str], strip: bool, room: DeltaGenerator) -> DeltaGenerator:
     """Everything above the page's own part; the corner beside its title."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="center", key="page-head"):
         st.title(p.text.title, anchor=False, width="content")
         st.markdown(f"##### {p.text.question}", width="stretch")
+        hints = st.container(width="content")
         corner = st.container(width="content")
     p.focus, lesson, corrections = running(p.focus)
     if lesson:
@@ -146,13 +147,14 @@ def _draw_frame(p: Page, *, needs: Sequence[str], strip: bool, room: DeltaGenera
     p.focus, misfits = shared_focus.fit_model(p.focus, p.checkpoint.config)
     corrections = (*corrections, *misfits)
     selectors(p.focus, p.checkpoint.config, needs=needs, room=room)
-    _look_for(p.text, shown=lesson is None and not presenting())
+    with hints:
+        _look_for(p.text, shown=lesson is None and not presenting())
     if strip:
         p.focus, missing = shared_focus.fit_trace(p.focus, p.trace)
         corrections = (*corrections, *missing)
     _keys(p, lesson, needs=needs)
     bring_canvas()
-    if strip:
+    if strip and "token" in needs:
         token_strip(p.trace, p.focus, choose="token" in needs, all_stacks="stack" not in needs)
     shared_focus.store(p.focus, corrections=corrections)
     # In a place of their own, also where there are none: lines that are said once would let everything below move up in
@@ -221,10 +223,10 @@ def _keys(p: Page, lesson: Lesson | None, *, needs: Sequence[str]) -> None:
 
 
 def _look_for(text: PageText, *, shown: bool) -> None:
-    """Side by side where there is room, so that the picture they speak of is on the first screen."""
+    """Behind one button, so that the picture they speak of is on the first screen."""
     st.html(FRAME_STYLE)
     style_for_a_room()
     if not shown:  # a lesson or a teacher says what to look for
         return
-    with st.container(key="look-for"):  # one element, which page.css lays out: the fewer, the faster every click
+    with st.popover(common("page.look_for"), icon=":material/lightbulb:", key="look-for"):
         st.markdown("\n".join(f"- {sentence}" for sentence in text.look_for))

@@ -1,10 +1,11 @@
-"""The sidebar of every page: sentence, examples, and behind one click target text, padding and checkpoint."""
+"""The sidebar of every page: checkpoint, sentence, what is looked at, examples; behind a click target and padding."""
 
 from contextvars import ContextVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from transformer.config import ModelConfig
 from ui.compute.loading import choosable_checkpoints, config_of
 from ui.shell import focus as shared_focus
 from ui.shell.focus import MOST_PADS, Focus
@@ -25,11 +26,12 @@ def sidebar() -> None:
     """Draw it, once per run, before the page. Widgets are set from the focus and report to it; they keep nothing."""
     focus = shared_focus.current()
     with st.sidebar:
+        _checkpoint(focus)
         _set("sentence", focus.sentence)
         st.text_area(
             common("sidebar.sentence"),
             key="sidebar sentence",
-            height=90,
+            height=68,
             help=common("sidebar.sentence_help"),
             on_change=_report,
             args=("sentence",),
@@ -53,12 +55,36 @@ def _examples(focus: Focus) -> None:
         st.caption(shown.shows)
 
 
-def _more(focus: Focus) -> None:
+def _checkpoint(focus: Focus) -> None:
+    """Which model, with what it does and its size: everything below is about it."""
     names = choosable_checkpoints(focus.checkpoint)
+    if not names:
+        return
+    _set("checkpoint", focus.checkpoint)
+    st.selectbox(
+        common("sidebar.checkpoint"),
+        names,
+        key="sidebar checkpoint",
+        help=common("sidebar.checkpoint_help"),
+        on_change=_report,
+        args=("checkpoint",),
+    )
+    if (config := _config(focus)) is not None:
+        task = "classifier" if config.n_classes else config.kind
+        layers = max(config.n_encoder_layers, config.n_decoder_layers)
+        size = common("sidebar.size", layers=layers, heads=config.n_heads, width=config.d_model)
+        st.caption(f"{common(f'task.{task}')} · {size}")
+
+
+def _config(focus: Focus) -> ModelConfig | None:
     try:
-        config = config_of(focus.checkpoint)
-    except (OSError, ValueError):  # the page names its problem
-        config = None
+        return config_of(focus.checkpoint)
+    except (OSError, ValueError):  # the page says what is wrong with it
+        return None
+
+
+def _more(focus: Focus) -> None:
+    config = _config(focus)
     if config is None or config.has_decoder:
         _set("target", focus.target)
         st.text_area(
@@ -80,16 +106,6 @@ def _more(focus: Focus) -> None:
             help=common("sidebar.pads_help"),
             on_change=_report,
             args=("pads",),
-        )
-    if names:
-        _set("checkpoint", focus.checkpoint)
-        st.selectbox(
-            common("sidebar.checkpoint"),
-            names,
-            key="sidebar checkpoint",
-            help=common("sidebar.checkpoint_help"),
-            on_change=_report,
-            args=("checkpoint",),
         )
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from charts.canvas.attention import (
     KEY_TITLE,
@@ -26,14 +27,19 @@ from ui.show.canvas import show_lines, show_map
 from views.attention import guess
 
 SHOW, PREDICTED, STRETCH, KEY = "attention_show", "attention_predicted", "attention_stretch", "attention_key"
+MAP_HEIGHT = 410  # pixels: with everything above it, it ends on the first screen of a projector
 _PENDING = "attention: cell that was clicked"
 _KEPT = {"bind": "query-params", "persist_state": "session"}
 
 
 @dataclass(frozen=True)
 class Shown:
-    """``drawing``: "map", "lines", "values" or "rollout"; ``key``: the column whose arithmetic is open, if any."""
+    """What was chosen, and the place for a sentence about it, ``aloud``.
 
+    ``drawing``: "map", "lines", "values" or "rollout"; ``key``: the column whose arithmetic is open, if any.
+    """
+
+    aloud: DeltaGenerator
     drawing: str
     predicted: bool
     stretch: bool
@@ -49,7 +55,7 @@ def controls(p: Page, view: AttentionView) -> Shown:
         st.session_state[KEY] = None  # another sentence: that token is not in it
     drawings = {p.text[f"show_{name}"]: name for name in ("map", "lines", "values", "rollout")}
     settle_labels(SHOW, p.text, [f"show_{name}" for name in drawings.values()])
-    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         drawing = st.segmented_control(
             p.text["show"],
             list(drawings),
@@ -66,18 +72,20 @@ def controls(p: Page, view: AttentionView) -> Shown:
             key=KEY,
             placeholder=p.text["cell_placeholder"],
             label_visibility="collapsed",
-            width=216,
+            width=180,
             **_KEPT,
         )
-        predicted = False
-        if view.stack == "decoder":
-            predicted = st.toggle(p.text["predicted"], key=PREDICTED, help=p.text["predicted_help"], **_KEPT)
         stretch = drawings[drawing] in ("map", "rollout") and st.toggle(
             p.text["stretch"], key=STRETCH, help=p.text["stretch_help"], **_KEPT
         )
         if guess.switch(p):
-            st.rerun()  # before any drawing that would reveal the row
-    return Shown(drawings[drawing], predicted, stretch, None if label is None else labels.index(label))
+            st.rerun()  # before anything is drawn that would give the row away
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        aloud = st.container(width="stretch")
+        predicted = view.stack == "decoder" and st.toggle(
+            p.text["predicted"], key=PREDICTED, help=p.text["predicted_help"], **_KEPT
+        )
+    return Shown(aloud, drawings[drawing], predicted, stretch, None if label is None else labels.index(label))
 
 
 def row_labels(p: Page, view: AttentionView, shown: Shown) -> tuple[str, ...]:
@@ -109,6 +117,7 @@ def draw(p: Page, view: AttentionView, shown: Shown, weighted) -> None:
                 selected=selected,
                 stretch=shown.stretch,
                 chosen_row=p.focus.token,
+                height=MAP_HEIGHT,
             ),
             key="attention map",
         )
@@ -127,6 +136,7 @@ def draw(p: Page, view: AttentionView, shown: Shown, weighted) -> None:
                 value_name="‖α·v‖",
                 phrase=("", N_(" gets from ")),
                 chosen_row=p.focus.token,
+                height=MAP_HEIGHT,
             ),
             key="attention values",
         )
@@ -152,6 +162,7 @@ def _draw_rollout(p: Page, view: AttentionView, rows: tuple[str, ...], *, stretc
             value_name=_("share"),
             phrase=("", N_(" is made of ")),
             chosen_row=p.focus.token,
+            height=MAP_HEIGHT,
         ),
         key="attention rollout",
     )

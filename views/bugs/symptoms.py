@@ -20,7 +20,7 @@ from ui.show.figures import show_figure, show_table
 from ui.words.texts import as_plain
 from views.bugs.runs import WORD, runs_of, toy_of
 
-HEIGHT = 360
+HEIGHT = 315
 WORDS = (WORD, "abcd", "attention")
 
 
@@ -32,9 +32,9 @@ def pictures(p: Page, diagnosis: Diagnosis) -> None:
 def _of_checkpoint(p: Page, diagnosis: Diagnosis) -> None:
     text, focus, runs = p.text, p.focus, runs_of(p, diagnosis.fault)
     place = (focus.stack, focus.layer, focus.kind)
-    st.markdown(text["about_checkpoint"].format(name=as_plain(p.checkpoint.name)))
     views = [trace.attention(*place) for trace in (runs.healthy, runs.patient)]
     _two_maps(p, views, head=focus.head, answers=(runs.before, runs.after))
+    st.markdown(text["about_checkpoint"].format(name=as_plain(p.checkpoint.name)))
     if not runs.before.parts:
         st.caption(text["no_blank"])
     signs = [signs_of(trace) for trace in (runs.healthy, runs.patient)]

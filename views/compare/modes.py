@@ -94,7 +94,7 @@ def second_sentence(p: Page) -> str:
         for key, value in (("compare_second", state[_SECOND]), ("compare_pair", shown)):
             if key not in state or state[key] != value:
                 state[key] = value
-        st.text_input(p.text["second"], key="compare_second", help=p.text["second_help"], on_change=_typed, width=430)
+        st.text_input(p.text["second"], key="compare_second", help=p.text["second_help"], on_change=_typed, width=290)
         st.pills(p.text["pairs"], list(pairs), key="compare_pair", on_change=_pair_chosen, args=(pairs,), wrap=True)
     if shown:
         st.caption(pairs[shown]["shows"])

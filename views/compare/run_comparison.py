@@ -28,7 +28,7 @@ from ui.show.figures import show_figure, show_formula
 from ui.words.catalogues import said
 from ui.words.texts import as_plain, common
 
-MAP_HEIGHT = 300
+MAP_HEIGHT = 245
 LONGEST = 36  # characters above a map
 SMALLEST_SCALE = 0.05  # a difference map ends at least here, or rounding errors would show
 
@@ -66,16 +66,16 @@ def show_answers(p: Page, first: Side, second: Side) -> None:
     answers = [answer_of(side.trace) for side in (first, second)]
     pieces = word_diff(*(answer.text for answer in answers))
     marks = {"A": ("removed", "blue"), "B": ("added", "orange")}
-    for column, side, answer in zip(st.columns(2, border=True, gap="small"), (first, second), answers, strict=True):
+    for column, side, answer in zip(st.columns(2, gap="small"), (first, second), answers, strict=True):
         heading = [side.letter]
         if first.name != second.name:
             heading.append(side.name)
         heading.append(f"“{' '.join(side.trace.sentence.split())}”")
         if answer.parts:
             heading.append(p.text["answer_sure"].format(probability=three_digits(answer.probability)))
-        with column:
+        with column.container(gap=None):
             st.caption(as_plain(" · ".join(heading)))
-            st.markdown(f"#### {marked(pieces, *marks[side.letter]) or '–'}")
+            st.markdown(f"##### {marked(pieces, *marks[side.letter]) or '–'}")
             for note in side.trace.notes:
                 st.caption(f":material/info: {as_plain(said(note))}")
     if all(piece.fate == "same" for piece in pieces):
@@ -98,7 +98,7 @@ def show_maps(p: Page, first: Head, second: Head) -> MapDifference:
     """A's head, B's head, and what B has more."""
     difference = difference_map(first.view, second.view, head=first.head, second_head=second.head)
     same_model = first.side.name == second.side.name
-    st.html("<style>.st-key-compare-maps [data-testid='stColumn'] { min-width: 19rem; }</style>")
+    st.html("<style>.st-key-compare-maps [data-testid='stColumn'] { min-width: 16rem; }</style>")
     with st.container(key="compare-maps"):
         columns = st.columns(3, gap="small")
     for column, name, head in zip(columns, ("map_one", "map_two"), (first, second), strict=False):

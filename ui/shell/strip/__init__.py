@@ -19,7 +19,7 @@ _component = st.components.v2.component(
 
 
 def token_strip(trace: Trace, focus: Focus, *, choose: bool, all_stacks: bool) -> None:
-    """One row per sequence. ``choose``: a click focuses a token; ``all_stacks``: also one that the other stack read."""
+    """One row per sequence in use. ``choose``: a click focuses a token; ``all_stacks``: also of the other stack."""
     _component(
         key="token strip",
         data=strip_rows(trace, focus, choose=choose, all_stacks=all_stacks),
@@ -31,6 +31,8 @@ def strip_rows(trace: Trace, focus: Focus, *, choose: bool, all_stacks: bool) ->
     """What the component draws: plain text only, which it puts on the page with ``textContent``."""
     rows = []
     for stack in trace.stacks:
+        if not all_stacks and stack != focus.stack and focus.kind != "cross":
+            continue  # nothing on the page is about what the other stack read
         clickable = choose and (all_stacks or stack == focus.stack)
         title = common(f"page.{trace.tokens(stack).name if len(trace.stacks) > 1 else 'text'}")
         rows.append(

@@ -18,7 +18,7 @@ export default function ({ parentElement, data, setTriggerValue }) {
       }
     });
   }
-  if (data.hint) strip.appendChild(element("div", "hint", data.hint));
+  if (data.hint) strip.lastElementChild.appendChild(element("div", "hint", data.hint));
   parentElement.appendChild(strip);
   for (const tokens of strip.querySelectorAll(".tokens")) {
     if (tokens.scrollHeight > tokens.clientHeight) tokens.tabIndex = 0;

@@ -8,6 +8,7 @@ import streamlit as st
 
 from transformer.config import ModelConfig
 from transformer.runs.traces import Trace
+from transformer.text.tokens import TokenSequence
 from ui.shell import focus as shared_focus
 from ui.shell.navigation import GROUPS, pages
 from ui.words.texts import common
@@ -45,7 +46,7 @@ def diagram_data(stacks: tuple[Stack, ...], trace: Trace, *, pages: tuple[str, .
     columns = [
         {
             "title": common(f"diagram.{stack.name}"),
-            "reads": trace.tokens(stack.name).text,
+            "reads": _read(trace.tokens(stack.name)),
             "layer": stack.layer,
             "n_layers": stack.n_layers,
             "layers_text": common("diagram.layers", count=stack.n_layers),
@@ -57,6 +58,12 @@ def diagram_data(stacks: tuple[Stack, ...], trace: Trace, *, pages: tuple[str, .
     cross = [block.id for stack in stacks for block in stack.blocks if block.id == "decoder.cross_attention"]
     edges = [{"from": stacks[0].output.id, "to": target} for target in cross]
     return {"columns": columns, "edges": edges, "answer": trace.text, "answer_text": common("diagram.answer")}
+
+
+def _read(tokens: TokenSequence) -> str:
+    """The text that a stack reads, with the special token that a decoder begins with."""
+    first = f"{tokens[0].display} " if tokens[0].special else ""
+    return first + tokens.text
 
 
 def _drawn(block: Block, *, titles: dict[str, str], pages: tuple[str, ...]) -> dict[str, Any]:

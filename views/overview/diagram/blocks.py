@@ -108,10 +108,10 @@ def _sublayer(config: ModelConfig, stack: str, layer: int, name: str, block: Any
     focus = {"layer": layer, "kind": "cross" if name == "cross_attention" else "self"}
     pre_norm = config.norm == "pre"
     if name == "feed_forward":
-        role, label, page, activation = "feed_forward", name, "feed_forward", f"{path}.{name}.hidden"
+        role, label, page, activation = "feed_forward", name, "feed_forward", f"{path}.{name}.output"
         note = ""
     else:
-        role, page, activation = name, "attention", f"{path}.{name}.weights"
+        role, page, activation = name, "attention", f"{path}.{name}.output"
         label = "masked_self_attention" if (stack, name) == ("decoder", "self_attention") else name
         in_scores = config.positions in ("rotary", "relative") and name == "self_attention"
         note = common(f"diagram.{config.positions}") if in_scores else ""

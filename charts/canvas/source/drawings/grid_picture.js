@@ -73,7 +73,8 @@ export class GridPicture {
     return { line: this.layers.indexOf(this.tiles[tile].layer), column: this.tiles[tile].head };
   }
 
-  layout(context, theme, width) {
+  // `below`: pixels to the lower edge of the window, which the large map ends above where it can.
+  layout(context, theme, width, below = Infinity) {
     const small = theme.size * 0.8;
     context.font = fontOf(theme, 0.8);
     this.header = this.listed
@@ -83,9 +84,14 @@ export class GridPicture {
     const panelWidth = Math.min(34 * theme.size, this.below ? width : width * 0.42);
     const gridWidth = this.below ? width : width - panelWidth - 1.5 * theme.size;
     this.gap = gridWidth / this.across > 90 ? 10 : 6;
-    this.tileWidth = Math.max(18, Math.min(8 * theme.size, (gridWidth - this.header) / this.across - this.gap));
-    this.tileHeight =
-      this.tileWidth * Math.min(1.5, Math.max(0.6, this.metadata.rows.length / this.metadata.columns.length));
+    const legendRoom = 8 + this.legend.layout(context, theme, { x: 0, y: 0, width }) + 4;
+    const fitting = below - legendRoom > 18 * theme.size ? below - legendRoom : Infinity;
+    const shape = Math.min(1.5, Math.max(0.6, this.metadata.rows.length / this.metadata.columns.length));
+    const lineRoom = fitting / this.layers.length - this.gap - 4 * small; // two words below a tile
+    const widestTile = this.below ? Infinity : Math.max(3 * theme.size, lineRoom / shape);
+    const share = (gridWidth - this.header) / this.across - this.gap;
+    this.tileWidth = Math.max(18, Math.min(8 * theme.size, share, widestTile));
+    this.tileHeight = this.tileWidth * shape;
     context.font = fontOf(theme, 0.75, 500);
     this.words = this.tiles.map(({ layer, head, caption }) => [
       ...(this.listed ? [this.layers.length > 1 ? `L${layer} H${head}` : say("head {head}", { head })] : []),
@@ -98,7 +104,7 @@ export class GridPicture {
     const gridHeight = this.top + lines * this.lineHeight;
     const taken = this.header + this.across * (this.tileWidth + this.gap);
     this.panelHead = theme.size * 2.1;
-    const room = Math.min(panelWidth * 1.15, 38 * theme.size) - this.panelHead;
+    const room = Math.min(panelWidth * 1.15, 38 * theme.size, fitting) - this.panelHead;
     const mapTall = this.map.layout(context, theme, {
       width: panelWidth,
       room: Math.max(14 * theme.size, room),

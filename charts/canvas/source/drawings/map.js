@@ -45,12 +45,18 @@ export class MapDrawing {
     this.help = say("heat map");
   }
 
-  layout(context, theme, width) {
-    const tallest = this.metadata.height ?? 45 * theme.size;
+  // `below`: pixels to the lower edge of the window. A picture with a height of its own fits them, where it begins near enough.
+  layout(context, theme, width, below = 0) {
+    const own = this.metadata.height;
+    const tallest = own ? (below < 0.7 * own ? own : Math.min(below, 1.5 * own)) : 45 * theme.size;
     const room = context.vector ? Math.min(tallest, 1.2 * width) : tallest; // on paper, wide or not, no taller than a column
-    const legendRoom = this.legend.layout(context, theme, { x: 0, y: 0, width }) + 16;
-    const tall = this.map.layout(context, theme, { width, room: Math.max(120, room - legendRoom) });
-    const { x } = this.map.plot;
+    // Twice: only a map that is laid out says where its legend begins, and so how many lines that takes.
+    let [x, tall] = [0, 0];
+    for (let again = 0; again < 2; again++) {
+      const legendRoom = this.legend.layout(context, theme, { x, y: 0, width: width - x }) + 16;
+      tall = this.map.layout(context, theme, { width, room: Math.max(120, room - legendRoom) });
+      x = this.map.plot.x;
+    }
     return tall + 12 + this.legend.layout(context, theme, { x, y: tall + 12, width: width - x }) + 4;
   }
 
