@@ -54,6 +54,19 @@ def test_who_types_moves_nothing(app: str, visit: Callable[..., Page]) -> None:
     assert not page.evaluate(FULL)
 
 
+def test_the_keys_work_where_the_switch_has_the_focus(app: str, visit: Callable[..., Page]) -> None:
+    page = visit(f"{app}/attention")
+    page.get_by_text("Presenter", exact=True).click()
+    settle(page)
+    expect(page.locator(".presenter-keys")).to_be_visible()
+    press(page, "ArrowRight")
+    assert address(page)["token"] == "1"
+    press(page, "PageDown")
+    assert urlsplit(page.url).path == "/heads"
+    press(page, "Escape")
+    assert "presenter" not in address(page)
+
+
 def test_pages_turn_and_so_do_the_steps_of_a_lesson(app: str, visit: Callable[..., Page]) -> None:
     page = visit(f"{app}/attention?presenter=1")
     press(page, "PageDown")

@@ -1,9 +1,11 @@
 // Keys of the presenter. A place moves here at once and is told to Python when the keys rest; what has no further to go
 // sends nothing. The listener is on the window, so that what has the focus, or a stepper, comes first.
 const REST = 160; // milliseconds
-const OWN_KEYS =
-  "input, textarea, select, [contenteditable], [role=slider], [role=radiogroup], [role=tablist], " +
-  "[role=listbox], [role=menu], [role=grid], [role=spinbutton], canvas";
+const TYPING = "input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]";
+const OWN_ARROWS =
+  "[type=radio], [role=slider], [role=radiogroup], [role=tablist], [role=listbox], [role=menu], [role=grid], " +
+  "[role=spinbutton], canvas";
+const ALWAYS = ["Escape", "PageUp", "PageDown"]; // unless what has the focus has used them
 const OPEN = "[role=dialog], [role=menu], [role=listbox], [data-baseweb=popover]"; // Escape closes these first
 const kept = new WeakMap(); // what has to survive a redraw
 
@@ -34,7 +36,8 @@ export default function ({ parentElement, data, setTriggerValue }) {
   mine.onKey = (event) => {
     if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey) return;
     const focused = event.composedPath()[0];
-    if (focused.closest?.(OWN_KEYS)) return;
+    if (focused.closest?.(TYPING)) return;
+    if (!ALWAYS.includes(event.key) && focused.closest?.(OWN_ARROWS)) return;
     if (event.key === "Escape") return void (document.querySelector(OPEN) || leave());
     const [what, by] = (event.shiftKey ? shifted : bound)[event.key] ?? ["", 0];
     if (event.key.toLowerCase() === "f") fullScreen();

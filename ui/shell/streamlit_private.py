@@ -32,8 +32,9 @@ __all__ = [
 ]
 
 TEST_IDS = {
-    *("stBaseButton-primary", "stButton", "stCaptionContainer", "stColumn", "stFullScreenFrame", "stHorizontalBlock"),
-    *("stMainBlockContainer", "stMarkdownContainer", "stSidebarContent", "stSidebarNavItems"),
+    *("stBaseButton-primary", "stButton", "stButtonGroup", "stCaptionContainer", "stColumn", "stFullScreenFrame"),
+    *("stHeader", "stHorizontalBlock", "stMainBlockContainer", "stMarkdownContainer", "stMetricValue"),
+    *("stSidebarContent", "stSidebarHeader", "stSidebarUserContent", "stTopNavLink", "stVerticalBlock"),
 }
 
 
