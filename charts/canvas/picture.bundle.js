@@ -1,2 +1,2 @@
-// npm run build: 9981ae6ec2ab8d35
+// npm run build: 301e9c0f2fd81b2b
 var canvas=globalThis.glassformerCanvas??={};canvas.arrived??=new Promise(resolve=>{canvas.arrive=resolve});async function picture_default(component){await canvas.arrived;const draw=await canvas.draw;return draw({...component,script:canvas.script})}export{picture_default as default};

@@ -21,7 +21,7 @@ import transformer
 from deploy.serve import application
 from streamlit import config
 
-load, trace = mock.Mock(wraps=transformer.load), mock.Mock(wraps=transformer.trace)
+load, trace = mock.Mock(wraps=transformer.load), mock.Mock(wraps=transformer.trace_of)
 told, found = asyncio.Queue(), {}
 
 async def main():
@@ -35,7 +35,7 @@ async def main():
     await told.put({"type": "lifespan.shutdown"})
     await running
 
-with mock.patch("transformer.load", load), mock.patch("transformer.trace", trace):
+with mock.patch("transformer.load", load), mock.patch("transformer.trace_of", trace):
     asyncio.run(main())
 settings = ("runner.postScriptGC", "server.address", "server.port", "server.maxUploadSize", "server.fileWatcherType",
             "theme.baseFontSize", "client.showErrorDetails", "browser.gatherUsageStats")

@@ -3,12 +3,13 @@
 import { cssOf } from "../toolkit/colour.js";
 import { Matrix } from "../toolkit/matrix.js";
 import { drawText, fontOf, shorten, wrap } from "../toolkit/text.js";
-import { colourOf } from "../toolkit/theme.js";
+import { colourOf, roomOf } from "../toolkit/theme.js";
 import { say } from "../toolkit/words.js";
 import { matrixBitmap, paintMask } from "./bitmap.js";
 import { Heatmap } from "./heatmap.js";
 import { Legend } from "./legend.js";
 
+const GRID_HEIGHT = 427; // px on a projector: tiles, large map and legend end on its first screen
 const WIDE_FROM = 640; // px: from here on the large map stands beside the tiles, on narrower screens under them
 
 export class GridPicture {
@@ -73,8 +74,7 @@ export class GridPicture {
     return { line: this.layers.indexOf(this.tiles[tile].layer), column: this.tiles[tile].head };
   }
 
-  // `below`: pixels to the lower edge of the window, which the large map ends above where it can.
-  layout(context, theme, width, below = Infinity) {
+  layout(context, theme, width) {
     const small = theme.size * 0.8;
     context.font = fontOf(theme, 0.8);
     this.header = this.listed
@@ -85,7 +85,7 @@ export class GridPicture {
     const gridWidth = this.below ? width : width - panelWidth - 1.5 * theme.size;
     this.gap = gridWidth / this.across > 90 ? 10 : 6;
     const legendRoom = 8 + this.legend.layout(context, theme, { x: 0, y: 0, width }) + 4;
-    const fitting = below - legendRoom > 18 * theme.size ? below - legendRoom : Infinity;
+    const fitting = GRID_HEIGHT * roomOf(context, theme) - legendRoom;
     const shape = Math.min(1.5, Math.max(0.6, this.metadata.rows.length / this.metadata.columns.length));
     const lineRoom = fitting / this.layers.length - this.gap - 4 * small; // two words below a tile
     const widestTile = this.below ? Infinity : Math.max(3 * theme.size, lineRoom / shape);

@@ -3,6 +3,7 @@
 import { cssOf } from "../toolkit/colour.js";
 import { Matrix } from "../toolkit/matrix.js";
 import { exactly, threeDigits } from "../toolkit/numbers.js";
+import { roomOf } from "../toolkit/theme.js";
 import { say } from "../toolkit/words.js";
 import { describeCell, matrixTable, stepCell } from "./describe.js";
 import { Heatmap } from "./heatmap.js";
@@ -45,10 +46,8 @@ export class MapDrawing {
     this.help = say("heat map");
   }
 
-  // `below`: pixels to the lower edge of the window. A picture with a height of its own fits them, where it begins near enough.
-  layout(context, theme, width, below = 0) {
-    const own = this.metadata.height;
-    const tallest = own ? (below < 0.7 * own ? own : Math.min(below, 1.5 * own)) : 45 * theme.size;
+  layout(context, theme, width) {
+    const tallest = this.metadata.height ? this.metadata.height * roomOf(context, theme) : 45 * theme.size;
     const room = context.vector ? Math.min(tallest, 1.2 * width) : tallest; // on paper, wide or not, no taller than a column
     // Twice: only a map that is laid out says where its legend begins, and so how many lines that takes.
     let [x, tall] = [0, 0];

@@ -73,24 +73,22 @@ export class StepsPicture {
 
   // --- layout: the same at every step, so that nothing jumps --------------------------------------------------
 
-  // `below`: pixels to the lower edge of the window, above which the bars end where they can.
-  layout(context, theme, width, below = Infinity) {
+  layout(context, theme, width) {
     const { size } = theme;
     const beside = width >= 36 * size;
     const gap = 2 * size;
     const left = beside ? Math.floor((width - gap) * 0.5) : width;
     this.top = 1.9 * size;
-    const nRows = this.probabilities.shape[1] + 1;
-    const under = 3 * size;
-    this.row = Math.min(1.5 * size, Math.max(1.2 * size, (below - this.top - under) / nRows));
-    const tall = this.row * nRows;
+    this.row = 1.5 * size;
+    const tall = this.row * (this.probabilities.shape[1] + 1);
     context.font = fontOf(theme, 0.875);
     const names = [...this.metadata.candidates.flat(), say("all others")];
     this.nameRoom = Math.min(widest(context, names) + 10, left * 0.36);
     context.font = fontOf(theme, 0.8);
     const numberRoom = context.measureText("0.00888").width + 12;
     this.bars = { x: this.nameRoom, y: this.top, width: left - this.nameRoom - numberRoom, height: tall };
-    const first = this.top + tall + under;
+    const below = 3 * size;
+    const first = this.top + tall + below;
     this.layOutColumns(
       context,
       theme,

@@ -1,6 +1,6 @@
 // The frame around every drawing: sizes, theme, title, buttons and table.
 //
-// A drawing has: metadata, label, help; layout(context, theme, width, below) -> height; paintBase(context, theme, ratio) and
+// A drawing has: metadata, label, help; layout(context, theme, width) -> height; paintBase(context, theme, ratio) and
 // paintFocus(context, theme, target, ratio, still); geometry(); hit(x, y) -> target or null; first(), holds(target),
 // step(target, key) -> target; anchor(target) -> [x, y]; describe(target) -> lines; click(target) -> { event, value } or null;
 // tables(), records() -> rows of the CSV; perhaps controls(), tipEdge(target), choose(value): what Python would do about a click,
@@ -16,8 +16,6 @@ import { fontOf } from "../toolkit/text.js";
 import { readTheme } from "../toolkit/theme.js";
 import { say, useWords } from "../toolkit/words.js";
 import { ExportMenu } from "./export_menu.js";
-
-const MARGIN_BELOW = 8; // pixels between a picture that fits the window and its lower edge
 
 export class Frame {
   constructor(parent) {
@@ -138,15 +136,8 @@ export class Frame {
     this.root.classList.toggle("dark", this.theme.dark);
     this.ratio = window.devicePixelRatio || 1;
     this.width = width;
-    this.height = Math.ceil(this.drawing.layout(this.context, this.theme, width, this.roomBelow()));
+    this.height = Math.ceil(this.drawing.layout(this.context, this.theme, width));
     this.laidOut = this.drawing;
-  }
-
-  // Pixels from the picture's upper edge to the lower edge of the window, as long as nobody has scrolled.
-  roomBelow() {
-    let scrolled = 0;
-    for (let node = this.root; node; node = node.parentNode ?? node.host) scrolled += node.scrollTop ?? 0;
-    return window.innerHeight - this.picture.getBoundingClientRect().top - scrolled - MARGIN_BELOW;
   }
 
   get ready() {

@@ -3,6 +3,16 @@
 import { PAPER_FONT, PER_POINT } from "./paper.js";
 import { SCALES, brightness, cssOf, mix, rgbOf, visible } from "./colour.js";
 
+const LETTERS_ABOVE = 18.2; // heights of letters that a page's title, controls and navigation take
+
+// How much higher a picture may be than on a projector of 720 pixels, in letters of 17: what stands above it grows with the
+// letters, and it shall end where the window ends. On paper there is no window.
+export function roomOf(context, theme) {
+  if (context.vector) return 1;
+  const room = (window.innerHeight - LETTERS_ABOVE * theme.size) / (720 - LETTERS_ABOVE * 17);
+  return Math.min(1.5, Math.max(0.75, room));
+}
+
 // Streamlit hands its theme down as --st-* variables; they change when the reader switches to dark.
 export function readTheme(element) {
   const style = getComputedStyle(element);
