@@ -18,16 +18,20 @@ import tokenizers
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
 from transformer.errors import CheckpointError
+from transformer.text.special_ids import SpecialIds
 from transformer.text.tokenizer_files import check_tokenizer_file
 from transformer.text.tokens import Token, TokenSequence, visible
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 SPECIAL_TOKENS = ("<pad>", "<s>", "</s>", "<mask>")
 PAD_ID, START_ID, END_ID, MASK_ID = range(4)
+SPECIAL_IDS = SpecialIds(PAD_ID, START_ID, END_ID, MASK_ID)
 
 
 class Tokenizer:
     """Text ↔ ids, with the merges that lie between them."""
+
+    special = SPECIAL_IDS
 
     def __init__(self, backend: tokenizers.Tokenizer) -> None:
         self._backend = backend
@@ -115,12 +119,14 @@ class Tokenizer:
         """Label ids. A character made of several byte tokens belongs to the last of them; the texts of all tokens
         together are ``decode(ids)`` (with the space in front)."""
         decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        last = max((index for index, id in enumerate(ids) if id >= len(SPECIAL_TOKENS)), default=-1)
+        roles = [self.special.role(id) for id in ids]
+        if name == "target" and roles and roles[0] == "pad":
+            roles[0] = "start"  # T5 and Marian begin an answer with the token that they pad with
+        last = max((index for index, role in enumerate(roles) if not role), default=-1)
         tokens = []
-        for index, id in enumerate(ids):
-            special = id < len(SPECIAL_TOKENS)
-            text = "" if special else decoder.decode(self.token_bytes[id], final=index == last)
-            tokens.append(Token(index, int(id), text, self.display(id), special))
+        for index, (id, role) in enumerate(zip(ids, roles, strict=True)):
+            text = "" if role else decoder.decode(self.token_bytes[id], final=index == last)
+            tokens.append(Token(index, int(id), text, self.display(id), bool(role), role))
         return TokenSequence(tuple(tokens), name)
 
     def display(self, id: int) -> str:

@@ -24,7 +24,8 @@ class Token:
 
     ``text`` is the exact piece of the sentence, spaces included; ``display`` is how it is shown: a leading space
     becomes ``·``, a lone byte becomes ``⟨F0⟩``, a line break becomes ``⏎``. ``special`` tokens (``<s>``, ``</s>``,
-    ``<pad>``, ``<mask>``) are not part of the sentence.
+    ``<pad>``, ``<mask>``) are not part of the sentence; ``role`` says which they are: "pad", "start", "end", "mask" or
+    "other".
     """
 
     index: int
@@ -32,6 +33,7 @@ class Token:
     text: str
     display: str
     special: bool = False
+    role: str = ""
 
     @property
     def starts_word(self) -> bool:
