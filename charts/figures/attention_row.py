@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
 
 def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = False) -> go.Figure:
-    """One query's way through the softmax: its scores, the scores that the mask leaves, the weights (0…1).
+    """One query's way through the softmax: its scores, those that the mask leaves, their powers, the weights (0…1).
 
     ``view`` carries scores, mask and weights of a layer; ``head`` and ``row`` (the query's index) choose one row.
-    Masked keys are hatched and have neither score nor weight. The weights' axis is fixed to 0…1; ``stretch`` ends it at
-    the largest weight, and the axis says so.
+    Masked keys are hatched and have neither score, power nor weight. The largest score is taken from all of them before
+    the power, as the model does: it changes no weight, and the largest power is 1. The weights' axis is fixed to 0…1;
+    ``stretch`` ends it at the largest weight, and the axis says so.
     """
     require_index(head, name="head", size=view.n_heads)
     require_index(row, name="row", size=len(view.query))
@@ -32,12 +33,18 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
     left, shown = scores.copy(), weights.copy()
     left[masked] = np.nan
     shown[masked] = np.nan
+    powers = left if masked.all() else np.exp(left - np.nanmax(left))
     end, note = parts.share_axis(shown, stretch=stretch)
-    heights = [130.0, 130.0, 150.0]
+    heights = [110.0, 110.0, 110.0, 130.0]
     hidden = _("the mask hides none of the keys in this row")
     if masked.any():
         hidden = _("the mask hides {n} of {keys} keys", n=masked.sum(), keys=len(masked))
-    names = [_("scores q·k ÷ √d_k"), hidden, _("weights: softmax of what is left (the row sums to 1)") + note]
+    names = [
+        _("scores s, before the mask"),
+        hidden,
+        _("powers e^(s − largest s): their sum is {sum}", sum=style.three_digits(float(np.nansum(powers)))),
+        _("weights: each power ÷ that sum (the row sums to 1)") + note,
+    ]
     figure = stacked(names, heights=heights)
     places = np.arange(len(view.key))
     low, high = min(0.0, float(scores.min())), max(0.0, float(scores.max()))
@@ -47,6 +54,7 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
         (
             (scores, _("score"), parts.signed_colours(scores)),
             (left, _("score"), parts.signed_colours(scores)),
+            (powers, _("power"), style.BAR),
             (shown, _("weight"), style.BAR),
         ),
         start=1,
@@ -55,7 +63,7 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
             x=places,
             y=values,
             marker={"color": colours, "line": {"width": 0}},
-            text=[style.three_digits(float(value)) for value in values] if panel == 3 and len(places) <= 16 else None,
+            text=[style.three_digits(float(value)) for value in values] if panel >= 3 and len(places) <= 16 else None,
             textposition="outside",
             cliponaxis=False,
             hovertemplate=style.hover(
@@ -64,7 +72,7 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
             row=panel,
         )
         if panel > 1 and masked.any():
-            bottom, top = (low, high) if panel == 2 else (0.0, end)
+            bottom, top = (low, high) if panel == 2 else (0.0, 1.0 if panel == 3 else end)
             figure.add_trace(
                 parts.mask_bars(masked, low=bottom, high=top, showlegend=panel == 2, legendgroup="mask"),
                 row=panel,
@@ -72,35 +80,37 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
     style.finish(figure, height=stacked_height(heights), top=60)
     figure.update_layout(barmode="overlay", legend={"x": 1, "xanchor": "right", "y": 1.02})
     figure.update_yaxes(title_text=_("score"), range=[low, high])
-    figure.update_yaxes(title_text=_("weight"), range=[0, end], row=3)
+    figure.update_yaxes(title_text=_("power"), range=[0, 1.2], row=3)  # with room for the numbers above the bars
+    figure.update_yaxes(title_text=_("weight"), range=[0, end], row=4)
     figure.update_xaxes(**style.token_axis(view.key, title=""))
     query = style.escape(view.query.labels[row])
     figure.update_xaxes(
-        title_text=_("key: the token that is looked at (query: {query}, head {head})", query=query, head=head), row=3
+        title_text=_("key: the token that is looked at (query: {query}, head {head})", query=query, head=head), row=4
     )
     return figure.drawn()
 
 
-def dot_product(query: Any, *, key: Any, query_token: str, key_token: str) -> go.Figure:
+def dot_product(query: Any, *, key: Any, query_token: str, key_token: str, bias: float | None = None) -> go.Figure:
     """Why a query meets a key: both vectors channel by channel, their products, the sum and the score.
 
-    ``query``, ``key``: [channel], one head's vectors; the tokens are what is displayed for the two.
+    ``query``, ``key``: [channel], one head's vectors; the tokens are what is displayed for the two. ``bias``: what
+    relative positions add to the score.
     """
     first = as_array(query, name="query", axes=("channel",))
     second = as_array(key, name="key", axes=("channel",), sizes={"channel": len(first)})
     products = first * second
     total = float(products.sum(dtype=np.float64))
-    score = total / np.sqrt(len(first))
+    score = total / np.sqrt(len(first)) + (bias or 0.0)
+    numbers = {"sum": style.three_digits(total), "n": len(first), "score": style.three_digits(float(score))}
+    sum_line = _("q × k: the sum is {sum}, ÷ √{n} = {score} is the score", **numbers)
+    if bias is not None:
+        numbers["bias"] = style.three_digits(bias)
+        sum_line = _("q × k: the sum is {sum}, ÷ √{n} + {bias} = {score} is the score", **numbers)
     heights = [100.0, 100.0, 130.0]
     names = [
         _("q of {token}", token=style.escape(query_token)),
         _("k of {token}", token=style.escape(key_token)),
-        _(
-            "q × k: the sum is {sum}, ÷ √{n} = {score} is the score",
-            sum=style.three_digits(total),
-            n=len(first),
-            score=style.three_digits(score),
-        ),
+        sum_line,
     ]
     figure = stacked(names, heights=heights)
     channels = np.arange(len(first), dtype=np.int32)

@@ -10,20 +10,23 @@ from charts.figures.heads import entropy_strip, head_scores
 from charts.toolkit import style
 
 
-def test_pipeline_shows_scores_then_what_the_mask_leaves_then_weights(causal_view):
+def test_pipeline_shows_scores_what_the_mask_leaves_powers_and_weights(causal_view):
     figure = score_pipeline(causal_view, head=1, row=2)
-    scores, left, score_mask, weights, weight_mask = figure.data
+    scores, left, score_mask, powers, power_mask, weights, weight_mask = figure.data
     np.testing.assert_array_equal(scores.y, causal_view.scores[1, 2])
     np.testing.assert_array_equal(left.y[:3], causal_view.scores[1, 2, :3])
     np.testing.assert_array_equal(weights.y[:3], causal_view.weights[1, 2, :3])
     assert np.isnan(left.y[3:]).all()
+    assert np.isnan(powers.y[3:]).all()
     assert np.isnan(weights.y[3:]).all()
-    for mask in (score_mask, weight_mask):
+    assert max(powers.y[:3]) == 1
+    np.testing.assert_allclose(powers.y[:3] / np.sum(powers.y[:3]), weights.y[:3], rtol=1e-5)
+    for mask in (score_mask, power_mask, weight_mask):
         assert list(mask.x) == [3, 4]
         assert mask.marker.pattern.shape == "/"
-    assert list(figure.layout.yaxis3.range) == [0, 1]
-    assert list(figure.layout.xaxis3.ticktext) == ["&lt;s&gt;", "·le", "·chat", "·&lt;i&gt;", "."]
-    assert "query: ·chat, head 1" in figure.layout.xaxis3.title.text
+    assert list(figure.layout.yaxis4.range) == [0, 1]
+    assert list(figure.layout.xaxis4.ticktext) == ["&lt;s&gt;", "·le", "·chat", "·&lt;i&gt;", "."]
+    assert "query: ·chat, head 1" in figure.layout.xaxis4.title.text
     assert "hides 2 of 5 keys" in figure.layout.annotations[1].text
     assert "hides none" in score_pipeline(causal_view, head=0, row=4).layout.annotations[1].text
 
@@ -39,6 +42,8 @@ def test_dot_product_shows_products_sum_and_score():
     figure = dot_product([1.0, -2.0, 3.0, 0.5], key=[2.0, 1.0, 1.0, 0.0], query_token="·a", key_token="<s>")
     np.testing.assert_allclose(figure.data[2].y, [2.0, -2.0, 3.0, 0.0])
     assert figure.layout.annotations[2].text == "<b>q × k: the sum is 3, ÷ √4 = 1.5 is the score</b>"
+    biased = dot_product([1.0], key=[2.0], query_token="a", key_token="b", bias=0.5)
+    assert biased.layout.annotations[2].text == "<b>q × k: the sum is 2, ÷ √1 + 0.5 = 2.5 is the score</b>"
     assert figure.layout.annotations[1].text == "<b>k of &lt;s&gt;</b>"
     assert figure.data[2].marker.color[0] == style.POSITIVE
     assert figure.data[2].marker.color[1] == style.NEGATIVE

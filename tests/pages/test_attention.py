@@ -13,6 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import transformer
+from transformer.analysis.attention.query_arithmetic import query_arithmetic
 from ui.words.texts import page_text
 from views.attention.cell_arithmetic import equations
 from views.attention.facts import read_aloud
@@ -81,6 +82,28 @@ def test_the_entropy_and_the_sinks_are_those_of_the_focused_row(open_page: Calla
 
 
 @pytest.mark.parametrize("checkpoint", CHECKPOINTS)
+def test_one_number_of_a_query_is_derived_from_what_the_attention_reads(
+    open_page: Callable, tiny_checkpoint: Callable, checkpoint: str
+) -> None:
+    app = open_page(checkpoint=checkpoint, token="2", layer="1", head="1")
+    is_fine(app)
+    model = tiny_checkpoint(checkpoint)
+    pre_norm = model.config.norm == "pre"
+    assert ("**X is not the residual stream**" in said(app)) == pre_norm
+    source = "_norm.output`" if pre_norm else ".residual.in`"
+    assert source in said(app)
+    stack = "decoder" if model.config.kind == "decoder-only" else "encoder"
+    trace = transformer.trace(model, SENTENCE)
+    for row in range(3):
+        for head in range(model.config.n_heads):
+            found = query_arithmetic(trace, stack, 1, "self", head=head, row=row)
+            # Turning keeps the length of a pair of channels, and leaves position 0 as it is.
+            if not found.rotated or row == 0:
+                assert found.value == pytest.approx(found.recorded, abs=1e-5)
+    assert any(r"x_i\, W_{Q\,i," in latex.value for latex in app.latex)
+
+
+@pytest.mark.parametrize("checkpoint", CHECKPOINTS)
 def test_the_snippet_of_a_cell_prints_its_weight(
     open_page: Callable, checkpoint: str, checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,6 +115,7 @@ def test_the_snippet_of_a_cell_prints_its_weight(
     assert float(worked_out) == pytest.approx(float(recorded), abs=1e-6)
 
     snippet = next(code.value for code in app.code if "import numpy" in code.value)
+    assert "x @ W_Q + b_Q" in snippet and "np.allclose(derived, query" in snippet
     (tmp_path / "checkpoints").symlink_to(checkpoints_folder)
     monkeypatch.chdir(tmp_path)
     printed = io.StringIO()

@@ -6,6 +6,7 @@ import streamlit as st
 
 from charts.figures.attention_row import dot_product
 from transformer.analysis.attention.cell_arithmetic import CellArithmetic, cell_arithmetic
+from transformer.analysis.attention.query_arithmetic import query_input
 from transformer.runs.attention_view import AttentionView
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_snippet, show_table
@@ -32,7 +33,11 @@ def explain_cell(p: Page, view: AttentionView, *, key: int, row_label: str) -> N
         st.caption(text["arithmetic_rotary"])
     with st.expander(text["channels"], icon=":material/bar_chart:"):
         figure = dot_product(
-            cell.query, key=cell.key, query_token=view.query.labels[focus.token], key_token=column_label
+            cell.query,
+            key=cell.key,
+            query_token=view.query.labels[focus.token],
+            key_token=column_label,
+            bias=cell.bias,
         )
         show_figure(figure, name="query-key-products")
     with st.expander(text["whole_row"], icon=":material/table_rows:"):
@@ -42,23 +47,26 @@ def explain_cell(p: Page, view: AttentionView, *, key: int, row_label: str) -> N
 
 def equations(cell: CellArithmetic) -> str:
     """The four lines from the products to the weight, as LaTeX with this cell's numbers (no text of the user in it)."""
-    pairs = [rf"({_number(q, digits=4)})({_number(k, digits=4)})" for q, k in zip(cell.query, cell.key, strict=True)]
+    pairs = [
+        rf"({tex_number(q, digits=4)})({tex_number(k, digits=4)})" for q, k in zip(cell.query, cell.key, strict=True)
+    ]
     first, last = " + ".join(pairs[:_SHOWN]), "".join(f" + {pair}" for pair in pairs[_SHOWN:][-1:])
     dots = r" + \dots" if len(pairs) > _SHOWN + 1 else ""
-    bias = "" if cell.bias is None else f" {_signed(cell.bias)}"
+    bias = "" if cell.bias is None else f" {signed(cell.bias)}"
     bias_name = "" if cell.bias is None else " + b"
     lines = [
         rf"q \cdot k &= {first}",
-        rf"&\quad {dots}{last} = {_number(cell.dot_product)}",
-        rf"s &= \frac{{q \cdot k}}{{\sqrt{{d_k}}}}{bias_name} = \frac{{{_number(cell.dot_product)}}}"
-        rf"{{\sqrt{{{len(cell.query)}}}}}{bias} = {_number(cell.score)}",
+        rf"&\quad {dots}{last} = {tex_number(cell.dot_product)}",
+        rf"s &= \frac{{q \cdot k}}{{\sqrt{{d_k}}}}{bias_name} = \frac{{{tex_number(cell.dot_product)}}}"
+        rf"{{\sqrt{{{len(cell.query)}}}}}{bias} = {tex_number(cell.score)}",
     ]
     if cell.is_allowed:
         lines += [
-            rf"s_{{\max}} &= {_number(cell.largest)}",
-            rf"Z &= \textstyle\sum_j e^{{s_j - s_{{\max}}}} = {_number(cell.denominator)}",
+            rf"s_{{\max}} &= {tex_number(cell.largest)}",
+            rf"Z &= \textstyle\sum_j e^{{s_j - s_{{\max}}}} = {tex_number(cell.denominator)}",
             rf"\alpha &= \frac{{e^{{s - s_{{\max}}}}}}{{Z}}"
-            rf" = \frac{{{_number(cell.power)}}}{{{_number(cell.denominator)}}} = \mathbf{{{_number(cell.weight)}}}",
+            rf" = \frac{{{tex_number(cell.power)}}}{{{tex_number(cell.denominator)}}}"
+            rf" = \mathbf{{{tex_number(cell.weight)}}}",
         ]
     else:
         lines.append(r"\alpha &= \mathbf{0} \qquad (s \to -\infty,\; e^{-\infty} = 0)")
@@ -90,28 +98,41 @@ def row_table(p: Page, view: AttentionView, cell: CellArithmetic) -> pd.DataFram
 
 
 def snippet(p: Page, cell: CellArithmetic, *, key: int) -> str:
-    """Python that prints this cell's weight, from the library alone."""
+    """Python that derives this cell's weight from x, W_Q and the keys, with the library alone."""
     focus = p.focus
     name = f"{focus.stack}.layers.{focus.layer}.{focus.kind}_attention"
     bias = ""
     if cell.bias is not None:
         bias = f'scores = scores + trace["{focus.stack}.position_bias.values"].values[head, row]\n'
+    rotary = (
+        "derived = attention.rotate(torch.tensor(derived).view(1, 1, 1, -1), row).flatten().numpy()  # by position\n"
+        if p.checkpoint.config.positions == "rotary"
+        else ""
+    )
     return (
-        f"import numpy as np\n{p.preamble}\n"
-        f'attention = "{name}"\n'
+        f"import numpy as np\n{'import torch' if rotary else ''}{chr(10) if rotary else ''}{p.preamble}\n"
+        f'name = "{name}"\n'
         f"head, row, column = {focus.head}, {focus.token}, {key}\n"
-        'query = trace[f"{attention}.query"].values[head, row].astype(np.float64)\n'
-        'keys = trace[f"{attention}.key"].values[head].astype(np.float64)\n'
-        'allowed = trace[f"{attention}.allowed"].values[row]\n\n'
+        "attention = checkpoint.model.get_submodule(name)\n"
+        "own = slice(head * attention.d_head, (head + 1) * attention.d_head)  # this head's part of W_Q and b_Q\n"
+        "W_Q = attention.query_projection.weight.detach().numpy()[own].T.astype(np.float64)  # [model, channel]\n"
+        "b_Q = attention.query_projection.bias.detach().numpy()[own].astype(np.float64)\n"
+        f'x = trace["{query_input(p.trace, focus.stack, focus.layer, focus.kind)}"].values[row].astype(np.float64)\n'
+        "derived = x @ W_Q + b_Q\n"
+        f"{rotary}"
+        'query = trace[f"{name}.query"].values[head, row].astype(np.float64)\n'
+        "assert np.allclose(derived, query, atol=1e-4)  # the model calculates in float32\n"
+        'keys = trace[f"{name}.key"].values[head].astype(np.float64)\n'
+        'allowed = trace[f"{name}.allowed"].values[row]\n\n'
         "scores = keys @ query / np.sqrt(len(query))\n"
         f"{bias}"
         "powers = np.where(allowed, np.exp(scores - scores.max(where=allowed, initial=-np.inf)), 0.0)\n"
         "print(powers[column] / powers.sum())\n"
-        'print(trace[f"{attention}.weights"].values[head, row, column])  # what the model recorded\n'
+        'print(trace[f"{name}.weights"].values[head, row, column])  # what the model recorded\n'
     )
 
 
-def _number(value: float, *, digits: int = 6) -> str:
+def tex_number(value: float, *, digits: int = 6) -> str:
     """Significant digits as LaTeX; six, because with three, sums and quotients would not add up on the page."""
     text = f"{value:.{digits}g}"
     if "e" in text:
@@ -120,5 +141,5 @@ def _number(value: float, *, digits: int = 6) -> str:
     return text
 
 
-def _signed(value: float) -> str:
-    return f"- {_number(-value)}" if value < 0 else f"+ {_number(value)}"
+def signed(value: float) -> str:
+    return f"- {tex_number(-value)}" if value < 0 else f"+ {tex_number(value)}"

@@ -20,6 +20,7 @@ from ui.shell.selectors import settle
 from ui.show.canvas import show_map
 from ui.show.figures import show_figure, show_formula
 from ui.words.texts import as_plain, page_texts
+from views.attention.query_channel import query_channel
 
 STEP = "attention_step"
 _CHOOSES = 0.9  # from this largest weight on a softmax chooses rather than mixes
@@ -109,6 +110,7 @@ def _projections(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int |
                     key=f"attention {name}",
                     clickable=False,
                 )
+    query_channel(p, path, rows[p.focus.token])
 
 
 def _products(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None) -> Cell | None:

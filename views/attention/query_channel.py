@@ -1,0 +1,39 @@
+"""Where a query comes from: one of its numbers derived from x and W_Q, with the live numbers."""
+
+import streamlit as st
+
+from transformer.analysis.attention.attention_path import AttentionPath
+from transformer.analysis.attention.query_arithmetic import QueryArithmetic, query_arithmetic
+from ui.shell.page import Page
+from ui.words.texts import as_plain
+from views.attention.cell_arithmetic import signed, tex_number
+
+_SHOWN = 3  # products that are written out
+
+
+def query_channel(p: Page, path: AttentionPath, row_label: str) -> None:
+    """What X is in this model, and one channel of the focused token's query as x W_Q + b."""
+    focus, text = p.focus, p.text
+    found = query_arithmetic(p.trace, focus.stack, focus.layer, focus.kind, head=path.head, row=focus.token)
+    st.markdown(text[f"step_1_x_{p.checkpoint.config.norm}"].format(source=found.source))
+    st.markdown(
+        text["step_1_channel"].format(row=as_plain(row_label), channel=found.channel, width=len(found.x)),
+        help=text["step_1_channel_help"],
+    )
+    st.latex(equations(found))
+    template = "step_1_rotated" if found.rotated else "step_1_check"
+    st.caption(text[template].format(recorded=f"{found.recorded:.6g}", row=focus.token))
+
+
+def equations(found: QueryArithmetic) -> str:
+    """The sum as LaTeX with this token's numbers."""
+    pairs = [
+        rf"({tex_number(x, digits=4)})({tex_number(w, digits=4)})"
+        for x, w in zip(found.x[:_SHOWN], found.weights[:_SHOWN], strict=True)
+    ]
+    channel = found.channel
+    return (
+        rf"\begin{{aligned}} q_{{{channel}}} &= \textstyle\sum_{{i=0}}^{{{len(found.x) - 1}}} "
+        rf"x_i\, W_{{Q\,i,{channel}}} + b_{{{channel}}} \\[4pt] "
+        rf"&= {' + '.join(pairs)} + \dots {signed(found.bias)} = \mathbf{{{tex_number(found.value)}}} \end{{aligned}}"
+    )
