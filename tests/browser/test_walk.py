@@ -15,6 +15,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.axe import findings
 from tests.browser.conftest import ROOT, open_page, settle
 from tests.browser.seats import Seat
+from tests.browser.test_shell import address
 from ui.shell.navigation import GROUPS, Entry
 
 pytestmark = pytest.mark.browser
@@ -41,6 +42,9 @@ NEEDS = {
     PLOTLY: {"tokens", "embeddings", "positions", "add_norm", "feed_forward", "decoding", "lens", "bugs"},
     VEGA: {"training"},
 }
+# What is marked in the sidebar, by the name of the choice: no mark is an empty text.
+MARKED = """() => Object.fromEntries([...document.querySelectorAll("[data-testid=stSidebar] [role=radiogroup]")]
+  .map((group) => [group.ariaLabel, [...group.querySelectorAll("[aria-checked=true]")].map((one) => one.innerText)]))"""
 AT_REST = 400  # milliseconds; fading in would count as too little contrast
 
 
@@ -51,6 +55,12 @@ def walk(page: Page, sentence: str, look: Callable[[Entry], None] = lambda entry
         expect(page.get_by_role("heading", name=entry.title, exact=True, level=1)).to_be_visible()
         settle(page)
         expect(page.get_by_test_id("stSidebar").get_by_role("textbox").first).to_have_value(sentence)
+        marked, asked = page.evaluate(MARKED), address(page)
+        for name in {"Layer", "Head"} & marked.keys():
+            assert marked[name] == [asked.get(name.lower(), "0")], f"{entry.title} marks {marked}"
+        assert all(len(marked[name]) == 1 for name in {"Attention", "Stack"} & marked.keys()), (
+            f"{entry.title}: {marked}"
+        )
         wrong = page.locator("[data-testid=stAlertContentError]").all_inner_texts()
         assert not wrong, f"{entry.title}: {wrong}"
         drawn = page.locator(DRAWINGS).filter(visible=True).first

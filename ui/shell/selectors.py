@@ -9,11 +9,12 @@ from streamlit.errors import StreamlitAPIException
 from transformer.config import ModelConfig
 from ui.shell import focus as shared_focus
 from ui.shell.focus import Focus, attention_kinds
-from ui.shell.streamlit_private import went_back_or_forward
+from ui.shell.streamlit_private import page_hash, went_back_or_forward
 from ui.words.texts import PageText, common, page_texts
 
 NEEDS = ("stack", "kind", "layer", "head", "token")
 _MOST_BUTTONS = 8
+_DRAWN_ON = "choose: drawn on"  # the page of the run before
 
 
 def selectors(focus: Focus, config: ModelConfig, *, needs: Sequence[str], room: DeltaGenerator) -> None:
@@ -21,21 +22,25 @@ def selectors(focus: Focus, config: ModelConfig, *, needs: Sequence[str], room: 
     kinds = attention_kinds(config)
     stacks = tuple(dict.fromkeys(stack for stack, _ in kinds))
     n_layers = config.n_encoder_layers if focus.stack == "encoder" else config.n_decoder_layers
+    # On another page it is another widget, without a choice, though the key still leads to the one of the page before.
+    anew = st.session_state.get(_DRAWN_ON) != page_hash()
+    st.session_state[_DRAWN_ON] = page_hash()
     with room:
         if "kind" in needs and len(kinds) > 1:
-            _choose("kind", [f"{stack} {kind}" for stack, kind in kinds], f"{focus.stack} {focus.kind}", _change_kind)
+            both = [f"{stack} {kind}" for stack, kind in kinds]
+            _choose("kind", both, f"{focus.stack} {focus.kind}", anew=anew, change=_change_kind)
         elif "stack" in needs and len(stacks) > 1:
-            _choose("stack", list(stacks), focus.stack, _change_stack)
+            _choose("stack", list(stacks), focus.stack, anew=anew, change=_change_stack)
         if "layer" in needs:
-            _choose("layer", list(range(n_layers)), focus.layer)
+            _choose("layer", list(range(n_layers)), focus.layer, anew=anew)
         if "head" in needs:
-            _choose("head", list(range(config.n_heads)), focus.head)
+            _choose("head", list(range(config.n_heads)), focus.head, anew=anew)
 
 
-def _choose(name: str, options: list, value: object, change: Callable[[], None] | None = None) -> None:
+def _choose(name: str, options: list, value: object, *, anew: bool, change: Callable[[], None] | None = None) -> None:
     """Buttons while they fit, else a list. The widget is set from the focus and reports to it; it keeps nothing."""
     key = f"choose {name}"
-    if st.session_state.get(key) != value:
+    if anew or st.session_state.get(key) != value:
         st.session_state[key] = value
     shared = {
         "options": options,
