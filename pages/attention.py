@@ -11,7 +11,7 @@ from ui.show.figures import show_source
 from views.attention import guess
 from views.attention.cell_arithmetic import explain_cell
 from views.attention.controls import choose_cell, close_cell, controls, draw, row_labels
-from views.attention.facts import FEW_KEYS, facts, map_and_facts, read_aloud, rewrite
+from views.attention.facts import FEW_KEYS, drawn_view, facts, map_and_facts, read_aloud, rewrite
 from views.attention.steps import draw_step, stepper
 from views.attention.trust import edge_effect, trust
 
@@ -27,12 +27,14 @@ with page("attention", needs=("stack", "kind", "layer", "head", "token")) as p:
     shown = controls(p, view)
     rows = row_labels(p, view, shown)
     predicted = rows[row] if shown.predicted else None
-    shown.aloud.markdown(read_aloud(p.text, view, head=p.focus.head, row=row, predicted=predicted))
+    drawn = drawn_view(p, view, shown.drawing, weighted)
+    aloud = read_aloud(p.text, drawn, head=0, row=row, predicted=predicted, drawing=shown.drawing)
+    shown.aloud.markdown(aloud)
     picture, beside = map_and_facts(wide=len(view.key) > FEW_KEYS)
     with picture:
         draw(p, view, shown, weighted)
     with beside:
-        facts(p, view, weighted)
+        facts(p, drawn, shown.drawing, weighted)
     rewrite(p)
 
     if shown.key is not None:

@@ -89,7 +89,7 @@ def candidates_before_and_after(
 
 
 def divergence_per_token(
-    divergence: Any, *, labels: Sequence[str], name: str = N_("KL(before ‖ after), nats")
+    divergence: Any, *, labels: Sequence[str], name: str = N_("KL(before ‖ after), bits")
 ) -> go.Figure:
     """One bar for every token of the answer: how far the distribution that it came from has moved.
 
@@ -108,7 +108,7 @@ def divergence_per_token(
         textfont={"size": style.TICK_SIZE},
         cliponaxis=False,
         hovertemplate=style.hover(
-            _("{token} (token {place})", token="%{x}", place="%{x:d}"), _("{value} nats", value=style.exact("y"))
+            _("{token} (token {place})", token="%{x}", place="%{x:d}"), _("{value} bits", value=style.exact("y"))
         ),
     )
     style.finish(figure, height=300, top=32)

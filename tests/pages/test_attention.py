@@ -14,6 +14,8 @@ from streamlit.testing.v1 import AppTest
 
 import transformer
 from transformer.analysis.attention.query_arithmetic import query_arithmetic
+from transformer.analysis.attention.rollout import attention_rollout
+from transformer.analysis.attention.value_weighting import norm_weighted
 from ui.words.texts import page_text
 from views.attention.cell_arithmetic import equations
 from views.attention.facts import read_aloud
@@ -198,6 +200,28 @@ def test_odd_sentences_are_drawn_and_impossible_ones_get_a_sentence(open_page: C
         is_fine(app)
         assert len(app.warning) == 1
         assert app.text_area(key="sidebar sentence").value == sentence
+
+
+@pytest.mark.parametrize("drawing", ["show_values", "show_rollout"])
+def test_sentence_and_numbers_speak_of_what_is_drawn(
+    open_page: Callable, tiny_checkpoint: Callable, drawing: str
+) -> None:
+    app = open_page(token="3", layer="1", head="1", attention_show=TEXT[drawing])
+    is_fine(app)
+    assert "looks mostly at" not in said(app) and "spreads its attention" not in said(app)
+    trace = transformer.trace(tiny_checkpoint("translator"), SENTENCE)
+    labels = [metric.label for metric in app.metric]
+    if drawing == "show_values":
+        row = norm_weighted(trace, "encoder", 1, "self")[1][3]
+        assert TEXT["strongest"] in labels
+    else:
+        row = attention_rollout(trace, "encoder", layer=1).view("self").weights[0, 3]
+        assert TEXT["strongest"] not in labels and TEXT["effect"] not in labels
+    shares = row / row.sum()
+    entropy = float(-(shares * np.log2(shares)).sum())
+    assert labels[0].endswith(TEXT["entropy"]) and labels[0] != TEXT["entropy"]
+    assert float(app.metric[0].value) == pytest.approx(entropy, rel=0.006)
+    assert f"{shares.max():.3g}" in said(app)
 
 
 def test_read_aloud_says_what_the_row_says(tiny_checkpoint: Callable) -> None:

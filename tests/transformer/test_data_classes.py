@@ -127,6 +127,13 @@ def test_sinks_are_special_tokens_and_punctuation() -> None:
     assert view().n_heads == 1
 
 
+def test_an_apostrophe_inside_a_word_and_a_lone_byte_are_no_punctuation() -> None:
+    keys = sequence("·s", "'", "assit", "·'", "Hi", "'", ".", "</s>", special=(7,))
+    weights = np.full((1, 8, 8), 1 / 8)
+    found = view(kind="self", weights=weights, scores=weights, allowed=weights[0] > 0, query=keys, key=keys)
+    assert found.sinks.tolist() == [False, False, False, True, False, True, True, True]
+
+
 def test_a_trace_lists_and_finds_its_activations() -> None:
     logits = Activation("decoder.logits", ("position", "vocabulary"), np.zeros((1, 2)))
     trace = Trace({"decoder.logits": logits}, None, sequence("<s>"), None, "text")

@@ -29,6 +29,21 @@ def similarity(encoding: np.ndarray) -> np.ndarray:
     return np.clip(unit @ unit.T, -1.0, 1.0)
 
 
+def shifted(encoding: np.ndarray, distance: int) -> np.ndarray:
+    """M · PE(p) for every p, with the linear map M that takes PE(p) to PE(p + distance): [position, model].
+
+    M turns each pair (sin ωp, cos ωp) by distance · ω, whatever p is (Vaswani et al. 2017, §3.5). Sinusoidal encodings
+    only; ``encoding`` has an even number of dimensions.
+    """
+    width = encoding.shape[1]
+    angle = distance * 10_000.0 ** (-np.arange(0, width, 2, dtype=np.float64) / width)
+    sine, cosine = encoding[:, 0::2], encoding[:, 1::2]
+    turned = np.empty(encoding.shape)
+    turned[:, 0::2] = sine * np.cos(angle) + cosine * np.sin(angle)
+    turned[:, 1::2] = cosine * np.cos(angle) - sine * np.sin(angle)
+    return turned
+
+
 def rotary_angles(config: ModelConfig, n_distances: int) -> np.ndarray:
     """By which angle rotary encoding turns each pair of channels, in radians: [distance, pair].
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
+from unicodedata import category
 
 import numpy as np
 
@@ -89,10 +90,15 @@ class AttentionView:
 
     @property
     def sinks(self) -> np.ndarray:
-        """[key], ``True`` for special tokens and pure punctuation."""
-        return np.array([token.special or _is_punctuation(token.text) for token in self.key], dtype=bool)
+        """[key], ``True`` for special tokens and for punctuation that stands by itself."""
+        return np.array([token.special or _stands_alone(self.key, token.index) for token in self.key], dtype=bool)
 
 
-def _is_punctuation(text: str) -> bool:
-    stripped = text.strip()
-    return bool(stripped) and not any(character.isalnum() for character in stripped)
+def _stands_alone(tokens: TokenSequence, index: int) -> bool:
+    """Whether a token is punctuation and nothing else, and not inside a word, as an apostrophe in *s'assit* is."""
+    text = tokens[index].text
+    if not text.strip() or not all(category(character).startswith("P") for character in text.strip()):
+        return False
+    before = tokens[index - 1].text if index else ""
+    after = tokens[index + 1].text if index + 1 < len(tokens) else ""
+    return not (before[-1:].isalnum() and text == text.strip() and after[:1].isalnum())

@@ -16,6 +16,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 import transformer
+from transformer.config import ModelConfig
 from transformer.files.uploads import is_received
 from transformer.runs.run import Run
 from transformer.runs.traces import Trace
@@ -27,7 +28,7 @@ from ui.shell.lessons import Lesson
 from ui.shell.navigation import navigation
 from ui.shell.presenter import presenting, style_for_a_room
 from ui.shell.presenter_keys import presenter_keys
-from ui.shell.selectors import NEEDS, selectors
+from ui.shell.selectors import NEEDS, selectors, traits_of
 from ui.shell.share import share, show_what_a_link_says
 from ui.shell.sidebar import sidebar, take_room
 from ui.shell.strip import token_strip
@@ -148,7 +149,7 @@ def _draw_frame(p: Page, *, needs: Sequence[str], strip: bool, room: DeltaGenera
     corrections = (*corrections, *misfits)
     selectors(p.focus, p.checkpoint.config, needs=needs, room=room)
     with hints:
-        _look_for(p.text, shown=lesson is None and not presenting())
+        _look_for(p.text, p.checkpoint.config, shown=lesson is None and not presenting())
     if strip:
         p.focus, missing = shared_focus.fit_trace(p.focus, p.trace)
         corrections = (*corrections, *missing)
@@ -222,11 +223,11 @@ def _keys(p: Page, lesson: Lesson | None, *, needs: Sequence[str]) -> None:
     presenter_keys(p.name, p.focus, lesson, needs=needs, counts=counts, steps=steps)
 
 
-def _look_for(text: PageText, *, shown: bool) -> None:
+def _look_for(text: PageText, config: ModelConfig, *, shown: bool) -> None:
     """Behind one button, so that the picture they speak of is on the first screen."""
     st.html(FRAME_STYLE)
     style_for_a_room()
     if not shown:  # a lesson or a teacher says what to look for
         return
     with st.popover(common("page.look_for"), icon=":material/lightbulb:", key="look-for"):
-        st.markdown("\n".join(f"- {sentence}" for sentence in text.look_for))
+        st.markdown("\n".join(f"- {sentence}" for sentence in text.look_for_of(traits_of(config))))

@@ -17,6 +17,12 @@ _MOST_BUTTONS = 8
 _DRAWN_ON = "choose: drawn on"  # the page of the run before
 
 
+def traits_of(config: ModelConfig) -> frozenset[str]:
+    """What a sentence about a model may depend on: its kind (or "classifier"), its positions, "pre" or "post" norm."""
+    kind = "classifier" if config.n_classes else config.kind
+    return frozenset((kind, config.positions, config.norm))
+
+
 def selectors(focus: Focus, config: ModelConfig, *, needs: Sequence[str], room: DeltaGenerator) -> None:
     """Draw in ``room`` what ``needs`` names and the model leaves a choice of; a choice changes the shared focus."""
     kinds = attention_kinds(config)

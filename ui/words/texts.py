@@ -8,7 +8,7 @@ browser session that the running script serves; where there is none (tests, note
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,6 +51,16 @@ class PageText(Mapping[str, str]):
     @property
     def look_for(self) -> tuple[str, ...]:
         return tuple(self._values["look_for"])
+
+    def look_for_of(self, traits: Collection[str]) -> tuple[str, ...]:
+        """The three sentences for a model of these ``traits`` (``ui.shell.selectors.traits_of``): the table
+        ``[look_for_where]`` has another one, by place and trait, where the usual one would be wrong."""
+        sentences = list(self.look_for)
+        for key, sentence in self._values.get("look_for_where", {}).items():
+            place, _, trait = key.partition(" ")
+            if trait in traits:
+                sentences[int(place) - 1] = sentence
+        return tuple(sentences)
 
     def __getitem__(self, key: str) -> str:
         try:

@@ -10,6 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 import transformer
 from charts.toolkit.style import three_digits
+from transformer.analysis.attention.rollout import attention_rollout
 from transformer.analysis.heads.head_effect import HeadEffect, head_effect
 from transformer.runs.attention_view import AttentionView
 from ui.compute.store import store
@@ -21,8 +22,22 @@ FEW_KEYS = 20  # up to here a map leaves room beside it
 _MOSTLY = 0.5  # from here on a row looks "mostly" at one token
 
 
-def read_aloud(text: PageText, view: AttentionView, *, head: int, row: int, predicted: str | None = None) -> str:
-    """One sentence about one row, as Markdown: at which tokens it looks, the strongest first."""
+def drawn_view(p: Page, view: AttentionView, drawing: str, weighted: np.ndarray) -> AttentionView:
+    """What the picture shows, as one head whose rows are shares of 1; ``weighted``: ‖α·v‖ [query, key]."""
+    if drawing == "rollout":
+        return attention_rollout(p.trace, view.stack, layer=view.layer).view(view.kind)
+    if drawing == "values":
+        total = weighted.sum(axis=-1, keepdims=True)
+        shares = np.divide(weighted, total, out=np.zeros_like(weighted), where=total > 0)
+    else:
+        shares = view.weights[p.focus.head]
+    return replace(view, weights=shares[None], scores=view.scores[p.focus.head][None])
+
+
+def read_aloud(
+    text: PageText, view: AttentionView, *, head: int, row: int, predicted: str | None = None, drawing: str = "map"
+) -> str:
+    """One sentence about one row, as Markdown: at which tokens it looks, or what it is made of, the strongest first."""
     weights, allowed = view.weights[head, row], view.allowed[row]
     token, label = view.query[row], as_plain(view.query.labels[row])
     if not allowed.any():
@@ -32,7 +47,9 @@ def read_aloud(text: PageText, view: AttentionView, *, head: int, row: int, pred
     order = [int(key) for key in np.argsort(-weights, kind="stable") if allowed[key]]
     key_label = [as_plain(view.key.labels[key]) for key in order[:3]]
     share = [three_digits(float(weights[key])) for key in order[:3]]
-    template = "aloud_mostly" if weights[order[0]] >= _MOSTLY else "aloud_spread"
+    template, then = "aloud_mostly" if weights[order[0]] >= _MOSTLY else "aloud_spread", "aloud_then"
+    if drawing in ("values", "rollout"):
+        template, then = f"aloud_{drawing}", "aloud_then_from"
     sentence = text[template].format(row=label, first=key_label[0], share=share[0])
     if predicted is not None:
         sentence = text["aloud_predicting"].format(predicted=as_plain(predicted), sentence=sentence)
@@ -41,7 +58,7 @@ def read_aloud(text: PageText, view: AttentionView, *, head: int, row: int, pred
         for name, part, key in zip(key_label[1:], share[1:], order[1:3], strict=True)
         if weights[key] >= 0.01
     ]
-    return sentence + (text["aloud_then"].format(others=", ".join(others)) if others else ".")
+    return sentence + (text[then].format(others=", ".join(others)) if others else ".")
 
 
 def map_and_facts(*, wide: bool) -> tuple[DeltaGenerator, DeltaGenerator]:
@@ -52,24 +69,28 @@ def map_and_facts(*, wide: bool) -> tuple[DeltaGenerator, DeltaGenerator]:
     return both.cell(column_span=2), both.cell().grid(4, min_column_width=150, key="attention facts")
 
 
-def facts(p: Page, view: AttentionView, weighted: np.ndarray) -> None:
-    """Entropy, share to sinks, the key that passes on most (``weighted``: ‖α·v‖ [query, key]), effect of removing the
-    head."""
-    text, head, row = p.text, p.focus.head, p.focus.token
+def facts(p: Page, view: AttentionView, drawing: str, weighted: np.ndarray) -> None:
+    """Of what is drawn (``view``, from ``drawn_view``): entropy, share to special tokens and punctuation. Of the head:
+    the key that passes on most (``weighted``: ‖α·v‖ [query, key]), and the effect of removing it."""
+    text, row = p.text, p.focus.token
+    of = {"values": "‖α·v‖: ", "rollout": f"{text['show_rollout']}: "}.get(drawing, "")
     most = np.log2(max(1, int(view.allowed[row].sum())))
     _metric(
-        text["entropy"],
-        text["entropy_value"].format(value=three_digits(float(view.entropy[head, row]))),
+        of + text["entropy"],
+        text["entropy_value"].format(value=three_digits(float(view.entropy[0, row]))),
         text["entropy_of"].format(most=three_digits(float(most))),
         text["entropy_help"],
     )
-    share, mean = view.sink_share[head, row], view.sink_share[head].mean()
+    share, mean = view.sink_share[0, row], view.sink_share[0].mean()
     _metric(
-        text["sinks"],
+        of + text["sinks"],
         three_digits(float(share)),
         text["sinks_of"].format(mean=three_digits(float(mean))),
         text["sinks_help"],
     )
+    if drawing == "rollout":
+        st.caption(text["rollout_no_head"])
+        return
     total = float(weighted[row].sum())
     best = int(weighted[row].argmax())
     name = as_plain(view.key.labels[best]) if total > 0 else text["nothing"]

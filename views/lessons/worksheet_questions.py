@@ -9,6 +9,7 @@ from transformer import Trace
 from transformer.analysis.answers.answer_probabilities import answer_of
 from transformer.text.tokens import TokenSequence
 from ui.shell.focus import Focus
+from ui.shell.selectors import traits_of
 from ui.words.texts import PageText, as_plain
 from views.lessons.worksheet import Exercise, Sheet
 
@@ -45,7 +46,7 @@ def view_sheet(page: PageText, focus: Focus, trace: Trace, *, text: PageText, li
         title=page.title,
         aim=page.question,
         facts=tuple(facts),
-        notes=page.look_for,
+        notes=page.look_for_of(traits_of(checkpoint.config)),
         exercises=questions(page.name, focus, trace, text=text),
         link=link,
     )

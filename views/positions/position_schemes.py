@@ -20,6 +20,7 @@ from views.positions.table import Shown, even, table_of
 
 LONGEST = 64  # positions shown at first; a longer sentence shows all of its own
 FAR = 32  # distances shown to each side
+_BACK = 2  # tokens, for the linear map
 SCHEMES = ("sinusoidal", "learned", "rotary", "relative", "alibi")
 
 
@@ -149,8 +150,23 @@ def similarity(p: Page, shown: Shown) -> None:
         show_figure(
             position_similarity(positional.similarity(table)),
             name="positions-similarity",
-            caption=p.text["similarity_caption"],
+            caption=p.text["similarity_caption"].format(regularity=p.text[f"similarity_{shown.scheme}"]),
         )
+    if shown.scheme == "sinusoidal" and table.shape[1] % 2 == 0 and len(table) > _BACK:
+        _linear_map(p, table)
+
+
+def _linear_map(p: Page, table: np.ndarray) -> None:
+    """What a similarity cannot tell and the encodings can: which way, by one linear map for all positions."""
+    deviation = np.abs(positional.shifted(table[_BACK:], -_BACK) - table[:-_BACK]).max()
+    st.markdown(p.text["shift"].format(distance=_BACK))
+    show_formula(
+        r"\begin{pmatrix} PE_{p+k,\,2i} \\ PE_{p+k,\,2i+1} \end{pmatrix} = "
+        r"\begin{pmatrix} \cos k\omega_i & \sin k\omega_i \\ -\sin k\omega_i & \cos k\omega_i \end{pmatrix} "
+        r"\begin{pmatrix} PE_{p,\,2i} \\ PE_{p,\,2i+1} \end{pmatrix}"
+        rf", \qquad \omega_i = 10000^{{-2i/{table.shape[1]}}}",
+        caption=p.text["shift_caption"].format(distance=_BACK, count=len(table), deviation=three_digits(deviation)),
+    )
 
 
 def token_plus_position(p: Page, shown: Shown) -> None:

@@ -5,9 +5,12 @@ import math
 import streamlit as st
 
 from charts.figures.training_curves import loss_curves, rate_curve, score_curve
+from charts.toolkit.style import three_digits
+from transformer.files.uploads import is_received
 from transformer.text.message import N_
+from transformer.training.recipe import load_recipe
 from transformer.training.schedule import learning_rate
-from ui.compute.loading import load_history
+from ui.compute.loading import REPOSITORY, load_history
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_formula, show_source, show_table
 
@@ -32,7 +35,18 @@ def curves(p: Page) -> None:
     show_figure(score_curve(history, score=score), name="training-score", caption=p.text["score"], alt=p.text["score"])
     show_figure(rate_curve(history), name="training-rate", caption=p.text["rate"], alt=p.text["rate"])
     outcomes = p.checkpoint.config.n_classes or p.checkpoint.config.vocabulary_size
-    guess = math.log(outcomes)
-    show_formula(p.text["formula"], caption=p.text["formula_caption"].format(vocabulary=outcomes, guess=guess))
+    caption = p.text["formula_caption"].format(
+        smoothing=_smoothing(p), vocabulary=three_digits(outcomes), guess=three_digits(math.log(outcomes))
+    )
+    show_formula(p.text["formula"].replace("%OUTCOMES%", str(outcomes)), caption=caption)
     show_table(history, name="training-history", height=240)
     show_source(learning_rate)
+
+
+def _smoothing(p: Page) -> str:
+    """Of the labels, as the recipe has it, where the recipe is at hand."""
+    path = REPOSITORY / "configs" / f"{p.focus.checkpoint}.toml"
+    if is_received(p.focus.checkpoint) or not path.is_file():
+        return p.text["smoothing_unknown"]
+    epsilon = load_recipe(path).label_smoothing
+    return p.text["smoothing" if epsilon else "smoothing_none"].format(epsilon=three_digits(epsilon))

@@ -61,6 +61,13 @@ def test_buckets_are_exact_near_and_wide_far_away(tiny_checkpoint):
     assert distances[-1] == 0 and len(set(causal[-16:])) == 16
 
 
+@pytest.mark.parametrize("distance", [-7, -2, 1, 30])
+def test_a_shift_of_sinusoidal_positions_is_one_linear_map(distance):
+    table = positional.sinusoidal_table(64, 32).astype(np.float64)
+    before, after = (table[-distance:], table[:distance]) if distance < 0 else (table[:-distance], table[distance:])
+    np.testing.assert_allclose(positional.shifted(before, distance), after, atol=2e-6)
+
+
 def test_sinusoidal_table_is_the_formula():
     assert torch.equal(
         torch.from_numpy(positional.sinusoidal_table(5, 4)), transformer.positions.sinusoidal_encoding(5, 4)

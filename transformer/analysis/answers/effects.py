@@ -48,7 +48,7 @@ class Effect(ChangeOfAnswer):
     """``asked``: where the answer stands in the logits. ``original`` and ``edited``: both runs over the same tokens.
 
     ``before``, ``after`` [token]: ln p of every token of the original answer. ``kl`` [token]: KL(original ‖ edited) of
-    the distribution that the token came from, Σ p (ln p − ln q), in nats; 0 = the edits change nothing there.
+    the distribution that the token came from, Σ p log₂(p / q), in bits; 0 = the edits change nothing there.
     """
 
     asked: Asked
@@ -60,7 +60,7 @@ class Effect(ChangeOfAnswer):
 
     @property
     def mean_kl(self) -> float:
-        """Mean over the tokens of the answer, in nats; 0 where nothing was asked."""
+        """Mean over the tokens of the answer, in bits; 0 where nothing was asked."""
         return float(self.kl.mean()) if self.kl.size else 0.0
 
 
@@ -73,7 +73,7 @@ def effect_of(trace: Trace, edits: Iterable[Edit]) -> Effect:
     edited = same_tokens(trace, edits) if edits else trace
     before, after = question.log_probabilities(trace), question.log_probabilities(edited)
     # Rounding may take a divergence of 0 a hair below it.
-    divergence = np.maximum((np.exp(before) * (before - after)).sum(axis=-1), 0.0)
+    divergence = np.maximum((np.exp(before) * (before - after)).sum(axis=-1) / np.log(2), 0.0)
     return Effect(question, trace, edited, question.chosen(before), question.chosen(after), divergence)
 
 

@@ -4,6 +4,7 @@ The sentence is repeated along the batch, and in every row another head is zeroe
 heads as it has rows. "Are Sixteen Heads Really Better than One?" (Michel et al. 2019, §3) does it one head at a time.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -31,7 +32,7 @@ class Head(NamedTuple):
 
 class HeadImportance(NamedTuple):
     """What removing one head does. ``change``: Σ ln p of the answer's tokens without the head − with it, below 0 where
-    the head helped. ``kl``: KL(original ‖ without) of the next-token distribution, mean over the answer, in nats."""
+    the head helped. ``kl``: KL(original ‖ without) of the next-token distribution, mean over the answer, in bits."""
 
     place: Head
     change: float
@@ -122,7 +123,7 @@ def importance_by_chunks(
                 after = after[:, None]
             after = after[:, list(question.rows)].log_softmax(dim=-1)  # [head, token, vocabulary]
             change = (after.gather(-1, ids[None, :, None].expand(len(chunk), -1, -1)) - own).sum(dim=(1, 2))
-            divergence = (probabilities * (before - after)).sum(dim=-1).mean(dim=-1).clamp(min=0.0)
+            divergence = (probabilities * (before - after)).sum(dim=-1).mean(dim=-1).clamp(min=0.0) / math.log(2)
             numbers = zip(chunk, change.tolist(), divergence.tolist(), strict=True)
             yield tuple(HeadImportance(Head(*head), gain, kl) for head, gain, kl in numbers)
 

@@ -110,7 +110,7 @@ def test_an_effect_is_what_a_run_with_the_edits_says(tiny_checkpoint, name):
     q = np.exp(rows) / np.exp(rows).sum(axis=-1, keepdims=True)
     before = np.atleast_2d(found.values(effect.asked.logits).astype(np.float64))[list(effect.asked.rows)]
     p = np.exp(before) / np.exp(before).sum(axis=-1, keepdims=True)
-    np.testing.assert_allclose(effect.kl, (p * np.log(p / q)).sum(axis=-1), atol=1e-9)
+    np.testing.assert_allclose(effect.kl, (p * np.log2(p / q)).sum(axis=-1), atol=1e-9)
     np.testing.assert_allclose(np.exp(effect.after), [row[id] for row, id in zip(q, effect.asked.ids, strict=True)])
     assert effect.mean_kl > 1e-5
     first = candidates(effect, 0, shown=3)

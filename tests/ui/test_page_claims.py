@@ -1,0 +1,60 @@
+"""What pages say about models in general holds for the models that are shipped."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import transformer
+from tests.conftest import ROOT
+from transformer.analysis.answers.answer_rows import asked
+from transformer.analysis.answers.effects import same_tokens
+from transformer.analysis.feed_forward_units import silent_share
+from transformer.files.snapshots import snapshot
+from ui.shell.lessons import find_lesson
+from ui.words.texts import page_text
+
+SHIPPED = sorted((ROOT / "checkpoints").iterdir())
+SENTENCES = {"bert-en": "The cat sat on the ___.", "sentiment": "a moving and often funny film about growing old"}
+
+
+@pytest.mark.parametrize("sentence", ["The cat sat on the mat.", "I love you."])
+def test_an_untrained_model_is_no_better_than_chance(sentence: str) -> None:
+    assert "no better than chance" in page_text("training").look_for[0]
+    checkpoint = transformer.load(ROOT / "checkpoints" / "en-fr")
+    trace = transformer.trace(checkpoint, sentence)
+    question = asked(trace)
+    found = question.log_probabilities(same_tokens(trace, checkpoint=snapshot(checkpoint, 0)))
+    assert -question.chosen(found).mean() >= np.log(checkpoint.config.vocabulary_size)
+    evenly_spread = np.log(checkpoint.config.vocabulary_size)
+    assert -(np.exp(found) * found).sum(axis=-1).mean() < 0.95 * evenly_spread, "not every token is equally likely"
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=[path.name for path in SHIPPED])
+def test_most_units_stay_silent_for_a_token(path: Path) -> None:
+    assert page_text("feed_forward").look_for[1].startswith("Most units stay silent")
+    trace = transformer.trace(transformer.load(path), SENTENCES.get(path.name, "The cat sat on the mat."))
+    for stack in trace.stacks:
+        assert silent_share(trace, stack).mean() > 0.5
+
+
+def test_the_head_of_the_lesson_has_its_stripe_in_a_third_of_the_sentences() -> None:
+    step = find_lesson("04-many-heads").steps[1]
+    saved = json.loads((ROOT / "checkpoints" / "en-fr" / "head_roles.json").read_text(encoding="utf-8"))
+    place = {"stack": "encoder", "kind": "self", "layer": step.focus["layer"], "head": step.focus["head"]}
+    head = next(head for head in saved["heads"] if place.items() <= head.items())
+    assert f"Over {saved['sentences']} sentences" in step.explanation and head["role"] == "none"
+    assert head["shares"]["previous"] == pytest.approx(1 / 3, abs=0.02)
+
+
+def test_what_to_look_for_fits_the_model() -> None:
+    positions = page_text("positions")
+    assert positions.look_for_of({"encoder-decoder", "sinusoidal", "pre"}) == positions.look_for
+    gpt = positions.look_for_of({"decoder-only", "rotary", "pre"})
+    assert "bag of words:" not in gpt[0] and "causal mask" in gpt[0]
+    assert "turned" in gpt[1] and "waves" not in gpt[1]
+    assert "no formula" in positions.look_for_of({"encoder-only", "learned"})[1]
+    assert "rewrites the sum" in page_text("add_norm").look_for_of({"post"})[1]
