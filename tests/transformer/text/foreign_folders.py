@@ -1,0 +1,115 @@
+"""Small tokenizer folders as Hugging Face writes them, trained on a few sentences of our own, and nasty texts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import tokenizers
+from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+SENTENCES = [
+    "The cat sat on the mat because it was tired, and the dog did not care.",
+    "She could not open the bottle; it was too tight! Who else could do it?",
+    "In 2017 eight people wrote a paper about attention, with 8 heads and 64 numbers each.",
+    "Le chat était fatigué, alors il s'est assis sur le tapis: où est l'école?",
+    "Translation models don't read letters, they read pieces of words such as un-believ-able.",
+    "def add(a, b):\n    return a + b  # adds two numbers\n\n\tprint(add(1, 22, 333))",
+    "日本語の文字 and 中文字符 are text, too, as is مرحبا بالعالم or 🙂👍🏽.",
+] * 3
+
+TEXTS = [
+    "The cat sat on the mat.",
+    "the",
+    " ",
+    "   ",
+    "a",
+    " leading",
+    "trailing ",
+    "  two  spaces  between   words  ",
+    "line\nbreak\n\nand more\r\n",
+    "tab\tand\ttabs",
+    "\n",
+    "don't can't WE'LL I'm",
+    "numbers 1 22 333 4444 55555 3.14 1,000",
+    "punctuation!?... (yes) [no] {maybe} -- «oui» “quoted”",
+    "unbelievablyextraordinarilylongwordwithoutanyspaceswhatsoeverforthetest" * 2,
+    "a" * 150,
+    "émigré naïve Ünïcödé ÀÉÎÕÜ",
+    "e\u0301 combining a\u0300",
+    "ﬁ ligature ½ ² Ⅳ ｆｕｌｌ width",
+    "日本語の文字と漢字",
+    "中文 字符 text",
+    "مرحبا بالعالم",
+    "עברית शब्द ไทย",
+    "🙂",
+    "emoji 👍🏽 and 👨‍👩‍👧 end",
+    "zero\u200bwidth \u00a0no-break\u3000wide",
+    "\x00control\x07",
+    "snake_case camelCase kebab-case a/b\\c",
+    "https://example.org/path?x=1&y=2#z",
+    "def f(x):\n    return x+1\n",
+    "▁under ▁▁ ##hash Ġbyte <0x41>",
+    "UPPER lower MiXeD",
+    "-",
+    ".",
+    "ß ſ İ ı",
+]
+
+
+def byte_level(size: int = 400, special: tuple[str, ...] = (), **front: bool) -> tokenizers.Tokenizer:
+    backend = tokenizers.Tokenizer(models.BPE())
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, **front)
+    backend.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=size, special_tokens=list(special), initial_alphabet=alphabet, show_progress=False
+    )
+    backend.train_from_iterator(SENTENCES, trainer)
+    return backend
+
+
+def word_piece(special: tuple[str, ...] = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")) -> tokenizers.Tokenizer:
+    backend = tokenizers.Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    backend.normalizer = normalizers.BertNormalizer(lowercase=True)
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    backend.decoder = decoders.WordPiece()
+    trainer = trainers.WordPieceTrainer(vocab_size=300, special_tokens=list(special), show_progress=False)
+    backend.train_from_iterator(SENTENCES, trainer)
+    backend.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        special_tokens=[(name, backend.token_to_id(name)) for name in ("[CLS]", "[SEP]")],
+    )
+    return backend
+
+
+def unigram(special: tuple[str, ...], unknown: str) -> tokenizers.Tokenizer:
+    backend = tokenizers.Tokenizer(models.Unigram())
+    backend.pre_tokenizer = pre_tokenizers.Metaspace()
+    backend.decoder = decoders.Metaspace()
+    trainer = trainers.UnigramTrainer(
+        vocab_size=220, special_tokens=list(special), unk_token=unknown, show_progress=False
+    )
+    backend.train_from_iterator(SENTENCES, trainer)
+    return backend
+
+
+def with_byte_fallback(special: tuple[str, ...] = ("<unk>", "<s>", "</s>")) -> tokenizers.Tokenizer:
+    """As Llama 2's: pieces with ▁, every byte an entry of its own."""
+    backend = tokenizers.Tokenizer(models.BPE(byte_fallback=True, unk_token="<unk>", fuse_unk=True))
+    backend.pre_tokenizer = pre_tokenizers.Metaspace()
+    entries = [*special, *(f"<0x{byte:02X}>" for byte in range(256))]
+    trainer = trainers.BpeTrainer(vocab_size=420, special_tokens=entries, show_progress=False)
+    backend.train_from_iterator(SENTENCES[:12], trainer)
+    content = json.loads(backend.to_str())
+    content["added_tokens"] = [token for token in content["added_tokens"] if token["content"] in special]
+    return tokenizers.Tokenizer.from_str(json.dumps(content))
+
+
+def write(folder: Path, config: dict, settings: dict | None, backend: tokenizers.Tokenizer | None) -> Path:
+    (folder / "config.json").write_text(json.dumps(config))
+    if settings is not None:
+        (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    if backend is not None:
+        backend.save(str(folder / "tokenizer.json"))
+    return folder

@@ -1,0 +1,204 @@
+"""A Hugging Face tokenizer as one description in the words of ``tokenizer.json``, made from a folder's files.
+
+Where a class of ``pipelines`` opens the folder, only the vocabulary comes from the file; else the file counts as it is.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import tokenizers
+
+from transformer.text.added_tokens import AddedTokens, added_tokens, ids_of
+from transformer.text.foreign_checks import check_content, model_type, steps_of
+from transformer.text.foreign_files import guarded, read_entries, read_lines, read_merges, read_object, unreadable
+from transformer.text.message import Message
+from transformer.text.pipelines import PIPELINES, Pipeline, sequence
+
+# Special tokens that are typed stay text: in what is given to the library their names begin with a character that is
+# never text, so that no model finds them. Ids follow from places and stay the same.
+HIDDEN = "\uffff"
+
+
+@dataclass(frozen=True)
+class Spec:
+    """``content``: as in ``tokenizer.json``. ``ids``: every entry, added tokens included. ``before`` and ``after``: the
+    tokens around a text."""
+
+    file: Path
+    content: dict
+    added: AddedTokens
+    ids: dict[str, int]
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    settings: dict
+
+    @property
+    def kind(self) -> str:
+        """ "BPE", "WordPiece" or "Unigram"."""
+        return self.content["model"]["type"]
+
+    @property
+    def alphabet(self) -> str:
+        """How pieces are written: a key of ``BYTES_OF``."""
+        if self.kind == "WordPiece":
+            return "word pieces"
+        steps = (step for part in ("normalizer", "pre_tokenizer", "decoder") for step in steps_of(self.content, part))
+        byte_level = any(isinstance(step, dict) and step.get("type") == "ByteLevel" for step in steps)
+        return "byte-level" if byte_level else "SentencePiece"
+
+    @property
+    def puts_space_in_front(self) -> bool:
+        """Whether a text begins with a space that nobody typed."""
+        if self.kind == "WordPiece":
+            return True
+        for step in (step for part in ("normalizer", "pre_tokenizer") for step in steps_of(self.content, part)):
+            match step.get("type"):
+                case "Prepend":
+                    return step.get("prepend") in ("▁", " ")
+                case "Metaspace":
+                    return step.get("prepend_scheme", "always") != "never"
+                case "ByteLevel" if step.get("add_prefix_space"):
+                    return True
+        return False
+
+    def backend(self, mask: str | None) -> tokenizers.Tokenizer:
+        """The library's tokenizer: ids as Hugging Face's, but of special tokens only ``mask`` is found in a text."""
+        hidden = {content: HIDDEN + content for content in self.added.special if content != mask}
+        model = dict(self.content["model"])
+        if isinstance(model["vocab"], dict):
+            model["vocab"] = {hidden.get(piece, piece): id for piece, id in model["vocab"].items()}
+        else:
+            model["vocab"] = [[hidden.get(piece, piece), score] for piece, score in model["vocab"]]
+        if model.get("unk_token") in hidden:
+            model["unk_token"] = hidden[model["unk_token"]]
+        if "merges" in model and hidden:
+            model["merges"] = [merge for merge in model["merges"] if not hidden.keys() & _around(merge)]
+        tokens = [
+            token | {"content": hidden.get(content, content), "special": content in hidden, "id": self.ids[content]}
+            for content, token in self.added.tokens.items()
+        ]
+        unused = dict.fromkeys(("post_processor", "decoder", "truncation", "padding"))
+        content = {"version": "1.0", **self.content, **unused, "model": model, "added_tokens": tokens}
+        return guarded(self.file, lambda: tokenizers.Tokenizer.from_str(json.dumps(content)))
+
+
+def open_spec(folder: Path, class_name: str, settings: dict) -> Spec:
+    pipeline = PIPELINES.get(class_name)
+    file = folder / "tokenizer.json"
+    if not file.is_file():
+        return _without_file(folder, class_name, pipeline, settings)
+    content = read_object(file)
+    check_content(file, content)
+    content["model"] = content["model"] | {"type": model_type(content["model"])}
+    if pipeline is None:
+        return finished(folder, file, content, None, settings)
+    if content["model"]["type"] != pipeline.kind:
+        what = {"kind": content["model"]["type"], "name": class_name, "expected": pipeline.kind}
+        raise unreadable(file, Message("its model is {kind}; a {name} has {expected}", **what))
+    return finished(folder, file, content, pipeline, settings)
+
+
+def _without_file(folder: Path, class_name: str, pipeline: Pipeline | None, settings: dict) -> Spec:
+    """Older folders, with a vocabulary and perhaps merges alone."""
+    names = pipeline.vocabulary if pipeline else ()
+    if not names or not all((folder / name).is_file() for name in names):
+        raise unreadable(
+            folder,
+            Message("it has no tokenizer.json and none of the older files of a {name}", name=class_name),
+        )
+    file = folder / names[0]
+    model: dict = {"type": pipeline.kind}
+    if names[0] == "vocab.txt":
+        model["vocab"] = read_lines(file)
+    else:
+        model |= {"vocab": read_entries(file), "merges": read_merges(folder / names[1])}
+    content = {"model": model, "added_tokens": []}
+    check_content(file, content)
+    return finished(folder, file, content, pipeline, settings)
+
+
+def finished(folder: Path, file: Path, content: dict, pipeline: Pipeline | None, settings: dict) -> Spec:
+    """The description with everything that the class and the settings add to the vocabulary of ``content``."""
+    added = added_tokens(
+        folder,
+        settings,
+        of_file=content.get("added_tokens") or [],
+        keep_file=pipeline is None,
+        defaults=pipeline.names if pipeline else {},
+        extras=pipeline.extras(settings) if pipeline else [],
+    )
+    if pipeline is not None:
+        content = _by_class(content, pipeline, added, settings)
+    pieces = content["model"]["vocab"]
+    vocabulary = pieces if isinstance(pieces, dict) else {piece: id for id, (piece, _) in enumerate(pieces)}
+    ids = ids_of(vocabulary, len(pieces), added.tokens)
+    spec = Spec(file, content, added, ids, (), (), settings)
+    before, after = guarded(file, lambda: _around_text(spec, pipeline))
+    return replace(spec, before=before, after=after)
+
+
+def _by_class(content: dict, pipeline: Pipeline, added: AddedTokens, settings: dict) -> dict:
+    """What the class makes of the vocabulary; of the other parts only the post-processor stays."""
+    old = content["model"]
+    model = {"type": pipeline.kind, "vocab": old["vocab"]} | pipeline.model(settings)
+    if pipeline.kind == "BPE":
+        model = {"dropout": None, "unk_token": None, "merges": old.get("merges", [])} | model
+        model["unk_token"] = added.named.get("unk_token") if model["unk_token"] else None
+    elif pipeline.kind == "WordPiece":
+        model["unk_token"] = added.named.get("unk_token", "[UNK]")
+    elif "unk_id" not in model:  # DeBERTa looks for it
+        unknown = [added.named.get("unk_token"), 0.0]
+        model["unk_id"] = old["vocab"].index(unknown) if unknown in old["vocab"] else settings.get("unk_id", 1)
+    normalizer = pipeline.normalizer(settings)
+    if pipeline.charsmap:
+        first = [step for step in steps_of(content, "normalizer") if step.get("type") == "Precompiled"][:1]
+        normalizer = sequence("normalizers", *first, normalizer) if first else None
+    return {
+        "normalizer": normalizer,
+        "pre_tokenizer": pipeline.pre_tokenizer(settings),
+        "post_processor": content.get("post_processor"),
+        "model": model,
+    }
+
+
+def _around(merge: str | list[str]) -> set[str]:
+    left, right = merge.split(" ") if isinstance(merge, str) else merge
+    return {left, right, left + right}
+
+
+def _around_text(spec: Spec, pipeline: Pipeline | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    named = spec.added.named
+    if pipeline is not None and pipeline.before is not None:
+        return tuple(named[name] for name in pipeline.before), tuple(named[name] for name in pipeline.after)
+    if spec.file.name != "tokenizer.json":
+        begins = spec.settings.get("add_bos_token") and named.get("bos_token")
+        ends = spec.settings.get("add_eos_token") and named.get("eos_token")
+        return (begins,) if begins else (), (ends,) if ends else ()
+    if pipeline is PIPELINES["GPTNeoXTokenizer"]:
+        return (), ()  # Hugging Face puts this class's own settings in place of the file's post-processor
+    return _post_processor(spec)
+
+
+def _post_processor(spec: Spec) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The tokens that the file's post-processor puts around one text."""
+    before, after = [], []
+    for step in steps_of(spec.content, "post_processor"):
+        if not isinstance(step, dict):
+            continue
+        if step.get("type") in ("BertProcessing", "RobertaProcessing"):
+            before, after = [step["cls"][0], *before], [*after, step["sep"][0]]
+        elif step.get("type") == "TemplateProcessing":
+            outside = before
+            first: list[str] = []
+            last: list[str] = []
+            side = first
+            for place in step.get("single", []):
+                if "Sequence" in place:
+                    side = last
+                else:
+                    side.extend(step["special_tokens"][place["SpecialToken"]["id"]]["tokens"])
+            before, after = first + outside, after + last
+    return tuple(before), tuple(after)
