@@ -7,10 +7,11 @@ from transformer.analysis.attention.value_weighting import norm_weighted
 from transformer.attention import MultiHeadAttention, attention_scores, attention_weights
 from ui.shell.page import page
 from ui.shell.selectors import chosen_section
+from ui.shell.way import way_to
 from ui.show.figures import show_source
 from views.attention import guess
-from views.attention.cell_arithmetic import explain_cell
-from views.attention.controls import choose_cell, close_cell, controls, draw, row_labels
+from views.attention.cell_arithmetic import explain_cell, more_about_cell
+from views.attention.controls import ARITHMETIC, choose_cell, close_cell, controls, draw, row_labels
 from views.attention.facts import FEW_KEYS, drawn_view, facts, map_and_facts, read_aloud, rewrite
 from views.attention.steps import draw_step, stepper
 from views.attention.trust import edge_effect, trust
@@ -30,18 +31,20 @@ with page("attention", needs=("stack", "kind", "layer", "head", "token")) as p:
     drawn = drawn_view(p, view, shown.drawing, weighted)
     aloud = read_aloud(p.text, drawn, head=0, row=row, predicted=predicted, drawing=shown.drawing)
     shown.aloud.markdown(aloud)
-    picture, beside = map_and_facts(wide=len(view.key) > FEW_KEYS)
+    picture, beside, numbers = map_and_facts(wide=len(view.key) > FEW_KEYS, cell=shown.key is not None)
     with picture:
         draw(p, view, shown, weighted)
-    with beside:
-        facts(p, drawn, shown.drawing, weighted)
-    rewrite(p)
-
     if shown.key is not None:
-        with st.container(border=True, key="attention arithmetic"):
-            edge_effect(p, view, key=shown.key)
+        with beside, st.container(border=True, key=ARITHMETIC, gap="xsmall"):
             explain_cell(p, view, key=shown.key, row_label=rows[row])
             st.button(p.text["arithmetic_close"], icon=":material/close:", on_click=close_cell)
+    with numbers:
+        facts(p, drawn, shown.drawing, weighted)
+    rewrite(p)
+    if shown.key is not None:
+        edge_effect(p, view, key=shown.key)
+        more_about_cell(p, view, key=shown.key)
+    way_to(ARITHMETIC)
 
     if chosen_section(p.text, ["path", "trust"], key="attention_section") == "trust":
         trust(p, view)

@@ -4,8 +4,8 @@ from transformer.faults import checks, forward_faults
 from transformer.faults.training_faults import train_and_save
 from ui.shell.page import page
 from ui.show.figures import show_snippet, show_source
-from views.bugs.diagnosis import reveal, snippet
-from views.bugs.game import guessed, patient_number
+from views.bugs.diagnosis import answer, show_checks, snippet
+from views.bugs.game import about_guesses, guessed, patient_number
 from views.bugs.symptoms import pictures
 
 SOURCES = {
@@ -20,9 +20,13 @@ SOURCES = {
 
 with page("bugs", needs=("stack", "kind", "layer", "head")) as p:
     diagnosis = patient_number(p)
-    pictures(p, diagnosis)
     guess = guessed(p, diagnosis)
     if guess:
-        reveal(p, diagnosis, guess)
+        answer(p, diagnosis, guess)
+    pictures(p, diagnosis)
+    if not guess:
+        about_guesses(p)
+    else:
+        show_checks(p, diagnosis)
         show_snippet(snippet(p, diagnosis))
         show_source(*SOURCES[diagnosis.fault])

@@ -14,6 +14,7 @@ from views.attention.guess import SWITCH
 
 TEXT = page_text("attention")
 SENTENCE = "The old man told us a story."
+WITHOUT_A_MAP = ["canvas script", "frame", "token strip", "way to attention answer"]
 PLACES = [
     ("tiny-translator", "encoder", "self"),
     ("tiny-translator", "decoder", "cross"),
@@ -57,7 +58,7 @@ def test_nothing_is_given_away_before_the_guess(asked, tiny_checkpoint, checkpoi
     is_fine(app)
     view = view_of(tiny_checkpoint, checkpoint, stack, kind)
     assert not app.metric and not app.get("plotly_chart")
-    assert [component.key for component in app.get("bidi_component")] == ["canvas script", "token strip"]  # no map
+    assert [component.key for component in app.get("bidi_component")] == WITHOUT_A_MAP
     assert "looks mostly" not in said(app) and "spreads its attention" not in said(app)
     weights = view.weights[1, 2]
     assert not any(three_digits(float(weight)) in said(app) for weight in weights if 0 < weight < 1)

@@ -14,6 +14,7 @@ from transformer.analysis.answers.word_diff import Piece, word_diff
 from ui.lab import edited_model
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
+from ui.shell.way import read_aloud
 from ui.show.figures import show_figure
 from ui.words.texts import as_plain, common
 
@@ -32,6 +33,7 @@ def picture_and_answer() -> tuple[DeltaGenerator, DeltaGenerator]:
 def show_answers(p: Page, specs: tuple[str, ...]) -> None:
     """Both answers, large; below, which words are gone (orange, struck out) and which are new (blue, bold)."""
     before, after = edited_model.new_answer(p, ()), edited_model.new_answer(p, specs)
+    read_aloud("answers")
     with st.container(border=True, gap="xsmall", key="answers"):
         _answer(common("effect.before"), before)
         changed = " ".join(before.text.split()) != " ".join(after.text.split())

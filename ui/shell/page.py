@@ -23,6 +23,7 @@ from transformer.runs.traces import Trace
 from ui.compute.loading import checkpoints_folder, load_checkpoint, load_trace
 from ui.shell import focus as shared_focus
 from ui.shell.focus import Focus
+from ui.shell.frame import frame
 from ui.shell.lesson_bar import lesson_bar, running
 from ui.shell.lessons import Lesson
 from ui.shell.navigation import navigation
@@ -155,6 +156,12 @@ def _draw_frame(p: Page, *, needs: Sequence[str], strip: bool, room: DeltaGenera
         corrections = (*corrections, *missing)
     _keys(p, lesson, needs=needs)
     bring_canvas()
+    step = (
+        f"{p.name} {lesson.name} {p.focus.lesson_step}"
+        if lesson and p.name == lesson.steps[p.focus.lesson_step - 1].page
+        else ""
+    )
+    frame(step=step)
     if strip and "token" in needs:
         token_strip(p.trace, p.focus, choose="token" in needs, all_stacks="stack" not in needs)
     shared_focus.store(p.focus, corrections=corrections)

@@ -1,5 +1,7 @@
 """The arithmetic of one attention weight, with the live numbers: formula, check, channels, row, Python."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -12,23 +14,27 @@ from ui.shell.page import Page
 from ui.show.figures import show_figure, show_snippet, show_table
 from ui.words.texts import as_plain
 
+_STYLE = Path(__file__).with_suffix(".css")
 _SHOWN = 2  # products that are written out on the first line
 
 
 def explain_cell(p: Page, view: AttentionView, *, key: int, row_label: str) -> None:
-    """Draw everything between q, k and the weight of the cell (focused token, ``key``) of the focused head."""
-    focus, text = p.focus, p.text
-    cell = cell_arithmetic(p.trace, focus.stack, focus.layer, focus.kind, head=focus.head, query=focus.token, key=key)
-    column_label = view.key.labels[key]
-    st.markdown(f"#### {text['arithmetic'].format(row=as_plain(row_label), column=as_plain(column_label))}")
+    """From q and k to the weight of the cell (focused token, ``key``) of the focused head."""
+    text, cell = p.text, _cell(p, key)
+    st.html(_STYLE)
+    st.markdown(f"**{text['arithmetic'].format(row=as_plain(row_label), column=as_plain(view.key.labels[key]))}**")
     st.latex(equations(cell))
     if not cell.is_allowed:
         st.markdown(masked_sentence(p, view, cell, key))
-    st.markdown(
-        text["arithmetic_check"].format(
-            ours=f"**{cell.weight:.9g}**", recorded=f"**{cell.recorded:.9g}**", difference=f"{cell.difference:.2g}"
-        )
+    check = text["arithmetic_check"].format(
+        ours=f"**{cell.weight:.9g}**", recorded=f"**{cell.recorded:.9g}**", difference=f"{cell.difference:.2g}"
     )
+    st.markdown(f":small[{check}]")
+
+
+def more_about_cell(p: Page, view: AttentionView, *, key: int) -> None:
+    """The products channel by channel, the whole row of the softmax, and Python that gives the same number."""
+    focus, text, cell = p.focus, p.text, _cell(p, key)
     if p.checkpoint.config.positions == "rotary" and focus.kind == "self":
         st.caption(text["arithmetic_rotary"])
     with st.expander(text["channels"], icon=":material/bar_chart:"):
@@ -36,13 +42,18 @@ def explain_cell(p: Page, view: AttentionView, *, key: int, row_label: str) -> N
             cell.query,
             key=cell.key,
             query_token=view.query.labels[focus.token],
-            key_token=column_label,
+            key_token=view.key.labels[key],
             bias=cell.bias,
         )
         show_figure(figure, name="query-key-products")
     with st.expander(text["whole_row"], icon=":material/table_rows:"):
         show_table(row_table(p, view, cell), name="softmax-row")
     show_snippet(snippet(p, cell, key=key))
+
+
+def _cell(p: Page, key: int) -> CellArithmetic:
+    focus = p.focus
+    return cell_arithmetic(p.trace, focus.stack, focus.layer, focus.kind, head=focus.head, query=focus.token, key=key)
 
 
 def equations(cell: CellArithmetic) -> str:
@@ -56,7 +67,8 @@ def equations(cell: CellArithmetic) -> str:
     bias_name = "" if cell.bias is None else " + b"
     lines = [
         rf"q \cdot k &= {first}",
-        rf"&\quad {dots}{last} = {tex_number(cell.dot_product)}",
+        rf"&\quad {dots}{last}",
+        rf"&= {tex_number(cell.dot_product)}",
         rf"s &= \frac{{q \cdot k}}{{\sqrt{{d_k}}}}{bias_name} = \frac{{{tex_number(cell.dot_product)}}}"
         rf"{{\sqrt{{{len(cell.query)}}}}}{bias} = {tex_number(cell.score)}",
     ]
@@ -65,8 +77,8 @@ def equations(cell: CellArithmetic) -> str:
             rf"s_{{\max}} &= {tex_number(cell.largest)}",
             rf"Z &= \textstyle\sum_j e^{{s_j - s_{{\max}}}} = {tex_number(cell.denominator)}",
             rf"\alpha &= \frac{{e^{{s - s_{{\max}}}}}}{{Z}}"
-            rf" = \frac{{{tex_number(cell.power)}}}{{{tex_number(cell.denominator)}}}"
-            rf" = \mathbf{{{tex_number(cell.weight)}}}",
+            rf" = \frac{{{tex_number(cell.power)}}}{{{tex_number(cell.denominator)}}}",
+            rf"&= \mathbf{{{tex_number(cell.weight)}}}",
         ]
     else:
         lines.append(r"\alpha &= \mathbf{0} \qquad (s \to -\infty,\; e^{-\infty} = 0)")

@@ -23,9 +23,11 @@ from transformer.runs.attention_view import AttentionView
 from transformer.text.message import N_
 from ui.shell.page import Page
 from ui.shell.selectors import settle_labels
+from ui.shell.way import opened
 from ui.show.canvas import show_lines, show_map
 from views.attention import guess
 
+ARITHMETIC = "attention arithmetic"  # the container beside the map
 SHOW, PREDICTED, STRETCH, KEY = "attention_show", "attention_predicted", "attention_stretch", "attention_key"
 MAP_HEIGHT = 410  # pixels: with everything above it, it ends on the first screen of a projector
 _PENDING = "attention: cell that was clicked"
@@ -178,6 +180,7 @@ def choose_cell(p: Page, clicked: Cell | None, shown: Shown) -> None:
     """Open the arithmetic of a cell that was just clicked."""
     if clicked is not None and (clicked.query, clicked.key) != (p.focus.token, shown.key):
         st.session_state[_PENDING] = clicked.key
+        opened(ARITHMETIC)
         p.set_focus(token=clicked.query)
 
 

@@ -61,12 +61,18 @@ def read_aloud(
     return sentence + (text[then].format(others=", ".join(others)) if others else ".")
 
 
-def map_and_facts(*, wide: bool) -> tuple[DeltaGenerator, DeltaGenerator]:
-    """Places for the map and the numbers: side by side where there is room and the map is not ``wide``."""
-    if wide:
-        return st.container(), st.grid(4, min_column_width=190, key="attention facts")
+def map_and_facts(*, wide: bool, cell: bool) -> tuple[DeltaGenerator, DeltaGenerator, DeltaGenerator]:
+    """Places for the map, for the arithmetic of a ``cell`` and for the numbers.
+
+    Beside the map, where there is room, stands the arithmetic if a cell is open, else the numbers, unless the map is
+    ``wide``.
+    """
+    if wide and not cell:
+        return st.container(), st.empty(), st.grid(4, min_column_width=190, key="attention facts")
     both = st.grid(3, min_column_width=270, key="attention picture")
-    return both.cell(column_span=2), both.cell().grid(4, min_column_width=150, key="attention facts")
+    picture, beside = both.cell(column_span=2), both.cell()
+    numbers = st.grid(4, min_column_width=190, key="attention facts below") if cell else None
+    return picture, beside, numbers or beside.grid(4, min_column_width=150, key="attention facts")
 
 
 def facts(p: Page, view: AttentionView, drawing: str, weighted: np.ndarray) -> None:

@@ -16,12 +16,14 @@ from transformer.analysis.attention.attention_guess import GuessScore, score_gue
 from transformer.runs.attention_view import AttentionView
 from ui.shell import focus as shared_focus
 from ui.shell.page import Page
+from ui.shell.way import opened, way_to
 from ui.show.canvas import show_map
 from ui.show.figures import show_figure
 from ui.words.texts import as_plain
 from views.attention.facts import read_aloud
 
-SWITCH, _STATE = "attention_guess", "attention: guesses"
+SWITCH, _STATE, _ANSWER = "attention_guess", "attention: guesses", "attention answer"
+MAP_HEIGHT = 340  # pixels: with the answer above it, it ends on the first screen
 _SHOWN = 16  # bars
 
 
@@ -50,10 +52,12 @@ def guess(p: Page, view: AttentionView) -> None:
         _next_button(p, view)
         _map_so_far(p, view, guesses)
     elif (key := _key(p, view, row)) in guesses:
-        _revealed(p, view, score_guess(view.weights[head, row], guesses[key], allowed=view.allowed[row]), guesses)
+        with st.container(key=_ANSWER):
+            _revealed(p, view, score_guess(view.weights[head, row], guesses[key], allowed=view.allowed[row]), guesses)
     else:
         _ask(p, view, key, name)
         _map_so_far(p, view, guesses)
+    way_to(_ANSWER)
 
 
 def _key(p: Page, view: AttentionView, row: int) -> tuple:
@@ -92,6 +96,7 @@ def _ask(p: Page, view: AttentionView, key: tuple, name: str) -> None:
 
 def _reveal(key: tuple, painted: tuple[int, ...]) -> None:
     st.session_state[_STATE].setdefault(key, painted)
+    opened(_ANSWER)
 
 
 def _revealed(p: Page, view: AttentionView, score: GuessScore, guesses: dict) -> None:
@@ -107,8 +112,9 @@ def _revealed(p: Page, view: AttentionView, score: GuessScore, guesses: dict) ->
             keys=int(view.allowed[row].sum()),
         )
     )
-    st.markdown(read_aloud(p.text, view, head=head, row=row))
-    _next_button(p, view)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        _next_button(p, view)
+        st.markdown(read_aloud(p.text, view, head=head, row=row))
     most = np.argsort(-np.maximum(score.guess, weights), kind="stable")
     shown = sorted(int(place) for place in most[:_SHOWN] if view.allowed[row, place])
     table = pd.DataFrame(
@@ -178,6 +184,7 @@ def _map_so_far(p: Page, view: AttentionView, guesses: dict) -> None:
             value_name=_("attention weight"),
             phrase=("", LOOKS_AT),
             chosen_row=p.focus.token,
+            height=MAP_HEIGHT,
         ),
         key="attention guessed rows",
         clickable=False,

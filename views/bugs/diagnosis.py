@@ -8,24 +8,30 @@ from transformer.faults.catalogue import HEALTHY, TRAINING, Diagnosis
 from transformer.faults.checks import CHECKS, Finding
 from ui.shell.page import Page
 from ui.show.figures import show_table
+from views.bugs.game import ANSWER
 from views.bugs.runs import WORD, findings, pads_of, runs_of, toy_of
 
 _SCHEMES = {"rotary": "positions_rotary", "relative": "positions_relative"}
 
 
-def reveal(p: Page, diagnosis: Diagnosis, guess: str) -> None:
-    """Whether the guess is right, why, the code, and the checks with their numbers on this patient."""
+def answer(p: Page, diagnosis: Diagnosis, guess: str) -> None:
+    """Whether the guess is right, why, and the code."""
     text, fault = p.text, diagnosis.fault
-    name = fault_name(p, fault)
     right = guess == fault
-    box = st.success if right else st.info
     template = text["right" if right else "wrong"]
-    box(
-        template.format(name=name, guess=fault_name(p, guess)), icon=":material/check:" if right else ":material/close:"
-    )
-    st.markdown(_explanation(p, diagnosis))
-    if fault != HEALTHY:
-        _code(p, fault)
+    with st.container(key=ANSWER):
+        (st.success if right else st.info)(
+            template.format(name=fault_name(p, fault), guess=fault_name(p, guess)),
+            icon=":material/check:" if right else ":material/close:",
+        )
+        st.markdown(_explanation(p, diagnosis))
+        if fault != HEALTHY:
+            _code(p, fault)
+
+
+def show_checks(p: Page, diagnosis: Diagnosis) -> None:
+    """The checks with their numbers on this patient."""
+    text = p.text
     found, healthy = findings(p, diagnosis)
     st.markdown(f"#### {text['checks']}")
     st.markdown(_told(p, diagnosis, found, healthy))

@@ -5,20 +5,24 @@ import streamlit as st
 from transformer.faults.catalogue import FAULTS, HEALTHY, Diagnosis, diagnosis_of, inapplicable, next_with
 from ui.shell.page import Page
 from ui.shell.page_state import number_in_address
+from ui.shell.way import opened, way_to
 from ui.words.texts import as_plain
 
 GUESSES = (*FAULTS, HEALTHY)
+ANSWER = "bug answer"  # the container of what is said after a guess
 _NUMBER, _STATE, _MOST = "patient", "bugs: guesses", 9999
 
 
 def patient_number(p: Page) -> Diagnosis:
     """The row above the pictures: the patient's number (kept in the address), another one, a teacher's choice."""
     text, config = p.text, p.checkpoint.config
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="center"):
         number_in_address(_NUMBER)
+        st.markdown(text["patient"], width="content")
         number = st.number_input(
-            text["patient"], 0, _MOST, 0, key=_NUMBER, bind="query-params", persist_state="session", width=150
-        )
+            text["patient"], 0, _MOST, 0, key=_NUMBER, bind="query-params", persist_state="session", width=150,
+            label_visibility="collapsed",
+        )  # fmt: skip
         st.button(
             text["another"], icon=":material/personal_injury:", key="another patient", on_click=_go_to,
             args=((int(number) + 1) % _MOST,),
@@ -47,12 +51,12 @@ def score(p: Page) -> None:
 
 
 def guessed(p: Page, diagnosis: Diagnosis) -> str:
-    """Ask for a guess; return it, or "" before there is one."""
+    """Ask for a guess, above the pictures; return it, or "" before there is one."""
     all_guesses = st.session_state.setdefault(_STATE, {})
     key = (p.checkpoint.fingerprint, p.focus.sentence, st.session_state[_NUMBER])
     made, _ = all_guesses.get(key, ("", ""))
-    st.markdown(f"#### {p.text['question_now']}")
-    with st.container(horizontal=True, key="bug guesses"):
+    st.html("<style>.st-key-bug-guesses button { padding-inline: 0.5rem; }</style>")
+    with st.container(horizontal=True, key="bug guesses", gap="xsmall"):
         for fault in GUESSES:
             marks = {
                 made: ":material/close: ",
@@ -67,11 +71,16 @@ def guessed(p: Page, diagnosis: Diagnosis) -> str:
                 on_click=_guess,
                 args=(key, fault, diagnosis.fault),
             )
-    if not made:
-        reasons = [p.text[f"cannot_{reason}"] for reason in inapplicable(p.checkpoint.config).values()]
-        st.caption(" ".join((p.text["guess_help"].format(name=as_plain(p.checkpoint.name)), *reasons)))
+    way_to(ANSWER)
     return made
+
+
+def about_guesses(p: Page) -> None:
+    """How many there are, and which of them this model cannot have."""
+    reasons = [p.text[f"cannot_{reason}"] for reason in inapplicable(p.checkpoint.config).values()]
+    st.caption(" ".join((p.text["guess_help"].format(name=as_plain(p.checkpoint.name)), *reasons)))
 
 
 def _guess(key: tuple, guess: str, truth: str) -> None:
     st.session_state[_STATE].setdefault(key, (guess, truth))
+    opened(ANSWER)

@@ -93,17 +93,13 @@ def choose_strategy(p: Page) -> tuple[str, int]:
 NO_RESHAPING = {"temperature": 1.0, "top_k": 0, "top_p": 1.0}
 
 
-def choose_reshaping(p: Page, *, in_columns: bool = True) -> dict[str, float]:
-    """Temperature, top-k and top-p, kept in the address."""
-    columns = st.columns(3) if in_columns else [st.container() for _ in range(3)]
-    with columns[0]:
-        temperature = st.slider(
-            p.text["temperature"], 0.1, 3.0, 1.0, 0.1, key="temperature", help=p.text["temperature_help"], **_KEPT
-        )
-    with columns[1]:
-        top_k = st.slider(p.text["top_k"], 0, 50, 0, 1, key="top_k", help=p.text["top_k_help"], **_KEPT)
-    with columns[2]:
-        top_p = st.slider(p.text["top_p"], 0.05, 1.0, 1.0, 0.05, key="top_p", help=p.text["top_p_help"], **_KEPT)
+def choose_reshaping(p: Page) -> dict[str, float]:
+    """Temperature, top-k and top-p, one below the other, kept in the address."""
+    temperature = st.slider(
+        p.text["temperature"], 0.1, 3.0, 1.0, 0.1, key="temperature", help=p.text["temperature_help"], **_KEPT
+    )
+    top_k = st.slider(p.text["top_k"], 0, 50, 0, 1, key="top_k", help=p.text["top_k_help"], **_KEPT)
+    top_p = st.slider(p.text["top_p"], 0.05, 1.0, 1.0, 0.05, key="top_p", help=p.text["top_p_help"], **_KEPT)
     return {"temperature": float(temperature), "top_k": int(top_k), "top_p": float(top_p)}
 
 

@@ -6,10 +6,11 @@ from charts.toolkit.style import three_digits
 from transformer import Decoding
 from transformer.analysis.answers.decoding_steps import guess_options, n_forced, prompt_of
 from ui.shell.page import Page
+from ui.shell.way import opened, way_to
 from ui.words.texts import as_plain
 from views.decoding import generation
 
-_STATE = "guesses"
+_STATE, _ANSWER = "guesses", "guess answer"
 
 
 def guess(p: Page, decoding: Decoding, settings: generation.Settings) -> None:
@@ -44,11 +45,15 @@ def guess(p: Page, decoding: Decoding, settings: generation.Settings) -> None:
                 args=(step, option.id),
                 width=180,
             )
-    if revealed:
-        st.button(
-            p.text["guess_next"], icon=":material/arrow_forward:", key="guess next", on_click=_next, type="primary"
-        )
-        generation.describe(p, decoding, settings, step, n_given=n_given)
+    way_to(_ANSWER)
+    if not revealed:
+        return
+    with st.container(key=_ANSWER):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.button(
+                p.text["guess_next"], icon=":material/arrow_forward:", key="guess next", on_click=_next, type="primary"
+            )
+            generation.describe(p, decoding, settings, step, n_given=n_given)
         with st.container(horizontal=True):
             with st.container():
                 generation.candidates(p, decoding, step)
@@ -67,6 +72,7 @@ def _score(p: Page, decoding: Decoding, guesses: dict[int, int]) -> None:
 
 def _pick(step: int, id: int) -> None:
     st.session_state[_STATE]["guesses"].setdefault(step, id)
+    opened(_ANSWER)
 
 
 def _next() -> None:

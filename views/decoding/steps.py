@@ -1,6 +1,7 @@
 """Decoding step by step: the walk through one text, its branches, the live reshaping and the guessing."""
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from transformer import Decoding
 from transformer.analysis.answers.decoding_steps import n_forced, prompt_of
@@ -23,7 +24,8 @@ def step_by_step(p: Page) -> None:
         reshaping = generation.NO_RESHAPING
         if kind == "sampling" and not guessing:  # then the sliders change the text itself, not only the lower picture
             with choice:
-                st.subheader(p.text["reshape"], anchor=False)
+                sliders, bars = _sliders_and_bars(p)
+            with sliders:
                 reshaping = generation.choose_reshaping(p)
         settings = Settings(kind=kind, seed=seed, **reshaping)
         if guessing:
@@ -32,10 +34,11 @@ def step_by_step(p: Page) -> None:
             return
         with top:
             branch, step, decoding = _walk(p, settings)
-        with choice:
-            if kind == "sampling":
+        if kind == "sampling":
+            with bars:
                 generation.reshaping(p, decoding, settings, step)
-            else:
+        else:
+            with choice:
                 _live(p, decoding, step)
         with sure:
             st.subheader(p.text["confidence"], anchor=False)
@@ -47,9 +50,18 @@ def step_by_step(p: Page) -> None:
 def _live(p: Page, decoding: Decoding, step: int) -> None:
     """The sliders do not change greedy choice: they redraw this one picture and nothing else."""
     with guard():
-        st.subheader(p.text["reshape"], anchor=False)
-        settings = Settings(kind="greedy", seed=0, **generation.choose_reshaping(p))
-        generation.reshaping(p, decoding, settings, step)
+        sliders, bars = _sliders_and_bars(p)
+        with sliders:
+            settings = Settings(kind="greedy", seed=0, **generation.choose_reshaping(p))
+        with bars:
+            generation.reshaping(p, decoding, settings, step)
+
+
+def _sliders_and_bars(p: Page) -> tuple[DeltaGenerator, DeltaGenerator]:
+    """Under their heading, beside each other: what a slider does is seen without scrolling."""
+    st.subheader(p.text["reshape"], anchor=False)
+    sliders, bars = st.columns([2, 7], gap="medium")
+    return sliders, bars
 
 
 def _walk(p: Page, settings: Settings) -> tuple[Branch, int, Decoding]:

@@ -78,7 +78,7 @@ def _choose(p: Page, columns: list[DeltaGenerator]) -> dict[str, Strategy]:
             st.button(p.text["draw_again"], icon=":material/casino:", key="draw again", on_click=_draw_again)
             settings = st.popover(p.text["sampling_settings"], icon=":material/tune:")
         with settings:
-            reshaping = generation.choose_reshaping(p, in_columns=False)
+            reshaping = generation.choose_reshaping(p)
     with columns[2]:
         st.markdown(f"**{p.text['strategy_beam']}**")
         beam = choose_beam(p)

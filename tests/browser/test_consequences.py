@@ -1,0 +1,84 @@
+"""What a click opens stands beside the picture or below it on the same screen, and the keyboard goes on there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import settle
+
+pytestmark = pytest.mark.browser
+PROJECTOR = {"width": 1280, "height": 720}
+CANVAS = "[data-testid=stMain] canvas"
+
+
+def is_reached(place: Locator) -> None:
+    """It has the focus, and its beginning is in the window."""
+    expect(place).to_be_focused()
+    assert 0 <= place.bounding_box()["y"] < 0.75 * PROJECTOR["height"]
+
+
+def ends_in_the_window(place: Locator) -> None:
+    box = place.bounding_box()
+    assert box["y"] >= 0 and box["y"] + box["height"] <= PROJECTOR["height"]
+
+
+def test_the_arithmetic_of_a_cell_stands_beside_the_map(shipped: str, visit: Callable[..., Page]) -> None:
+    page = visit(f"{shipped}/attention", **PROJECTOR)
+    picture = page.locator(CANVAS).filter(visible=True).first
+    before = picture.bounding_box()
+    picture.click(position={"x": 200, "y": 150})
+    settle(page)
+    arithmetic = page.locator(".st-key-attention-arithmetic")
+    is_reached(arithmetic)
+    ends_in_the_window(arithmetic)
+    assert picture.bounding_box() == before and arithmetic.bounding_box()["x"] >= before["x"] + before["width"]
+
+    page.reload()  # what an address opens takes the focus from nobody
+    settle(page)
+    expect(arithmetic).to_be_visible()
+    expect(arithmetic).not_to_be_focused()
+
+
+def test_an_answer_stands_below_its_guess(shipped: str, visit: Callable[..., Page]) -> None:
+    page = visit(f"{shipped}/decoding?guess=true", **PROJECTOR)
+    guesses = page.locator("[class*=st-key-guess-options] button")
+    ends_in_the_window(guesses.last)
+    guesses.first.click()
+    settle(page)
+    is_reached(page.locator(".st-key-guess-answer"))
+
+    page.goto(f"{shipped}/attention?attention_guess=true")
+    settle(page)
+    page.get_by_test_id("stMain").get_by_role("button", name="·sat").first.click()
+    settle(page)
+    page.locator(".st-key-attention-reveal button").click()
+    settle(page)
+    is_reached(page.locator(".st-key-attention-answer"))
+
+    page.goto(f"{shipped}/bugs")
+    settle(page)
+    guesses = page.locator(".st-key-bug-guesses button")
+    ends_in_the_window(guesses.last)
+    guesses.first.click()
+    settle(page)
+    is_reached(page.locator(".st-key-bug-answer"))
+
+
+@pytest.mark.parametrize("path", ["surgery?edit=zero:encoder.0.self.0", "masks?mask=window+2"])
+def test_the_effect_of_an_edit_stands_beside_the_picture(shipped: str, visit: Callable[..., Page], path: str) -> None:
+    page = visit(f"{shipped}/{path}", **PROJECTOR)
+    for name in ("answers", "numbers"):
+        ends_in_the_window(page.locator(f".st-key-{name}"))
+    expect(page.locator(".st-key-answers")).to_have_attribute("aria-live", "polite")
+
+
+def test_sliders_stand_beside_the_bars_that_they_move(shipped: str, visit: Callable[..., Page]) -> None:
+    page = visit(f"{shipped}/decoding", **PROJECTOR)
+    bars = page.locator(".st-key-figure-from-logits-to-a-choice .js-plotly-plot").bounding_box()
+    for name in ("temperature", "top_k", "top_p"):
+        slider = page.locator(f".st-key-{name}").bounding_box()
+        assert slider["x"] + slider["width"] <= bars["x"]
+        assert bars["y"] - 40 <= slider["y"] and slider["y"] + slider["height"] <= bars["y"] + bars["height"]
