@@ -18,14 +18,17 @@ _FLAGS = ("single_word", "lstrip", "rstrip")
 
 @dataclass(frozen=True)
 class AddedTokens:
-    """``named``: the contents of the tokens with a job. ``tokens``: all that are added, by content, in order."""
+    """``named``: the contents of the tokens with a job. ``tokens``: all that are added, by content, in order.
+    ``controls``: pieces of the vocabulary itself that stand for no text."""
 
     named: dict[str, str]
     tokens: dict[str, dict]
+    controls: frozenset[str] = frozenset()
 
     @property
     def special(self) -> set[str]:
-        return {content for content, token in self.tokens.items() if token["special"]} | set(self.named.values())
+        added = {content for content, token in self.tokens.items() if token["special"]}
+        return added | set(self.named.values()) | self.controls
 
 
 def added_tokens(

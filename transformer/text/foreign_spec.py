@@ -16,6 +16,8 @@ from transformer.text.foreign_checks import check_content, model_type, steps_of
 from transformer.text.foreign_files import guarded, read_entries, read_lines, read_merges, read_object, unreadable
 from transformer.text.message import Message
 from transformer.text.pipelines import PIPELINES, Pipeline, sequence
+from transformer.text.sentencepiece_file import SentencePieceFile, read_sentencepiece
+from transformer.text.sentencepiece_spec import control_pieces, given_tokens, sentencepiece_content, sentencepiece_of
 
 # Special tokens that are typed stay text: in what is given to the library their names begin with a character that is
 # never text, so that no model finds them. Ids follow from places and stay the same.
@@ -89,47 +91,63 @@ def open_spec(folder: Path, class_name: str, settings: dict) -> Spec:
     pipeline = PIPELINES.get(class_name)
     file = folder / "tokenizer.json"
     if not file.is_file():
-        return _without_file(folder, class_name, pipeline, settings)
+        return _older(folder, class_name, pipeline, settings)
     content = read_object(file)
     check_content(file, content)
     content["model"] = content["model"] | {"type": model_type(content["model"])}
-    if pipeline is None:
-        return finished(folder, file, content, None, settings)
-    if content["model"]["type"] != pipeline.kind:
+    if pipeline is not None and content["model"]["type"] != pipeline.kind:
         what = {"kind": content["model"]["type"], "name": class_name, "expected": pipeline.kind}
         raise unreadable(file, Message("its model is {kind}; a {name} has {expected}", **what))
-    return finished(folder, file, content, pipeline, settings)
+    added = _added(folder, pipeline, settings, of_file=content.get("added_tokens") or [])
+    return _finished(file, content, pipeline, added, settings)
 
 
-def _without_file(folder: Path, class_name: str, pipeline: Pipeline | None, settings: dict) -> Spec:
-    """Older folders, with a vocabulary and perhaps merges alone."""
-    names = pipeline.vocabulary if pipeline else ()
-    if not names or not all((folder / name).is_file() for name in names):
-        raise unreadable(
-            folder,
-            Message("it has no tokenizer.json and none of the older files of a {name}", name=class_name),
-        )
-    file = folder / names[0]
-    model: dict = {"type": pipeline.kind}
-    if names[0] == "vocab.txt":
-        model["vocab"] = read_lines(file)
+def _older(folder: Path, class_name: str, pipeline: Pipeline | None, settings: dict) -> Spec:
+    """Folders from before ``tokenizer.json``: a vocabulary with merges, a vocabulary alone, or a SentencePiece file."""
+    if (file := sentencepiece_of(folder, pipeline)) is not None:
+        read = read_sentencepiece(file)
+        added = _added(folder, pipeline, settings, pieces=read)
+        content = sentencepiece_content(read, pipeline, added.named, settings)
+        settings = settings | {"unk_id": read.unknown_id}
     else:
-        model |= {"vocab": read_entries(file), "merges": read_merges(folder / names[1])}
-    content = {"model": model, "added_tokens": []}
+        names = pipeline.vocabulary if pipeline else ()
+        if not names or not all((folder / name).is_file() for name in names):
+            raise unreadable(
+                folder, Message("it has no tokenizer.json and none of the older files of a {name}", name=class_name)
+            )
+        file = folder / names[0]
+        lines = names[0] == "vocab.txt"
+        model = (
+            {"vocab": read_lines(file)}
+            if lines
+            else {"vocab": read_entries(file), "merges": read_merges(folder / names[1])}
+        )
+        content = {"model": {"type": pipeline.kind, **model}}
+        added = _added(folder, pipeline, settings)
     check_content(file, content)
-    return finished(folder, file, content, pipeline, settings)
+    return _finished(file, content, pipeline, added, settings)
 
 
-def finished(folder: Path, file: Path, content: dict, pipeline: Pipeline | None, settings: dict) -> Spec:
-    """The description with everything that the class and the settings add to the vocabulary of ``content``."""
-    added = added_tokens(
-        folder,
-        settings,
-        of_file=content.get("added_tokens") or [],
-        keep_file=pipeline is None,
-        defaults=pipeline.names if pipeline else {},
-        extras=pipeline.extras(settings) if pipeline else [],
+def _added(
+    folder: Path,
+    pipeline: Pipeline | None,
+    settings: dict,
+    *,
+    of_file: list | None = None,
+    pieces: SentencePieceFile | None = None,
+) -> AddedTokens:
+    names = pipeline.names if pipeline else pieces.names if pieces else {}
+    extras: list = pipeline.extras(settings) if pipeline else []
+    if pieces:  # in place of NLLB's languages
+        extras = given_tokens(pieces) + ([] if pipeline is PIPELINES["NllbTokenizer"] else extras)
+    found = added_tokens(
+        folder, settings, of_file=of_file or [], keep_file=pipeline is None, defaults=names, extras=extras
     )
+    return replace(found, controls=frozenset(control_pieces(pieces))) if pieces else found
+
+
+def _finished(file: Path, content: dict, pipeline: Pipeline | None, added: AddedTokens, settings: dict) -> Spec:
+    """The description with everything that the class and the settings add to the vocabulary of ``content``."""
     if pipeline is not None:
         content = _by_class(content, pipeline, added, settings)
     pieces = content["model"]["vocab"]

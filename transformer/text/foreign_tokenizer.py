@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from transformer.text.piece_bytes import BYTES_OF
 from transformer.text.tokenizer import Tokenizer
 from transformer.text.tokenizer_folder import read_parts
 from transformer.text.tokenizer_parts import Parts
-from transformer.text.tokens import visible
+from transformer.text.tokens import TokenSequence, visible
 
 _NO_TEXT = re.compile(f"[\ud800-\udfff{HIDDEN}]")
 _TYPED_MASK = re.compile(r"\[MASK\]|___")
@@ -113,6 +114,12 @@ class ForeignTokenizer(Tokenizer):
         """The text of ids; special tokens are left out."""
         text = b"".join(self._bytes(id) for id in ids).decode("utf-8", errors="replace")
         return text.removeprefix(" ") if self.space_in_front else text
+
+    def sequence(self, ids: Sequence[int], name: str = "source") -> TokenSequence:
+        """Label ids; ids that are read may have a vocabulary of their own."""
+        if name == "source" and self.parts.source_ids is not None:
+            return ForeignTokenizer(replace(self.parts, ids=self.parts.source_ids, source_ids=None)).sequence(ids, name)
+        return super().sequence(ids, name)
 
     def display(self, id: int) -> str:
         """How one token is shown: a leading space as ``·``, an id without an entry as ``⟨id⟩``."""

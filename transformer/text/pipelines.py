@@ -33,6 +33,9 @@ class Pipeline:
     after: tuple[str, ...] | None = None
     extras: Callable[[dict], list[str]] = lambda settings: []
     vocabulary: tuple[str, ...] = field(default=())  # the files of a folder without tokenizer.json
+    pieces: Callable[[list[tuple[str, float]], dict[str, str], dict], list[tuple[str, float]]] = (
+        lambda pieces, names, settings: pieces
+    )  # the vocabulary that is made of a SentencePiece file's
     charsmap: bool = False  # whether a text is normalised only where the file has SentencePiece's table of characters
 
 
@@ -68,6 +71,25 @@ def _deberta_words(settings: dict) -> Step:
 def _words_then_spaces(settings: dict) -> Step:
     scheme = "always" if settings.get("add_prefix_space", True) else "never"
     return sequence("pretokenizers", {"type": "WhitespaceSplit"}, metaspace(scheme))
+
+
+_FAIRSEQ_ORDER = ("bos_token", "pad_token", "eos_token", "unk_token")
+
+
+def _fairseq_first(pieces: list[tuple[str, float]], names: dict[str, str], settings: dict) -> list[tuple[str, float]]:
+    """XLM-R: fairseq's four tokens instead of SentencePiece's three, and the mask at the end."""
+    first = [(names[name], 0.0) for name in _FAIRSEQ_ORDER]
+    return [*first, *pieces[3:], (names["mask_token"], 0.0)]
+
+
+def _fairseq_once(pieces: list[tuple[str, float]], names: dict[str, str], settings: dict) -> list[tuple[str, float]]:
+    """NLLB: fairseq's four tokens, then every piece that is none of them."""
+    first = {names[name]: 0.0 for name in _FAIRSEQ_ORDER}
+    return list((first | {piece: score for piece, score in pieces if piece not in first}).items())
+
+
+def _with_extra_ids(pieces: list[tuple[str, float]], names: dict[str, str], settings: dict) -> list[tuple[str, float]]:
+    return pieces + [(f"<extra_id_{number}>", 0.0) for number in reversed(range(_extra_ids(settings)))]
 
 
 _FAIRSEQ = {
@@ -171,6 +193,7 @@ PIPELINES = {
         pre_tokenizer=lambda settings: metaspace("always"),
         extras=lambda settings: list(NLLB),
         vocabulary=("sentencepiece.bpe.model",),
+        pieces=_fairseq_once,
         charsmap=True,
     ),
     "T5Tokenizer": Pipeline(
@@ -182,6 +205,7 @@ PIPELINES = {
         after=("eos_token",),
         extras=lambda settings: [f"<extra_id_{number}>" for number in range(_extra_ids(settings))],
         vocabulary=("spiece.model",),
+        pieces=_with_extra_ids,
         charsmap=True,
     ),
     "XLMRobertaTokenizer": Pipeline(
@@ -192,6 +216,7 @@ PIPELINES = {
         before=("bos_token",),
         after=("eos_token",),
         vocabulary=("sentencepiece.bpe.model",),
+        pieces=_fairseq_first,
         charsmap=True,
     ),
     "DebertaV2Tokenizer": Pipeline(

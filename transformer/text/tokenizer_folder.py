@@ -11,6 +11,7 @@ from transformer.text.foreign_files import read_object_if_there
 from transformer.text.foreign_spec import Spec, open_spec
 from transformer.text.tokenizer_class import tokenizer_class
 from transformer.text.tokenizer_parts import Parts, special_ids, vocabulary_size
+from transformer.text.translation_folder import m2m100_parts, marian_parts
 
 _FLORES_CODE = re.compile(r"[a-z]{3}_[A-Z][a-z]{3}")
 
@@ -18,6 +19,10 @@ _FLORES_CODE = re.compile(r"[a-z]{3}_[A-Z][a-z]{3}")
 def read_parts(folder: Path, config: dict, generation: dict) -> Parts:
     settings = read_object_if_there(folder / "tokenizer_config.json")
     name = tokenizer_class(folder, config, settings)
+    if name == "MarianTokenizer":
+        return marian_parts(folder, settings, config, generation)
+    if name == "M2M100Tokenizer":
+        return m2m100_parts(folder, settings, config, generation)
     return _parts(folder, name, settings, config, generation)
 
 

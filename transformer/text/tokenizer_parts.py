@@ -32,6 +32,7 @@ class Parts:
     typed: frozenset[str] = frozenset()  # added tokens that are found in a text: written as typed
     space_in_front: bool = False
     encode_target: Callable[[str], list[int]] | None = None
+    source_ids: dict[str, int] | None = None  # where a model reads with another vocabulary than it writes with
     merges: tuple[tuple[str, str], ...] = ()
     scores: dict[str, float] = field(default_factory=dict)  # Unigram
     languages: dict[str, int] = field(default_factory=dict)

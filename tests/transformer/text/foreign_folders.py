@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
+import warnings
 from pathlib import Path
 
+import pytest
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+from transformer.text.foreign_tokenizer import ForeignTokenizer, open_tokenizer
 
 SENTENCES = [
     "The cat sat on the mat because it was tired, and the dog did not care.",
@@ -113,3 +118,39 @@ def write(folder: Path, config: dict, settings: dict | None, backend: tokenizers
     if backend is not None:
         backend.save(str(folder / "tokenizer.json"))
     return folder
+
+
+def sentencepiece(file: Path, kind: str, **options: object) -> Path:
+    """A SentencePiece file, trained by the library itself."""
+    model = io.BytesIO()
+    pytest.importorskip("sentencepiece").SentencePieceTrainer.train(
+        sentence_iterator=iter(SENTENCES * 7),
+        model_writer=model,
+        model_type=kind,
+        hard_vocab_limit=False,
+        minloglevel=3,
+        **{"vocab_size": 300, **options},
+    )
+    file.write_bytes(model.getvalue())
+    return file
+
+
+def opened(folder: Path, **config: object) -> ForeignTokenizer:
+    written = json.loads((folder / "config.json").read_text()) | config
+    return open_tokenizer(folder, config=written, generation={})
+
+
+def theirs(folder: Path) -> object:
+    transformers = pytest.importorskip("transformers")
+    transformers.logging.set_verbosity_error()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return transformers.AutoTokenizer.from_pretrained(str(folder))
+
+
+def check_ids(ours: ForeignTokenizer, oracle: object) -> None:
+    masked = [f"The{space}{oracle.mask_token} sat." for space in ("", " ", "  ")] if oracle.mask_token else []
+    for text in TEXTS + masked:
+        assert [*ours.before, *ours.encode(text), *ours.after] == oracle(text).input_ids, repr(text)
+    assert ours.encode("") == []
+    assert ours.special.mask == oracle.mask_token_id

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from pathlib import Path
 
 import pytest
@@ -14,13 +13,15 @@ from tests.transformer.text.foreign_folders import (
     SENTENCES,
     TEXTS,
     byte_level,
+    check_ids,
+    opened,
+    theirs,
     unigram,
     with_byte_fallback,
     word_piece,
     write,
 )
 from transformer.errors import CheckpointError
-from transformer.text.foreign_tokenizer import ForeignTokenizer, open_tokenizer
 from transformer.text.split_expressions import LLAMA3
 
 FAIRSEQ = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
@@ -144,27 +145,6 @@ FOLDERS = {
     "NLLB": ("m2m_100", {"tokenizer_class": "NllbTokenizer", "src_lang": "fra_Latn"}, nllb),
     "NLLB, legacy": ("m2m_100", {"tokenizer_class": "NllbTokenizer", "legacy_behaviour": True}, nllb),
 }
-
-
-def opened(folder: Path, **config: object) -> ForeignTokenizer:
-    written = json.loads((folder / "config.json").read_text()) | config
-    return open_tokenizer(folder, config=written, generation={})
-
-
-def theirs(folder: Path) -> object:
-    transformers = pytest.importorskip("transformers")
-    transformers.logging.set_verbosity_error()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return transformers.AutoTokenizer.from_pretrained(str(folder))
-
-
-def check_ids(ours: ForeignTokenizer, oracle: object) -> None:
-    masked = [f"The{space}{oracle.mask_token} sat." for space in ("", " ", "  ")] if oracle.mask_token else []
-    for text in TEXTS + masked:
-        assert [*ours.before, *ours.encode(text), *ours.after] == oracle(text).input_ids, repr(text)
-    assert ours.encode("") == []
-    assert ours.special.mask == oracle.mask_token_id
 
 
 @pytest.mark.parametrize("name", FOLDERS)

@@ -1,0 +1,198 @@
+"""SentencePiece files are read without the library, and cut a text into the same pieces."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.transformer.text.foreign_folders import SENTENCES, TEXTS, check_ids, opened, sentencepiece, theirs, write
+from transformer.errors import CheckpointError
+from transformer.text.best_path import best_path, kept
+from transformer.text.scored_pairs import join_pairs
+from transformer.text.sentencepiece_file import PieceType, read_sentencepiece
+from transformer.text.sentencepiece_model import SentencePieceModel
+
+T5 = {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}
+DEBERTA = {"pad_id": 0, "bos_id": 1, "eos_id": 2, "unk_id": 3}
+DEBERTA |= {"pad_piece": "[PAD]", "bos_piece": "[CLS]", "eos_piece": "[SEP]", "unk_piece": "[UNK]"}
+BYTES = {"byte_fallback": True, "vocab_size": 560, "normalization_rule_name": "identity"}
+LLAMA = BYTES | {"remove_extra_whitespaces": False, "split_digits": True, "allow_whitespace_only_pieces": True}
+GEMMA = LLAMA | {"pad_id": 0, "eos_id": 1, "bos_id": 2, "unk_id": 3, "bos_piece": "<bos>", "eos_piece": "<eos>"}
+GEMMA |= {"user_defined_symbols": ["<mask>", "\n\n", "<start_of_turn>"]}
+
+
+def random_texts(count: int = 300) -> list[str]:
+    chosen = random.Random(0)
+    characters, words = "".join(SENTENCES + TEXTS), " ".join(SENTENCES).split()
+    texts = ["".join(chosen.choices(characters, k=chosen.randint(1, 60))) for _ in range(count)]
+    return texts + [" ".join(chosen.choices(words, k=8)) for _ in range(count)]
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"normalization_rule_name": "identity"},
+        {"byte_fallback": True, "vocab_size": 520},
+        {"normalization_rule_name": "nmt_nfkc_cf", "user_defined_symbols": ["<sep>", "foo"]},
+        {"add_dummy_prefix": False, "remove_extra_whitespaces": False},
+    ],
+)
+def test_pieces_are_those_of_the_library(kind: str, options: dict, tmp_path: Path) -> None:
+    file = sentencepiece(tmp_path / "m.model", kind, **options)
+    library = pytest.importorskip("sentencepiece").SentencePieceProcessor(model_file=str(file))
+    ours = SentencePieceModel(read_sentencepiece(file))
+    for text in [*TEXTS, *random_texts(), "a foo b<sep>c", "typed ▁", ""]:
+        assert ours.pieces(text) == library.encode(text, out_type=str), repr(text)
+    assert "".join(ours.words("two  words")) == ours.normalize("two  words")
+
+
+@pytest.mark.parametrize(
+    ("model_type", "name", "settings", "kind", "options"),
+    [
+        ("t5", "spiece.model", {"tokenizer_class": "T5Tokenizer"}, "unigram", T5),
+        ("t5", "spiece.model", None, "unigram", T5),
+        ("t5", "spiece.model", {"extra_ids": 2, "additional_special_tokens": ["<extra_id_0>"]}, "unigram", T5),
+        ("deberta-v2", "spm.model", {"do_lower_case": False}, "unigram", DEBERTA),
+        ("deberta-v2", "spm.model", None, "unigram", DEBERTA | {"user_defined_symbols": ["[MASK]"]}),
+        ("xlm-roberta", "sentencepiece.bpe.model", None, "unigram", {}),
+        (
+            "m2m_100",
+            "sentencepiece.bpe.model",
+            {"tokenizer_class": "NllbTokenizer", "additional_special_tokens": ["eng_Latn", "fra_Latn"]},
+            "bpe",
+            {},
+        ),
+        ("nllb", "sentencepiece.bpe.model", {"tokenizer_class": "NllbTokenizer"}, "bpe", {}),
+        ("llama", "tokenizer.model", {"tokenizer_class": "LlamaTokenizer", "add_bos_token": True}, "bpe", LLAMA),
+        ("llama", "tokenizer.model", {"tokenizer_class": "LlamaTokenizer", "legacy": True}, "bpe", LLAMA),
+        ("llama", "tokenizer.model", None, "bpe", LLAMA),
+        (
+            "mistral",
+            "tokenizer.model",
+            {"tokenizer_class": "LlamaTokenizer", "add_bos_token": True, "add_eos_token": True},
+            "bpe",
+            LLAMA,
+        ),
+        ("mistral", "tokenizer.model", None, "unigram", {}),
+        ("gemma", "tokenizer.model", {"tokenizer_class": "GemmaTokenizer", "add_bos_token": True}, "bpe", GEMMA),
+    ],
+)
+def test_folders_with_a_sentencepiece_file_alone(
+    model_type: str, name: str, settings: dict | None, kind: str, options: dict, tmp_path: Path
+) -> None:
+    folder = write(tmp_path, {"model_type": model_type}, settings, None)
+    sentencepiece(folder / name, kind, **options)
+    check_ids(opened(folder), theirs(folder))
+
+
+def entries(*files: Path, more: tuple[str, ...] = (), first: tuple[str, ...] = ("</s>", "<unk>")) -> dict[str, int]:
+    """A list of ids that lacks some pieces, in an order of its own."""
+    names = list(first)
+    for file in files:
+        names += [piece for place, piece in enumerate(read_sentencepiece(file).pieces) if place % 17 != 5]
+    return {name: id for id, name in enumerate(dict.fromkeys([*names, *more, "<pad>"]))}
+
+
+def marian_folder(folder: Path, *, settings: dict | None = None, more: tuple[str, ...] = ()) -> Path:
+    folder.mkdir(exist_ok=True)
+    write(folder, {"model_type": "marian"}, settings, None)
+    source = sentencepiece(folder / "source.spm", "unigram")
+    target = sentencepiece(folder / "target.spm", "bpe", vocab_size=250)
+    if settings and settings.get("separate_vocabs"):
+        written = entries(target, first=("<unk>", "</s>"))
+        (folder / "vocab.json").write_text(json.dumps(entries(source)))
+        (folder / "target_vocab.json").write_text(json.dumps(written))
+    else:
+        (folder / "vocab.json").write_text(json.dumps(entries(source, target, more=more)))
+    return folder
+
+
+@pytest.mark.parametrize("settings", [None, {"source_lang": "en", "target_lang": "fr"}, {"separate_vocabs": True}])
+def test_marian(settings: dict | None, tmp_path: Path) -> None:
+    folder = marian_folder(tmp_path, settings=settings, more=(">>fra<<", ">>deu<<"))
+    ours, oracle = opened(folder), theirs(folder)
+    for text in [*TEXTS, ">>fra<< the cat", ">>deu<<the", ">>xx<< cat", ">> a"]:
+        assert [*ours.before, *ours.encode(text), *ours.after] == oracle(text).input_ids
+        assert [*ours.answer_before, *ours.encode_target(text), *ours.after] == oracle(text_target=text).input_ids
+    written = ours.encode_target("a cat sat on tape.")
+    assert ours.decode(written) == oracle.decode(written, skip_special_tokens=True)
+    assert ours.sequence(written, "target").text == ours.decode(written)
+    assert [token.special for token in ours.sequence([*ours.encode("cat"), *ours.after])][-1]
+
+
+def test_marian_writes_in_the_language_that_is_asked_for(tmp_path: Path) -> None:
+    ours = opened(marian_folder(tmp_path, more=(">>fra<<", ">>deu<<")))
+    assert set(ours.languages) == {"fra", "deu"}
+    french = ours.with_languages(target="fra")
+    assert french.before == (ours.languages["fra"],)
+    assert [*french.before, *french.encode("a cat"), *french.after] == theirs(tmp_path)(">>fra<< a cat").input_ids
+    assert ours.before == ()
+
+
+@pytest.mark.parametrize("settings", [None, {"src_lang": "de", "tgt_lang": "fr"}])
+def test_m2m100(settings: dict | None, tmp_path: Path) -> None:
+    folder = write(tmp_path, {"model_type": "m2m_100"}, settings, None)
+    file = sentencepiece(folder / "sentencepiece.bpe.model", "bpe")
+    (folder / "vocab.json").write_text(json.dumps(entries(file, first=("<s>", "<pad>", "</s>", "<unk>"))))
+    ours, oracle = opened(folder), theirs(folder)
+    check_ids(ours, oracle)
+    assert ours.languages["fr"] == oracle.get_lang_id("fr")
+    oracle.src_lang, oracle.tgt_lang = "fr", "ar"
+    chosen = ours.with_languages(source="fr", target="ar")
+    assert [*chosen.before, *chosen.encode("un chat"), *chosen.after] == oracle("un chat").input_ids
+    written = [*chosen.answer_before, *chosen.encode_target("un chat"), *chosen.after]
+    assert written == oracle(text_target="un chat").input_ids
+
+
+def test_files_that_lie_are_refused(tmp_path: Path) -> None:
+    whole = sentencepiece(tmp_path / "m.model", "unigram").read_bytes()
+    folder = write(tmp_path, {"model_type": "t5"}, None, None)
+    chosen = random.Random(0)
+    broken = [b"", b"\x00", b"\xff" * 50, b"\x0a\xff\xff\xff\xff\x0f", b"\x0a" * 1000, whole[:-3], b"{}"]
+    for _ in range(60):  # a byte of the file changed: read as something else, or refused, never anything else
+        data = bytearray(whole)
+        data[chosen.randrange(len(data))] = chosen.randrange(256)
+        broken.append(bytes(data))
+    for number, data in enumerate(broken):
+        (folder / "spiece.model").write_bytes(data)
+        try:
+            SentencePieceModel(read_sentencepiece(folder / "spiece.model")).pieces("The cat sat.")
+            opened(folder).encode("The cat sat.")
+        except CheckpointError as error:
+            assert "spiece.model" in str(error)
+        else:
+            assert number > 4
+    shutil.rmtree(folder)
+
+
+def test_a_best_path_by_hand() -> None:
+    scores = {"a": -2.0, "b": -2.0, "ab": -3.0, "abc": -9.0}
+    places = best_path("abc", scores, longest=3, unknown=-20.0)
+    assert [[c.piece for c in place.candidates] for place in places] == [["a"], ["ab", "b"], ["abc", "c"]]
+    assert [place.candidates[place.best].total for place in places] == [-2.0, -3.0, -9.0]
+    assert [c.piece for c in kept(places)] == ["abc"]
+    unknown = kept(best_path("xyab", scores, longest=3, unknown=-20.0))
+    assert [(c.piece, c.known) for c in unknown] == [("xy", False), ("ab", True)]
+    assert kept(best_path("", scores, longest=3, unknown=-20.0)) == []
+
+
+def test_pairs_are_joined_by_score_then_from_the_left() -> None:
+    scores = {"a": 0.0, "aa": -1.0, "aaa": -2.0, "ba": -3.0}
+    assert join_pairs(list("aaa"), scores) == ["aaa"]
+    assert join_pairs(list("aaaab"), scores) == ["aa", "aa", "b"]
+    assert join_pairs(list("aba"), scores, frozenset({"a"})) == ["a", "b", "a"]
+    assert join_pairs([], scores) == []
+
+
+def test_types_of_pieces(tmp_path: Path) -> None:
+    read = read_sentencepiece(sentencepiece(tmp_path / "m.model", "bpe", **GEMMA))
+    assert read.of_type(PieceType.USER_DEFINED) == ("<mask>", "\n\n", "<start_of_turn>")
+    assert read.of_type(PieceType.CONTROL, PieceType.UNKNOWN) == ("<pad>", "<eos>", "<bos>", "<unk>")
+    assert len(read.of_type(PieceType.BYTE)) == 256
+    assert read.names == {"unk_token": "<unk>", "bos_token": "<bos>", "eos_token": "<eos>"}

@@ -1,0 +1,136 @@
+"""Tokenizers of translation models whose pieces come from SentencePiece and whose ids from a list beside it.
+
+Marian: ``source.spm``, ``target.spm`` and ``vocab.json``; a text may begin with the language that is asked for,
+``>>fra<<``. M2M100: ``sentencepiece.bpe.model`` and ``vocab.json``; every language has a token behind the list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from transformer.errors import CheckpointError
+from transformer.text.added_tokens import AddedTokens, added_tokens, ids_of
+from transformer.text.foreign_files import read_entries, unreadable
+from transformer.text.language_codes import M2M100
+from transformer.text.message import Message
+from transformer.text.sentencepiece_file import read_sentencepiece
+from transformer.text.sentencepiece_model import SentencePieceModel
+from transformer.text.tokenizer_parts import Parts, special_ids, vocabulary_size
+
+_MARIAN = {"unk_token": "<unk>", "eos_token": "</s>", "pad_token": "<pad>"}
+_M2M100 = _MARIAN | {"bos_token": "<s>", "sep_token": "</s>"}
+
+
+def marian_parts(folder: Path, settings: dict, config: dict, generation: dict) -> Parts:
+    source, target = (SentencePieceModel(read_sentencepiece(folder / name)) for name in ("source.spm", "target.spm"))
+    entries = read_entries(folder / "vocab.json")
+    separate = bool(settings.get("separate_vocabs"))
+    written = read_entries(folder / "target_vocab.json") if separate else entries
+    added = _added(folder, settings, _MARIAN)
+    reads, writes = _ids(folder, entries, added), _ids(folder, written, added)
+    languages = {} if separate else {name[2:-2]: id for name, id in reads.items() if _is_language(name)}
+    size = vocabulary_size(config, writes)
+    if separate and type(config.get("decoder_vocab_size")) is int:
+        size = config["decoder_vocab_size"]
+    special = added.special | {name for name in writes if _is_language(name)}
+    parts = Parts(
+        file=folder / "source.spm",
+        kind=source.file.kind,
+        alphabet="SentencePiece",
+        ids=writes,
+        special=special_ids(added.named, writes, special, size, configs=(config, generation)),
+        special_names=frozenset(special),
+        size=size,
+        encode=_after_language(_to_ids(source, reads, added), reads, added),
+        encode_target=_after_language(_to_ids(target, writes, added), writes, added),
+        source_ids=reads if separate else None,
+        words=source.words,
+        after=(reads[added.named["eos_token"]],),
+        space_in_front=source.file.space_in_front,
+        scores=source.scores,
+        languages=languages,
+    )
+
+    def speaking(source_language: str | None, target_language: str | None) -> Parts:
+        before = (languages[target_language],) if target_language in languages else ()
+        return replace(parts, before=before, target_language=target_language if before else None, speaking=speaking)
+
+    return speaking(None, None)
+
+
+def m2m100_parts(folder: Path, settings: dict, config: dict, generation: dict) -> Parts:
+    model = SentencePieceModel(read_sentencepiece(folder / "sentencepiece.bpe.model"))
+    entries = read_entries(folder / "vocab.json")
+    added = _added(folder, settings, _M2M100)
+    codes = M2M100.get(settings.get("language_codes", "m2m100"), M2M100["m2m100"])
+    ids = _ids(folder, entries, added) | {f"__{code}__": len(entries) + place for place, code in enumerate(codes)}
+    size = vocabulary_size(config, ids)
+    languages = {code: ids[f"__{code}__"] for code in codes if ids[f"__{code}__"] < size}
+    special = added.special | {f"__{code}__" for code in codes}
+    parts = Parts(
+        file=folder / "sentencepiece.bpe.model",
+        kind=model.file.kind,
+        alphabet="SentencePiece",
+        ids=ids,
+        special=special_ids(added.named, ids, special, size, configs=(config, generation)),
+        special_names=frozenset(special),
+        size=size,
+        encode=_to_ids(model, ids, added),
+        words=model.words,
+        after=(ids[added.named["eos_token"]],),
+        space_in_front=model.file.space_in_front,
+        scores=model.scores,
+        languages=languages,
+    )
+
+    def speaking(source: str | None, target: str | None) -> Parts:
+        if (source := source or "en") not in languages:
+            raise CheckpointError("the tokenizer knows no language {language}", language=repr(source))
+        return replace(
+            parts,
+            before=(languages[source],),
+            answer_before=(languages[target],) if target in languages else (),
+            source_language=source,
+            target_language=target if target in languages else None,
+            speaking=speaking,
+        )
+
+    return speaking(settings.get("src_lang"), settings.get("tgt_lang"))
+
+
+def _is_language(name: str) -> bool:
+    return name.startswith(">>") and name.endswith("<<")
+
+
+def _added(folder: Path, settings: dict, names: dict[str, object]) -> AddedTokens:
+    return added_tokens(folder, settings, of_file=[], keep_file=False, defaults=names, extras=[])
+
+
+def _ids(folder: Path, entries: dict[str, int], added: AddedTokens) -> dict[str, int]:
+    if (unknown := added.named["unk_token"]) not in entries:
+        raise unreadable(folder / "vocab.json", Message("it has no entry for {token}", token=unknown))
+    return ids_of(entries, len(entries), added.tokens)
+
+
+def _to_ids(model: SentencePieceModel, ids: dict[str, int], added: AddedTokens) -> Callable[[str], list[int]]:
+    """Pieces that the list lacks are unknown; a special token that is typed is no piece."""
+    unknown = ids[added.named["unk_token"]]
+    known = {piece: id for piece, id in ids.items() if piece not in added.special}
+    return lambda text: [known.get(piece, unknown) for piece in model.pieces(text)]
+
+
+def _after_language(
+    encode: Callable[[str], list[int]], ids: dict[str, int], added: AddedTokens
+) -> Callable[[str], list[int]]:
+    """A language code at the beginning of a text is one token."""
+    unknown = ids[added.named["unk_token"]]
+
+    def encoded(text: str) -> list[int]:
+        end = text.find("<<") + 2
+        if not text.startswith(">>") or end < 2:
+            return encode(text)
+        return [ids.get(text[:end], unknown), *encode(text[end:])]
+
+    return encoded
