@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import settle
+from tests.browser.test_shell import eventually
 
 pytestmark = pytest.mark.browser
 PROJECTOR = {"width": 1280, "height": 720}
@@ -73,6 +74,36 @@ def test_the_effect_of_an_edit_stands_beside_the_picture(shipped: str, visit: Ca
     for name in ("answers", "numbers"):
         ends_in_the_window(page.locator(f".st-key-{name}"))
     expect(page.locator(".st-key-answers")).to_have_attribute("aria-live", "polite")
+
+
+def test_the_bar_of_a_lesson_stays_in_sight_and_so_does_the_figure(shipped: str, visit: Callable[..., Page]) -> None:
+    page = visit(f"{shipped}/attention?lesson=03-one-head&lesson_step=2", **PROJECTOR)
+    bar, main = page.locator(".st-key-lesson-bar"), page.get_by_test_id("stMain")
+
+    def figure_is_below_the_bar() -> bool:
+        above, figure = bar.bounding_box(), page.locator(CANVAS).filter(visible=True).first.bounding_box()
+        return above["y"] + above["height"] <= figure["y"] and figure["y"] + figure["height"] <= PROJECTOR["height"]
+
+    assert eventually(page, figure_is_below_the_bar, True)
+    main.evaluate("node => node.scrollTo(0, node.scrollHeight)")
+    ends_in_the_window(bar)
+    page.goto(f"{shipped}/heads?lesson=04-many-heads&lesson_step=1")
+    settle(page)
+    page.locator(".st-key-lesson-next button").click()
+    settle(page)
+    assert eventually(page, figure_is_below_the_bar, True)
+
+
+def test_the_keyboard_reaches_the_figure_and_the_document_says_its_language(
+    shipped: str, visit: Callable[..., Page]
+) -> None:
+    page = visit(f"{shipped}/attention?language=fr", **PROJECTOR)
+    expect(page.locator("html")).to_have_attribute("lang", "fr")
+    page.keyboard.press("Tab")
+    expect(page.locator(".skip-to-figure")).to_be_focused()
+    expect(page.locator(".skip-to-figure")).to_be_in_viewport()
+    page.keyboard.press("Enter")
+    expect(page.locator(CANVAS).filter(visible=True).first).to_be_focused()
 
 
 def test_sliders_stand_beside_the_bars_that_they_move(shipped: str, visit: Callable[..., Page]) -> None:

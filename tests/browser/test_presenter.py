@@ -67,6 +67,18 @@ def test_the_keys_work_where_the_switch_has_the_focus(app: str, visit: Callable[
     assert "presenter" not in address(page)
 
 
+def test_leaving_and_turning_pages_come_before_a_picture_that_has_the_focus(
+    app: str, visit: Callable[..., Page]
+) -> None:
+    page = visit(f"{app}/heads?presenter=1")
+    page.locator("[data-testid=stMain] canvas").filter(visible=True).first.focus()
+    press(page, "PageUp")
+    assert urlsplit(page.url).path == "/attention"
+    page.locator("[data-testid=stMain] canvas").filter(visible=True).first.focus()
+    press(page, "ArrowRight", "Escape")
+    assert address(page) == {}
+
+
 def test_pages_turn_and_so_do_the_steps_of_a_lesson(app: str, visit: Callable[..., Page]) -> None:
     page = visit(f"{app}/attention?presenter=1")
     press(page, "PageDown")

@@ -12,7 +12,8 @@ export default function ({ data }) {
   skip.textContent = data.skip;
   skip.onclick = () => whenThere(focus);
   if (document.body.firstChild !== skip) document.body.prepend(skip);
-  if (root.dataset.step !== data.step && data.step) whenThere(show);
+  if (root.dataset.step !== data.step && data.step)
+    whenThere((there) => [0, 400, 1200].forEach((later) => setTimeout(() => show(there), later))); // it may still grow
   root.dataset.step = data.step;
 }
 
@@ -44,12 +45,11 @@ function focus(there) {
   there.focus();
 }
 
+// Between the lesson's bar, which stays below the row of pages, and the window's lower edge; its upper edge counts most.
 function show(there) {
-  const bar = document.querySelector(".st-key-lesson-bar")?.getBoundingClientRect();
-  const top = (bar?.bottom ?? 0) + 8;
-  const box = there.getBoundingClientRect();
-  const main = document.querySelector("[data-testid=stMain]");
-  // Its lower edge, unless its upper edge would go out of sight.
-  const by = Math.min(box.top - top, box.bottom + 12 - window.innerHeight);
-  if (by > 0) main.scrollBy({ top: by });
+  const box = (there.getRootNode().host ?? there).getBoundingClientRect(); // a picture with its controls
+  const [row, bar] = ["[data-testid=stHeader]", ".st-key-lesson-bar"].map((name) => document.querySelector(name));
+  const top = row.offsetHeight + (bar?.offsetHeight ?? 0) + 8;
+  const by = Math.min(box.top - top, box.bottom + 8 - window.innerHeight);
+  if (by > 0) document.querySelector("[data-testid=stMain]").scrollBy({ top: by });
 }

@@ -1,11 +1,11 @@
 // Keys of the presenter. A place moves here at once and is told to Python when the keys rest; what has no further to go
-// sends nothing. The listener is on the window, so that what has the focus, or a stepper, comes first.
+// sends nothing. Leaving and turning pages come before whatever has the focus; all other keys come after it.
 const REST = 160; // milliseconds
 const TYPING = "input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]";
 const OWN_ARROWS =
   "[type=radio], [role=slider], [role=radiogroup], [role=tablist], [role=listbox], [role=menu], [role=grid], " +
   "[role=spinbutton], canvas";
-const ALWAYS = ["Escape", "PageUp", "PageDown"]; // unless what has the focus has used them
+const ALWAYS = ["Escape", "PageUp", "PageDown"];
 const OPEN = "[role=dialog], [role=menu], [role=listbox], [data-baseweb=popover]"; // Escape closes these first
 const kept = new WeakMap(); // what has to survive a redraw
 
@@ -32,25 +32,38 @@ export default function ({ parentElement, data, setTriggerValue }) {
   hint(["F"], "full", fullScreen);
   hint(["Esc"], "leave", leave);
 
-  if (mine.onKey) window.removeEventListener("keydown", mine.onKey);
-  mine.onKey = (event) => {
-    if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey) return;
-    const focused = event.composedPath()[0];
-    if (focused.closest?.(TYPING)) return;
-    if (!ALWAYS.includes(event.key) && focused.closest?.(OWN_ARROWS)) return;
-    if (event.key === "Escape") return void (document.querySelector(OPEN) || leave());
-    const [what, by] = (event.shiftKey ? shifted : bound)[event.key] ?? ["", 0];
-    if (event.key.toLowerCase() === "f") fullScreen();
-    else if (event.key === "PageUp" || event.key === "PageDown") turn(event.key === "PageDown" ? 1 : -1);
-    else if (what && what !== "steps") move(what, by);
-    else return;
+  forget();
+  mine.onAlways = (event) => {
+    if (!ALWAYS.includes(event.key) || isTyped(event)) return;
+    if (event.key !== "Escape") turn(event.key === "PageDown" ? 1 : -1);
+    else if (document.querySelector(OPEN)) return;
+    else leave();
+    event.stopPropagation();
     event.preventDefault(); // or the page would scroll
   };
+  mine.onKey = (event) => {
+    if (event.defaultPrevented || isTyped(event) || event.composedPath()[0].closest?.(OWN_ARROWS)) return;
+    const [what, by] = (event.shiftKey ? shifted : bound)[event.key] ?? ["", 0];
+    if (event.key.toLowerCase() === "f") fullScreen();
+    else if (what && what !== "steps") move(what, by);
+    else return;
+    event.preventDefault();
+  };
+  window.addEventListener("keydown", mine.onAlways, { capture: true });
   window.addEventListener("keydown", mine.onKey);
   return () => {
-    window.removeEventListener("keydown", mine.onKey);
+    forget();
     clearTimeout(mine.timer);
   };
+
+  function forget() {
+    window.removeEventListener("keydown", mine.onAlways, { capture: true });
+    window.removeEventListener("keydown", mine.onKey);
+  }
+
+  function isTyped(event) {
+    return event.ctrlKey || event.altKey || event.metaKey || event.composedPath()[0].closest?.(TYPING);
+  }
 
   function move(what, by) {
     const to = Math.max(0, Math.min(data.places[what][1] - 1, at[what] + by));

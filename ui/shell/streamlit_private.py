@@ -33,7 +33,14 @@ __all__ = [
 
 TEST_IDS = {
     *("stBaseButton-primary", "stButton", "stButtonGroup", "stCaptionContainer", "stColumn", "stFullScreenFrame"),
-    *("stHeader", "stHorizontalBlock", "stMainBlockContainer", "stMarkdownContainer", "stMetricValue"),
+    *(
+        "stHeader",
+        "stHorizontalBlock",
+        "stLayoutWrapper",
+        "stMainBlockContainer",
+        "stMarkdownContainer",
+        "stMetricValue",
+    ),
     *("stSidebarContent", "stSidebarHeader", "stSidebarUserContent", "stTopNavLink", "stVerticalBlock"),
 }
 
