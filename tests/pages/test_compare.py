@@ -13,9 +13,11 @@ from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.analysis.answers.comparison import difference_map, head_differences
 from transformer.analysis.answers.word_diff import word_diff
 from ui.words.texts import page_text
+from views.compare.modes import pairs_to_compare
 from views.compare.run_comparison import marked
 
 TEXT = page_text("compare")
+PAIRS = pairs_to_compare(TEXT)
 KINDS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
 SENTENCE, OTHER = "The old man told us a story.", "The old man told us a lie."
 
@@ -59,7 +61,7 @@ def test_identical_sentences_change_nothing(open_app):
 
 def test_a_pair_sets_both_sentences(open_app):
     app = open_app("compare", checkpoint="tiny-translator", sentence=SENTENCE)
-    pair = TEXT["pair"][2]
+    pair = PAIRS[2]
     app.pills(key="compare_pair").set_value(pair["label"]).run()
     is_fine(app)
     assert app.session_state["sidebar sentence"] == pair["first"]
@@ -68,7 +70,7 @@ def test_a_pair_sets_both_sentences(open_app):
 
 
 def test_sentence_b_follows_sentence_a_until_somebody_types(open_app):
-    pair, other = TEXT["pair"][1], TEXT["pair"][2]
+    pair, other = PAIRS[1], PAIRS[2]
     app = open_app("compare", checkpoint="tiny-gpt", sentence=pair["first"])
     assert app.text_input(key="compare_second").value == pair["second"]
     app.text_area(key="sidebar sentence").set_value(other["first"]).run()

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 import transformer
+from benchmarks.example_pairs import chosen
 from tests.conftest import ROOT
 from transformer.analysis.answers.answer_rows import asked
 from transformer.analysis.answers.effects import same_tokens
 from transformer.analysis.feed_forward_units import silent_share
 from transformer.files.snapshots import snapshot
 from ui.shell.lessons import find_lesson
-from ui.words.texts import page_text
+from ui.words.texts import model_sentences, page_text
 
 SHIPPED = sorted((ROOT / "checkpoints").iterdir())
 SENTENCES = {"bert-en": "The cat sat on the ___.", "sentiment": "a moving and often funny film about growing old"}
@@ -48,6 +49,9 @@ def test_the_head_of_the_lesson_has_its_stripe_in_a_third_of_the_sentences() -> 
     head = next(head for head in saved["heads"] if place.items() <= head.items())
     assert f"Over {saved['sentences']} sentences" in step.explanation and head["role"] == "none"
     assert head["shares"]["previous"] == pytest.approx(1 / 3, abs=0.02)
+    other = json.loads((ROOT / "checkpoints" / "bert-en" / "head_roles.json").read_text(encoding="utf-8"))
+    steady = next(head for head in other["heads"] if (head["layer"], head["head"]) == (1, 3))
+    assert "head 3 of layer 1" in step.explanation and steady["shares"] == {"previous": 1.0}
 
 
 def test_what_to_look_for_fits_the_model() -> None:
@@ -58,3 +62,9 @@ def test_what_to_look_for_fits_the_model() -> None:
     assert "turned" in gpt[1] and "waves" not in gpt[1]
     assert "no formula" in positions.look_for_of({"encoder-only", "learned"})[1]
     assert "rewrites the sum" in page_text("add_norm").look_for_of({"post"})[1]
+
+
+def test_the_shipped_translator_solves_the_pairs_to_compare() -> None:
+    found = chosen(transformer.load(ROOT / "checkpoints" / "en-fr"))
+    shown = model_sentences()["pair"]
+    assert shown == {kind: {"first": one.first, "second": one.second} for kind, one in found.items()}

@@ -11,8 +11,9 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from ui.words.translations import ENGLISH, names_of_languages, read
+from ui.words.translations import ENGLISH, names_of_languages, read, read_sentences
 
 ROOT = Path(__file__).resolve().parents[2]  # of ui/words and views
 
@@ -130,12 +131,18 @@ def counted(number: int, what: str) -> str:
     return common(f"count.{what}" if number == 1 else f"count.{what}s", count=f"{number:,}")
 
 
+def model_sentences() -> Mapping[str, Any]:
+    """What models read, the same in every language: ``ui/words/sentences.toml``."""
+    return read_sentences(ROOT)
+
+
 def examples() -> tuple[Example, ...]:
-    return tuple(Example(**values) for values in read(ROOT, "examples", language())["example"])
+    shown = read(ROOT, "examples", language())
+    return tuple(Example(sentence=sentence, **shown[name]) for name, sentence in model_sentences()["example"].items())
 
 
 def default_sentence() -> str:
-    return read(ROOT, "examples", language())["default"]
+    return model_sentences()["default"]
 
 
 def as_plain(text: str) -> str:

@@ -52,6 +52,12 @@ def read(root: Path, name: str, language: str) -> dict[str, Any]:
     return _merged(english, english_changed, translated, translated_changed)
 
 
+def read_sentences(root: Path) -> dict[str, Any]:
+    """The sentences for the models. Not to be changed: they are shared by all sessions."""
+    path = f"{root}/ui/words/sentences.toml"
+    return _parsed(path, changed(path))
+
+
 def placeholders(text: str) -> frozenset[str]:
     """What ``str.format`` would fill in: ``{layer}`` and the like, but not the braces of LaTeX's arguments."""
     if "{{" in text:  # made for str.format, with LaTeX in it

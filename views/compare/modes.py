@@ -30,7 +30,7 @@ from ui.shell.page import Page
 from ui.shell.selectors import chosen_option
 from ui.show.canvas import show_map
 from ui.words.catalogues import said
-from ui.words.texts import as_plain
+from ui.words.texts import PageText, as_plain, model_sentences
 from views.compare.run_comparison import (
     MAP_HEIGHT,
     Head,
@@ -76,7 +76,8 @@ def sentences(p: Page) -> None:
 def second_sentence(p: Page) -> str:
     """Sentence B, in a widget of its own; until a reader types one, it is the partner of sentence A."""
     state, focus = st.session_state, p.focus
-    partners = {one: two for pair in p.text["pair"] for one, two in _both_ways(pair["first"], pair["second"])}
+    found = pairs_to_compare(p.text)
+    partners = {one: two for pair in found for one, two in _both_ways(pair["first"], pair["second"])}
     # Untouched, it follows sentence A; a sentence without a partner begins as a copy to be changed.
     if page_state.begins_anew(_PARAMETER):
         state.pop(_SECOND, None)
@@ -87,7 +88,7 @@ def second_sentence(p: Page) -> str:
         state[_SECOND] = state[_OFFERED][1]
     by_itself = partners.get(focus.sentence, focus.sentence)
     page_state.write(_PARAMETER, () if state[_SECOND] in ("", by_itself) else (state[_SECOND],))
-    pairs = {pair["label"]: pair for pair in p.text["pair"]}
+    pairs = {pair["label"]: pair for pair in found}
     here = {focus.sentence, state[_SECOND]}
     shown = next((label for label, pair in pairs.items() if {pair["first"], pair["second"]} == here), None)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -99,6 +100,11 @@ def second_sentence(p: Page) -> str:
     if shown:
         st.caption(pairs[shown]["shows"])
     return state[_SECOND]
+
+
+def pairs_to_compare(text: PageText) -> tuple[dict[str, str], ...]:
+    """The ready pairs: ``label``, ``shows``, and the sentences ``first`` and ``second``."""
+    return tuple({**text["pair"][name], **pair} for name, pair in model_sentences()["pair"].items())
 
 
 def _both_ways(one: str, two: str) -> tuple[tuple[str, str], ...]:

@@ -17,7 +17,7 @@ from ui.compute.long_jobs import jobs
 from ui.compute.store import store
 from ui.shell.page import Page
 from ui.words.catalogues import said
-from ui.words.texts import as_plain
+from ui.words.texts import as_plain, model_sentences
 
 SCOPES = ("sentence", "corpus", "own")
 MOST_SENTENCES = 200
@@ -126,7 +126,7 @@ def _own(p: Page) -> Corpus | None:
         typed = st.text_area(
             text["own_label"].format(most=MOST_SENTENCES),
             height=160,
-            placeholder=text["own_placeholder"],
+            placeholder=model_sentences()["corpus"],
             key="heads own text",
             persist_state="session",
         )
