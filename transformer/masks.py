@@ -4,9 +4,12 @@ import torch
 from torch import Tensor
 
 
-def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
-    """``True`` for real tokens, ``False`` for padding: [batch, key] from ids [batch, key]."""
-    return ids != pad_id
+def padding_mask(ids: Tensor, pad_id: int | None) -> Tensor:
+    """``True`` for real tokens, ``False`` for padding: [batch, key] from ids [batch, key].
+
+    ``pad_id`` is ``None`` where no id means padding (GPT-2): every token is real.
+    """
+    return torch.ones_like(ids, dtype=torch.bool) if pad_id is None else ids != pad_id
 
 
 def causal_mask(n_queries: int, n_keys: int, device: torch.device | None = None) -> Tensor:

@@ -14,7 +14,6 @@ import numpy as np
 from transformer.analysis.layer_norm_steps import norm_parameters
 from transformer.files.checkpoints import Checkpoint
 from transformer.runs.traces import Trace
-from transformer.text.tokenizer import PAD_ID, START_ID
 
 
 def silent_share(trace: Trace, stack: str) -> np.ndarray:
@@ -143,7 +142,8 @@ def norms_on_the_way(trace: Trace, stack: str, layer: int) -> tuple[str, ...]:
 
 
 def _ends(checkpoint: Checkpoint, effects: np.ndarray, count: int, *, largest: bool) -> tuple[Effect, ...]:
-    """The ``count`` words with the largest or smallest effect; <pad> and <s>, which are never written, left out."""
+    """The ``count`` words with the largest or smallest effect; those that are never written left out."""
+    never = checkpoint.framing.never
     order = np.argsort(-effects if largest else effects, kind="stable")
-    ids = [int(id) for id in order[: count + 2] if id not in (PAD_ID, START_ID)][:count]
+    ids = [int(id) for id in order[: count + len(never)] if id not in never][:count]
     return tuple(Effect(id, checkpoint.tokenizer.display(id), float(effects[id])) for id in ids)

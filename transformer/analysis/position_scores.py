@@ -10,7 +10,6 @@ from transformer.analysis.positional import rotary_angles
 from transformer.config import ModelConfig
 from transformer.files.checkpoints import Checkpoint
 from transformer.probes import record
-from transformer.text.tokenizer import END_ID, START_ID
 
 N_TEXTS = 16
 
@@ -70,7 +69,7 @@ def measured_position_scores(
     filled = torch.tensor(drawn, device=device)
     inputs = [filled]
     if config.kind == "encoder-decoder":  # the other stack reads one token: it does not reach layer 0 of this one
-        other = torch.full((N_TEXTS, 1), START_ID if stack == "encoder" else END_ID, device=device)
+        other = torch.full((N_TEXTS, 1), int(ids[0]), device=device)
         inputs = [filled, other] if stack == "encoder" else [other, filled]
     name, scores = f"{stack}.layers.0.self_attention.scores", []
     for edits in ((), without_positions(checkpoint.model, stack)):

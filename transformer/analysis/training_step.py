@@ -10,7 +10,6 @@ from torch.nn import functional as F
 
 from transformer.models import Model
 from transformer.runs.traces import Trace
-from transformer.text.tokenizer import MASK_ID, PAD_ID
 from transformer.text.tokens import TokenSequence
 
 IGNORED = -100  # a label that asks for nothing, as in F.cross_entropy
@@ -120,7 +119,7 @@ def training_step(
 def _example(trace: Trace, *, masked: int, label: int | None) -> tuple[tuple[Tensor, ...], Tensor]:
     """The model's inputs, each [1, position], and the labels: [1, position], or [1] for a classifier."""
     config = trace.checkpoint.config
-    source = None if trace.source is None else [token.id for token in trace.source if token.id != PAD_ID]
+    source = None if trace.source is None else [token.id for token in trace.source if token.role != "pad"]
     if config.n_classes:
         chosen = int(trace.values("classifier.logits").argmax()) if label is None else label
         if not 0 <= chosen < config.n_classes:
@@ -128,17 +127,17 @@ def _example(trace: Trace, *, masked: int, label: int | None) -> tuple[tuple[Ten
         return (torch.tensor([source]),), torch.tensor([chosen])
     if not config.has_decoder:
         labels = [IGNORED] * len(source)
-        blanks = [place for place, id in enumerate(source) if id == MASK_ID]
+        blanks = [place for place, id in enumerate(source) if id == trace.checkpoint.special.mask]
         for place in blanks:
             labels[place] = trace.prediction[place].id
         if not blanks:
             if not 0 <= masked < len(source):
                 raise ValueError(f"masked is {masked}; this sentence has the positions 0 to {len(source) - 1}")
-            labels[masked], source[masked] = source[masked], MASK_ID
+            labels[masked], source[masked] = source[masked], trace.checkpoint.special.mask
         return (torch.tensor([source]),), torch.tensor([labels])
-    pairs = [(r.id, n.id) for r, n in zip(trace.target, trace.prediction, strict=True) if r.id != PAD_ID]
-    target = torch.tensor([[read for read, _ in pairs]])
-    labels = torch.tensor([[IGNORED if following == PAD_ID else following for _, following in pairs]])
+    pairs = [(r, n) for r, n in zip(trace.target, trace.prediction, strict=True) if r.role != "pad"]
+    target = torch.tensor([[read.id for read, _ in pairs]])
+    labels = torch.tensor([[IGNORED if following.role == "pad" else following.id for _, following in pairs]])
     return (target,) if source is None else (torch.tensor([source]), target), labels
 
 

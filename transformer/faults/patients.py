@@ -11,7 +11,6 @@ from transformer.probes import Edit, record
 from transformer.runs.activation_arrays import RecordedActivations
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.traces import Trace
-from transformer.text.tokenizer import PAD_ID
 from transformer.toy.learner import ToyLearner
 from transformer.toy.tasks import batch_of, labelled
 
@@ -51,7 +50,7 @@ def patient_of(trace: Trace, fault: str = "") -> Patient:
     device = checkpoint.model.device
 
     def ids(tokens) -> Tensor | None:
-        real = None if tokens is None else [id for id in tokens.ids if id != PAD_ID]
+        real = None if tokens is None else [token.id for token in tokens if token.role != "pad"]
         return None if real is None else torch.tensor([real], device=device)
 
     has_decoder = checkpoint.config.has_decoder

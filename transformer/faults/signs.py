@@ -7,7 +7,6 @@ import numpy as np
 
 from transformer.runs.traces import Trace
 from transformer.text.message import Message
-from transformer.text.tokenizer import PAD_ID
 
 _INPUTS = {"encoder": Message("encoder in"), "decoder": Message("decoder in")}
 
@@ -28,7 +27,7 @@ def signs_of(trace: Trace) -> Signs:
     """From the activations of one trace; rows of padding are left out."""
     attentions, entropy, stages, size = [], [], [], []
     for stack in trace.stacks:
-        real = np.array([id != PAD_ID for id in trace.tokens(stack).ids])
+        real = np.array([token.role != "pad" for token in trace.tokens(stack)])
         for layer in range(trace.n_layers(stack)):
             if layer == 0:
                 stages.append(_INPUTS[stack])

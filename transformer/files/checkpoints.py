@@ -16,7 +16,8 @@ from transformer.errors import CheckpointError
 from transformer.files.whole_files import atomic_path, write_text
 from transformer.models import Model, build_model
 from transformer.text.message import Message
-from transformer.text.tokenizer import PAD_ID, Tokenizer
+from transformer.text.special_ids import Framing, SpecialIds
+from transformer.text.tokenizer import FRAMINGS, PAD_ID, Tokenizer
 
 WEIGHTS, CONFIG, TOKENIZER, CARD = "model.safetensors", "config.json", "tokenizer.json", "README.md"
 SMALL = 2**24  # numbers that may be allocated for whatever a config claims
@@ -35,6 +36,16 @@ class Checkpoint:
     tokenizer: Tokenizer
     card: str
     weights: str = WEIGHTS
+
+    @property
+    def framing(self) -> Framing:
+        """What stands before and after a text that this model reads or writes."""
+        return FRAMINGS[self.config.kind]
+
+    @property
+    def special(self) -> SpecialIds:
+        """The ids that stand for no text."""
+        return self.tokenizer.special
 
     @property
     def name(self) -> str:

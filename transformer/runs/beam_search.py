@@ -42,14 +42,15 @@ def beam_search(
     forced: Sequence[int] = (),
     cached: bool = True,
     banned: Sequence[int] = (),
+    ends: Sequence[int] = (END_ID,),
     recorder: SearchRecorder | None = None,
     text_of: Callable[[Sequence[int]], str] = str,
 ) -> list[Hypothesis]:
     """The best texts, best first: all finished ones that were met, or the unfinished ones where none ended in time.
 
-    Every continuation by ``</s>`` of a live text counts as finished. With a width that never has to drop a text
-    the search is exhaustive, so it finds the best text there is (up to ``limit`` tokens). A ``recorder`` only watches;
-    ``text_of`` reads the ids of a text.
+    Every continuation of a live text by an id of ``ends`` (``</s>``) counts as finished. With a width that never has to
+    drop a text the search is exhaustive, so it finds the best text there is (up to ``limit`` tokens). A ``recorder``
+    only watches; ``text_of`` reads the ids of a text.
     """
     state = DecodingState(model, source, cached=cached)
     logits = state.feed(torch.tensor([list(prompt)], device=model.device))
@@ -62,10 +63,11 @@ def beam_search(
             log_p = _only(log_p, forced[length - 1])
         continued = totals[:, None] + log_p
         penalty = length_penalty(length, strategy.length_penalty)
-        for text, total in zip(texts, continued[:, END_ID].tolist(), strict=True):
-            if total > -torch.inf:
-                finished.append((total / penalty, total, (*text, END_ID)))
-        continued[:, END_ID] = -torch.inf
+        for end in ends:
+            for text, total in zip(texts, continued[:, end].tolist(), strict=True):
+                if total > -torch.inf:
+                    finished.append((total / penalty, total, (*text, end)))
+        continued[:, list(ends)] = -torch.inf
         before = totals
         totals, flat = continued.flatten().topk(min(strategy.width, continued.numel()))
         possible = totals > -torch.inf

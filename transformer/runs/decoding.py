@@ -14,10 +14,9 @@ from transformer.probes import Edit, Recording, check_edits, fast_path, record
 from transformer.runs.activation import Activation
 from transformer.runs.activation_arrays import activations_of
 from transformer.runs.beam_search import Hypothesis, SearchRecorder, beam_search
-from transformer.runs.decoding_state import NEVER_WRITTEN, DecodingState, writable
-from transformer.runs.inputs import prompt_ids, source_tensor, target_ids
+from transformer.runs.decoding_state import DecodingState, writable
+from transformer.runs.inputs import prompt_of, source_tensor, target_ids
 from transformer.runs.strategies import Beam, Greedy, Sample, Strategy, reshape_logits
-from transformer.text.tokenizer import END_ID, START_ID
 from transformer.text.tokens import TokenSequence
 
 N_CANDIDATES = 20
@@ -91,8 +90,8 @@ def decode(
     strategy, edits = strategy or Greedy(), tuple(edits)
     check_edits(model.probes, edits)
     source = source_tensor(checkpoint, sentence, pads=source_pads) if model.config.has_encoder else None
-    prompt = [START_ID] if source is not None else prompt_ids(checkpoint, sentence)
-    forced_ids = forced_tokens(checkpoint, forced)
+    prompt, framing = prompt_of(checkpoint, sentence), checkpoint.framing
+    forced_ids = forced_tokens(checkpoint, forced, sentence)
     limit = _room(checkpoint, source, prompt, forced_ids, strategy.max_new_tokens)
     with torch.inference_mode():
         if isinstance(strategy, Beam):
@@ -102,11 +101,11 @@ def decode(
         ids: list[int] = []
         rows: list[Tensor] = []
         recordings = []
-        while len(ids) < limit and (not ids or ids[-1] != END_ID):
+        while len(ids) < limit and (not ids or ids[-1] not in framing.ends):
             with record(edits) if edits or record_steps else fast_path() as recording:
                 state = state or DecodingState(model, source, cached=cached and not edits)
                 logits = state.feed(torch.tensor([ids[-1:] or prompt], device=device))[0]
-            rows.append(writable(logits.cpu()))
+            rows.append(writable(logits.cpu(), framing.never))
             ids.append(forced_ids[len(ids)] if len(ids) < len(forced_ids) else _choose(rows[-1], strategy, generator))
             recordings.append(recording if record_steps else None)
         logits = torch.stack(rows)
@@ -114,20 +113,21 @@ def decode(
     return _decoding(checkpoint, source, prompt, ids, logits, chances, recordings)
 
 
-def forced_tokens(checkpoint: Checkpoint, forced: str | Sequence[int]) -> list[int]:
+def forced_tokens(checkpoint: Checkpoint, forced: str | Sequence[int], sentence: str = "") -> list[int]:
     """The token ids that an answer must begin with.
 
     Raises ``ValueError`` for ids that no answer can hold: ``</s>`` ends it, so it can only come last.
     """
     if isinstance(forced, str):
-        return target_ids(checkpoint, forced) if forced else []
+        return target_ids(checkpoint, forced, sentence) if forced else []
     ids = [int(id) for id in forced]
-    size = checkpoint.config.vocabulary_size
+    size, framing, display = checkpoint.config.vocabulary_size, checkpoint.framing, checkpoint.tokenizer.display
     for place, id in enumerate(ids):
-        if not 0 <= id < size or id in NEVER_WRITTEN or (id == END_ID and place < len(ids) - 1):
+        if not 0 <= id < size or id in framing.never or (id in framing.ends and place < len(ids) - 1):
+            never, ends = (" and ".join(map(display, ids)) for ids in (framing.never, framing.ends))
             raise ValueError(
-                f"forced token {place} is {id}; give ids of 0 to {size - 1} without <pad> and <s>, "
-                f"and {END_ID} (</s>) only as the last"
+                f"forced token {place} is {id}; give ids of 0 to {size - 1}{f' without {never}' if never else ''}, "
+                f"and {ends} only as the last"
             )
     return ids
 
@@ -197,7 +197,7 @@ def _decoding(
         tokens=tokenizer.sequence(ids, "prediction"),
         steps=_steps(checkpoint, logits, chances, ids, recordings),
         log_probability=float(log_p.sum(dtype=torch.float64)),
-        finished=bool(ids) and ids[-1] == END_ID,
+        finished=bool(ids) and ids[-1] in checkpoint.framing.ends,
         hypotheses=hypotheses,
     )
 
@@ -221,14 +221,15 @@ def _beam(
             limit,
             forced=forced,
             cached=not edits,
-            banned=NEVER_WRITTEN,
+            banned=checkpoint.framing.never,
+            ends=checkpoint.framing.ends,
             recorder=recorder,
             text_of=checkpoint.tokenizer.decode,
         )
         # One pass over the winner gives the logits of all its steps.
         state = DecodingState(checkpoint.model, source, cached=False)
         whole = torch.tensor([prompt + list(found[0].ids)], device=checkpoint.model.device)
-        logits = writable(state.feed_all(whole)[0].cpu())
+        logits = writable(state.feed_all(whole)[0].cpu(), checkpoint.framing.never)
     rows = logits[len(prompt) - 1 : -1]
     chances = log_probabilities(rows).exp()
     return _decoding(checkpoint, source, prompt, found[0].ids, rows, chances, hypotheses=tuple(found))

@@ -1,19 +1,20 @@
 """A model in the middle of writing: what it has read, what it has written, and its caches."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
 from transformer.cache import DecoderCache
 from transformer.models import Model
-from transformer.text.tokenizer import END_ID, PAD_ID, START_ID
+from transformer.text.special_ids import Framing
+from transformer.text.tokenizer import FRAMINGS, NEVER_WRITTEN, PAD_ID
 
-NEVER_WRITTEN = (PAD_ID, START_ID)
 
-
-def writable(logits: Tensor) -> Tensor:
-    """Logits with −∞ for ``<pad>`` and ``<s>``: training never asks for them, so their logits mean nothing."""
+def writable(logits: Tensor, never: Sequence[int] = NEVER_WRITTEN) -> Tensor:
+    """Logits with −∞ for ``never``: training never asks for ``<pad>`` and ``<s>``, so their logits mean nothing."""
     logits = logits.clone()
-    for id in NEVER_WRITTEN:
+    for id in never:
         logits[..., id] = -torch.inf
     return logits
 
@@ -56,23 +57,31 @@ class DecodingState:
 
 
 @torch.inference_mode()
-def greedy_batch(model: Model, source_ids: Tensor, max_new_tokens: int) -> list[list[int]]:
+def greedy_batch(
+    model: Model,
+    source_ids: Tensor,
+    max_new_tokens: int,
+    *,
+    framing: Framing = FRAMINGS["encoder-decoder"],
+    pad_id: int = PAD_ID,
+) -> list[list[int]]:
     """Translate many padded sources [batch, position] at once, taking the most probable token at every step.
 
     The ids of each translation, without special tokens; it stops at ``max_new_tokens`` or at the model's maximum.
     """
     state = DecodingState(model, source_ids)
     batch = len(source_ids)
-    next_ids = torch.full((batch, 1), START_ID, device=source_ids.device)
+    next_ids = torch.tensor([framing.answer], device=source_ids.device).expand(batch, -1)
+    ends = torch.tensor(framing.ends, device=source_ids.device)
     finished = torch.zeros(batch, dtype=torch.bool, device=source_ids.device)
     written = []
     for _ in range(min(max_new_tokens, model.config.max_length)):
-        best = writable(state.feed(next_ids)).argmax(dim=-1)
-        best = torch.where(finished, PAD_ID, best)
+        best = writable(state.feed(next_ids), framing.never).argmax(dim=-1)
+        best = torch.where(finished, pad_id, best)
         written.append(best)
-        finished = finished | (best == END_ID)
+        finished = finished | torch.isin(best, ends)
         if bool(finished.all()):
             break
         next_ids = best[:, None]
     rows = torch.stack(written, dim=1).tolist()
-    return [[id for id in row if id not in (END_ID, PAD_ID)] for row in rows]
+    return [[id for id in row if id not in (*framing.ends, pad_id)] for row in rows]

@@ -1,46 +1,61 @@
 """From what a person typed to ids, or to a sentence about why that cannot be done."""
 
-import re
-
 import torch
 from torch import Tensor
 
 from transformer.errors import InputError
 from transformer.files.checkpoints import Checkpoint
 from transformer.text.message import Message
-from transformer.text.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID
 
 MOST_CHARACTERS = 40_000
 _SENTENCE = Message("The sentence")
-BLANK = re.compile(r"\[MASK\]|_{3,}")
 
 
 def source_tensor(checkpoint: Checkpoint, text: str, *, pads: int = 0) -> Tensor:
-    """What the encoder reads: [1, position]. Translation: tokens + ``</s>``; encoder-only: ``<s>`` + tokens + ``</s>``.
+    """What the encoder reads: [1, position]. The tokens, in the frame of the checkpoint: ours + ``</s>`` where it
+    translates, ``<s>`` + ours + ``</s>`` where it does not.
 
     A masked-token model takes ``[MASK]`` or ``___`` for a blank; every other special token that is typed stays text.
     """
-    ids = _ids(checkpoint, text)
-    ids = [*ids, END_ID] if checkpoint.config.has_decoder else [START_ID, *ids, END_ID]
+    framing = checkpoint.framing
+    ids = [*framing.before, *_ids(checkpoint, text), *framing.after]
     check_length(checkpoint, len(ids) + pads, _SENTENCE, pads)
-    return torch.tensor([ids + [PAD_ID] * pads], device=checkpoint.model.device)
+    return torch.tensor([ids + padding(checkpoint, pads)], device=checkpoint.model.device)
+
+
+def padding(checkpoint: Checkpoint, count: int) -> list[int]:
+    """``count`` tokens that mean nothing. Raises ``InputError`` for a model that has no such token."""
+    if count and checkpoint.special.pad is None:
+        raise InputError("{name} has no padding token, so nothing can be padded.", name=checkpoint.name)
+    return [checkpoint.special.pad] * count
 
 
 def prompt_ids(checkpoint: Checkpoint, text: str) -> list[int]:
     """What a decoder-only model reads before it writes: ``<s>`` + tokens."""
-    ids = [START_ID, *_ids(checkpoint, text)]
+    ids = [*checkpoint.framing.before, *_ids(checkpoint, text), *checkpoint.framing.after]
     check_length(checkpoint, len(ids), Message("The text"))
     return ids
 
 
-def target_ids(checkpoint: Checkpoint, text: str) -> list[int]:
-    """The tokens of a given answer, without special tokens."""
-    ids = _ids(checkpoint, text, what=Message("The target"))
-    check_length(checkpoint, len(ids) + 1, Message("The target"))
+def prompt_of(checkpoint: Checkpoint, sentence: str) -> list[int]:
+    """What the decoder reads before it writes its first token."""
+    return list(checkpoint.framing.answer) if checkpoint.config.has_encoder else prompt_ids(checkpoint, sentence)
+
+
+def target_ids(checkpoint: Checkpoint, text: str, sentence: str = "") -> list[int]:
+    """The tokens of a given answer to ``sentence``, without special tokens."""
+    what = Message("The target")
+    _check_text(text, what)
+    tokenizer = checkpoint.tokenizer
+    if checkpoint.config.has_encoder:
+        ids = tokenizer.encode_target(text)
+    else:
+        ids = tokenizer.encode_continuation(sentence, text)
+    check_length(checkpoint, len(ids) + 1, what)
     return ids
 
 
-def _ids(checkpoint: Checkpoint, text: str, *, what: Message = _SENTENCE) -> list[int]:
+def _check_text(text: str, what: Message) -> None:
     if not text.strip():
         raise InputError("{what} is empty. Type at least one word, or take one of the examples.", what=what)
     if len(text) > MOST_CHARACTERS:  # before it is cut into tokens, which takes time
@@ -50,18 +65,13 @@ def _ids(checkpoint: Checkpoint, text: str, *, what: Message = _SENTENCE) -> lis
             length=f"{len(text):,}",
             most=f"{MOST_CHARACTERS:,}",
         )
-    encode = checkpoint.tokenizer.encode
-    config = checkpoint.config
-    if config.kind != "encoder-only" or config.n_classes:
-        return encode(text)
-    first, *others = BLANK.split(text)
-    if not others:
-        return encode(text)
-    # The space before a blank belongs to the word that is missing; what follows ("." or " and") is taken as it is.
-    ids = encode(first.removesuffix(" "))
-    for number, part in enumerate(others, start=1):
-        ids += [MASK_ID, *encode(part.removesuffix(" ") if number < len(others) else part, continues=True)]
-    return ids
+
+
+def _ids(checkpoint: Checkpoint, text: str) -> list[int]:
+    _check_text(text, _SENTENCE)
+    if checkpoint.config.kind != "encoder-only" or checkpoint.config.n_classes:
+        return checkpoint.tokenizer.encode(text)
+    return checkpoint.tokenizer.encode_with_blanks(text)
 
 
 def check_length(checkpoint: Checkpoint, length: int, what: Message, pads: int = 0) -> None:

@@ -9,12 +9,11 @@ from transformer.files.checkpoints import Checkpoint
 from transformer.probes import Edit, check_edits, record
 from transformer.runs.activation_arrays import activations_of
 from transformer.runs.decoding import decode
-from transformer.runs.inputs import check_length, prompt_ids, source_tensor, target_ids
+from transformer.runs.inputs import check_length, padding, prompt_ids, prompt_of, source_tensor, target_ids
 from transformer.runs.run import Run
 from transformer.runs.strategies import Strategy
 from transformer.runs.traces import Trace
 from transformer.text.message import Message
-from transformer.text.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID
 from transformer.text.tokens import TokenSequence
 
 
@@ -63,8 +62,8 @@ def trace_of(run: Run) -> Trace:
             notes.append(
                 Message("The answer did not end within {count} tokens; it was stopped there.", count=len(answer))
             )
-        whole, padding = prompt + answer, [PAD_ID] * target_pads
-        read, written = whole[:-1] + padding, whole[1:] + padding
+        whole, pads = prompt + answer, padding(checkpoint, target_pads)
+        read, written = whole[:-1] + pads, whole[1:] + pads
         what = Message("The target") if config.has_encoder else Message("The sentence with its target")
         check_length(checkpoint, len(read), what, target_pads)
     notes += _padding_notes(run.source_pads, target_pads if config.has_decoder else 0)
@@ -94,9 +93,11 @@ def trace_of(run: Run) -> Trace:
 def _answer(run: Run) -> tuple[list[int], list[int], bool]:
     """The tokens that the decoder begins with, the tokens of the answer, and whether the answer came to its end."""
     checkpoint = run.checkpoint
-    prompt = [START_ID] if checkpoint.config.has_encoder else prompt_ids(checkpoint, run.sentence)
     if run.target is not None:
-        return prompt, [*target_ids(checkpoint, run.target), END_ID], True
+        framing = checkpoint.framing
+        prompt = list(framing.given) if checkpoint.config.has_encoder else prompt_ids(checkpoint, run.sentence)
+        return prompt, [*target_ids(checkpoint, run.target, run.sentence), *framing.end], True
+    prompt = prompt_of(checkpoint, run.sentence)
     decoding = decode(checkpoint, run.sentence, run.strategy, edits=run.edits, source_pads=run.source_pads)
     return prompt, list(decoding.tokens.ids), decoding.finished
 
@@ -107,7 +108,7 @@ def _encoder_answer(checkpoint: Checkpoint, source: Tensor, logits: Tensor) -> t
     if checkpoint.config.n_classes:
         return None, checkpoint.config.class_names[int(logits[0].argmax())]
     best = logits[0].argmax(dim=-1)
-    filled = torch.where(source[0] == MASK_ID, best, source[0])
+    filled = torch.where(source[0] == checkpoint.special.mask, best, source[0])
     return checkpoint.tokenizer.sequence(best.tolist(), "prediction"), checkpoint.tokenizer.decode(filled.tolist())
 
 

@@ -39,14 +39,15 @@ class SpecialIds:
 class Framing:
     """What the model expects around a text.
 
-    ``before`` and ``after`` surround a text that an encoder, or a decoder-only model, reads. A decoder begins its
-    answer with ``answer``, and one of ``ends`` ends it; the first of them stands behind an answer that is given.
-    ``never``: ids that are never written, for training never asked for them.
+    ``before`` and ``after`` surround a text that an encoder, or a decoder-only model, reads. A decoder begins with
+    ``answer`` when it writes, with ``given`` when the answer is given, and one of ``ends`` ends it; the first of them
+    stands behind a given answer. ``never``: ids that are never written, for training never asked for them.
     """
 
     before: tuple[int, ...] = ()
     after: tuple[int, ...] = ()
     answer: tuple[int, ...] = ()
+    given: tuple[int, ...] = ()
     ends: tuple[int, ...] = ()
     never: tuple[int, ...] = ()
 

@@ -18,14 +18,22 @@ import tokenizers
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
 from transformer.errors import CheckpointError
-from transformer.text.special_ids import SpecialIds
+from transformer.text.special_ids import Framing, SpecialIds
 from transformer.text.tokenizer_files import check_tokenizer_file
 from transformer.text.tokens import Token, TokenSequence, visible
 
+BLANK = re.compile(r"\[MASK\]|_{3,}")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 SPECIAL_TOKENS = ("<pad>", "<s>", "</s>", "<mask>")
 PAD_ID, START_ID, END_ID, MASK_ID = range(4)
 SPECIAL_IDS = SpecialIds(PAD_ID, START_ID, END_ID, MASK_ID)
+NEVER_WRITTEN = (PAD_ID, START_ID)
+_WRITING = {"ends": (END_ID,), "never": NEVER_WRITTEN}
+FRAMINGS = {
+    "encoder-decoder": Framing(after=(END_ID,), answer=(START_ID,), given=(START_ID,), **_WRITING),
+    "decoder-only": Framing(before=(START_ID,), **_WRITING),
+    "encoder-only": Framing(before=(START_ID,), after=(END_ID,), never=(PAD_ID, START_ID)),
+}
 
 
 class Tokenizer:
@@ -105,11 +113,31 @@ class Tokenizer:
         front = "" if continues else " "
         return self._backend.encode(front + _without_surrogates(text), add_special_tokens=False).ids if text else []
 
+    def encode_with_blanks(self, text: str) -> list[int]:
+        """``encode`` with ``<mask>`` for every blank: ``[MASK]`` or ``___``."""
+        first, *others = BLANK.split(text)
+        if not others:
+            return self.encode(text)
+        # The space before a blank belongs to the word that is missing; what follows ("." or " and") is taken as it is.
+        ids = self.encode(first.removesuffix(" "))
+        for number, part in enumerate(others, start=1):
+            part = part.removesuffix(" ") if number < len(others) else part
+            ids += [MASK_ID, *self.encode(part, continues=True)]
+        return ids
+
     def encode_many(self, texts: Sequence[str]) -> list[list[int]]:
         """``encode`` of many texts, in parallel."""
         whole = [" " + _without_surrogates(text) for text in texts]
         encodings = self._backend.encode_batch_fast(whole, add_special_tokens=False)
         return [encoding.ids if text else [] for text, encoding in zip(texts, encodings, strict=True)]
+
+    def encode_target(self, text: str) -> list[int]:
+        """Ids of an answer, without special tokens: the same as of a sentence, with one vocabulary for both."""
+        return self.encode(text)
+
+    def encode_continuation(self, text: str, continuation: str) -> list[int]:
+        """Ids of what follows ``text`` in a decoder-only model, a space between them."""
+        return self.encode(continuation)
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ids; special tokens are left out."""

@@ -196,4 +196,4 @@ def _snippet(p: Page, arguments: dict[str, object]) -> str:
 
 def _real(p: Page) -> list:
     """The tokens without pads."""
-    return [token for token in p.trace.tokens(p.focus.stack) if token.id != p.checkpoint.config.pad_id]
+    return [token for token in p.trace.tokens(p.focus.stack) if token.role != "pad"]

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from charts.toolkit.style import three_digits
-from transformer import Decoding
-from transformer.text.tokenizer import END_ID, PAD_ID, START_ID
+from transformer import Checkpoint, Decoding
 from ui.shell import page_state
 from ui.shell.page import Page
 from ui.words.texts import as_plain
@@ -47,8 +46,7 @@ def current(p: Page) -> tuple[tuple[Branch, ...], Branch]:
         first = _TEXT not in state
         state[_TEXT], state[_CHOSEN] = text, 0
         asked = st.query_params.get(_PARAMETER, "") if first else ""
-        config = p.checkpoint.config
-        state[_BRANCHES] = _read(asked, size=config.vocabulary_size, longest=config.max_length)
+        state[_BRANCHES] = _read(asked, p.checkpoint)
         number = st.query_params.get(_LOOKED_AT, "") if first else ""
         if number in map(str, range(1, len(state[_BRANCHES]) + 1)):
             state[_CHOSEN] = int(number)
@@ -184,8 +182,9 @@ def _write(branches: tuple[Branch, ...]) -> str:
     return ",".join(f"{'.'.join(map(str, b.kept))}-{'.'.join(map(str, b.word))}" for b in branches)
 
 
-def _read(text: str, *, size: int, longest: int) -> tuple[Branch, ...]:
+def _read(text: str, checkpoint: Checkpoint) -> tuple[Branch, ...]:
     """What ``_write`` wrote; what no answer could hold is left out, and what is more than ``MOST``."""
+    size, longest, framing = checkpoint.config.vocabulary_size, checkpoint.config.max_length, checkpoint.framing
     branches: list[Branch] = []
     for part in text.split(","):
         kept, _, word = part.partition("-")
@@ -194,7 +193,8 @@ def _read(text: str, *, size: int, longest: int) -> tuple[Branch, ...]:
             continue
         branch = Branch(*(tuple(map(int, piece)) for piece in numbers))
         inner = branch.forced[:-1]
-        known = all(id < size and id not in (PAD_ID, START_ID) for id in branch.forced) and END_ID not in inner
+        known = all(id < size and id not in framing.never for id in branch.forced)
+        known = known and not set(inner) & set(framing.ends)
         if known and len(branch.forced) < longest and branch not in branches:
             branches.append(branch)
         if len(branches) == MOST:

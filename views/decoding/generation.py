@@ -12,12 +12,12 @@ from charts.toolkit.style import three_digits
 from transformer import Decoding, Greedy, Sample, decode
 from transformer.analysis.answers.decoding_steps import (
     confidence,
-    prompt_of,
     rank,
     reshape_step,
     step_attention,
     without_most_activations,
 )
+from transformer.runs.inputs import prompt_of
 from transformer.runs.strategies import Strategy
 from ui.compute.store import store
 from ui.shell.page import Page

@@ -4,7 +4,8 @@ import streamlit as st
 
 from charts.toolkit.style import three_digits
 from transformer import Decoding
-from transformer.analysis.answers.decoding_steps import guess_options, n_forced, prompt_of
+from transformer.analysis.answers.decoding_steps import guess_options, n_forced
+from transformer.runs.inputs import prompt_of
 from ui.shell.page import Page
 from ui.shell.way import opened, way_to
 from ui.words.texts import as_plain
@@ -15,7 +16,7 @@ _STATE, _ANSWER = "guesses", "guess answer"
 
 def guess(p: Page, decoding: Decoding, settings: generation.Settings) -> None:
     """The text up to here, four words to choose from, and after the choice everything that the step shows."""
-    n_given = n_forced(p.checkpoint, generation.given(p))
+    n_given = n_forced(p.checkpoint, generation.given(p), p.focus.sentence)
     text = (p.focus.checkpoint, p.focus.sentence, generation.given(p), p.run.source_pads, decoding.tokens.ids)
     state = st.session_state.get(_STATE)
     if state is None or state["text"] != text:

@@ -4,7 +4,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from transformer import Decoding
-from transformer.analysis.answers.decoding_steps import n_forced, prompt_of
+from transformer.analysis.answers.decoding_steps import n_forced
+from transformer.runs.inputs import prompt_of
 from ui.shell.page import Page, guard
 from ui.words.texts import as_plain
 from views.decoding import branches, generation, guess
@@ -68,7 +69,7 @@ def _walk(p: Page, settings: Settings) -> tuple[Branch, int, Decoding]:
     """The drawing of all steps, and the branches."""
     known, branch = branches.current(p)
     decoding = generation.written(p, settings.strategy, forced=branch.forced or None)
-    n_given = len(branch.forced) or n_forced(p.checkpoint, generation.given(p))
+    n_given = len(branch.forced) or n_forced(p.checkpoint, generation.given(p), p.focus.sentence)
     before = p.checkpoint.tokenizer.sequence(prompt_of(p.checkpoint, p.focus.sentence))
     n_kept = None if branch is ORIGINAL else len(branch.kept)
     text = branches.identity(p, branch)

@@ -10,7 +10,6 @@ from charts.toolkit.words import _, in_words
 from transformer.analysis.lens import Lens, logit_lens
 from transformer.runs.inputs import prompt_ids
 from transformer.runs.traces import Trace
-from transformer.text.tokenizer import MASK_ID, PAD_ID
 from ui.compute.store import store
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
@@ -40,7 +39,7 @@ def chosen_lens(p: Page) -> tuple[Lens, str]:
 
 def came_instead(trace: Trace, lens: Lens) -> tuple[int, ...]:
     """The ids that really came, where they are not what the model would have said; else nothing."""
-    if lens.stack != "decoder" or trace.prediction is None or PAD_ID in trace.prediction.ids:
+    if lens.stack != "decoder" or trace.prediction is None or any(token.role == "pad" for token in trace.prediction):
         return ()
     own = tuple(int(id) for id in lens.ids[-1, :, 0])
     return trace.prediction.ids if trace.prediction.ids != own else ()
@@ -65,7 +64,7 @@ def position_of(p: Page, lens: Lens) -> int:
     if len(p.trace.stacks) == 1 and p.focus.token == 0:
         if lens.stack == "decoder":
             return len(prompt_ids(p.checkpoint, p.focus.sentence)) - 1
-        return next((token.index for token in p.trace.source if token.id == MASK_ID), 0)
+        return next((token.index for token in p.trace.source if token.role == "mask"), 0)
     if p.focus.stack == lens.stack:
         return p.focus.token
     return int(lens.decided.argmax())

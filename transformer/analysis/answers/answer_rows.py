@@ -6,7 +6,6 @@ import numpy as np
 
 from transformer.runs.inputs import prompt_ids
 from transformer.runs.traces import Trace
-from transformer.text.tokenizer import MASK_ID, PAD_ID
 
 
 @dataclass(frozen=True)
@@ -47,9 +46,9 @@ def asked(trace: Trace) -> Asked:
     if config.has_decoder:
         # A decoder-only model is asked from the last token of the prompt on; everything before was typed.
         first = 0 if config.has_encoder else len(prompt_ids(trace.checkpoint, trace.sentence)) - 1
-        rows = [token.index for token in trace.prediction if token.index >= first and token.id != PAD_ID]
+        rows = [token.index for token in trace.prediction if token.index >= first and token.role != "pad"]
     else:
-        rows = [token.index for token in trace.source if token.id == MASK_ID]
+        rows = [token.index for token in trace.source if token.role == "mask"]
         if everywhere := not rows:
             rows = [token.index for token in trace.source if not token.special]
     tokens = [trace.prediction[row] for row in rows]

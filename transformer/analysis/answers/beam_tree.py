@@ -10,7 +10,6 @@ from transformer.files.checkpoints import Checkpoint
 from transformer.runs.beam_search import Hypothesis
 from transformer.runs.decoding import decode
 from transformer.runs.strategies import Beam, length_penalty
-from transformer.text.tokenizer import END_ID
 
 KEPT, PRUNED, FINISHED, OPEN = "kept", "pruned", "finished", "open"
 
@@ -87,8 +86,8 @@ class BeamTree:
 class BeamRecorder:
     """Watches ``beam_search`` at work and changes nothing."""
 
-    def __init__(self, *, width: int, end_id: int) -> None:
-        self._width, self._end_id = width, end_id
+    def __init__(self, *, width: int, ends: Sequence[int]) -> None:
+        self._width, self._ends = width, list(ends)
         self._nodes: list[BeamNode] = []
         self._live: list[int] = [-1]  # index of the last node of each text of the beam
 
@@ -98,16 +97,16 @@ class BeamRecorder:
         kept = list(zip(rows.tolist(), ids.tolist(), strict=True))
         totals = before[:, None] + log_p
         rivals = totals.clone()
-        rivals[:, self._end_id] = -float("inf")
+        rivals[:, self._ends] = -float("inf")
         best = rivals.topk(min(self._width, rivals.shape[1]), dim=-1).indices.tolist()
         place = {}
         for row, parent in enumerate(self._live):
             considered = dict.fromkeys([id for at, id in kept if at == row] + best[row])
-            for id in (*considered, self._end_id):
+            for id in (*considered, *self._ends):
                 total = float(totals[row, id])
                 if total == -float("inf"):  # not allowed, or something else was forced
                     continue
-                fate = FINISHED if id == self._end_id else KEPT if (row, id) in kept else PRUNED
+                fate = FINISHED if id in self._ends else KEPT if (row, id) in kept else PRUNED
                 rank = kept.index((row, id)) + 1 if fate == KEPT else int((rivals > total).sum()) + 1
                 place[row, id] = self._add(parent, id, float(log_p[row, id]), total, rank, fate)
         self._live = [place[row, id] for row, id in kept]
@@ -152,11 +151,11 @@ def beam_tree(
 ) -> BeamTree:
     """``transformer.decode`` with a ``Beam``, its search written down. Raises what ``decode`` raises."""
     strategy = strategy or Beam()
-    recorder = BeamRecorder(width=strategy.width, end_id=END_ID)
+    recorder = BeamRecorder(width=strategy.width, ends=checkpoint.framing.ends)
     written = decode(checkpoint, sentence, strategy, forced=forced, source_pads=source_pads, recorder=recorder)
     return recorder.tree(
         written.hypotheses,
         strategy=strategy,
         display=checkpoint.tokenizer.display,
-        n_forced=n_forced(checkpoint, forced),
+        n_forced=n_forced(checkpoint, forced, sentence),
     )

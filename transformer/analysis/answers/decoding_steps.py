@@ -8,9 +8,8 @@ import torch
 
 from transformer.files.checkpoints import Checkpoint
 from transformer.runs.decoding import Candidate, Decoding, Step, forced_tokens
-from transformer.runs.inputs import prompt_ids
+from transformer.runs.inputs import prompt_of
 from transformer.runs.strategies import reshape_logits
-from transformer.text.tokenizer import START_ID
 from transformer.text.tokens import TokenSequence
 
 
@@ -192,11 +191,6 @@ def guess_options(step: Step, *, count: int = 4) -> tuple[Candidate, ...]:
     return tuple(sorted((step.chosen, *rivals[: count - 1]), key=lambda option: (option.display, option.id)))
 
 
-def prompt_of(checkpoint: Checkpoint, sentence: str) -> list[int]:
-    """What the decoder reads before it writes its first token."""
-    return [START_ID] if checkpoint.config.has_encoder else prompt_ids(checkpoint, sentence)
-
-
-def n_forced(checkpoint: Checkpoint, forced: str | Sequence[int]) -> int:
+def n_forced(checkpoint: Checkpoint, forced: str | Sequence[int], sentence: str = "") -> int:
     """How many tokens of an answer were given by ``forced`` instead of chosen."""
-    return 0 if isinstance(forced, str) and not forced.strip() else len(forced_tokens(checkpoint, forced))
+    return 0 if isinstance(forced, str) and not forced.strip() else len(forced_tokens(checkpoint, forced, sentence))

@@ -6,7 +6,6 @@ import numpy as np
 
 from transformer.analysis.answers.answer_probabilities import softmax
 from transformer.runs.traces import Trace
-from transformer.text.tokenizer import MASK_ID, PAD_ID, START_ID
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class Fillings:
 
 def blanks(trace: Trace) -> tuple[int, ...]:
     """The positions of ``<mask>`` in the sentence."""
-    return tuple(token.index for token in trace.source if token.id == MASK_ID)
+    return tuple(token.index for token in trace.source if token.role == "mask")
 
 
 def filled(trace: Trace) -> str:
@@ -48,9 +47,10 @@ def fillings(trace: Trace, position: int, *, shown: int = 10) -> Fillings:
     """
     logits, display = trace.values("encoder.logits")[position], trace.checkpoint.tokenizer.display
     probabilities = softmax(logits)
-    read, no_words = trace.source[position].id, (PAD_ID, START_ID, MASK_ID)
+    special, read = trace.checkpoint.special, trace.source[position].id
+    no_words = (special.pad, special.start, special.mask)
     order = [int(id) for id in np.argsort(-logits, kind="stable")[: shown + 3] if id not in no_words][:shown]
-    if read not in order and read != MASK_ID:
+    if read not in order and read != special.mask:
         order[-1:] = [read]
     rows = tuple(Filling(id, display(id), float(logits[id]), float(probabilities[id]), id == read) for id in order)
     return Fillings(rows, max(0.0, 1.0 - sum(row.probability for row in rows)))

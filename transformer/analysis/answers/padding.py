@@ -10,10 +10,10 @@ from transformer.analysis.answers.answer_rows import asked
 from transformer.analysis.answers.effects import answer_under
 from transformer.files.checkpoints import Checkpoint
 from transformer.probes import Edit, record
+from transformer.runs.inputs import padding
 from transformer.runs.mask_edits import no_padding_mask
 from transformer.runs.strategies import Greedy
 from transformer.runs.traces import Trace
-from transformer.text.tokenizer import PAD_ID
 
 PADS = (1, 2, 4, 8, 16)
 
@@ -41,7 +41,7 @@ def padding_drift(trace: Trace, *, pads: Sequence[int] = PADS) -> tuple[PaddingD
     up in another order.
     """
     checkpoint, config = trace.checkpoint, trace.checkpoint.config
-    if any(tokens and PAD_ID in tokens.ids for tokens in (trace.source, trace.target)):
+    if any(token.role == "pad" for tokens in (trace.source, trace.target) for token in tokens or ()):
         raise ValueError("this trace holds padding already; make it without")
     question = asked(trace)
     before = question.log_probabilities(trace)
@@ -82,7 +82,7 @@ def _padded_logits(trace: Trace, count: int, edits: Sequence[Edit]) -> np.ndarra
     """Logits over the tokens of ``trace`` with ``count`` pads behind: [row, vocabulary], or [1, class]."""
     model = trace.checkpoint.model
     sequences = [list(tokens.ids) for tokens in (trace.source, trace.target) if tokens is not None]
-    sequences[0] += [PAD_ID] * count
+    sequences[0] += padding(trace.checkpoint, count)
     inputs = [torch.tensor([ids], device=model.device) for ids in sequences]
     with torch.inference_mode(), record(edits):
         return np.atleast_2d(model(*inputs)[0].numpy(force=True)).astype(np.float64)

@@ -25,7 +25,6 @@ from transformer.analysis.attention.value_weighting import norm_weighted
 from transformer.files.checkpoints import Checkpoint
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.traces import Trace
-from transformer.text.tokenizer import PAD_ID
 from transformer.text.tokens import TokenSequence
 
 ATTENTION_MEASURES = ("head", "heads", "weighted", "rollout")
@@ -111,14 +110,14 @@ def beside_attention(trace: Trace, view: AttentionView, found: InputAttributions
 def beside_nothing(found: InputAttributions, stack: str) -> Aligned:
     """The three measures of the answer over the sentence that ``stack`` reads, without any attention."""
     tokens = found.removal.quantity.read[stack]
-    return _aligned(tokens, [token.index for token in tokens if token.id != PAD_ID], {}, found.rows(stack))
+    return _aligned(tokens, [token.index for token in tokens if token.role != "pad"], {}, found.rows(stack))
 
 
 def _rollout_row(trace: Trace, view: AttentionView, quantity: Quantity) -> np.ndarray:
     """Rollout from where the answer is read, down to the tokens that are the keys of ``view``: [key]."""
     if quantity.place is None:  # a classifier reads the mean of all real positions
         rows = attention_rollout(trace, "encoder").view().weights[0]
-        return rows[[token.id != PAD_ID for token in trace.source]].mean(axis=0)
+        return rows[[token.role != "pad" for token in trace.source]].mean(axis=0)
     stack, row = quantity.place
     kind = "cross" if view.stack == "encoder" and stack == "decoder" else view.kind
     return attention_rollout(trace, stack).view(kind).weights[0, row]

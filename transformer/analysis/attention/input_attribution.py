@@ -27,7 +27,7 @@ from torch import Tensor
 from transformer.analysis.attention.quantity import Quantity, numbers
 from transformer.files.checkpoints import Checkpoint
 from transformer.probes import Edit, record
-from transformer.text.tokenizer import PAD_ID
+from transformer.runs.inputs import padding
 
 BASELINES = ("zero", "pad", "mean")
 ROWS = 16  # of a batch: points of the path that go through the model at once
@@ -126,7 +126,11 @@ def _baseline(checkpoint: Checkpoint, stack: str, name: str) -> Tensor:
     """x′: [model]."""
     embedding = getattr(checkpoint.model, stack).embedding
     table = embedding.table.weight.detach()
-    rows = {"zero": lambda: torch.zeros_like(table[0]), "pad": lambda: table[PAD_ID], "mean": lambda: table.mean(dim=0)}
+    rows = {
+        "zero": lambda: torch.zeros_like(table[0]),
+        "pad": lambda: table[padding(checkpoint, 1)[0]],
+        "mean": lambda: table.mean(dim=0),
+    }
     if name not in rows:
         raise ValueError(f"baseline is {name!r}; choose one of {', '.join(BASELINES)}")
     return rows[name]() * embedding.scale

@@ -20,7 +20,6 @@ from transformer.runs.attention_view import AttentionView
 from transformer.runs.decoding_state import greedy_batch
 from transformer.runs.inputs import prompt_ids, source_tensor
 from transformer.text.sentence_files import sentence_digest
-from transformer.text.tokenizer import PAD_ID, START_ID
 from transformer.text.tokens import TokenSequence
 from transformer.training.batches import pad
 
@@ -201,11 +200,11 @@ def _batches(by_length: Sequence[list[int]], batch_size: int) -> Iterator[list[l
 
 @torch.inference_mode()
 def _roles_of_batch(checkpoint: Checkpoint, batch: Sequence[list[int]]) -> tuple[tuple[HeadRole, ...], ...]:
-    model, config = checkpoint.model, checkpoint.config
+    model, config, pad_id = checkpoint.model, checkpoint.config, checkpoint.special.pad or 0
     read = {"encoder" if config.has_encoder else "decoder": batch}
     if config.has_encoder and config.has_decoder:
         read["decoder"] = _translations(checkpoint, batch)
-    inputs = [pad(ids, PAD_ID).to(model.device) for ids in read.values()]
+    inputs = [pad(ids, pad_id).to(model.device) for ids in read.values()]
     with record() as recording:
         model(*inputs)
     tokens = {stack: [checkpoint.tokenizer.sequence(ids) for ids in rows] for stack, rows in read.items()}
@@ -219,11 +218,12 @@ def _roles_of_batch(checkpoint: Checkpoint, batch: Sequence[list[int]]) -> tuple
 
 def _translations(checkpoint: Checkpoint, batch: Sequence[list[int]]) -> list[list[int]]:
     """What the decoder reads of the model's own translations, exactly as ``transformer.trace`` has it."""
-    model = checkpoint.model
+    model, pad_id = checkpoint.model, checkpoint.special.pad or 0
     limits = [min(2 * len(ids) + 10, checkpoint.config.max_length - 1) for ids in batch]
     with fast_path():
-        written = greedy_batch(model, pad(batch, PAD_ID).to(model.device), max(limits))
-    return [[START_ID, *ids[: limit - 1]] for ids, limit in zip(written, limits, strict=True)]
+        source = pad(batch, pad_id).to(model.device)
+        written = greedy_batch(model, source, max(limits), framing=checkpoint.framing, pad_id=pad_id)
+    return [[*checkpoint.framing.answer, *ids[: limit - 1]] for ids, limit in zip(written, limits, strict=True)]
 
 
 def attention_layers(checkpoint: Checkpoint) -> Iterator[tuple[str, str, int]]:

@@ -12,7 +12,8 @@ from torch import Tensor
 
 from transformer.files.checkpoints import Checkpoint
 from transformer.probes import record
-from transformer.text.tokenizer import SPECIAL_TOKENS, START_ID
+from transformer.text.special_ids import SpecialIds
+from transformer.text.tokenizer import SPECIAL_IDS
 
 LENGTH = 20  # tokens that are repeated
 N_SEQUENCES = 16
@@ -45,15 +46,18 @@ class InductionTest:
         return max(self.induction, key=self.induction.__getitem__)
 
 
-def repeated_sequences(vocabulary_size: int, *, length: int, n_sequences: int, seed: int) -> Tensor:
+def repeated_sequences(
+    vocabulary_size: int, *, length: int, n_sequences: int, seed: int, special: SpecialIds = SPECIAL_IDS
+) -> Tensor:
     """[sequence, 1 + 2·length]: ``<s>`` r₁ … r_n r₁ … r_n, all r of a sequence different and none of them special."""
-    n_tokens = vocabulary_size - len(SPECIAL_TOKENS)
-    if not 2 <= length <= n_tokens:
-        raise ValueError(f"length is {length}; choose 2 to {n_tokens} tokens, as many as can differ")
+    words = torch.tensor([id for id in range(vocabulary_size) if id not in special])
+    if not 2 <= length <= len(words):
+        raise ValueError(f"length is {length}; choose 2 to {len(words)} tokens, as many as can differ")
     generator = torch.Generator().manual_seed(seed)
-    drawn = [torch.randperm(n_tokens, generator=generator)[:length] for _ in range(n_sequences)]
-    once = torch.stack(drawn) + len(SPECIAL_TOKENS)
-    return torch.cat((torch.full((n_sequences, 1), START_ID), once, once), dim=1)
+    drawn = [torch.randperm(len(words), generator=generator)[:length] for _ in range(n_sequences)]
+    once = words[torch.stack(drawn)]
+    start = words[0] if special.start is None else torch.tensor(special.start)
+    return torch.cat((start.expand(n_sequences, 1), once, once), dim=1)
 
 
 def induction_test(
@@ -75,7 +79,9 @@ def induction_test(
     if config.kind != "decoder-only":
         raise ValueError(f"{checkpoint.name} is {config.kind}; induction is looked for in decoder-only models")
     length = min(length, (config.max_length - 1) // 2)
-    ids = repeated_sequences(config.vocabulary_size, length=length, n_sequences=n_sequences, seed=seed)
+    ids = repeated_sequences(
+        config.vocabulary_size, length=length, n_sequences=n_sequences, seed=seed, special=checkpoint.special
+    )
     with torch.inference_mode(), record() as recording:
         checkpoint.model(ids.to(checkpoint.model.device))
     induction, previous = {}, {}

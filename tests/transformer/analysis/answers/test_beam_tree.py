@@ -52,7 +52,7 @@ class Stub:
 @pytest.fixture
 def tree(monkeypatch: pytest.MonkeyPatch) -> BeamTree:
     monkeypatch.setattr("transformer.runs.beam_search.DecodingState", Stub)
-    recorder, strategy = BeamRecorder(width=2, end_id=END_ID), Beam(2, length_penalty=0.0)
+    recorder, strategy = BeamRecorder(width=2, ends=(END_ID,)), Beam(2, length_penalty=0.0)
     model = SimpleNamespace(device=torch.device("cpu"))
     found = beam_search(model, None, [START_ID], strategy, 10, recorder=recorder)
     return recorder.tree(found, strategy=strategy, display=NAMES.__getitem__)
@@ -104,7 +104,7 @@ def test_looking_on_changes_nothing(kind: str, width: int) -> None:
         source = torch.tensor([[4, 6, 5, 4, 6, 2]]) if kind == "encoder-decoder" else None
         for forced in ((), (5, 3)):
             given = {"forced": forced, "banned": NEVER_WRITTEN}
-            recorder = BeamRecorder(width=width, end_id=END_ID)
+            recorder = BeamRecorder(width=width, ends=(END_ID,))
             with torch.inference_mode():
                 plain = beam_search(model, source, [START_ID], Beam(width), 5, **given)
                 watched = beam_search(model, source, [START_ID], Beam(width), 5, recorder=recorder, **given)
