@@ -12,12 +12,14 @@ from transformer.positions import RotaryEncoding
 from transformer.probes import Probe, takes_fast_path
 
 
-def attention_scores(query: Tensor, key: Tensor) -> Tensor:
+def attention_scores(query: Tensor, key: Tensor, scale: float | None = None) -> Tensor:
     """QKᵀ / √d_k: [batch, head, query, key] from [batch, head, query, channel] and [batch, head, key, channel].
 
-    Without √d_k the variance of a score grows with d_k and the softmax saturates (§3.2.1, footnote 4).
+    Without √d_k the variance of a score grows with d_k and the softmax saturates (§3.2.1, footnote 4). ``scale`` stands
+    in place of 1 / √d_k for the families that take another.
     """
-    return query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    return query @ key.transpose(-2, -1) * scale
 
 
 def attention_weights(scores: Tensor, allowed: Tensor) -> Tensor:
@@ -49,10 +51,12 @@ class MultiHeadAttention(nn.Module):
         self.n_heads, self.d_head = config.n_heads, config.d_head
         self.dropout = config.dropout
         self.rotary = rotary
-        self.query_projection = nn.Linear(config.d_model, config.d_model)
-        self.key_projection = nn.Linear(config.d_model, config.d_model)
-        self.value_projection = nn.Linear(config.d_model, config.d_model)
-        self.output_projection = nn.Linear(config.d_model, config.d_model)
+        self.scale = 1 / math.sqrt(config.d_head)
+        width = config.n_heads * config.d_head
+        self.query_projection = nn.Linear(config.d_model, width)
+        self.key_projection = nn.Linear(config.d_model, width)
+        self.value_projection = nn.Linear(config.d_model, width)
+        self.output_projection = nn.Linear(width, config.d_model)
 
         self.query = Probe("head", "position", "channel")
         self.key = Probe("head", "position", "channel")
@@ -96,7 +100,7 @@ class MultiHeadAttention(nn.Module):
         self, query: Tensor, key: Tensor, value: Tensor, allowed: Tensor, position_bias: Tensor | None
     ) -> Tensor:
         """softmax(QKᵀ / √d_k + bias) V, spelled out, every step of it shown."""
-        scores = attention_scores(query, key)  # [batch, head, query, key]
+        scores = attention_scores(query, key, self.scale)  # [batch, head, query, key]
         if position_bias is not None:
             scores = scores + position_bias  # [batch, head, query, key]
         scores = self.scores(scores)  # [batch, head, query, key]
@@ -113,7 +117,8 @@ class MultiHeadAttention(nn.Module):
         if position_bias is not None:  # a row of nothing but −∞ gives zeros here, too
             mask = torch.where(mask, position_bias, -torch.inf)  # [batch, head, query, key]
         dropout = self.dropout if self.training else 0.0
-        return F.scaled_dot_product_attention(query, key, value, mask, dropout)  # [batch, head, query, channel]
+        # [batch, head, query, channel]
+        return F.scaled_dot_product_attention(query, key, value, mask, dropout, scale=self.scale)
 
     def rotate(self, heads: Tensor, start: int) -> Tensor:
         return heads if self.rotary is None else self.rotary(heads, start)
@@ -121,7 +126,7 @@ class MultiHeadAttention(nn.Module):
     def split_heads(self, x: Tensor) -> Tensor:
         """[batch, position, model] → [batch, head, position, channel]."""
         batch, n_positions, _ = x.shape
-        return x.view(batch, n_positions, self.n_heads, self.d_head).transpose(1, 2)
+        return x.view(batch, n_positions, -1, self.d_head).transpose(1, 2)
 
     def merge_heads(self, heads: Tensor) -> Tensor:
         """[batch, head, position, channel] → [batch, position, model]: the Concat of the formula."""

@@ -1,12 +1,39 @@
 """The position-wise feed-forward layer (Vaswani et al. 2017, §3.3)."""
 
+import math
+
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from transformer.config import ModelConfig
 from transformer.probes import Probe
 
-ACTIVATION_FUNCTIONS = {"relu": F.relu, "gelu": F.gelu}
+
+def gelu_tanh(x: Tensor) -> Tensor:
+    """GELU with tanh in place of the normal distribution (Hendrycks & Gimpel 2016, §2): Gemma."""
+    return F.gelu(x, approximate="tanh")
+
+
+def gelu_new(x: Tensor) -> Tensor:
+    """``gelu_tanh`` spelled out, as GPT-2 and T5 1.1 compute it: the last digits differ."""
+    return 0.5 * x * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * torch.pow(x, 3.0))))
+
+
+def quick_gelu(x: Tensor) -> Tensor:
+    """x · σ(1.702 x), the rougher approximation of GELU (Hendrycks & Gimpel 2016, §2)."""
+    return x * torch.sigmoid(1.702 * x)
+
+
+ACTIVATION_FUNCTIONS = {
+    "relu": F.relu,
+    "gelu": F.gelu,
+    "gelu_tanh": gelu_tanh,
+    "gelu_new": gelu_new,
+    "quick_gelu": quick_gelu,
+    "silu": F.silu,
+    "tanh": torch.tanh,
+}
 
 
 class FeedForward(nn.Module):

@@ -16,11 +16,12 @@ class LayerNorm(nn.Module):
     ``mean`` moves ``std`` as well.
     """
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig, width: int | None = None) -> None:
         super().__init__()
+        width = width or config.d_model
         self.epsilon = config.layer_norm_epsilon
-        self.weight = nn.Parameter(torch.ones(config.d_model))  # γ
-        self.bias = nn.Parameter(torch.zeros(config.d_model))  # β
+        self.weight = nn.Parameter(torch.ones(width))  # γ
+        self.bias = nn.Parameter(torch.zeros(width))  # β
         self.input = Probe("position", "model")
         self.mean = Probe("position")
         self.std = Probe("position")

@@ -1,0 +1,1 @@
+"""Other people's checkpoints, on our own modules: one file a family."""

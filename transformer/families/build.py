@@ -1,0 +1,207 @@
+"""A model of somebody else's kind: our own skeleton, with the parts replaced in which the family differs."""
+
+from dataclasses import replace
+
+import torch
+from torch import nn
+
+from transformer.attention import MultiHeadAttention
+from transformer.config import ModelConfig
+from transformer.decoder import Decoder, DecoderLayer
+from transformer.encoder import Encoder, EncoderLayer
+from transformer.families.config import FamilyConfig
+from transformer.feed_forward import ACTIVATION_FUNCTIONS, FeedForward
+from transformer.layer_norm import LayerNorm
+from transformer.models import Model, build_model
+from transformer.positions import LearnedEncoding, RelativePositionBias
+from transformer.probes import Probe, name_probes
+from transformer.variants.disentangled_attention import ConvolvedLayer, DisentangledAttention, RelativeEmbedding
+from transformer.variants.embedding import FamilyEmbedding, HalvedSinusoids
+from transformer.variants.gated_feed_forward import GatedFeedForward
+from transformer.variants.grouped_attention import GroupedQueryAttention
+from transformer.variants.heads import FirstTokenClassifier, ScaledProjection, TokenHead
+from transformer.variants.layers import ParallelLayer, SandwichLayer
+from transformer.variants.rms_norm import RMSNorm
+from transformer.variants.rotary import PartialRotaryEncoding
+
+_LAYERS = {"parallel": ParallelLayer, "sandwich": SandwichLayer}
+
+
+def build_family(config: FamilyConfig) -> Model:
+    """A model whose tensors have shapes but no memory (torch's ``meta`` device): they are assigned afterwards."""
+    with torch.device("meta"):
+        model = build_model(_skeleton(config))
+        model.config = config
+        tables = _tables(config)
+        if config.has_encoder:
+            _rebuild(model.encoder, config, tables[0], causal=False)
+        if config.has_decoder:
+            _rebuild(model.decoder, _of_decoder(config), tables[-1], causal=True)
+        if config.n_classes:
+            model.classifier = FirstTokenClassifier(config, ACTIVATION_FUNCTIONS[config.head_activation])
+    model.probes = name_probes(model)
+    return model.requires_grad_(False)
+
+
+def _skeleton(config: FamilyConfig) -> ModelConfig:
+    """Our own config with as many layers: all that is left of what it builds is the order of things."""
+    return ModelConfig(
+        kind=config.kind,
+        vocabulary_size=1,
+        d_model=1,
+        n_heads=1,
+        d_ff=1,
+        n_encoder_layers=config.n_encoder_layers,
+        n_decoder_layers=config.n_decoder_layers,
+        max_length=1,
+        positions="none",
+        norm="pre" if config.final_norm else "post",
+        dropout=0.0,
+        class_names=config.class_names,
+    )
+
+
+def _of_decoder(config: FamilyConfig) -> FamilyConfig:
+    return replace(config, n_heads=config.decoder_heads or config.n_heads, d_ff=config.decoder_d_ff or config.d_ff)
+
+
+def _tables(config: FamilyConfig) -> list[nn.Embedding]:
+    """E of the encoder and of the decoder: one, unless the family keeps two."""
+    n_tables = 1 if config.shared_tables or config.kind != "encoder-decoder" else 2
+    width = config.embedding_width or config.d_model
+    return [nn.Embedding(config.vocabulary_size, width) for _ in range(n_tables)]
+
+
+def _rebuild(stack: Encoder | Decoder, config: FamilyConfig, table: nn.Embedding, *, causal: bool) -> None:
+    # A decoder of other families masks no id: T5 and Marian begin with the token that they pad with.
+    stack.pad_id = None if causal else config.pad_id
+    stack.embedding = FamilyEmbedding(
+        config,
+        table,
+        scale=config.embedding_scale,
+        position_encoding=_position_encoding(config),
+        segments=config.segments,
+        norm=config.embedding_norm,
+        projected=bool(config.embedding_width),
+    )
+    stack.position_bias = None
+    if config.positions == "relative":
+        stack.position_bias = RelativePositionBias(
+            config, causal=causal, n_buckets=config.n_buckets, max_distance=config.max_distance
+        )
+    relative = None
+    if config.disentangled is not None and config.disentangled.relative:
+        d = config.disentangled
+        relative = stack.relative_embedding = RelativeEmbedding(
+            config, span=d.span, n_buckets=d.n_buckets, max_distance=d.max_distance, norm=d.norm
+        )
+    for index in range(len(stack.layers)):
+        stack.layers[index] = _layer(config, index, relative, causal=causal)
+    stack.final_norm = _norm(config) if config.final_norm else None
+    if hasattr(stack, "vocabulary_projection"):
+        stack.vocabulary_projection = _vocabulary_projection(config, table, causal=causal)
+        stack.logits = Probe("position", "vocabulary")
+
+
+def _position_encoding(config: FamilyConfig) -> nn.Module | None:
+    match config.positions:
+        case "learned":
+            encoding = LearnedEncoding(config)
+            if config.embedding_width:
+                encoding.table = nn.Parameter(torch.empty(config.max_length, config.embedding_width))
+            return encoding
+        case "sinusoidal":
+            return HalvedSinusoids(
+                config.d_model,
+                offset=config.position_offset,
+                steps=config.position_steps,
+                dtype=torch.float32 if config.family == "m2m_100" else torch.float64,
+            )
+    return None
+
+
+def _layer(config: FamilyConfig, index: int, relative: RelativeEmbedding | None, *, causal: bool) -> nn.Module:
+    d = config.disentangled
+    if d is not None and d.kernel and index == 0:
+        layer = ConvolvedLayer(config, kernel=d.kernel, groups=d.groups, activation=d.convolution_activation)
+    elif config.block in _LAYERS:
+        layer = _LAYERS[config.block](config)
+    elif causal:
+        layer = DecoderLayer(config, cross=config.has_encoder)
+    else:
+        layer = EncoderLayer(config)
+    layer.self_attention = _self_attention(config, index, relative)
+    for attention in (layer.self_attention, getattr(layer, "cross_attention", None)):
+        if attention is not None:
+            _strip_attention(attention, config, index)
+    layer.feed_forward = GatedFeedForward(config) if config.gated else FeedForward(config)
+    if not config.feed_forward_bias:
+        _without_bias(layer.feed_forward)
+    if config.rms_norm:
+        for name, module in list(layer.named_children()):
+            if isinstance(module, LayerNorm):
+                setattr(layer, name, _norm(config))
+    return layer
+
+
+def _self_attention(config: FamilyConfig, index: int, relative: RelativeEmbedding | None) -> nn.Module:
+    d = config.disentangled
+    if d is not None:
+        return DisentangledAttention(
+            config,
+            relative,
+            content_to_position=d.content_to_position,
+            position_to_content=d.position_to_content,
+            share_projections=d.share_projections,
+        )
+    rotary = PartialRotaryEncoding(config.rotary[index]) if config.rotary else None
+    if not config.grouped:
+        return MultiHeadAttention(config, rotary=rotary)
+    return GroupedQueryAttention(
+        config,
+        n_key_heads=config.n_key_heads,
+        rotary=rotary,
+        window=config.windows[index] if config.windows else None,
+        score_cap=config.score_cap,
+        query_key_norm_epsilon=config.layer_norm_epsilon if config.query_key_norm else None,
+    )
+
+
+def _strip_attention(attention: nn.Module, config: FamilyConfig, index: int) -> None:
+    if config.attention_scale:
+        attention.scale = config.attention_scale[index]
+    if not config.query_bias:
+        for projection in (attention.query_projection, attention.key_projection, attention.value_projection):
+            projection.bias = None
+    if not config.output_bias:
+        attention.output_projection.bias = None
+
+
+def _without_bias(module: nn.Module) -> None:
+    for part in module.modules():
+        if isinstance(part, nn.Linear):
+            part.bias = None
+
+
+def _norm(config: FamilyConfig) -> nn.Module:
+    return RMSNorm(config.d_model, config.layer_norm_epsilon) if config.rms_norm else LayerNorm(config)
+
+
+def _vocabulary_projection(config: FamilyConfig, table: nn.Embedding, *, causal: bool) -> nn.Module:
+    if causal:
+        projection = ScaledProjection(
+            config.d_model,
+            config.vocabulary_size,
+            bias=config.logit_bias,
+            scale=config.logit_scale,
+            cap=config.logit_cap,
+        )
+        if config.tie_embeddings:
+            projection.weight = table.weight
+        return projection
+    legacy = config.disentangled is None or config.disentangled.legacy_head
+    width = config.embedding_width if config.embedding_width and legacy else config.d_model
+    head = TokenHead(config, width, ACTIVATION_FUNCTIONS[config.head_activation])
+    if config.tie_embeddings:
+        head.projection.weight = table.weight
+    return head

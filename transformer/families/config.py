@@ -1,0 +1,107 @@
+"""What other families do differently from the paper, as numbers and names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from transformer.config import ModelConfig
+from transformer.errors import CheckpointError
+from transformer.variants.rotary import Rotary
+
+
+@dataclass(frozen=True)
+class FamilyConfig(ModelConfig):
+    """A ``ModelConfig`` of somebody else's checkpoint: everything that our own models never choose otherwise.
+
+    ``family``: Hugging Face's ``model_type``. ``head_width``: d_k where it is not d_model / n_heads. ``n_key_heads``:
+    heads of keys and values. ``attention_scale``: what QKᵀ is multiplied by, one number a layer. ``windows``,
+    ``rotary``: one entry a layer. ``block``: "sequential", "parallel" or "sandwich". ``shared_tables``: encoder and
+    decoder read the same E; ``tie_embeddings``: and the projection to the vocabulary is E, too. ``decoder_heads``,
+    ``decoder_d_ff``: where the decoder has others than the encoder, of which ``n_heads`` and ``d_ff`` speak.
+    """
+
+    family: str = ""
+    head_width: int = 0
+    n_key_heads: int = 0
+    attention_scale: tuple[float, ...] = ()
+    query_key_norm: bool = False
+    query_bias: bool = True
+    output_bias: bool = True
+    feed_forward_bias: bool = True
+    gated: bool = False
+    rms_norm: bool = False
+    block: str = "sequential"
+    final_norm: bool = False
+    windows: tuple[int | None, ...] = ()
+    rotary: tuple[Rotary, ...] = ()
+    score_cap: float | None = None
+    logit_cap: float | None = None
+    logit_scale: float = 1.0
+    logit_bias: bool = False
+    embedding_scale: float = 1.0
+    embedding_width: int = 0
+    embedding_norm: bool = False
+    segments: bool = False
+    position_offset: int = 0
+    position_steps: float = 0.0
+    n_buckets: int = 32
+    max_distance: int = 128
+    shared_tables: bool = True
+    decoder_heads: int = 0
+    decoder_d_ff: int = 0
+    head_activation: str = "gelu"
+    disentangled: Disentangled | None = None
+    pad_id: int | None = None
+
+    def __post_init__(self) -> None:
+        """What a foreign config may say is checked where it is read (``Values``); here only what joins two fields."""
+        if not self.head_width and self.d_model % self.n_heads:
+            raise CheckpointError(
+                "{width} channels cannot be shared out to {heads} heads", width=self.d_model, heads=self.n_heads
+            )
+        if self.n_key_heads and self.n_heads % self.n_key_heads:
+            raise CheckpointError(
+                "{heads} heads cannot share {keys} heads of keys evenly", heads=self.n_heads, keys=self.n_key_heads
+            )
+        if self.decoder_heads and self.d_model % self.decoder_heads:
+            raise CheckpointError(
+                "{width} channels cannot be shared out to {heads} heads", width=self.d_model, heads=self.decoder_heads
+            )
+        for rotary in self.rotary:
+            if rotary.width % 2 or not 0 < rotary.width <= self.d_head:
+                raise CheckpointError(
+                    "rotary positions turn {width} of {head} channels; it must be an even number of them",
+                    width=rotary.width,
+                    head=self.d_head,
+                )
+        if self.pad_id is not None and self.pad_id >= self.vocabulary_size:
+            raise CheckpointError(
+                "pad_id is {id}, but the vocabulary ends at {last}", id=self.pad_id, last=self.vocabulary_size - 1
+            )
+
+    @property
+    def d_head(self) -> int:
+        return self.head_width or self.d_model // self.n_heads
+
+    @property
+    def grouped(self) -> bool:
+        """Whether attention is more than the paper's: shared keys, windows, caps, norms of queries and keys."""
+        return bool(self.n_key_heads)
+
+
+@dataclass(frozen=True)
+class Disentangled:
+    """DeBERTa's positions: which terms there are, and how distances become rows of the table."""
+
+    span: int
+    n_buckets: int
+    max_distance: int
+    norm: bool
+    relative: bool
+    content_to_position: bool
+    position_to_content: bool
+    share_projections: bool
+    kernel: int = 0
+    groups: int = 1
+    convolution_activation: str = "tanh"
+    legacy_head: bool = True

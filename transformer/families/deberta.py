@@ -1,0 +1,116 @@
+"""DeBERTa-v2 and -v3 (He et al. 2021, 2023): disentangled attention, a convolution beside the first layer."""
+
+from transformer.errors import CheckpointError
+from transformer.families.bert import positions
+from transformer.families.config import Disentangled, FamilyConfig
+from transformer.families.family import Family
+from transformer.families.values import Values, class_names
+from transformer.families.weights import Stored, Table, linear, stored
+
+
+def config(values: Values) -> FamilyConfig:
+    names = class_names(values)
+    width = values.integer("hidden_size")
+    activation = values.activation("hidden_act", default="gelu")
+    embedding_width = values.integer("embedding_size", default=width)
+    values.only("pooler_hidden_size", width)
+    values.only("attention_head_size", width // values.integer("num_attention_heads"))
+    head = values.activation("pooler_hidden_act", default="gelu") if names else activation
+    return FamilyConfig(
+        family="deberta-v2",
+        kind="encoder-only",
+        vocabulary_size=values.integer("vocab_size"),
+        d_model=width,
+        n_heads=values.integer("num_attention_heads"),
+        d_ff=values.integer("intermediate_size"),
+        n_encoder_layers=values.integer("num_hidden_layers", most=256),
+        n_decoder_layers=0,
+        max_length=values.length("max_position_embeddings", default=512),
+        positions="learned" if values.flag("position_biased_input", default=True) else "disentangled",
+        norm="post",
+        activation=activation,
+        layer_norm_epsilon=values.number("layer_norm_eps", default=1e-7),
+        class_names=names,
+        pad_id=values.integer("pad_token_id", default=0, least=0),
+        embedding_norm=True,
+        embedding_width=embedding_width if embedding_width != width else 0,
+        segments=values.integer("type_vocab_size", default=0, least=0) > 0,
+        head_activation=head,
+        disentangled=_disentangled(values),
+    )
+
+
+def _disentangled(values: Values) -> Disentangled:
+    kinds = values.get("pos_att_type", [])
+    kinds = [kind.strip() for kind in kinds.lower().split("|")] if isinstance(kinds, str) else kinds
+    if not isinstance(kinds, list) or not set(map(str, kinds)) <= {"c2p", "p2c", ""}:
+        raise CheckpointError(
+            "config.json says {name} {value}; of this family only {allowed} can be read",
+            name="pos_att_type",
+            value=repr(kinds)[:80],
+            allowed="'c2p', 'p2c'",
+        )
+    farthest = values.get("max_relative_positions", -1)
+    if not isinstance(farthest, int) or farthest < 1:
+        farthest = values.integer("max_position_embeddings", default=512)
+    buckets = values.get("position_buckets", -1)
+    n_buckets = buckets if isinstance(buckets, int) and buckets > 0 else 0
+    norms = [part.strip() for part in str(values.get("norm_rel_ebd", "none")).lower().split("|")]
+    kernel = values.integer("conv_kernel_size", default=0, least=0, most=99)
+    values.only("conv_act", "tanh", "gelu", "relu")
+    return Disentangled(
+        span=n_buckets or farthest,
+        n_buckets=n_buckets,
+        max_distance=farthest,
+        norm="layer_norm" in norms,
+        relative=values.flag("relative_attention", default=False),
+        content_to_position="c2p" in kinds,
+        position_to_content="p2c" in kinds,
+        share_projections=values.flag("share_att_key", default=False),
+        kernel=kernel,
+        groups=values.integer("conv_groups", default=1),
+        convolution_activation=str(values.get("conv_act", "tanh")),
+        legacy_head=values.flag("legacy", default=True),
+    )
+
+
+def table(config: FamilyConfig) -> Table:
+    # The head of newer files has another name.
+    head, output = ("cls.predictions.transform", "cls.predictions.decoder.weight")
+    if not config.disentangled.legacy_head:
+        head, output = ("lm_predictions.lm_head", "embeddings.word_embeddings.weight")
+    bias = ("cls.predictions.bias", "cls.predictions.decoder.bias", "lm_predictions.lm_head.bias")
+    rows = {
+        "encoder.embedding.table.weight": stored("embeddings.word_embeddings.weight"),
+        "encoder.embedding.position_encoding.table": positions(config, "embeddings.position_embeddings.weight"),
+        "encoder.embedding.segment": Stored(("embeddings.token_type_embeddings.weight",), lambda rows: rows[0]),
+        "encoder.embedding.projection.weight": stored("embeddings.embed_proj.weight"),
+        **linear("encoder.embedding.norm", "embeddings.LayerNorm"),
+        "encoder.relative_embedding.table": stored("encoder.rel_embeddings.weight"),
+        **linear("encoder.relative_embedding.norm", "encoder.LayerNorm"),
+        **linear("encoder.layers.0.convolution_weights", "encoder.conv.conv"),
+        **linear("encoder.layers.0.convolution_norm", "encoder.conv.LayerNorm"),
+        **linear("encoder.vocabulary_projection.dense", f"{head}.dense"),
+        **linear("encoder.vocabulary_projection.norm", f"{head}.LayerNorm"),
+        "encoder.vocabulary_projection.projection.weight": stored(output),
+        "encoder.vocabulary_projection.projection.bias": stored(*bias),
+        **linear("classifier.dense", "pooler.dense"),
+        **linear("classifier.projection", "classifier"),
+    }
+    for index in range(config.n_encoder_layers):
+        ours, theirs = f"encoder.layers.{index}", f"encoder.layer.{index}"
+        for part in ("query", "key", "value"):
+            rows |= linear(f"{ours}.self_attention.{part}_projection", f"{theirs}.attention.self.{part}_proj")
+        for part, short in (("position_key", "pos_key"), ("position_query", "pos_query")):
+            rows |= linear(f"{ours}.self_attention.{part}_projection", f"{theirs}.attention.self.{short}_proj")
+        rows |= linear(f"{ours}.self_attention.output_projection", f"{theirs}.attention.output.dense")
+        rows |= linear(f"{ours}.self_attention_norm", f"{theirs}.attention.output.LayerNorm")
+        rows |= linear(f"{ours}.feed_forward.input_projection", f"{theirs}.intermediate.dense")
+        rows |= linear(f"{ours}.feed_forward.output_projection", f"{theirs}.output.dense")
+        rows |= linear(f"{ours}.feed_forward_norm", f"{theirs}.output.LayerNorm")
+    return rows
+
+
+DEBERTA = Family(
+    config, table, ("deberta.",), ("embeddings.word_embeddings.weight",), ("cls.predictions.decoder.weight",)
+)

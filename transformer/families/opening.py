@@ -1,0 +1,166 @@
+"""A folder in Hugging Face's layout becomes a model of our own: config, weights, and which of them were not read."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+
+from transformer.errors import CheckpointError
+from transformer.families.bart import BART, M2M100, MARIAN
+from transformer.families.bert import BERT, DISTILBERT, ROBERTA
+from transformer.families.build import build_family
+from transformer.families.config import FamilyConfig
+from transformer.families.deberta import DEBERTA
+from transformer.families.family import Family
+from transformer.families.gpt2 import GPT2
+from transformer.families.llama import GEMMA, GEMMA2, GEMMA3, GEMMA3_PARTS, LLAMA, MISTRAL, QWEN2, QWEN3
+from transformer.families.memory import check_memory
+from transformer.families.neox import NEOX
+from transformer.families.t5 import T5
+from transformer.families.values import Values
+from transformer.families.weights import StoredWeights, Table, assign, weight_files
+from transformer.models import Model
+
+FAMILIES: dict[str, Family] = {
+    "gpt2": GPT2,
+    "bert": BERT,
+    "roberta": ROBERTA,
+    "distilbert": DISTILBERT,
+    "gpt_neox": NEOX,
+    "llama": LLAMA,
+    "mistral": MISTRAL,
+    "qwen2": QWEN2,
+    "qwen3": QWEN3,
+    "gemma": GEMMA,
+    "gemma2": GEMMA2,
+    "gemma3_text": GEMMA3,
+    "gemma3": GEMMA3_PARTS,
+    "marian": MARIAN,
+    "bart": BART,
+    "m2m_100": M2M100,
+    "t5": T5,
+    "deberta-v2": DEBERTA,
+}
+_CLASSIFIERS = ("bert", "roberta", "distilbert", "deberta-v2")
+_TASKS = ("TokenClassification", "QuestionAnswering", "MultipleChoice", "NextSentencePrediction", "ImageClassification")
+
+
+@dataclass(frozen=True)
+class OpenedModel:
+    """``mapping``: our name of every tensor and the stored one. ``unread``: stored tensors that no part of ours is."""
+
+    model: Model
+    config: FamilyConfig
+    mapping: dict[str, str]
+    unread: tuple[str, ...]
+
+
+def read_json(file: Path) -> dict:
+    """A JSON object. Raises ``CheckpointError`` for a file that holds none."""
+    try:
+        values = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise CheckpointError("{path} is not valid JSON: {problem}", path=file, problem=error) from error
+    if not isinstance(values, dict):
+        raise CheckpointError("{path} must hold a JSON object, not {type}", path=file, type=type(values).__name__)
+    return values
+
+
+def open_model(folder: Path, fields: dict) -> OpenedModel:
+    """The model of a folder whose ``config.json`` says ``fields``.
+
+    Raises ``CheckpointError`` for a family that is not known, a config that does not fit the weights, weights that are
+    missing or not finite, and a model that does not fit into memory. Nothing is allocated before all of that is known.
+    """
+    family = _family(fields)
+    try:
+        config = family.config(Values(fields))
+    except CheckpointError as error:
+        raise CheckpointError("{where}: {problem}", where=folder / "config.json", problem=error) from error
+    with ExitStack() as stack:
+        weights = StoredWeights(folder, family.prefixes, stack)
+        check_memory(folder, weights)
+        config = _settled(config, family, weights, fields)
+        table = _completed(family.table(config), family, config)
+        _check_head(folder, config, table, weights)
+        model = build_family(config)
+        mapping = assign(model, table, weights)
+        unread = tuple(sorted(weights.unread()))
+    return OpenedModel(model.eval(), config, mapping, unread)
+
+
+def _family(fields: dict) -> Family:
+    kind = fields.get("model_type")
+    if not isinstance(kind, str) or kind not in FAMILIES:
+        raise CheckpointError(
+            "config.json says model_type {kind}; the families that can be opened are {known}",
+            kind=repr(kind)[:80],
+            known=", ".join(FAMILIES),
+        )
+    architectures = fields.get("architectures") or []
+    for name in architectures if isinstance(architectures, list) else []:
+        only_text = "SequenceClassification" in str(name) and kind not in _CLASSIFIERS
+        if only_text or any(task in str(name) for task in _TASKS):
+            raise CheckpointError(
+                "config.json says architectures {name}; of {kind} only models that predict tokens{more} can be opened",
+                name=repr(str(name)),
+                kind=kind,
+                more="" if only_text else " or classify sentences",
+            )
+    return FAMILIES[kind]
+
+
+def _settled(config: FamilyConfig, family: Family, weights: StoredWeights, fields: dict) -> FamilyConfig:
+    """What the file itself decides: whether E and the projection to the vocabulary are one, and whether it has a bias.
+
+    A config that says that they are one is believed where the file holds one of them, or two equal ones.
+    """
+    text = fields.get("text_config")
+    said = {**text, **fields} if isinstance(text, dict) else fields
+    tied = config.family == "t5" or Values(said).flag("tie_word_embeddings", default=family.tied_by_default)
+    output = next((name for name in family.output if name in weights), None)
+    table = next((name for name in family.embedding if name in weights), None)
+    if tied and output is not None and table is not None:
+        same_shape = weights.shape(output) == weights.shape(table)
+        tied = same_shape and torch.equal(weights.read(output), weights.read(table))
+    tables = [f"{stack}.embed_tokens.weight" for stack in ("encoder", "decoder")]
+    shared = config.shared_tables and not (
+        all(name in weights for name in tables) and not torch.equal(*map(weights.read, tables))
+    )
+    bias = config.logit_bias and "final_logits_bias" in weights
+    return replace(config, tie_embeddings=tied, shared_tables=shared, logit_bias=bias)
+
+
+def _completed(table: Table, family: Family, config: FamilyConfig) -> Table:
+    """Where E and the projection are one, either name will do for both."""
+    if config.tie_embeddings:
+        for name, row in table.items():
+            if name.endswith(".embedding.table.weight"):
+                table[name] = replace(row, names=row.names + family.output)
+    return table
+
+
+def _check_head(folder: Path, config: FamilyConfig, table: Table, weights: StoredWeights) -> None:
+    """An encoder without a head predicts nothing: there would be nothing to ask it."""
+    if config.kind != "encoder-only":
+        return
+    head = "classifier.dense.weight" if config.n_classes else "encoder.vocabulary_projection.dense.weight"
+    if not any(name in weights for name in table[head].names):
+        raise CheckpointError(
+            "{folder} holds an encoder without a head ({name} is missing): it neither fills in masked tokens nor "
+            "classifies; take the checkpoint with its head",
+            folder=folder,
+            name=table[head].names[0],
+        )
+
+
+def fingerprint_files(folder: Path) -> tuple[str, ...]:
+    """The files that say what a model computes: weights, configs, tokenizers."""
+    weights = [file.name for file in weight_files(folder)]
+    kinds = (".json", ".txt", ".spm", ".model")
+    small = [file.name for file in folder.iterdir() if file.is_file() and file.suffix in kinds]
+    return tuple(sorted({*weights, *small}))

@@ -1,0 +1,118 @@
+"""Reading a foreign ``config.json``: every value is checked where it is asked for, and named when it is wrong."""
+
+from collections.abc import Mapping
+from math import isfinite
+
+from transformer.errors import CheckpointError
+
+ACTIVATIONS = {
+    "gelu": "gelu",
+    "gelu_new": "gelu_new",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "gelu_fast": "gelu_new",
+    "relu": "relu",
+    "silu": "silu",
+    "swish": "silu",
+    "quick_gelu": "quick_gelu",
+    "tanh": "tanh",
+}
+LONGEST = 8192  # positions that are looked at, however many a model could read
+
+
+class Values:
+    """The fields of one config."""
+
+    def __init__(self, fields: Mapping[str, object]) -> None:
+        self.fields = fields
+
+    def get(self, name: str, default: object = None) -> object:
+        """``default`` also where the field is null."""
+        value = self.fields.get(name)
+        return default if value is None else value
+
+    def integer(self, *names: str, default: int | None = None, least: int = 1, most: int = 2**20) -> int:
+        """The first of ``names`` that is there."""
+        name, value = self._first(names, default)
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+            raise CheckpointError(
+                "config.json says {name} {value}; it must be a whole number from {least} to {most}",
+                name=name,
+                value=repr(value),
+                least=least,
+                most=most,
+            )
+        return value
+
+    def number(self, *names: str, default: float | None = None) -> float:
+        """A number above 0."""
+        name, value = self._first(names, default)
+        if not isinstance(value, (int, float)) or isinstance(value, bool) or not isfinite(value) or value <= 0:
+            raise CheckpointError(
+                "config.json says {name} {value}; it must be a number above 0", name=name, value=repr(value)
+            )
+        return float(value)
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        value = self.get(name, default)
+        if not isinstance(value, bool):
+            raise CheckpointError(
+                "config.json says {name} {value}; it must be true or false", name=name, value=repr(value)
+            )
+        return value
+
+    def activation(self, *names: str, default: str) -> str:
+        """One of our activation functions. A family with another one is refused."""
+        name, value = self._first(names, default)
+        if value not in ACTIVATIONS:
+            raise CheckpointError(
+                "config.json says {name} {value}; known activation functions are {known}",
+                name=name,
+                value=repr(value),
+                known=", ".join(ACTIVATIONS),
+            )
+        return ACTIVATIONS[value]
+
+    def length(self, *names: str, default: int | None = None, offset: int = 0) -> int:
+        """Positions that the model reads, without ``offset`` rows that stand for none; at most ``LONGEST``."""
+        return min(LONGEST, self.integer(*names, default=default, least=1 + offset, most=2**27) - offset)
+
+    def only(self, name: str, *allowed: object) -> None:
+        """Refuse every value but ``allowed`` (and none at all)."""
+        if (value := self.fields.get(name)) is not None and value not in allowed:
+            raise CheckpointError(
+                "config.json says {name} {value}; of this family only {allowed} can be read",
+                name=name,
+                value=repr(value),
+                allowed=", ".join(map(repr, allowed)),
+            )
+
+    def mapping(self, name: str) -> Mapping[str, object]:
+        value = self.get(name, {})
+        if not isinstance(value, dict):
+            raise CheckpointError(
+                "config.json says {name} {value}; it must be an object", name=name, value=repr(value)[:80]
+            )
+        return value
+
+    def _first(self, names: tuple[str, ...], default: object) -> tuple[str, object]:
+        for name in names:
+            if (value := self.fields.get(name)) is not None:
+                return name, value
+        if default is None:
+            raise CheckpointError("config.json lacks {name}", name=" / ".join(names))
+        return names[0], default
+
+
+def class_names(values: Values) -> tuple[str, ...]:
+    """The classes of a ``…ForSequenceClassification``, from ``id2label``; nothing for any other architecture."""
+    architectures = values.get("architectures", [])
+    if not isinstance(architectures, list) or not any("SequenceClassification" in str(name) for name in architectures):
+        return ()
+    labels = values.mapping("id2label") or {str(number): f"LABEL_{number}" for number in (0, 1)}
+    n_labels = values.integer("num_labels", default=len(labels), least=1, most=10_000)
+    names = tuple(str(labels.get(str(number), f"LABEL_{number}")) for number in range(n_labels))
+    if len(names) < 2:
+        raise CheckpointError("config.json names 1 label: a model that predicts one number is not a classifier")
+    if len(set(names)) < len(names):
+        raise CheckpointError("class_names is {names}; the names must be different", names=names)
+    return names

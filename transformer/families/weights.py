@@ -1,0 +1,219 @@
+"""Foreign weights under our own names: read by a table, checked before a byte is allocated, assigned without a copy."""
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor, nn
+
+from transformer.errors import CheckpointError
+from transformer.files.checkpoints import not_whole
+from transformer.models import Model
+
+WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
+_FLOATS = ("F64", "F32", "F16", "BF16")
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Where one of our tensors lies in a foreign file: under the first of ``names`` that is there, seen by ``view``."""
+
+    names: tuple[str, ...]
+    view: Callable[[Tensor], Tensor] | None = None
+
+
+Table = dict[str, Stored]  # our name → where it lies
+
+
+def stored(*names: str, view: Callable[[Tensor], Tensor] | None = None) -> Stored:
+    return Stored(names, view)
+
+
+def transposed(tensor: Tensor) -> Tensor:
+    return tensor.T
+
+
+def linear(ours: str, *theirs: str) -> Table:
+    """Weight and bias of a linear layer or a norm, which both call so."""
+    return {f"{ours}.{part}": Stored(tuple(f"{name}.{part}" for name in theirs)) for part in ("weight", "bias")}
+
+
+class StoredWeights:
+    """The tensors of a folder, by names without the prefixes that differ from file to file.
+
+    ``prefixes``: taken off in front, as often as they stand there. ``LayerNorm.gamma`` and ``beta`` are old names of
+    ``weight`` and ``bias``. Nothing is read before it is asked for.
+    """
+
+    def __init__(self, folder: Path, prefixes: Iterable[str], stack: ExitStack) -> None:
+        self.folder, self.used = folder, set()
+        self._where: dict[str, tuple[Path, str]] = {}
+        self._files = {}
+        for file in weight_files(folder):
+            try:
+                self._files[file] = stack.enter_context(safe_open(str(file), framework="pt"))
+                names = list(self._files[file].keys())
+            except (SafetensorError, OSError) as error:
+                raise not_whole(file, error) from error
+            for name in names:
+                plain = _plain(name, tuple(prefixes))
+                if plain in self._where:
+                    raise CheckpointError(
+                        "{folder} holds {name} twice: as {one} and as {other}",
+                        folder=folder,
+                        name=plain,
+                        one=self._where[plain][1],
+                        other=name,
+                    )
+                self._where[plain] = (file, name)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._where
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return tuple(self._slice(name).get_shape())
+
+    def check_type(self, name: str) -> None:
+        if (found := self._slice(name).get_dtype()) not in _FLOATS:
+            raise CheckpointError(
+                "{file} holds {name} as {type}; weights are {known}",
+                file=self._where[name][0],
+                name=name,
+                type=found,
+                known=", ".join(_FLOATS),
+            )
+
+    def read(self, name: str) -> Tensor:
+        """float32; a file that holds float32 is not copied but mapped into memory."""
+        file, full = self._where[name]
+        self.used.add(name)
+        return self._files[file].get_tensor(full).float()
+
+    def unread(self) -> list[str]:
+        return [name for name in self._where if name not in self.used]
+
+    @property
+    def n_numbers(self) -> int:
+        return sum(torch.Size(self.shape(name)).numel() for name in self._where)
+
+    def _slice(self, name: str):
+        file, full = self._where[name]
+        return self._files[file].get_slice(full)
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """The safetensors files of a folder: one, or the shards that its index names."""
+    if (folder / WEIGHTS).is_file():
+        return [folder / WEIGHTS]
+    index = folder / INDEX
+    if not index.is_file():
+        raise CheckpointError(
+            "{path} lacks {files}; a checkpoint needs {config}, {weights} and {tokenizer}",
+            path=folder,
+            files=WEIGHTS,
+            config="config.json",
+            weights=WEIGHTS,
+            tokenizer="tokenizer.json",
+        )
+    try:
+        shards = json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()
+        names = sorted(set(shards))
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
+        raise CheckpointError("{file} is not an index of shards: {problem}", file=index, problem=repr(error)) from error
+    for name in names:
+        if not isinstance(name, str) or Path(name).name != name or not name.endswith(".safetensors"):
+            raise CheckpointError("{file} names the shard {name}, which lies elsewhere", file=index, name=repr(name))
+        if not (folder / name).is_file():
+            raise CheckpointError("{file} names the shard {name}, which is missing", file=index, name=name)
+    return [folder / name for name in names]
+
+
+def assign(model: Model, table: Table, weights: StoredWeights) -> dict[str, str]:
+    """Give the model its tensors; say which stored tensor each of ours is.
+
+    All names and shapes are compared before the first number is read.
+    """
+    wanted = dict(model.named_parameters(remove_duplicate=True))
+    chosen = {ours: _choose(ours, table[ours], weights) for ours in wanted}
+    problems = []
+    for ours, parameter in wanted.items():
+        theirs = chosen[ours]
+        weights.check_type(theirs)
+        view = table[ours].view
+        found = torch.empty(weights.shape(theirs), device="meta")
+        try:
+            shape = tuple(found.shape) if view is None else tuple(view(found).shape)
+        except (RuntimeError, IndexError, ValueError):
+            shape = tuple(found.shape)
+        if shape != tuple(parameter.shape):
+            problems.append((theirs, tuple(found.shape), tuple(parameter.shape)))
+    if problems:
+        name, found, expected = problems[0]
+        raise CheckpointError(
+            "{folder} does not fit its config.json: {name} is {found} in the file but {expected} by the config",
+            folder=weights.folder,
+            name=name,
+            found=found,
+            expected=expected,
+        )
+    _refuse_more_layers(weights, set(chosen.values()))
+    for ours, parameter in wanted.items():
+        view = table[ours].view
+        tensor = weights.read(chosen[ours])
+        tensor = tensor if view is None else view(tensor)
+        low, high = torch.aminmax(tensor)
+        if not (torch.isfinite(low) and torch.isfinite(high)):
+            raise CheckpointError(
+                "{file} holds numbers that are not finite (NaN or infinite) in {names}",
+                file=weights.folder,
+                names=chosen[ours],
+            )
+        _set(model, parameter, tensor)
+    return chosen
+
+
+def _choose(ours: str, row: Stored, weights: StoredWeights) -> str:
+    for name in row.names:
+        if name in weights:
+            return name
+    raise CheckpointError(
+        "{folder} lacks the weights {name}, which config.json asks for", folder=weights.folder, name=row.names[0]
+    )
+
+
+def _refuse_more_layers(weights: StoredWeights, used: set[str]) -> None:
+    """A tensor that is left over, and is called like one in use up to its numbers, belongs to a layer too many."""
+    patterns = {re.sub(r"\d+", "#", name) for name in used if re.search(r"\d", name)}
+    for name in weights.unread():
+        if name not in used and re.search(r"\d", name) and re.sub(r"\d+", "#", name) in patterns:
+            raise CheckpointError(
+                "{folder} does not fit its config.json: it holds {name}, which belongs to more layers than that names",
+                folder=weights.folder,
+                name=name,
+            )
+
+
+def _set(model: nn.Module, parameter: nn.Parameter, tensor: Tensor) -> None:
+    """Put ``tensor`` wherever ``parameter`` stands: a tied matrix stands in several places."""
+    new = nn.Parameter(tensor, requires_grad=False)
+    for module in model.modules():
+        for name, found in module._parameters.items():
+            if found is parameter:
+                module._parameters[name] = new
+
+
+def _plain(name: str, prefixes: tuple[str, ...]) -> str:
+    while True:
+        prefix = next((prefix for prefix in prefixes if name.startswith(prefix)), None)
+        if prefix is None:
+            break
+        name = name.removeprefix(prefix)
+    for old, new in ((".gamma", ".weight"), (".beta", ".bias")):
+        if name.endswith(old):
+            name = name.removesuffix(old) + new
+    return name

@@ -1,0 +1,24 @@
+"""The gated feed-forward layer (Shazeer 2020, "GLU Variants Improve Transformer", §2)."""
+
+from torch import Tensor, nn
+
+from transformer.config import ModelConfig
+from transformer.feed_forward import FeedForward
+from transformer.probes import Probe
+
+
+class GatedFeedForward(FeedForward):
+    """FFN(x) = (f(x W_g) ⊙ x W₁) W₂: what one matrix writes, the other lets through.
+
+    ``pre_activation`` is x W_g, what f is taken of; ``gate`` is f(x W_g); ``hidden`` is the product.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config)
+        self.gate_projection = nn.Linear(config.d_model, config.d_ff)  # W_g
+        self.gate = Probe("position", "hidden")
+
+    def forward(self, x: Tensor) -> Tensor:
+        gate = self.gate(self.activation(self.pre_activation(self.gate_projection(x))))
+        hidden = self.hidden(gate * self.input_projection(x))
+        return self.output(self.output_projection(self.dropout(hidden)))

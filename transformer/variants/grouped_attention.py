@@ -1,0 +1,92 @@
+"""Grouped-query attention (Ainslie et al. 2023, §2.2), with what the Llama, Qwen and Gemma families add to it."""
+
+import torch
+from torch import Tensor, nn
+
+from transformer.attention import MultiHeadAttention, attention_scores, attention_weights
+from transformer.cache import AttentionCache
+from transformer.config import ModelConfig
+from transformer.variants.rms_norm import RMSNorm
+
+
+def sliding_window(n_queries: int, n_keys: int, window: int, device: torch.device | None = None) -> Tensor:
+    """``True`` where query − key < window: [query, key]. The queries are the last positions."""
+    query = torch.arange(n_keys - n_queries, n_keys, device=device)[:, None]
+    return query - torch.arange(n_keys, device=device) < window
+
+
+class GroupedQueryAttention(MultiHeadAttention):
+    """Several heads of queries share one head of keys and values: fewer to keep while writing.
+
+    ``n_key_heads`` divides ``n_heads``; head h reads the keys of head h · n_key_heads // n_heads. The probes ``key``
+    and ``value`` stand behind the sharing, so that every head has its own.
+    ``window``: how many positions back a query may look, itself included (Beltagy et al. 2020; Mistral 7B, Jiang et
+    al. 2023). ``score_cap``: scores are bent to cap · tanh(score / cap) (Gemma 2, 2024, §2).
+    ``query_key_norm_epsilon``: queries and keys are normalised head by head, before they are turned (Dehghani et al.
+    2023, §2; Qwen3, Gemma 3).
+    """
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        *,
+        n_key_heads: int,
+        rotary: nn.Module | None = None,
+        window: int | None = None,
+        score_cap: float | None = None,
+        query_key_norm_epsilon: float | None = None,
+    ) -> None:
+        super().__init__(config, rotary=rotary)
+        self.n_key_heads, self.window, self.score_cap = n_key_heads, window, score_cap
+        self.key_projection = nn.Linear(config.d_model, n_key_heads * self.d_head)
+        self.value_projection = nn.Linear(config.d_model, n_key_heads * self.d_head)
+        self.query_norm = self.key_norm = None
+        if query_key_norm_epsilon is not None:
+            self.query_norm = RMSNorm(self.d_head, query_key_norm_epsilon, "head", "position")
+            self.key_norm = RMSNorm(self.d_head, query_key_norm_epsilon, "head", "position")
+
+    def project(
+        self, query_input: Tensor, key_input: Tensor, cache: AttentionCache | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values of all heads. With a cache only the new positions are projected."""
+        start = 0 if cache is None else cache.length
+        query = self.split_heads(self.query_projection(query_input))  # [batch, head, query, channel]
+        key = self.split_heads(self.key_projection(key_input))  # [batch, key head, key, channel]
+        value = self.split_heads(self.value_projection(key_input))  # [batch, key head, key, channel]
+        if self.query_norm is not None:
+            query, key = self.query_norm(query), self.key_norm(key)
+        query = self.query(self.rotate(query, start))  # [batch, head, query, channel]
+        key = self.key(self.share(self.rotate(key, start)))  # [batch, head, key, channel]
+        value = self.value(self.share(value))  # [batch, head, key, channel]
+        if cache is not None:
+            key, value = cache.append(key, value)  # [batch, head, all keys, channel]
+        return query, key, value
+
+    def share(self, heads: Tensor) -> Tensor:
+        """One copy for every head of queries: [batch, key head, …] → [batch, head, …]."""
+        return heads.repeat_interleave(self.n_heads // self.n_key_heads, dim=1)
+
+    def attend(
+        self, query: Tensor, key: Tensor, value: Tensor, allowed: Tensor, position_bias: Tensor | None
+    ) -> Tensor:
+        """softmax(cap · tanh(QKᵀ · scale / cap)) V, over the keys in the window."""
+        scores = attention_scores(query, key, self.scale)  # [batch, head, query, key]
+        if self.score_cap is not None:
+            scores = self.score_cap * torch.tanh(scores / self.score_cap)  # [batch, head, query, key]
+        scores = self.scores(scores)  # [batch, head, query, key]
+        allowed = self.allowed(self.within_window(allowed))  # [batch, query, key]
+        weights = self.weights(attention_weights(scores, allowed[:, None]))  # [batch, head, query, key]
+        return self.context(weights @ value)  # [batch, head, query, channel]
+
+    def attend_fused(
+        self, query: Tensor, key: Tensor, value: Tensor, allowed: Tensor, position_bias: Tensor | None
+    ) -> Tensor:
+        """The fused kernel bends no scores: with a cap the readable way is the only one."""
+        if self.score_cap is not None:
+            return self.attend(query, key, value, allowed, position_bias)
+        return super().attend_fused(query, key, value, self.within_window(allowed), position_bias)
+
+    def within_window(self, allowed: Tensor) -> Tensor:
+        if self.window is None:
+            return allowed
+        return allowed & sliding_window(*allowed.shape[-2:], self.window, allowed.device)
