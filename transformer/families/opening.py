@@ -24,6 +24,7 @@ from transformer.families.t5 import T5
 from transformer.families.values import Values
 from transformer.families.weights import StoredWeights, Table, assign, weight_files
 from transformer.models import Model
+from transformer.text.message import Message
 
 FAMILIES: dict[str, Family] = {
     "gpt2": GPT2,
@@ -106,10 +107,10 @@ def _family(fields: dict) -> Family:
         only_text = "SequenceClassification" in str(name) and kind not in _CLASSIFIERS
         if only_text or any(task in str(name) for task in _TASKS):
             raise CheckpointError(
-                "config.json says architectures {name}; of {kind} only models that predict tokens{more} can be opened",
+                "config.json says architectures {name}; of {kind} only models that predict tokens can be opened{more}",
                 name=repr(str(name)),
                 kind=kind,
-                more="" if only_text else " or classify sentences",
+                more="" if only_text else Message(", and those that classify sentences"),
             )
     return FAMILIES[kind]
 

@@ -12,7 +12,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from transformer.errors import CheckpointError
-from transformer.files.checkpoints import not_whole
+from transformer.files.whole_files import not_whole
 from transformer.models import Model
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"

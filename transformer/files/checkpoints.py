@@ -1,8 +1,7 @@
 """A checkpoint directory: ``config.json``, ``model.safetensors``, ``tokenizer.json``, ``README.md``."""
 
-import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from math import prod
 from pathlib import Path
@@ -13,13 +12,24 @@ from safetensors.torch import save_file
 
 from transformer.config import ModelConfig
 from transformer.errors import CheckpointError
-from transformer.files.whole_files import atomic_path, write_text
+from transformer.families.framing import framing_of
+from transformer.families.opening import open_model, read_json
+from transformer.files.layout import (
+    CARD,
+    CONFIG,
+    GENERATION,
+    TOKENIZER,
+    WEIGHTS,
+    fingerprint,
+    is_foreign,
+)
+from transformer.files.whole_files import atomic_path, not_whole, write_text
 from transformer.models import Model, build_model
+from transformer.text.foreign_tokenizer import open_tokenizer
 from transformer.text.message import Message
 from transformer.text.special_ids import Framing, SpecialIds
 from transformer.text.tokenizer import FRAMINGS, PAD_ID, Tokenizer
 
-WEIGHTS, CONFIG, TOKENIZER, CARD = "model.safetensors", "config.json", "tokenizer.json", "README.md"
 SMALL = 2**24  # numbers that may be allocated for whatever a config claims
 _PICKLES = ("*.pt", "*.pth", "*.bin", "*.pkl", "*.ckpt")
 
@@ -29,6 +39,8 @@ class Checkpoint:
     """A trained model with all that belongs to it. The model is in ``eval()`` mode and shared: never change it.
 
     ``weights``: the file inside of ``path`` that the model was read from (a snapshot has another than its checkpoint).
+    ``frame``: what stands around a text, where it is not our own way. ``mapping``: of somebody else's checkpoint, our
+    name of every tensor and theirs; ``unread``: their tensors that no part of ours is.
     """
 
     path: Path
@@ -36,11 +48,14 @@ class Checkpoint:
     tokenizer: Tokenizer
     card: str
     weights: str = WEIGHTS
+    frame: Framing | None = None
+    mapping: Mapping[str, str] = field(default_factory=dict, repr=False)
+    unread: tuple[str, ...] = ()
 
     @property
     def framing(self) -> Framing:
         """What stands before and after a text that this model reads or writes."""
-        return FRAMINGS[self.config.kind]
+        return self.frame or FRAMINGS[self.config.kind]
 
     @property
     def special(self) -> SpecialIds:
@@ -60,21 +75,23 @@ class Checkpoint:
         """First 12 hexadecimal digits of the SHA-256 of weights, config and tokenizer: names this checkpoint."""
         return fingerprint(self.path, weights=self.weights)
 
-
-def fingerprint(path: Path, *, weights: str = WEIGHTS) -> str:
-    digest = hashlib.sha256()
-    for file in (weights, CONFIG, TOKENIZER):
-        digest.update((Path(path) / file).read_bytes())
-    return digest.hexdigest()[:12]
+    @property
+    def foreign(self) -> bool:
+        """Whether it is somebody else's: opened by its family."""
+        return bool(self.mapping)
 
 
 def load(path: str | Path, *, device: str | torch.device = "cpu") -> Checkpoint:
     """Read a checkpoint directory; weights are float32 in memory, whatever the file holds.
 
+    One in Hugging Face's layout opens as well, if its family is known (``transformer.families``).
+
     Raises ``CheckpointError`` when a file is missing, broken, or does not fit the others, with both numbers;
     no more is allocated for the weights than their file bears out.
     """
     path = Path(path)
+    if is_foreign(path):
+        return _load_foreign(path, device)
     _check_files(path)
     try:
         config = ModelConfig.from_json(path / CONFIG)
@@ -97,8 +114,29 @@ def load(path: str | Path, *, device: str | torch.device = "cpu") -> Checkpoint:
             expected=PAD_ID,
         )
     model = load_weights(config, path / WEIGHTS).to(device).eval()
-    card = (path / CARD).read_text(encoding="utf-8", errors="replace") if (path / CARD).is_file() else ""
-    return Checkpoint(path=path, model=model, tokenizer=tokenizer, card=card)
+    return Checkpoint(path=path, model=model, tokenizer=tokenizer, card=_card(path))
+
+
+def _load_foreign(path: Path, device: str | torch.device) -> Checkpoint:
+    if _pickles(path) and not any(path.glob("*.safetensors*")):
+        raise _only_pickles(path)
+    fields = read_json(path / CONFIG)
+    generation = read_json(path / GENERATION) if (path / GENERATION).is_file() else {}
+    opened = open_model(path, fields)
+    tokenizer = open_tokenizer(path, config=fields, generation=generation)
+    return Checkpoint(
+        path=path,
+        model=opened.model.to(device),
+        tokenizer=tokenizer,
+        card=_card(path),
+        frame=framing_of(opened.config, tokenizer, fields, generation),
+        mapping=opened.mapping,
+        unread=opened.unread,
+    )
+
+
+def _card(path: Path) -> str:
+    return (path / CARD).read_text(encoding="utf-8", errors="replace") if (path / CARD).is_file() else ""
 
 
 def load_weights(config: ModelConfig, file: Path) -> Model:
@@ -133,10 +171,6 @@ def fill_model(
         for name, parameter in parameters.items():
             parameter.copy_(tensors[name])
     return model
-
-
-def not_whole(file: Path, error: Exception) -> CheckpointError:
-    return CheckpointError("{file} is not a whole safetensors file: {problem}", file=file, problem=error)
 
 
 def save(path: str | Path, model: Model, tokenizer: Tokenizer, *, card: str = "", half: bool = True) -> None:
@@ -182,13 +216,8 @@ def _check_files(path: Path) -> None:
             path=path,
             files=", ".join((CONFIG, WEIGHTS, TOKENIZER)),
         )
-    if not (path / WEIGHTS).is_file() and (pickles := [f.name for pattern in _PICKLES for f in path.glob(pattern)]):
-        raise CheckpointError(
-            "{path} holds {name}, a pickle, which may run any code when opened; convert it where you trust it: {code}",
-            path=path,
-            name=pickles[0],
-            code=conversion(pickles[0]),
-        )
+    if not (path / WEIGHTS).is_file() and _pickles(path):
+        raise _only_pickles(path)
     if missing := [file for file in (CONFIG, WEIGHTS, TOKENIZER) if not (path / file).is_file()]:
         raise CheckpointError(
             "{path} lacks {files}; a checkpoint needs {config}, {weights} and {tokenizer}",
@@ -198,6 +227,20 @@ def _check_files(path: Path) -> None:
             weights=WEIGHTS,
             tokenizer=TOKENIZER,
         )
+
+
+def _pickles(path: Path) -> list[str]:
+    return [file.name for pattern in _PICKLES for file in path.glob(pattern)]
+
+
+def _only_pickles(path: Path) -> CheckpointError:
+    name = _pickles(path)[0]
+    return CheckpointError(
+        "{path} holds {name}, a pickle, which may run any code when opened; convert it where you trust it: {code}",
+        path=path,
+        name=name,
+        code=conversion(name),
+    )
 
 
 def _check_size(config: ModelConfig, file: Path, stored: Mapping[str, tuple]) -> None:

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from transformer.config import ModelConfig
 from transformer.errors import CheckpointError
-from transformer.files.checkpoints import Checkpoint, fill_model, not_whole, own_parameters
-from transformer.files.whole_files import atomic_path
+from transformer.files.checkpoints import Checkpoint, fill_model, own_parameters
+from transformer.files.whole_files import atomic_path, not_whole
 from transformer.models import Model
 from transformer.text.message import Message
 

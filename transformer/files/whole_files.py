@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from transformer.errors import CheckpointError
+
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
@@ -34,3 +36,8 @@ def remove_unfinished(path: Path) -> None:
 def write_text(path: Path, text: str) -> None:
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def not_whole(file: Path, error: Exception) -> CheckpointError:
+    """What is said of a safetensors file that cannot be read."""
+    return CheckpointError("{file} is not a whole safetensors file: {problem}", file=file, problem=error)

@@ -43,4 +43,5 @@ class Run:
     @cached_property
     def _key(self) -> tuple:
         asked = (self.sentence, self.target, self.edits, self.strategy, self.source_pads, self.target_pads)
-        return (self.checkpoint.path, self.checkpoint.fingerprint, self.checkpoint.config, *asked)
+        checkpoint = self.checkpoint
+        return (checkpoint.path, checkpoint.fingerprint, checkpoint.config, checkpoint.framing, *asked)

@@ -17,13 +17,12 @@ from transformer.errors import CheckpointError
 from transformer.text.foreign_files import guarded
 from transformer.text.foreign_spec import HIDDEN
 from transformer.text.piece_bytes import BYTES_OF
-from transformer.text.tokenizer import Tokenizer
+from transformer.text.tokenizer import BLANK, Tokenizer
 from transformer.text.tokenizer_folder import read_parts
 from transformer.text.tokenizer_parts import Parts
 from transformer.text.tokens import TokenSequence, visible
 
 _NO_TEXT = re.compile(f"[\ud800-\udfff{HIDDEN}]")
-_TYPED_MASK = re.compile(r"\[MASK\]|___")
 _ANCHORS = ("\n", ".", "x")
 
 
@@ -97,6 +96,9 @@ class ForeignTokenizer(Tokenizer):
                 return whole[len(first) :]
         return self._ids(self.parts.encode, text)
 
+    def encode_with_blanks(self, text: str) -> list[int]:
+        return self.encode(text)
+
     def encode_target(self, text: str) -> list[int]:
         """Ids of an answer, without the tokens around it: some models write with another vocabulary than they read."""
         return self._ids(self.parts.encode_target or self.parts.encode, self._typed(text))
@@ -163,7 +165,7 @@ class ForeignTokenizer(Tokenizer):
 
     def _typed(self, text: str) -> str:
         text = _NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", text)
-        return text if self.parts.mask is None else _TYPED_MASK.sub(lambda found: self.parts.mask, text)
+        return text if self.parts.mask is None else BLANK.sub(lambda found: self.parts.mask, text)
 
     def _ids(self, encode: Callable[[str], list[int]], text: str) -> list[int]:
         return guarded(self.parts.file, lambda: encode(text)) if text else []

@@ -1,0 +1,218 @@
+"""Tiny random models of other families, made by Hugging Face's own classes: what ours are compared with.
+
+Unusual on purpose: widths that are no powers of two, shared heads, windows shorter than the text, large weights.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+VOCABULARY = 97
+
+_LLAMA = {
+    "vocab_size": VOCABULARY,
+    "hidden_size": 36,
+    "intermediate_size": 50,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 6,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 128,
+    "head_dim": 10,
+}
+_NEOX = {name: value for name, value in _LLAMA.items() if name not in ("num_key_value_heads", "head_dim")}
+_BERT = {
+    "vocab_size": VOCABULARY,
+    "hidden_size": 36,
+    "intermediate_size": 50,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 3,
+    "max_position_embeddings": 96,
+}
+_DISTILBERT = {
+    "vocab_size": VOCABULARY,
+    "dim": 36,
+    "hidden_dim": 50,
+    "n_layers": 3,
+    "n_heads": 3,
+    "max_position_embeddings": 96,
+}
+_GPT2 = {"vocab_size": VOCABULARY, "n_embd": 36, "n_layer": 3, "n_head": 3, "n_positions": 96}
+_BART = {
+    "vocab_size": VOCABULARY,
+    "d_model": 36,
+    "encoder_layers": 2,
+    "decoder_layers": 3,
+    "encoder_attention_heads": 3,
+    "decoder_attention_heads": 6,
+    "encoder_ffn_dim": 40,
+    "decoder_ffn_dim": 50,
+    "max_position_embeddings": 96,
+}
+_MARIAN = {"pad_token_id": 96, "decoder_start_token_id": 96, "eos_token_id": 0, "forced_eos_token_id": 0}
+_T5 = {
+    "vocab_size": VOCABULARY,
+    "d_model": 36,
+    "d_kv": 10,
+    "d_ff": 50,
+    "num_layers": 2,
+    "num_decoder_layers": 3,
+    "num_heads": 3,
+    "relative_attention_num_buckets": 8,
+    "relative_attention_max_distance": 20,
+}
+_DEBERTA = {**_BERT, "max_position_embeddings": 64, "relative_attention": True}
+_STRETCHED = {
+    "rope_type": "llama3",
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 16,
+    "rope_theta": 500.0,
+}
+_LINEAR = {"rope_type": "linear", "factor": 4.0, "rope_theta": 10000.0}
+_CAPPED = {"query_pre_attn_scalar": 24, "attn_logit_softcapping": 5.0, "final_logit_softcapping": 3.0}
+_SHARED = {
+    "position_buckets": 8,
+    "norm_rel_ebd": "layer_norm",
+    "share_att_key": True,
+    "pos_att_type": "p2c|c2p",
+    "position_biased_input": False,
+}
+
+# name: (class of the model, class of the config, what the config says)
+CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "gpt2": ("GPT2LMHeadModel", "GPT2Config", {**_GPT2, "n_inner": 50}),
+    "gpt2, scaled by layer, untied": (
+        "GPT2LMHeadModel",
+        "GPT2Config",
+        {
+            **_GPT2,
+            "scale_attn_by_inverse_layer_idx": True,
+            "scale_attn_weights": False,
+            "tie_word_embeddings": False,
+            "activation_function": "gelu_pytorch_tanh",
+        },
+    ),
+    "bert": ("BertForMaskedLM", "BertConfig", {**_BERT, "hidden_act": "gelu_new"}),
+    "bert, pre-training": ("BertForPreTraining", "BertConfig", _BERT),
+    "bert, classes": ("BertForSequenceClassification", "BertConfig", {**_BERT, "num_labels": 3}),
+    "roberta": ("RobertaForMaskedLM", "RobertaConfig", {**_BERT, "hidden_act": "relu"}),
+    "roberta, classes": ("RobertaForSequenceClassification", "RobertaConfig", {**_BERT, "num_labels": 4}),
+    "distilbert": ("DistilBertForMaskedLM", "DistilBertConfig", _DISTILBERT),
+    "distilbert, classes": (
+        "DistilBertForSequenceClassification",
+        "DistilBertConfig",
+        {**_DISTILBERT, "num_labels": 2, "sinusoidal_pos_embds": True},
+    ),
+    "gpt-neox": ("GPTNeoXForCausalLM", "GPTNeoXConfig", {**_NEOX, "hidden_size": 48, "rotary_pct": 0.5}),
+    "gpt-neox, sequential": (
+        "GPTNeoXForCausalLM",
+        "GPTNeoXConfig",
+        {**_NEOX, "hidden_size": 48, "use_parallel_residual": False, "attention_bias": False},
+    ),
+    "llama": ("LlamaForCausalLM", "LlamaConfig", _LLAMA),
+    "llama 3, biases": (
+        "LlamaForCausalLM",
+        "LlamaConfig",
+        {**_LLAMA, "attention_bias": True, "mlp_bias": True, "rope_parameters": _STRETCHED},
+    ),
+    "llama, linear, tied": (
+        "LlamaForCausalLM",
+        "LlamaConfig",
+        {**_LLAMA, "tie_word_embeddings": True, "rope_parameters": _LINEAR},
+    ),
+    "mistral": ("MistralForCausalLM", "MistralConfig", {**_LLAMA, "sliding_window": 7}),
+    "qwen2": (
+        "Qwen2ForCausalLM",
+        "Qwen2Config",
+        {
+            **{name: value for name, value in _LLAMA.items() if name != "head_dim"},
+            "use_sliding_window": True,
+            "sliding_window": 5,
+            "max_window_layers": 1,
+        },
+    ),
+    "qwen3": ("Qwen3ForCausalLM", "Qwen3Config", _LLAMA),
+    "gemma": ("GemmaForCausalLM", "GemmaConfig", _LLAMA),
+    "gemma 2": ("Gemma2ForCausalLM", "Gemma2Config", {**_LLAMA, **_CAPPED, "sliding_window": 6}),
+    "gemma 3": (
+        "Gemma3ForCausalLM",
+        "Gemma3TextConfig",
+        {**_LLAMA, "sliding_window": 6, "query_pre_attn_scalar": 24, "sliding_window_pattern": 2},
+    ),
+    "marian": (
+        "MarianMTModel",
+        "MarianConfig",
+        {**_BART, **_MARIAN, "scale_embedding": True, "activation_function": "swish"},
+    ),
+    "bart": ("BartForConditionalGeneration", "BartConfig", _BART),
+    "bart, three tables": (
+        "BartForConditionalGeneration",
+        "BartConfig",
+        {**_BART, "scale_embedding": True, "tie_word_embeddings": False},
+    ),
+    "m2m100": ("M2M100ForConditionalGeneration", "M2M100Config", _BART),
+    "t5": ("T5ForConditionalGeneration", "T5Config", _T5),
+    "t5 1.1": (
+        "T5ForConditionalGeneration",
+        "T5Config",
+        {**_T5, "feed_forward_proj": "gated-gelu", "tie_word_embeddings": False},
+    ),
+    "deberta-v2": (
+        "DebertaV2ForMaskedLM",
+        "DebertaV2Config",
+        {**_DEBERTA, **_SHARED, "conv_kernel_size": 3, "conv_act": "gelu"},
+    ),
+    "deberta-v3, classes": (
+        "DebertaV2ForSequenceClassification",
+        "DebertaV2Config",
+        {**_DEBERTA, **_SHARED, "position_buckets": 256, "type_vocab_size": 0, "num_labels": 3},
+    ),
+    "deberta-v2, one term, narrow table": (
+        "DebertaV2ForMaskedLM",
+        "DebertaV2Config",
+        {**_DEBERTA, "pos_att_type": ["c2p"], "type_vocab_size": 2, "embedding_size": 20},
+    ),
+    "deberta-v2, new head": (
+        "DebertaV2ForMaskedLM",
+        "DebertaV2Config",
+        {**_DEBERTA, "pos_att_type": ["p2c"], "legacy": False, "max_relative_positions": 9},
+    ),
+}
+
+
+def build(case: str, *, seed: int = 0, **changes: Any) -> Any:
+    """One of ``CASES`` with large random weights, eager, in ``eval()`` mode."""
+    import transformers
+
+    model_class, config_class, values = CASES[case]
+    config = getattr(transformers, config_class)(**values, **changes)
+    with torch.random.fork_rng(), torch.no_grad():
+        torch.manual_seed(seed)
+        model = getattr(transformers, model_class)._from_config(config, attn_implementation="eager")
+        for name, parameter in model.named_parameters():
+            if parameter.dim() > 1:
+                parameter.normal_(0, 1.5 / parameter.shape[-1] ** 0.5)
+            else:
+                parameter.add_(torch.randn_like(parameter) * (0.3 if "bias" in name else 0.2))
+        for name, buffer in model.named_buffers():
+            if name == "final_logits_bias":
+                buffer.normal_()
+    return model.eval()
+
+
+@cache
+def _saved(case: str, folder: Path) -> Any:
+    import transformers
+
+    build(case).save_pretrained(folder)
+    return getattr(transformers, CASES[case][0]).from_pretrained(folder, attn_implementation="eager").eval()
+
+
+def saved(case: str, folder: Path) -> Any:
+    """The model of a case as Hugging Face reads it back from ``folder``, into which it is written first."""
+    return _saved(case, folder)

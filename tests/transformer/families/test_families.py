@@ -1,0 +1,267 @@
+"""Every family beside Hugging Face's own code: logits and all attention maps, padded or not, with and without cache."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from tests.transformer.families.hugging_face import CASES, VOCABULARY, build, saved
+from transformer import CheckpointError
+from transformer.cache import DecoderCache
+from transformer.families.opening import OpenedModel, open_model, read_json
+from transformer.probes import fast_path, record
+
+pytest.importorskip("transformers")
+
+TOLERANCE = 2e-5
+LENGTHS = (1, 2, 5, 17, 64)
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory):
+    """``opened("bert")``: our model and Hugging Face's, of the same files."""
+    found: dict[str, tuple[OpenedModel, Any]] = {}
+
+    def get(case: str) -> tuple[OpenedModel, Any]:
+        if case not in found:
+            folder = tmp_path_factory.mktemp("family")
+            theirs = saved(case, folder)
+            found[case] = (open_model(folder, read_json(folder / "config.json")), theirs)
+        return found[case]
+
+    return get
+
+
+def texts(ours: OpenedModel, length: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Two texts, the second padded where the encoder knows padding, and which of their positions are real."""
+    ids = torch.randint(3, VOCABULARY - 2, (2, length), generator=torch.Generator().manual_seed(length))
+    real = torch.ones_like(ids, dtype=torch.bool)
+    if ours.config.has_encoder and length > 4:
+        ids[1, -3:], real[1, -3:] = ours.config.pad_id, False
+    return ids, real
+
+
+def both(
+    ours: OpenedModel, theirs: Any, length: int
+) -> tuple[dict[str, torch.Tensor], Any, torch.Tensor, torch.Tensor]:
+    """Our recording, their output, which source positions are real, our logits."""
+    ids, real = texts(ours, length)
+    asked: dict[str, torch.Tensor] = {"input_ids": ids, "attention_mask": real.long()}
+    inputs = [ids]
+    if ours.config.kind == "encoder-decoder":
+        target = torch.randint(3, VOCABULARY - 2, (2, max(1, length - 1)))
+        target[:, 0] = getattr(theirs.config, "decoder_start_token_id", None) or 0
+        asked["decoder_input_ids"] = target
+        inputs.append(target)
+    with torch.no_grad(), record() as recording:
+        logits = ours.model(*inputs)
+        expected = theirs(**asked, output_attentions=True)
+    return recording.tensors, expected, real, logits
+
+
+def attentions(ours: OpenedModel, expected: Any) -> list[tuple[str, torch.Tensor]]:
+    if ours.config.kind != "encoder-decoder":
+        stack = "encoder" if ours.config.has_encoder else "decoder"
+        return [(f"{stack}.layers.{i}.self_attention.weights", w) for i, w in enumerate(expected.attentions)]
+    named = {
+        "encoder.layers.{}.self_attention.weights": expected.encoder_attentions,
+        "decoder.layers.{}.self_attention.weights": expected.decoder_attentions,
+        "decoder.layers.{}.cross_attention.weights": expected.cross_attentions,
+    }
+    return [(name.format(i), weights) for name, layers in named.items() for i, weights in enumerate(layers)]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_logits_and_every_map_are_theirs(opened, case: str) -> None:
+    ours, theirs = opened(case)
+    for length in LENGTHS:
+        recorded, expected, real, logits = both(ours, theirs, length)
+        wanted = expected.logits if "logits" in expected else expected.prediction_logits
+        difference = (logits - wanted).abs()
+        if ours.config.kind == "encoder-only" and not ours.config.n_classes:
+            difference = difference[real]
+        assert difference.max() < TOLERANCE, (length, difference.max())
+        maps = attentions(ours, expected)
+        assert maps
+        for name, weights in maps:
+            difference = (recorded[name] - weights).abs()
+            if name.startswith("encoder"):  # what a padded position looks at means nothing
+                difference = difference.transpose(1, 2)[real]
+            assert difference.max() < TOLERANCE, (name, length, difference.max())
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if "classes" not in case and "bert" not in case])
+def test_writing_with_a_cache_gives_the_same_logits(opened, case: str) -> None:
+    """Step by step on the fused path, where windows, caps and rotations have to know where they are."""
+    ours, _ = opened(case)
+    ids, _ = texts(ours, 17)
+    source = ids if ours.config.has_encoder else None
+    target = torch.randint(3, VOCABULARY - 2, (2, 17))
+    with torch.no_grad():
+        memory = () if source is None else (ours.model.encode(source), source)
+        whole = ours.model.project(ours.model.decode(target, *memory))
+        cache = DecoderCache(ours.config.n_decoder_layers)
+        with fast_path():
+            steps = [ours.model.decode(target[:, i : i + 1], *memory, cache=cache) for i in range(17)]
+            written = ours.model.project(torch.cat(steps, dim=1))
+    torch.testing.assert_close(written, whole, atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("case", ["bert", "gpt2", "deberta-v2", "t5", "gemma 2"])
+def test_no_tensor_is_left_unread_or_read_for_nothing(opened, case: str) -> None:
+    ours, _ = opened(case)
+    assert not ours.unread
+    assert set(ours.mapping) == {name for name, _ in ours.model.named_parameters()}
+
+
+def test_what_was_not_read_is_named(opened) -> None:
+    ours, _ = opened("bert, pre-training")
+    assert "cls.seq_relationship.weight" in ours.unread
+
+
+def change(folder: Path, **changes: object) -> dict:
+    """``config.json`` with other values; ``...`` takes one away."""
+    fields = json.loads((folder / "config.json").read_text()) | changes
+    fields = {name: value for name, value in fields.items() if value is not ...}
+    (folder / "config.json").write_text(json.dumps(fields))
+    return fields
+
+
+def reopened(folder: Path) -> OpenedModel:
+    return open_model(folder, read_json(folder / "config.json"))
+
+
+@pytest.mark.parametrize("case", ["bert", "gpt2", "distilbert", "llama", "bart", "t5"])
+@pytest.mark.parametrize("prefix", ["none", "doubled"])
+def test_old_names_of_tensors_are_known(tmp_path: Path, case: str, prefix: str) -> None:
+    """Without the model's prefix, or with it once more; LayerNorm's γ and β under their old names."""
+    saved_model = build(case)
+    saved_model.save_pretrained(tmp_path)
+    before = reopened(tmp_path).model
+    base = f"{saved_model.base_model_prefix}."
+    file = tmp_path / "model.safetensors"
+    renamed = {}
+    for name, tensor in load_file(file).items():
+        new = name.removeprefix(base) if prefix == "none" else f"{base}{name}" if name.startswith(base) else name
+        if case == "bert":
+            new = new.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
+        renamed[new] = tensor
+    save_file(renamed, file)
+    after = reopened(tmp_path).model
+    for (name, one), (_, other) in zip(before.named_parameters(), after.named_parameters(), strict=True):
+        assert torch.equal(one, other), name
+
+
+def test_shards_are_read_by_their_index(tmp_path: Path) -> None:
+    model = build("llama")
+    model.save_pretrained(tmp_path / "whole")
+    model.save_pretrained(tmp_path / "shards", max_shard_size="20KB")
+    assert len(list((tmp_path / "shards").glob("*.safetensors"))) > 1
+    whole, shards = (reopened(tmp_path / name).model.state_dict() for name in ("whole", "shards"))
+    assert whole.keys() == shards.keys()
+    assert all(torch.equal(whole[name], shards[name]) for name in whole)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_becomes_float32(tmp_path: Path, dtype: torch.dtype) -> None:
+    build("qwen3").to(dtype).save_pretrained(tmp_path)
+    assert {parameter.dtype for parameter in reopened(tmp_path).model.parameters()} == {torch.float32}
+
+
+def refused(folder: Path, *words: str) -> None:
+    with pytest.raises(CheckpointError) as caught:
+        reopened(folder)
+    assert all(word in str(caught.value) for word in words), str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("case", "changes", "words"),
+    [
+        ("gpt2", {"model_type": "mamba"}, ["'mamba'", "gpt2"]),
+        ("gpt2", {"model_type": 3}, ["model_type 3"]),
+        ("gpt2", {"activation_function": "mish"}, ["activation_function", "'mish'"]),
+        ("gpt2", {"n_embd": 39}, ["36", "39"]),
+        ("gpt2", {"n_embd": "wide"}, ["n_embd 'wide'"]),
+        ("gpt2", {"n_layer": 4}, ["lacks the weights", "h.3"]),
+        ("gpt2", {"n_layer": 2}, ["h.2", "more layers"]),
+        ("gpt2", {"n_head": 5}, ["36 channels", "5 heads"]),
+        ("gpt2", {"architectures": ["GPT2ForSequenceClassification"]}, ["GPT2ForSequenceClassification"]),
+        ("llama", {"rope_parameters": {"rope_type": "yarn", "factor": 2.0, "rope_theta": 1e4}}, ["'yarn'", "llama3"]),
+        ("llama", {"rope_parameters": {"rope_type": "linear", "rope_theta": 1e4}}, ["factor"]),
+        ("llama", {"num_key_value_heads": 4}, ["6 heads", "4 heads of keys"]),
+        ("llama", {"head_dim": 9}, ["9"]),
+        ("llama", {"hidden_size": ...}, ["hidden_size"]),
+        ("llama", {"num_hidden_layers": 10**9}, ["num_hidden_layers", "256"]),
+        ("llama", {"rms_norm_eps": float("nan")}, ["rms_norm_eps"]),
+        ("bert", {"architectures": ["BertForTokenClassification"]}, ["BertForTokenClassification"]),
+        ("bert", {"vocab_size": 98}, ["97", "98"]),
+        ("bert, classes", {"id2label": {"0": "score"}, "num_labels": 1}, ["1 label"]),
+        ("deberta-v2", {"pos_att_type": "p2p"}, ["pos_att_type"]),
+        ("mistral", {"sliding_window": -3}, ["sliding_window", "-3"]),
+    ],
+)
+def test_a_config_that_lies_is_refused_in_a_sentence(
+    tmp_path: Path, case: str, changes: dict[str, object], words: list[str]
+) -> None:
+    build(case).save_pretrained(tmp_path)
+    change(tmp_path, **changes)
+    refused(tmp_path, *words)
+
+
+def test_an_encoder_without_a_head_is_refused(tmp_path: Path) -> None:
+    build("bert").bert.save_pretrained(tmp_path)
+    refused(tmp_path, "without a head", "cls.predictions")
+
+
+def test_broken_weights_are_refused(tmp_path: Path) -> None:
+    model = build("gpt2")
+    with torch.no_grad():
+        model.transformer.h[1].mlp.c_fc.bias[3] = torch.nan
+    model.save_pretrained(tmp_path)
+    refused(tmp_path, "not finite", "h.1.mlp.c_fc.bias")
+    file = tmp_path / "model.safetensors"
+    tensors = load_file(file)
+    tensors["transformer.wte.weight"] = torch.zeros(VOCABULARY, 36, dtype=torch.int64)
+    save_file(tensors, file)
+    refused(tmp_path, "wte.weight", "I64")
+    file.write_bytes(file.read_bytes()[:500])
+    refused(tmp_path, "not a whole safetensors file")
+
+
+@pytest.mark.parametrize(
+    ("index", "words"),
+    [
+        ({"weight_map": {"a": "../secret.safetensors"}}, ["../secret", "elsewhere"]),
+        ({"weight_map": {"a": "absent.safetensors"}}, ["absent.safetensors", "missing"]),
+        ({"weight_map": {"a": 3}}, ["3"]),
+        ({"weights": {}}, ["not an index"]),
+        ([], ["not an index"]),
+    ],
+)
+def test_an_index_may_only_name_what_lies_beside_it(tmp_path: Path, index: object, words: list[str]) -> None:
+    build("gpt2").save_pretrained(tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
+    refused(tmp_path, *words)
+
+
+def test_a_model_too_large_for_the_memory_is_refused_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build("gpt2").save_pretrained(tmp_path)
+    monkeypatch.setattr("transformer.families.memory.free_memory", lambda: 1000)
+    monkeypatch.setattr("transformer.families.weights.StoredWeights.read", lambda *_: pytest.fail("it was read"))
+    refused(tmp_path, "GB of memory")
+
+
+def test_a_tied_matrix_is_one_and_an_own_one_stays(opened) -> None:
+    tied, own = opened("gpt2")[0], opened("gpt2, scaled by layer, untied")[0]
+    for found, expected in ((tied, True), (own, False)):
+        decoder = found.model.decoder
+        assert (decoder.vocabulary_projection.weight is decoder.embedding.table.weight) is expected
+        assert found.config.tie_embeddings is expected

@@ -1,0 +1,45 @@
+"""What stands around a text in other families: their tokenizer says it, their config, and what they generate by."""
+
+from __future__ import annotations
+
+from transformer.families.config import FamilyConfig
+from transformer.text.foreign_tokenizer import ForeignTokenizer
+from transformer.text.special_ids import Framing
+
+
+def framing_of(config: FamilyConfig, tokenizer: ForeignTokenizer, fields: dict, generation: dict) -> Framing:
+    """``fields``: the content of ``config.json``; ``generation``: of ``generation_config.json``, which comes first.
+
+    A decoder beside an encoder begins with ``decoder_start_token_id``, and when it writes with ``forced_bos_token_id``
+    or the language behind it. T5 and Marian begin with the token that they pad with.
+    """
+
+    def said(name: str) -> object:
+        value = generation.get(name)
+        return fields.get(name) if value is None else value
+
+    ends = tuple(id for id in _ids(said("eos_token_id")) if id < config.vocabulary_size)
+    if not ends and tokenizer.special.end is not None:
+        ends = (tokenizer.special.end,)
+    answer = given = ()
+    if config.kind == "encoder-decoder":
+        start = _ids(said("decoder_start_token_id")) or _ids(said("bos_token_id")) or _ids(config.pad_id)
+        given = (*start[:1], *tokenizer.answer_before)
+        answer = given if tokenizer.languages else (*start[:1], *_ids(said("forced_bos_token_id"))[:1])
+    banned = said("bad_words_ids") or []
+    never = {words[0] for words in banned if isinstance(words, list) and len(words) == 1}
+    never |= set(_ids(said("suppress_tokens")))
+    return Framing(
+        before=tuple(tokenizer.before),
+        after=tuple(tokenizer.after),
+        answer=answer,
+        given=given,
+        ends=ends,
+        never=tuple(sorted(id for id in never if isinstance(id, int) and 0 <= id < config.vocabulary_size)),
+    )
+
+
+def _ids(value: object) -> tuple[int, ...]:
+    """An id, several, or none."""
+    values = value if isinstance(value, list) else [value]
+    return tuple(id for id in values if isinstance(id, int) and not isinstance(id, bool) and id >= 0)

@@ -1,0 +1,29 @@
+"""The files of a checkpoint directory, whose layout it is, and the fingerprint of what is in them."""
+
+import hashlib
+from pathlib import Path
+
+from transformer.errors import CheckpointError
+from transformer.families.opening import fingerprint_files, read_json
+
+WEIGHTS, CONFIG, TOKENIZER, CARD = "model.safetensors", "config.json", "tokenizer.json", "README.md"
+GENERATION = "generation_config.json"
+_AT_ONCE = 2**22  # bytes of a file that are in memory while it is hashed
+
+
+def fingerprint(path: Path, *, weights: str = WEIGHTS) -> str:
+    """First 12 hexadecimal digits of the SHA-256 of the files that say what a model computes."""
+    path, digest = Path(path), hashlib.sha256()
+    for file in fingerprint_files(path) if is_foreign(path) else (weights, CONFIG, TOKENIZER):
+        with open(path / file, "rb") as content:
+            while part := content.read(_AT_ONCE):
+                digest.update(part)
+    return digest.hexdigest()[:12]
+
+
+def is_foreign(path: Path) -> bool:
+    """Whether a directory is in Hugging Face's layout: its config names a ``model_type``, which ours never do."""
+    try:
+        return "model_type" in read_json(Path(path) / CONFIG)
+    except CheckpointError:
+        return False
