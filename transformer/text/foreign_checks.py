@@ -25,21 +25,26 @@ _INNER = {
 
 
 def check_content(file: Path, content: dict) -> None:
-    """Raises ``CheckpointError`` for models, steps and expressions that are not known, and for lying vocabularies."""
+    """Raises ``CheckpointError`` for models, steps and expressions that are not known, and for lying vocabularies.
+
+    Names the type of the model and makes its merges pairs.
+    """
     model = content.get("model")
-    if not isinstance(model, dict) or model_type(model) not in ("BPE", "WordPiece", "Unigram"):
-        raise unreadable(file, Message("its model is none of BPE, WordPiece and Unigram"))
+    kind = _kind(model) if isinstance(model, dict) else ""
+    if kind not in ("BPE", "WordPiece", "WordLevel", "Unigram"):
+        raise unreadable(file, Message("its model is none of BPE, WordPiece, WordLevel and Unigram"))
+    model["type"] = kind
     for part in ("dropout", "end_of_word_suffix"):
         if model.get(part):
             raise unreadable(
                 file, Message("its model has {part} {value}, which is not read", part=part, value=repr(model[part]))
             )
-    if model_type(model) == "Unigram":
+    if kind == "Unigram":
         _check_scores(file, model.get("vocab"))
     else:
         check_entries(file, model.get("vocab"))
-    if model_type(model) == "BPE":
-        _check_merges(file, model)
+    if kind == "BPE":
+        model["merges"] = _checked_merges(file, model)
     names = model["vocab"] if isinstance(model["vocab"], dict) else (name for name, _ in model["vocab"])
     if (longest := max(map(len, names))) > LONGEST_ENTRY:
         raise unreadable(
@@ -58,7 +63,7 @@ def check_content(file: Path, content: dict) -> None:
         raise unreadable(file, Message("its added tokens are no list of a bearable length"))
 
 
-def model_type(model: dict) -> str:
+def _kind(model: dict) -> str:
     """Files of older versions do not name the type of their model."""
     if isinstance(named := model.get("type"), str):
         return named
@@ -113,17 +118,22 @@ def _check_scores(file: Path, pieces: object) -> None:
             raise unreadable(file, Message("its entry {entry} is no piece with a score", entry=repr(piece)[:60]))
 
 
-def _check_merges(file: Path, model: dict) -> None:
+def _checked_merges(file: Path, model: dict) -> list[tuple[str, str]]:
+    """The merges as pairs. The library does not refuse a wrong one, it panics."""
     entries, merges = model["vocab"], model.get("merges", [])
     if not isinstance(merges, list):
         raise unreadable(file, Message("its model lacks vocab or merges"))
     if len(merges) > 4 * MOST_ENTRIES:  # SentencePiece's: every way to cut a piece into two is a merge
         raise unreadable(file, Message("it has {count} merges", count=f"{len(merges):,}"))
-    for merge in merges:  # the library does not refuse a wrong one, it panics
-        parts = merge.split(" ") if isinstance(merge, str) else merge
-        whole = isinstance(parts, list) and len(parts) == 2 and all(isinstance(part, str) for part in parts)
-        if not whole or parts[0] not in entries or parts[1] not in entries or parts[0] + parts[1] not in entries:
-            raise unreadable(
-                file,
-                Message("its merge {merge} does not join two entries to a third", merge=repr(str(merge)[:40])),
-            )
+    pairs = []
+    for merge in merges:
+        try:
+            left, right = pair = tuple(merge.split(" ") if isinstance(merge, str) else merge)
+            whole = left in entries and right in entries and left + right in entries
+        except (TypeError, ValueError):
+            whole = False
+        if not whole:
+            merge = repr(str(merge)[:40])
+            raise unreadable(file, Message("its merge {merge} does not join two entries to a third", merge=merge))
+        pairs.append(pair)
+    return pairs

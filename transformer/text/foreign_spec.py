@@ -12,8 +12,9 @@ from pathlib import Path
 import tokenizers
 
 from transformer.text.added_tokens import AddedTokens, added_tokens, ids_of
-from transformer.text.foreign_checks import check_content, model_type, steps_of
+from transformer.text.foreign_checks import check_content, steps_of
 from transformer.text.foreign_files import guarded, read_entries, read_lines, read_merges, read_object, unreadable
+from transformer.text.foreign_model import library_model
 from transformer.text.message import Message
 from transformer.text.pipelines import PIPELINES, Pipeline, sequence
 from transformer.text.sentencepiece_file import SentencePieceFile, read_sentencepiece
@@ -39,13 +40,13 @@ class Spec:
 
     @property
     def kind(self) -> str:
-        """ "BPE", "WordPiece" or "Unigram"."""
+        """ "BPE", "WordPiece", "WordLevel" or "Unigram"."""
         return self.content["model"]["type"]
 
     @property
     def alphabet(self) -> str:
         """How pieces are written: a key of ``BYTES_OF``."""
-        if self.kind == "WordPiece":
+        if self.kind in ("WordPiece", "WordLevel"):
             return "word pieces"
         steps = (step for part in ("normalizer", "pre_tokenizer", "decoder") for step in steps_of(self.content, part))
         byte_level = any(isinstance(step, dict) and step.get("type") == "ByteLevel" for step in steps)
@@ -54,14 +55,15 @@ class Spec:
     @property
     def puts_space_in_front(self) -> bool:
         """Whether a text begins with a space that nobody typed."""
-        if self.kind == "WordPiece":
+        if self.alphabet == "word pieces":
             return True
         for step in (step for part in ("normalizer", "pre_tokenizer") for step in steps_of(self.content, part)):
             match step.get("type"):
                 case "Prepend":
                     return step.get("prepend") in ("▁", " ")
                 case "Metaspace":
-                    return step.get("prepend_scheme", "always") != "never"
+                    older = "always" if step.get("add_prefix_space", True) else "never"
+                    return step.get("prepend_scheme", older) != "never"
                 case "ByteLevel" if step.get("add_prefix_space"):
                     return True
         return False
@@ -69,22 +71,24 @@ class Spec:
     def backend(self, mask: str | None) -> tokenizers.Tokenizer:
         """The library's tokenizer: ids as Hugging Face's, but of special tokens only ``mask`` is found in a text."""
         hidden = {content: HIDDEN + content for content in self.added.special if content != mask}
-        model = dict(self.content["model"])
-        if isinstance(model["vocab"], dict):
-            model["vocab"] = {hidden.get(piece, piece): id for piece, id in model["vocab"].items()}
-        else:
-            model["vocab"] = [[hidden.get(piece, piece), score] for piece, score in model["vocab"]]
-        if model.get("unk_token") in hidden:
-            model["unk_token"] = hidden[model["unk_token"]]
-        if "merges" in model and hidden:
-            model["merges"] = [merge for merge in model["merges"] if not hidden.keys() & _around(merge)]
         tokens = [
-            token | {"content": hidden.get(content, content), "special": content in hidden, "id": self.ids[content]}
+            tokenizers.AddedToken(hidden.get(content, content), special=content in hidden, **_found_as(token))
             for content, token in self.added.tokens.items()
         ]
-        unused = dict.fromkeys(("post_processor", "decoder", "truncation", "padding"))
-        content = {"version": "1.0", **self.content, **unused, "model": model, "added_tokens": tokens}
-        return guarded(self.file, lambda: tokenizers.Tokenizer.from_str(json.dumps(content)))
+        steps = {part: self.content.get(part) for part in ("version", "normalizer", "pre_tokenizer")}
+        empty = {"model": {"type": "BPE", "vocab": {}, "merges": []}, "added_tokens": []}
+
+        def made() -> tokenizers.Tokenizer:
+            found = tokenizers.Tokenizer.from_str(json.dumps({**steps, "version": steps["version"] or "1.0", **empty}))
+            found.model = library_model(self.content["model"], hidden)
+            found.add_tokens(tokens)
+            return found
+
+        return guarded(self.file, made)
+
+
+def _found_as(token: dict) -> dict[str, bool]:
+    return {flag: token[flag] for flag in ("single_word", "lstrip", "rstrip", "normalized")}
 
 
 def open_spec(folder: Path, class_name: str, settings: dict) -> Spec:
@@ -94,7 +98,6 @@ def open_spec(folder: Path, class_name: str, settings: dict) -> Spec:
         return _older(folder, class_name, pipeline, settings)
     content = read_object(file)
     check_content(file, content)
-    content["model"] = content["model"] | {"type": model_type(content["model"])}
     if pipeline is not None and content["model"]["type"] != pipeline.kind:
         what = {"kind": content["model"]["type"], "name": class_name, "expected": pipeline.kind}
         raise unreadable(file, Message("its model is {kind}; a {name} has {expected}", **what))
@@ -180,11 +183,6 @@ def _by_class(content: dict, pipeline: Pipeline, added: AddedTokens, settings: d
         "post_processor": content.get("post_processor"),
         "model": model,
     }
-
-
-def _around(merge: str | list[str]) -> set[str]:
-    left, right = merge.split(" ") if isinstance(merge, str) else merge
-    return {left, right, left + right}
 
 
 def _around_text(spec: Spec, pipeline: Pipeline | None) -> tuple[tuple[str, ...], tuple[str, ...]]:

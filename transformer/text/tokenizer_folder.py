@@ -48,7 +48,6 @@ def _parts(folder: Path, name: str, settings: dict, config: dict, generation: di
         return [word for word, _ in cut.pre_tokenize_str(text)] if cut is not None else [text]
 
     model = spec.content["model"]
-    merges = tuple(tuple(m.split(" ")) if isinstance(m, str) else tuple(m) for m in model.get("merges", ()))
     parts = Parts(
         file=spec.file,
         kind=spec.kind,
@@ -65,7 +64,7 @@ def _parts(folder: Path, name: str, settings: dict, config: dict, generation: di
         mask=mask,
         typed=frozenset(name for name, token in spec.added.tokens.items() if not token["special"]),
         space_in_front=spec.puts_space_in_front,
-        merges=merges,
+        merges=tuple(model.get("merges", ())),
         scores=dict(map(tuple, model["vocab"])) if spec.kind == "Unigram" else {},
     )
     return _with_flores(parts, spec) if name == "NllbTokenizer" else parts

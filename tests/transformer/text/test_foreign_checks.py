@@ -40,8 +40,8 @@ SPLIT = {"type": "Split", "behavior": "Isolated", "invert": False}
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ({"model": 3}, "its model is none of BPE, WordPiece and Unigram"),
-        ({"model_type": "WordLevel"}, "its model is none of BPE"),
+        ({"model": 3}, "its model is none of BPE, WordPiece, WordLevel and Unigram"),
+        ({"model_type": "Other"}, "its model is none of BPE"),
         ({"model_dropout": 0.5}, "its model has dropout 0.5, which is not read"),
         ({"model_end_of_word_suffix": "</w>"}, "its model has end_of_word_suffix '</w>'"),
         ({"model_vocab": []}, "it holds no vocabulary"),

@@ -99,6 +99,14 @@ def with_added() -> tokenizers.Tokenizer:
     return backend
 
 
+def word_level() -> tokenizers.Tokenizer:
+    backend = tokenizers.Tokenizer(models.WordLevel(unk_token="[UNK]"))
+    backend.pre_tokenizer = pre_tokenizers.Whitespace()
+    trainer = trainers.WordLevelTrainer(special_tokens=["[UNK]", "[PAD]"], show_progress=False)
+    backend.train_from_iterator(SENTENCES, trainer)
+    return backend
+
+
 LLAMA3_NAMES = {"bos_token": "<|begin_of_text|>", "eos_token": "<|end_of_text|>"}
 FOLDERS = {
     "GPT-2": ("gpt2", {"tokenizer_class": "GPT2Tokenizer"}, gpt2),
@@ -108,6 +116,7 @@ FOLDERS = {
     "RoBERTa": ("roberta", {"tokenizer_class": "RobertaTokenizer"}, roberta),
     "RoBERTa's file": ("roberta", {"tokenizer_class": "PreTrainedTokenizerFast", "mask_token": "<mask>"}, roberta),
     "BART": ("bart", {"tokenizer_class": "BartTokenizer"}, roberta),
+    "Whole words": ("gpt2", {"tokenizer_class": "PreTrainedTokenizerFast", "unk_token": "[UNK]"}, word_level),
     "BERT": ("bert", {"tokenizer_class": "BertTokenizer"}, word_piece),
     "BERT, cased": ("bert", {"do_lower_case": False}, word_piece),
     "BERT's file": ("bert", {"tokenizer_class": "PreTrainedTokenizerFast", "mask_token": "[MASK]"}, word_piece),
