@@ -10,6 +10,7 @@ from ui.lab.head_table import captions, concatenation, definitions, role_counts,
 from ui.shell.navigation import go_to
 from ui.shell.page import page
 from ui.shell.page_state import IN_ADDRESS
+from ui.shell.presenter import labels
 from ui.shell.selectors import chosen_option, chosen_section
 from ui.show.canvas import show_grid
 from ui.show.figures import show_formula, show_snippet, show_source, show_table
@@ -26,7 +27,13 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         scope = chosen_option(
-            text, "scope", corpus.SCOPES, key="heads_scope", bind="query-params", help=text["scope_help"]
+            text,
+            "scope",
+            corpus.SCOPES,
+            key="heads_scope",
+            bind="query-params",
+            help=text["scope_help"],
+            label_visibility=labels(),
         )
         order_room = st.container(width="content")
         stretch = st.toggle(text["stretch"], key="heads_stretch", help=text["stretch_help"], **IN_ADDRESS)

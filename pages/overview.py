@@ -12,6 +12,7 @@ from transformer.files.trace_files import trace_to_bytes
 from ui.compute.store import store
 from ui.shell.navigation import GROUPS, go_to, pages
 from ui.shell.page import Page, page
+from ui.shell.presenter import presenting
 from ui.show.chips import Chip, ChipRow, chips
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
 from ui.words.catalogues import said
@@ -126,7 +127,8 @@ with page("overview", strip=False) as p:
     for note in p.trace.notes:
         st.caption(f":material/info: {as_plain(said(note))}")
     answer = answer_of(p.trace)
-    show_answer(p, answer)
+    if not presenting():  # the picture says both, too
+        show_answer(p, answer)
     if block := model_diagram(p.checkpoint.config, p.trace, layer=p.focus.layer):
         go_to(block.page, **block.focus)
     st.caption(p.text["diagram_hint"])

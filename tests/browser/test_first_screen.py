@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import settle
 from ui.shell.navigation import GROUPS
@@ -71,6 +71,13 @@ def test_checkpoint_sentence_kind_layer_and_head_need_no_scrolling(shipped: str,
     page = visit(f"{shipped}/attention", width=1280, height=720)
     edges = page.evaluate(_EDGES)
     assert len(edges) >= 5 and max(edges) <= 720
+
+
+def test_while_somebody_presents_the_figures_end_in_the_window(shipped: str, visit: Callable[..., Page]) -> None:
+    page = visit(f"{shipped}/?presenter=1", width=1280, height=720)
+    found = shares(page, shipped, ["overview", "heads", "compare", "attention", "masks", "surgery"], "?presenter=1")
+    assert not {name: round(share, 2) for name, share in found.items() if share < 0.99}
+    expect(page.get_by_test_id("stSidebar")).not_to_be_in_viewport()
 
 
 def test_while_somebody_presents_the_map_fills_the_window(shipped: str, visit: Callable[..., Page]) -> None:

@@ -138,7 +138,9 @@ def _draw_frame(p: Page, *, needs: Sequence[str], strip: bool, room: DeltaGenera
     """Everything above the page's own part; the corner beside its title."""
     with st.container(horizontal=True, vertical_alignment="center", key="page-head"):
         st.title(p.text.title, anchor=False, width="content")
-        st.markdown(f"##### {p.text.question}", width="stretch")
+        keys = st.container(width="stretch") if presenting() else None
+        if keys is None:  # else the question is asked aloud, and the keys have its place
+            st.markdown(f"##### {p.text.question}", width="stretch")
         hints = st.container(width="content")
         corner = st.container(width="content")
     p.focus, lesson, corrections = running(p.focus)
@@ -154,7 +156,9 @@ def _draw_frame(p: Page, *, needs: Sequence[str], strip: bool, room: DeltaGenera
     if strip:
         p.focus, missing = shared_focus.fit_trace(p.focus, p.trace)
         corrections = (*corrections, *missing)
-    _keys(p, lesson, needs=needs)
+    if keys is not None:
+        with keys:
+            _keys(p, lesson, needs=needs)
     bring_canvas()
     step = (
         f"{p.name} {lesson.name} {p.focus.lesson_step}"

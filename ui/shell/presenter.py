@@ -1,7 +1,7 @@
 """The presenter switch: large type, full contrast, fewer controls, for a projector. Part of the focus, so of links."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -15,6 +15,11 @@ _FACTOR = 1.3  # 22 px in place of 17
 
 def presenting() -> bool:
     return bool(shared_focus.current().presenter)
+
+
+def labels() -> Literal["visible", "collapsed"]:
+    """Of controls above a picture: who presents knows what they are called, and the picture needs their place."""
+    return "collapsed" if presenting() else "visible"
 
 
 def style_for_a_room() -> None:

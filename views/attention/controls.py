@@ -22,6 +22,7 @@ from transformer.analysis.attention.rollout import attention_rollout
 from transformer.runs.attention_view import AttentionView
 from transformer.text.message import N_
 from ui.shell.page import Page
+from ui.shell.presenter import presenting
 from ui.shell.selectors import settle_labels
 from ui.shell.way import opened
 from ui.show.canvas import show_lines, show_map
@@ -29,7 +30,8 @@ from views.attention import guess
 
 ARITHMETIC = "attention arithmetic"  # the container beside the map
 SHOW, PREDICTED, STRETCH, KEY = "attention_show", "attention_predicted", "attention_stretch", "attention_key"
-MAP_HEIGHT = 410  # pixels: with everything above it, it ends on the first screen of a projector
+# Pixels: with everything above it, a map ends on the first screen of a projector, with one line less while presenting.
+MAP_HEIGHT, PRESENTED_HEIGHT = 410, 475
 _PENDING = "attention: cell that was clicked"
 _KEPT = {"bind": "query-params", "persist_state": "session"}
 
@@ -90,6 +92,10 @@ def controls(p: Page, view: AttentionView) -> Shown:
     return Shown(aloud, drawings[drawing], predicted, stretch, None if label is None else labels.index(label))
 
 
+def map_height() -> int:
+    return PRESENTED_HEIGHT if presenting() else MAP_HEIGHT
+
+
 def row_labels(p: Page, view: AttentionView, shown: Shown) -> tuple[str, ...]:
     """The names of the rows: the tokens that are read, or the ones that come next."""
     return p.trace.prediction.labels if shown.predicted else view.query.labels
@@ -119,7 +125,7 @@ def draw(p: Page, view: AttentionView, shown: Shown, weighted) -> None:
                 selected=selected,
                 stretch=shown.stretch,
                 chosen_row=p.focus.token,
-                height=MAP_HEIGHT,
+                height=map_height(),
             ),
             key="attention map",
         )
@@ -138,7 +144,7 @@ def draw(p: Page, view: AttentionView, shown: Shown, weighted) -> None:
                 value_name="‖α·v‖",
                 phrase=("", N_(" gets from ")),
                 chosen_row=p.focus.token,
-                height=MAP_HEIGHT,
+                height=map_height(),
             ),
             key="attention values",
         )
@@ -164,7 +170,7 @@ def _draw_rollout(p: Page, view: AttentionView, rows: tuple[str, ...], *, stretc
             value_name=_("share"),
             phrase=("", N_(" is made of ")),
             chosen_row=p.focus.token,
-            height=MAP_HEIGHT,
+            height=map_height(),
         ),
         key="attention rollout",
     )

@@ -27,16 +27,17 @@ from ui.compute.loading import (
 from ui.shell import focus as shared_focus
 from ui.shell import page_state
 from ui.shell.page import Page
+from ui.shell.presenter import labels, presenting
 from ui.shell.selectors import chosen_option
 from ui.show.canvas import show_map
 from ui.words.catalogues import said
 from ui.words.texts import PageText, as_plain, model_sentences
 from views.compare.run_comparison import (
-    MAP_HEIGHT,
     Head,
     Side,
     heads_map,
     in_which_layer,
+    map_height,
     show_answers,
     show_maps,
     which_heads,
@@ -95,9 +96,15 @@ def second_sentence(p: Page) -> str:
         for key, value in (("compare_second", state[_SECOND]), ("compare_pair", shown)):
             if key not in state or state[key] != value:
                 state[key] = value
-        st.text_input(p.text["second"], key="compare_second", help=p.text["second_help"], on_change=_typed, width=290)
-        st.pills(p.text["pairs"], list(pairs), key="compare_pair", on_change=_pair_chosen, args=(pairs,), wrap=True)
-    if shown:
+        st.text_input(
+            p.text["second"], key="compare_second", help=p.text["second_help"], on_change=_typed, width=290,
+            label_visibility=labels(),
+        )  # fmt: skip
+        st.pills(
+            p.text["pairs"], list(pairs), key="compare_pair", on_change=_pair_chosen, args=(pairs,), wrap=True,
+            label_visibility=labels(),
+        )  # fmt: skip
+    if shown and not presenting():
         st.caption(pairs[shown]["shows"])
     return state[_SECOND]
 
@@ -229,7 +236,7 @@ def _small_map(p: Page, trace: Trace, stack: str, kind: str) -> None:
         attention_map(
             view,
             head=head,
-            height=MAP_HEIGHT,
+            height=map_height(),
         ),
         key=f"compare kind {checkpoint.name} {stack} {kind}",
         clickable=False,

@@ -23,12 +23,13 @@ from transformer.analysis.answers.word_diff import Piece, word_diff
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.traces import Trace
 from ui.shell.page import Page
+from ui.shell.presenter import presenting
 from ui.show.canvas import show_map
 from ui.show.figures import show_figure, show_formula
 from ui.words.catalogues import said
 from ui.words.texts import as_plain, common
 
-MAP_HEIGHT = 245
+MAP_HEIGHT, PRESENTED_HEIGHT = 245, 195  # with the answers above them, three maps end on the first screen
 LONGEST = 36  # characters above a map
 SMALLEST_SCALE = 0.05  # a difference map ends at least here, or rounding errors would show
 
@@ -94,6 +95,10 @@ def marked(pieces: tuple[Piece, ...], own: str, colour: str) -> str:
     return shown
 
 
+def map_height() -> int:
+    return PRESENTED_HEIGHT if presenting() else MAP_HEIGHT
+
+
 def show_maps(p: Page, first: Head, second: Head) -> MapDifference:
     """A's head, B's head, and what B has more."""
     difference = difference_map(first.view, second.view, head=first.head, second_head=second.head)
@@ -103,18 +108,19 @@ def show_maps(p: Page, first: Head, second: Head) -> MapDifference:
         columns = st.columns(3, gap="small")
     for column, name, head in zip(columns, ("map_one", "map_two"), (first, second), strict=False):
         with column:
-            st.markdown(
-                p.text[name].format(what=as_plain(shorten(head.side.trace.sentence if same_model else head.side.name)))
-            )
+            if not presenting():  # the answers above say it, too
+                what = shorten(head.side.trace.sentence if same_model else head.side.name)
+                st.markdown(p.text[name].format(what=as_plain(what)))
             show_map(
-                attention_map(head.view, head=head.head, height=MAP_HEIGHT),
+                attention_map(head.view, head=head.head, height=map_height()),
                 key=f"compare map {head.side.letter}",
                 clickable=False,
             )
     with columns[2]:
         known = difference.known.any()
         change = three_digits(difference.mean_change)
-        st.markdown(p.text["map_difference"].format(change=change) if known else p.text["map_difference_none"])
+        if not presenting():
+            st.markdown(p.text["map_difference"].format(change=change) if known else p.text["map_difference_none"])
         show_map(
             value_map(
                 difference.values,
@@ -129,7 +135,7 @@ def show_maps(p: Page, first: Head, second: Head) -> MapDifference:
                 value_name="B − A",
                 phrase=("", " looks at "),
                 masked_text=p.text["no_partner"],
-                height=MAP_HEIGHT,
+                height=map_height(),
             ),
             key="compare map difference",
             clickable=False,

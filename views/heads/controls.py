@@ -4,6 +4,7 @@ from transformer.config import ModelConfig
 from transformer.text.sentence_files import SHIPPED
 from ui.lab.head_table import CORPUS_ORDERS, ORDERS
 from ui.shell.page import Page
+from ui.shell.presenter import labels
 from ui.shell.selectors import chosen_option
 from ui.words.texts import PageText
 from views.heads.corpus import Corpus
@@ -17,7 +18,9 @@ def chosen_order(text: PageText, config: ModelConfig, *, many: bool) -> str:
         orders = (*CORPUS_ORDERS, "induction") if induction else CORPUS_ORDERS
         key = "heads_corpus_order_induction" if induction else "heads_corpus_order"
     explained = text["order_help_corpus" if many else "order_help"]
-    return chosen_option(text, "order", orders, key=key, first="layer", help=explained, bind="query-params")
+    return chosen_option(
+        text, "order", orders, key=key, first="layer", help=explained, bind="query-params", label_visibility=labels()
+    )
 
 
 def snippet(p: Page, corpus: Corpus | None) -> str:
