@@ -71,17 +71,21 @@ def read_json(file: Path) -> dict:
     return values
 
 
+def read_config(folder: Path, fields: dict) -> FamilyConfig:
+    """What ``config.json`` says, before the weights have been looked at."""
+    try:
+        return _family(fields).config(Values(fields))
+    except CheckpointError as error:
+        raise CheckpointError("{where}: {problem}", where=folder / "config.json", problem=error) from error
+
+
 def open_model(folder: Path, fields: dict) -> OpenedModel:
     """The model of a folder whose ``config.json`` says ``fields``.
 
     Raises ``CheckpointError`` for a family that is not known, a config that does not fit the weights, weights that are
     missing or not finite, and a model that does not fit into memory. Nothing is allocated before all of that is known.
     """
-    family = _family(fields)
-    try:
-        config = family.config(Values(fields))
-    except CheckpointError as error:
-        raise CheckpointError("{where}: {problem}", where=folder / "config.json", problem=error) from error
+    family, config = _family(fields), read_config(folder, fields)
     with ExitStack() as stack:
         weights = StoredWeights(folder, family.prefixes, stack)
         check_memory(folder, weights)

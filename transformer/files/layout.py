@@ -3,8 +3,9 @@
 import hashlib
 from pathlib import Path
 
+from transformer.config import ModelConfig
 from transformer.errors import CheckpointError
-from transformer.families.opening import fingerprint_files, read_json
+from transformer.families.opening import fingerprint_files, read_config, read_json
 
 WEIGHTS, CONFIG, TOKENIZER, CARD = "model.safetensors", "config.json", "tokenizer.json", "README.md"
 GENERATION = "generation_config.json"
@@ -27,3 +28,9 @@ def is_foreign(path: Path) -> bool:
         return "model_type" in read_json(Path(path) / CONFIG)
     except CheckpointError:
         return False
+
+
+def config_of(path: Path) -> ModelConfig:
+    """The configuration of a checkpoint directory, without its weights. Raises ``ValueError`` when it is wrong."""
+    path = Path(path)
+    return read_config(path, read_json(path / CONFIG)) if is_foreign(path) else ModelConfig.from_json(path / CONFIG)

@@ -10,6 +10,7 @@ import pandas as pd
 
 import transformer
 from transformer.config import ModelConfig
+from transformer.files.layout import config_of as read_config
 from transformer.files.uploads import is_received
 from transformer.runs.run import Run
 from ui.compute.store import store
@@ -23,24 +24,31 @@ _FILES = ("config.json", "model.safetensors", "tokenizer.json")
 
 
 def checkpoints_folder() -> Path:
-    """``checkpoints/`` of the repository, or what GLASSFORMER_CHECKPOINTS says."""
-    return _folder(os.environ.get(FOLDER_VARIABLE, ""))
+    """``checkpoints/`` of the repository, or the first folder that GLASSFORMER_CHECKPOINTS names."""
+    return checkpoints_folders()[0]
+
+
+def checkpoints_folders() -> tuple[Path, ...]:
+    """All folders that GLASSFORMER_CHECKPOINTS names; of two checkpoints of one name the first folder's is taken."""
+    return _folders(os.environ.get(FOLDER_VARIABLE, ""))
 
 
 @lru_cache(maxsize=8)
-def _folder(named: str) -> Path:
-    return Path(named) if named else REPOSITORY / "checkpoints"
+def _folders(named: str) -> tuple[Path, ...]:
+    return tuple(Path(part) for part in named.split(os.pathsep) if part) or (REPOSITORY / "checkpoints",)
 
 
 def checkpoint_names() -> tuple[str, ...]:
     """Folders that hold a checkpoint; the first is the one that the app opens with, a translator where there is one."""
-    folder = checkpoints_folder()
+    found = {name for folder in checkpoints_folders() for name in _inside(folder)}
+    return tuple(sorted(sorted(found), key=lambda name: (name != FAVOURITE, not _translates(name))))
+
+
+def _inside(folder: Path) -> list[str]:
     try:
-        inside = os.listdir(folder)
+        return [name for name in os.listdir(folder) if os.path.isfile(f"{folder}/{name}/{_FILES[0]}")]
     except OSError:
-        return ()
-    found = sorted(name for name in inside if os.path.isfile(f"{folder}/{name}/{_FILES[0]}"))
-    return tuple(sorted(found, key=lambda name: (name != FAVOURITE, not _translates(name))))
+        return []
 
 
 def choosable_checkpoints(focused: str = "") -> tuple[str, ...]:
@@ -50,8 +58,11 @@ def choosable_checkpoints(focused: str = "") -> tuple[str, ...]:
 
 
 def checkpoint_path(name: str) -> Path:
-    """The directory of a checkpoint, be it one that lies in ``checkpoints_folder`` or an upload."""
-    return (uploads_folder() if is_received(name) else checkpoints_folder()) / name
+    """The directory of a checkpoint, be it one that lies in ``checkpoints_folders`` or an upload."""
+    if is_received(name):
+        return uploads_folder() / name
+    folders = checkpoints_folders()
+    return next((folder / name for folder in folders if os.path.isdir(f"{folder}/{name}")), folders[0] / name)
 
 
 def load_checkpoint(name: str) -> transformer.Checkpoint:
@@ -78,7 +89,7 @@ def load_history(name: str) -> pd.DataFrame | None:
 def config_of(name: str) -> ModelConfig:
     """The configuration alone, without the weights. Raises ``ValueError`` when it is missing or wrong."""
     path = checkpoint_path(name)
-    return _config(path / _FILES[0], _stamp(path, _FILES[:1]))
+    return _config(path, _stamp(path, _FILES[:1]))
 
 
 def _translates(name: str) -> bool:
@@ -101,12 +112,14 @@ def _stamp(path: Path, files: Sequence[str] = _FILES) -> tuple[tuple[int, int], 
             stamps.append((0, 0))
         else:
             stamps.append((status.st_size, status.st_mtime_ns))
+    if (0, 0) in stamps and files == _FILES and os.path.isdir(path):  # shards, or a tokenizer in other files
+        stamps.append((0, os.stat(path).st_mtime_ns))
     return tuple(stamps)
 
 
 @lru_cache(maxsize=32)
 def _config(path: Path, _changed: tuple) -> ModelConfig:
-    return ModelConfig.from_json(path)
+    return read_config(path)
 
 
 def _open(path: Path) -> transformer.Checkpoint:

@@ -1,0 +1,89 @@
+"""Whole checkpoints of other families for the tests: tiny random weights with a tokenizer of a few hundred entries."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.transformer.families.hugging_face import build
+from tests.transformer.text.foreign_folders import byte_level, sentencepiece, unigram, word_piece
+
+BERT_NAMES = {name: f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
+
+
+def foreign_checkpoint(name: str, folder: Path) -> Path:
+    """Writes ``folder / name``: one of ``FOREIGN``."""
+    pytest.importorskip("transformers")
+    path = folder / name
+    path.mkdir(parents=True)
+    FOREIGN[name](path)
+    return path
+
+
+def _write(path: Path, case: str, backend, settings: dict, **config: object) -> None:
+    backend.save(str(path / "tokenizer.json"))
+    build(case, vocab_size=backend.get_vocab_size(), **config).save_pretrained(path)
+    (path / "tokenizer_config.json").write_text(json.dumps(settings))
+
+
+def _gpt2(path: Path) -> None:
+    end = "<|endoftext|>"
+    settings = {"tokenizer_class": "GPT2Tokenizer", "eos_token": end, "bos_token": end, "unk_token": end}
+    _write(path, "gpt2", byte_level(special=(end,)), settings, bos_token_id=0, eos_token_id=0)
+
+
+def _llama(path: Path, case: str = "llama 3, biases") -> None:
+    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<s>", "eos_token": "</s>"}
+    _write(path, case, byte_level(special=("<s>", "</s>")), settings, bos_token_id=0, eos_token_id=1, pad_token_id=None)
+
+
+def _bert(path: Path, case: str = "bert") -> None:
+    settings = {"tokenizer_class": "BertTokenizer", **{f"{job}_token": text for job, text in BERT_NAMES.items()}}
+    _write(path, case, word_piece(), settings, pad_token_id=0)
+
+
+def _deberta(path: Path) -> None:
+    settings = {"tokenizer_class": "BertTokenizer", **{f"{job}_token": text for job, text in BERT_NAMES.items()}}
+    _write(path, "deberta-v2", word_piece(), settings, pad_token_id=0)
+
+
+def _t5(path: Path, case: str = "t5") -> None:
+    from tokenizers import processors
+
+    backend = unigram(("<pad>", "</s>", "<unk>"), "<unk>")
+    backend.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
+    settings = {"tokenizer_class": "T5Tokenizer", "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
+    _write(path, case, backend, settings, pad_token_id=0, eos_token_id=1, decoder_start_token_id=0)
+
+
+def _marian(path: Path) -> None:
+    import sentencepiece as library
+
+    pieces = ["</s>", "<unk>"]
+    for side in ("source", "target"):
+        file = sentencepiece(path / f"{side}.spm", "unigram", vocab_size=200)
+        processor = library.SentencePieceProcessor(model_file=str(file))
+        pieces += [processor.id_to_piece(id) for id in range(processor.get_piece_size())]
+    entries = dict.fromkeys(piece for piece in (*pieces, "<pad>") if piece != "<s>")
+    (path / "vocab.json").write_text(json.dumps({piece: id for id, piece in enumerate(entries)}))
+    last = len(entries) - 1
+    special = {"pad_token_id": last, "decoder_start_token_id": last}
+    build("marian", vocab_size=len(entries), **special).save_pretrained(path)
+    settings = {"tokenizer_class": "MarianTokenizer", "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
+    (path / "tokenizer_config.json").write_text(json.dumps({**settings, "source_lang": "en", "target_lang": "fr"}))
+
+
+FOREIGN: dict[str, Callable[[Path], None]] = {
+    "hf-gpt2": _gpt2,
+    "hf-llama": _llama,
+    "hf-gemma2": lambda path: _llama(path, "gemma 2"),
+    "hf-neox": lambda path: _llama(path, "gpt-neox"),
+    "hf-bert": _bert,
+    "hf-bert-classes": lambda path: _bert(path, "bert, classes"),
+    "hf-deberta": _deberta,
+    "hf-t5": lambda path: _t5(path, "t5 1.1"),
+    "hf-marian": _marian,
+}
