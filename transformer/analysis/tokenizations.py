@@ -1,7 +1,7 @@
 """One text cut in several ways: with fewer merges, into bytes, into characters, into whole words."""
 
 from transformer.text.byte_pair_merges import merge_steps
-from transformer.text.tokenizer import Tokenizer, byte_alphabet
+from transformer.text.tokenizer import Tokenizer
 from transformer.text.tokens import Token, TokenSequence, visible
 
 NO_ID = -1  # a piece that this tokenizer's vocabulary does not hold
@@ -23,35 +23,34 @@ def with_merges(tokenizer: Tokenizer, text: str, n_merges: int | None = None) ->
 
 def characters(tokenizer: Tokenizer, text: str) -> TokenSequence:
     """One token per character, as a character-level model reads; ``NO_ID`` where the vocabulary lacks the character."""
-    return _sequence(tokenizer, [character for character in f" {text}"] if text else [])
+    front = " " if tokenizer.space_in_front and text else ""
+    return _sequence(tokenizer, list(front + text))
 
 
 def words(tokenizer: Tokenizer, text: str) -> TokenSequence:
     """One token per word, as a word-level model reads; ``NO_ID`` where the vocabulary lacks it: such a model would
     have to read it as "unknown"."""
-    byte_of = {character: byte for byte, character in byte_alphabet().items()}
-    found = [bytes(byte_of[character] for character in word) for word in tokenizer.words(text)]
-    return _sequence(tokenizer, [word.decode("utf-8", errors="replace") for word in found])
+    found = [tokenizer.bytes_of(word).decode("utf-8", errors="replace") for word in tokenizer.words(text)]
+    return _sequence(tokenizer, found)
 
 
 def word_of(tokenizer: Tokenizer, sequence: TokenSequence, index: int) -> str | None:
-    """The pre-tokenizer's word (byte alphabet) that token ``index`` is a piece of; ``None`` for a special token."""
+    """The word, as ``words`` writes it, that token ``index`` is a piece of; ``None`` for a special token."""
     if sequence[index].special:
         return None
     start = sum(len(tokenizer.token_bytes[token.id]) for token in sequence.tokens[:index])
     end = 0
     for word in tokenizer.words(tokenizer.decode(sequence.ids)):
-        end += len(word)  # one character of the byte alphabet per byte
+        end += len(tokenizer.bytes_of(word))
         if start < end:
             return word
     return None
 
 
 def _sequence(tokenizer: Tokenizer, pieces: list[str]) -> TokenSequence:
-    alphabet = byte_alphabet()
     tokens = []
     for index, piece in enumerate(pieces):
         raw = piece.encode("utf-8", errors="replace")
-        id = tokenizer.to_id("".join(alphabet[byte] for byte in raw))
+        id = tokenizer.to_id(tokenizer.written(piece))
         tokens.append(Token(index, NO_ID if id is None else id, piece, visible(raw)))
     return TokenSequence(tuple(tokens))

@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from transformer.text.foreign_tokenizer import ForeignTokenizer
 
 UNKNOWN_PENALTY = 10.0  # below the lowest score: what an unknown character costs
 
@@ -62,6 +66,14 @@ def best_path(
         if text[start] not in scores:
             reach(start + 1, Candidate(text[start], start, unknown, rounded(so_far + unknown), known=False))
     return [Place(end, tuple(ending[end]), best[end]) for end in range(1, len(text) + 1)]
+
+
+def path_steps(tokenizer: ForeignTokenizer, word: str) -> list[Place]:
+    """The places of ``word`` (as ``tokenizer.words`` gives it) in the vocabulary of a Unigram tokenizer."""
+    scores = tokenizer.scores
+    return best_path(
+        word, scores, longest=max(map(len, scores), default=1), unknown=min(scores.values()) - UNKNOWN_PENALTY
+    )
 
 
 def kept(places: list[Place]) -> list[Candidate]:

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from itertools import pairwise
 
-from transformer.text.tokenizer import Tokenizer, byte_alphabet
+from transformer.text.piece_bytes import byte_level_bytes
+from transformer.text.tokenizer import Tokenizer
 from transformer.text.tokens import visible
 
 
@@ -51,5 +52,4 @@ def _join(pieces: tuple[str, ...], pair: tuple[str, str]) -> tuple[str, ...]:
 
 def readable(piece: str) -> str:
     """A piece of the byte alphabet as a person reads it: ``Ġthe`` → ``·the``."""
-    byte_of = {character: byte for byte, character in byte_alphabet().items()}
-    return visible(bytes(byte_of[character] for character in piece))
+    return visible(byte_level_bytes(piece))

@@ -135,12 +135,23 @@ class ForeignTokenizer(Tokenizer):
         return id if id is not None and id < self.parts.size else None
 
     def words(self, text: str) -> list[str]:
-        """The pre-tokenizer's words, written as the pieces are: no piece crosses their borders."""
-        return guarded(self.parts.file, lambda: self.parts.words(self._typed(text))) if text else []
+        """The pre-tokenizer's words, written as the pieces are: no piece crosses their borders.
+
+        SentencePiece's are cut before every ▁ as well, where no known vocabulary has a piece across.
+        """
+        found = guarded(self.parts.file, lambda: self.parts.words(self._typed(text))) if text else []
+        if self.alphabet != "SentencePiece":
+            return found
+        return [word for whole in found for word in re.findall("▁*[^▁]+|▁+", whole)]
 
     @property
     def merges(self) -> tuple[tuple[str, str], ...]:
         return self.parts.merges
+
+    @cached_property
+    def scores(self) -> dict[str, float]:
+        """Of a Unigram vocabulary: the score (log-probability) of every piece that stands for text."""
+        return {piece: score for piece, score in self.parts.scores.items() if piece not in self.parts.special_names}
 
     @cached_property
     def pieces(self) -> tuple[str, ...]:

@@ -1,14 +1,21 @@
-"""The bytes that a piece of a foreign vocabulary stands for, its space included."""
+"""The bytes that a piece of a vocabulary stands for, its space included, in the three ways that pieces are written."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 
-from transformer.text.tokenizer import byte_alphabet
+
+def byte_alphabet() -> dict[int, str]:
+    """One visible character per byte (Radford et al. 2019): printable Latin-1 stays, the rest moves up from U+0100."""
+    visible = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    hidden = [byte for byte in range(256) if byte not in visible]
+    return {byte: chr(byte) for byte in visible} | {byte: chr(256 + i) for i, byte in enumerate(hidden)}
+
 
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
-_BYTE_OF = {character: byte for byte, character in byte_alphabet().items()}
+_CHARACTER_OF = byte_alphabet()
+_BYTE_OF = {character: byte for byte, character in _CHARACTER_OF.items()}
 
 
 def byte_level_bytes(piece: str) -> bytes:
@@ -35,4 +42,10 @@ BYTES_OF: dict[str, Callable[[str], bytes]] = {
     "byte-level": byte_level_bytes,
     "word pieces": word_piece_bytes,
     "SentencePiece": sentence_piece_bytes,
+}
+
+WRITTEN_AS: dict[str, Callable[[str], str]] = {
+    "byte-level": lambda text: "".join(_CHARACTER_OF[byte] for byte in text.encode("utf-8", "replace")),
+    "word pieces": lambda text: text[1:] if text.startswith(" ") else f"##{text}",
+    "SentencePiece": lambda text: text.replace(" ", "▁"),
 }

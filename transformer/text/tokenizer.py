@@ -18,6 +18,7 @@ import tokenizers
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
 from transformer.errors import CheckpointError
+from transformer.text.piece_bytes import BYTES_OF, WRITTEN_AS, byte_alphabet
 from transformer.text.special_ids import Framing, SpecialIds
 from transformer.text.tokenizer_files import check_tokenizer_file
 from transformer.text.tokens import Token, TokenSequence, visible
@@ -37,9 +38,16 @@ FRAMINGS = {
 
 
 class Tokenizer:
-    """Text ↔ ids, with the merges that lie between them."""
+    """Text ↔ ids, with the merges that lie between them.
+
+    ``kind``: how words are cut ("BPE", "WordPiece", "WordLevel" or "Unigram"). ``alphabet``: how pieces are written.
+    ``space_in_front``: whether a text begins with a space that nobody typed.
+    """
 
     special = SPECIAL_IDS
+    kind = "BPE"
+    alphabet = "byte-level"
+    space_in_front = True
 
     def __init__(self, backend: tokenizers.Tokenizer) -> None:
         self._backend = backend
@@ -179,11 +187,19 @@ class Tokenizer:
     @cached_property
     def token_bytes(self) -> tuple[bytes, ...]:
         """The bytes that each id stands for; special tokens stand for none."""
-        byte_of = {character: byte for byte, character in byte_alphabet().items()}
-        return tuple(
-            b"" if id < len(SPECIAL_TOKENS) else bytes(byte_of[character] for character in piece)
-            for id, piece in enumerate(self.pieces)
-        )
+        return tuple(b"" if id < len(SPECIAL_TOKENS) else self.bytes_of(piece) for id, piece in enumerate(self.pieces))
+
+    def bytes_of(self, piece: str) -> bytes:
+        """The bytes that a piece, or a word of ``words``, stands for."""
+        return BYTES_OF[self.alphabet](piece)
+
+    def written(self, text: str) -> str:
+        """A text as the vocabulary would write it as one piece: the other way round than ``bytes_of``."""
+        return WRITTEN_AS[self.alphabet](text)
+
+    def readable(self, piece: str) -> str:
+        """A piece as a person reads it: ``Ġthe`` → ``·the``."""
+        return visible(self.bytes_of(piece))
 
     @cached_property
     def merges(self) -> tuple[tuple[str, str], ...]:
@@ -200,10 +216,3 @@ class Tokenizer:
 
 def _without_surrogates(text: str) -> str:
     return _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
-
-
-def byte_alphabet() -> dict[int, str]:
-    """One visible character per byte (Radford et al. 2019): printable Latin-1 stays, the rest moves up from U+0100."""
-    visible = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    hidden = [byte for byte in range(256) if byte not in visible]
-    return {byte: chr(byte) for byte in visible} | {byte: chr(256 + i) for i, byte in enumerate(hidden)}
