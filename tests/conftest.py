@@ -87,6 +87,23 @@ TINY_CONFIGS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """With ``-n``: a file stays on one worker, which makes what its tests share once. Tests in the browser, which take
+    longest and share a server with all others, go to whoever is free, unless their file has a server of its own."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.split("::")[0]
+            in_browser = file.startswith("tests/browser/") and not file.endswith(
+                ("_serve.py", "_jobs.py", "_canvas.py")
+            )
+            return nodeid if in_browser else file
+
+    return Scheduling(config, log)
+
+
 @pytest.fixture(scope="session")
 def tiny_tokenizer() -> Tokenizer:
     """A byte-pair tokenizer of 400 entries, learned from a few dozen English and French sentences."""

@@ -7,6 +7,7 @@ than 127.0.0.1 for anything.
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
@@ -36,7 +37,16 @@ CHROMIUM_ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-_START_LIMIT, _SETTLE_LIMIT = 120.0, 120.0
+_START_LIMIT = 120.0  # seconds
+_SETTLE_LIMIT = 120_000  # milliseconds, as all times that Playwright takes
+# Whether the page has been calm for a moment. Each wait has a number of its own and begins to count anew.
+_CALM = """(wait) => {
+    const calm = document.querySelector("[data-testid=stApp]")?.dataset.testScriptState === "notRunning"
+        && !document.querySelector("[data-testid=stSkeleton]");
+    if (!calm || window.calmSince?.wait !== wait) window.calmSince = {wait, at: performance.now()};
+    return calm && performance.now() - window.calmSince.at >= 300;
+}"""
+_WAITS = itertools.count()
 expect.set_options(timeout=30_000)  # 5 s by default; a machine with other work may take longer to show what is right
 
 
@@ -104,20 +114,7 @@ def visit(sit: Callable[..., Seat]) -> Callable[..., Page]:
 
 def settle(page: Page) -> None:
     """Wait until the script has stopped running and has not started again for a moment."""
-    end = time.monotonic() + _SETTLE_LIMIT
-    calm = 0
-    while calm < 4:
-        if time.monotonic() > end:
-            raise TimeoutError(f"{page.url} was still running after {_SETTLE_LIMIT:.0f} s")
-        state = page.evaluate(
-            """() => {
-                const app = document.querySelector("[data-testid=stApp]");
-                const waiting = document.querySelector("[data-testid=stSkeleton]");
-                return waiting ? "waiting" : app?.dataset.testScriptState;
-            }"""
-        )
-        calm = calm + 1 if state == "notRunning" else 0
-        page.wait_for_timeout(100)
+    page.wait_for_function(_CALM, arg=next(_WAITS), polling=50, timeout=_SETTLE_LIMIT)
 
 
 def open_page(page: Page, title: str) -> None:
@@ -141,6 +138,7 @@ def open_page(page: Page, title: str) -> None:
             page.keyboard.press("Escape")
         else:
             raise AssertionError(f"no way leads to the page {title!r}")
+    expect(page.get_by_role("heading", name=title, exact=True, level=1)).to_be_visible()
     settle(page)
 
 

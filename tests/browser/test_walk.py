@@ -1,22 +1,22 @@
 """A newcomer's walk: from the first screen through all pages by the navigation, with every kind of checkpoint.
 
-On the way axe-core looks for what shuts people out, and what is fetched shows which drawing libraries a page needs.
+On the way axe-core looks for what shuts people out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.axe import findings
-from tests.browser.conftest import ROOT, open_page, settle
-from tests.browser.seats import Seat
+from tests.browser.axe import COLOUR, findings
+from tests.browser.conftest import ROOT, open_page
 from tests.browser.test_shell import address
 from ui.shell.navigation import GROUPS, Entry
+from ui.words.texts import ROOT as TEXTS
+from ui.words.translations import read
 
 pytestmark = pytest.mark.browser
 PAGES = [entry for group in GROUPS.values() for entry in group if entry.exists]
@@ -33,39 +33,33 @@ DRAWINGS = ", ".join(
     )
 )
 SHIPPED = ROOT / "checkpoints"
-
-
-# Streamlit's own files; each drags more of them along. Plotly's is 5 MB, 1.4 MB compressed. A page that comes to need
-# one, or no longer does, is entered here.
-PLOTLY, VEGA = "PlotlyChart", "ArrowVegaLiteChart"
-NEEDS = {
-    PLOTLY: {"tokens", "embeddings", "positions", "add_norm", "feed_forward", "decoding", "lens", "bugs"},
-    VEGA: {"training"},
-}
 # What is marked in the sidebar, by the name of the choice: no mark is an empty text.
 MARKED = """() => Object.fromEntries([...document.querySelectorAll("[data-testid=stSidebar] [role=radiogroup]")]
   .map((group) => [group.ariaLabel, [...group.querySelectorAll("[aria-checked=true]")].map((one) => one.innerText)]))"""
 AT_REST = 400  # milliseconds; fading in would count as too little contrast
 
 
-def walk(page: Page, sentence: str, look: Callable[[Entry], None] = lambda entry: None) -> None:
+def walk(
+    page: Page, sentence: str, look: Callable[[Entry], None] = lambda entry: None, *, language: str = "en"
+) -> None:
     """``look``: what else is looked at on each page."""
     for entry in PAGES:
-        open_page(page, entry.title)
-        expect(page.get_by_role("heading", name=entry.title, exact=True, level=1)).to_be_visible()
-        settle(page)
-        expect(page.get_by_test_id("stSidebar").get_by_role("textbox").first).to_have_value(sentence)
-        marked, asked = page.evaluate(MARKED), address(page)
-        for name in {"Layer", "Head"} & marked.keys():
-            assert marked[name] == [asked.get(name.lower(), "0")], f"{entry.title} marks {marked}"
-        assert all(len(marked[name]) == 1 for name in {"Attention", "Stack"} & marked.keys()), (
-            f"{entry.title}: {marked}"
-        )
-        wrong = page.locator("[data-testid=stAlertContentError]").all_inner_texts()
-        assert not wrong, f"{entry.title}: {wrong}"
-        drawn = page.locator(DRAWINGS).filter(visible=True).first
-        expect(drawn, f"{entry.title} draws nothing").to_be_visible()
+        open_page(page, read(TEXTS, entry.name, language)["title"])
+        draws(page, entry, sentence)
         look(entry)
+
+
+def draws(page: Page, entry: Entry, sentence: str) -> None:
+    """The page shows this sentence in its box, what is chosen marked, a picture, and no error."""
+    expect(page.get_by_test_id("stSidebar").get_by_role("textbox").first).to_have_value(sentence)
+    marked, asked = page.evaluate(MARKED), address(page)
+    for name in {"Layer", "Head"} & marked.keys():
+        assert marked[name] == [asked.get(name.lower(), "0")], f"{entry.name} marks {marked}"
+    assert all(len(marked[name]) == 1 for name in {"Attention", "Stack"} & marked.keys()), f"{entry.name}: {marked}"
+    wrong = page.locator("[data-testid=stAlertContentError]").all_inner_texts()
+    assert not wrong, f"{entry.name}: {wrong}"
+    drawn = page.locator(DRAWINGS).filter(visible=True).first
+    expect(drawn, f"{entry.name} draws nothing").to_be_visible()
 
 
 def test_all_nine_pages_are_there() -> None:
@@ -77,11 +71,11 @@ def test_no_page_has_a_serious_finding_light_or_dark(app: str, visit: Callable[.
     page = visit(f"{app}/?checkpoint=tiny-translator&sentence={sentence}")
 
     def look(entry: Entry) -> None:
-        for theme in ("light", "dark"):
-            page.emulate_media(color_scheme=theme)
-            page.wait_for_timeout(AT_REST)
-            settle(page)
-            problems.extend(f"{entry.title}, {theme}: {line}" for line in findings(page))
+        page.wait_for_timeout(AT_REST)
+        problems.extend(f"{entry.name}: {line}" for line in findings(page))
+        page.emulate_media(color_scheme="dark")
+        page.wait_for_timeout(AT_REST)
+        problems.extend(f"{entry.name}, dark: {line}" for line in findings(page, rules=COLOUR))
         page.emulate_media(color_scheme="light")
 
     walk(page, sentence, look)
@@ -92,25 +86,6 @@ def test_no_page_has_a_serious_finding_light_or_dark(app: str, visit: Callable[.
 def test_every_page_opens_for_every_kind_of_model(app: str, visit: Callable[..., Page], name: str) -> None:
     sentence = "We went to the sea."
     walk(visit(f"{app}/?checkpoint={name}&sentence={sentence}"), sentence)
-
-
-def test_a_page_loads_only_the_drawing_library_that_it_needs(shipped: str, sit: Callable[..., Seat]) -> None:
-    """What a page fetches when it is the first one. Of the checkpoints that ship: the tests' own have no training
-    curves to draw."""
-    seat, loaded = sit(f"{shipped}/?checkpoint=en-fr"), {}
-
-    def look(entry: Entry) -> None:
-        seat.requests.clear()
-        seat.page.reload()
-        seat.page.locator("h1").first.wait_for()
-        settle(seat.page)
-        seat.page.wait_for_load_state("networkidle")
-        fetched = {urlsplit(url).path.rpartition("/")[2].split(".")[0] for url in seat.requests}
-        loaded[entry.name] = {library for library in NEEDS if library in fetched}
-
-    walk(seat.page, "The cat sat on the mat.", look)
-    needed = {entry.name: {library for library, pages in NEEDS.items() if entry.name in pages} for entry in PAGES}
-    assert loaded == needed
 
 
 @pytest.mark.parametrize(

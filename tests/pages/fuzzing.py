@@ -84,19 +84,31 @@ def type_into(app: AppTest, key: str, text: str) -> AppTest:
     return app.run()
 
 
+@dataclass(frozen=True)
+class Walk:
+    """What there is on a page as it opens and with every option of its buttons in a row.
+
+    ``boxes``: those for text. ``bound``: the parameters of the address that are widgets.
+    """
+
+    boxes: tuple[Box, ...]
+    bound: tuple[str, ...]
+
+
 @cache
-def found_boxes(checkpoint: str) -> tuple[Box, ...]:
-    """All there are: each page as it opens, then with every option of its buttons in a row."""
-    found: dict[tuple[str, str], Box] = {}
-    for page in PAGES:
-        app = open_page(page, checkpoint)
-        queue: list[tuple[tuple[str, str], ...]] = [(), *(((key, option),) for key, option in _options(app))]
-        for choices in queue:
-            shown = choose(open_page(page, checkpoint), choices) if choices else app
-            for box in boxes_of(shown):
-                if box.key:
-                    found.setdefault((page, box.key), Box(page, choices, box.key))
-    return tuple(found.values())
+def walk(page: str, checkpoint: str) -> Walk:
+    boxes: dict[str, Box] = {}
+    bound: dict[str, None] = {}
+    app = open_page(page, checkpoint)
+    for choices in [(), *(((key, option),) for key, option in _options(app))]:
+        shown = choose(open_page(page, checkpoint), choices) if choices else app
+        for box in boxes_of(shown):
+            if box.key:
+                boxes.setdefault(box.key, Box(page, choices, box.key))
+        for element in _elements(shown):
+            if name := getattr(element.proto, "query_param_key", ""):
+                bound.setdefault(name)
+    return Walk(tuple(boxes.values()), tuple(bound))
 
 
 def _options(app: AppTest) -> Iterator[tuple[str, str]]:
@@ -126,7 +138,7 @@ def choose(app: AppTest, choices: Sequence[tuple[str, str]]) -> AppTest:
 
 def parameters(page: str, checkpoint: str) -> tuple[str, ...]:
     """The names that a page reads from the address: those of its widgets, and those in the code."""
-    return tuple(dict.fromkeys((*bound(page, checkpoint), *_in_code())))
+    return tuple(dict.fromkeys((*walk(page, checkpoint).bound, *_in_code())))
 
 
 @cache
@@ -143,23 +155,15 @@ def _in_code() -> tuple[str, ...]:
     return tuple(dict.fromkeys((*(field.name for field in fields(Focus)), *names)))
 
 
-def bound(page: str, checkpoint: str) -> list[str]:
-    """The parameters that are widgets of the page."""
-    app = open_page(page, checkpoint)
-    shown = [app, *(choose(open_page(page, checkpoint), (choice,)) for choice in _options(app))]
-    every = [getattr(element.proto, "query_param_key", "") for one in shown for element in _elements(one)]
-    return [name for name in every if name]
-
-
 def _elements(app: AppTest) -> Iterator[Element]:
-    def walk(block: Block) -> Iterator[Element]:
+    def inside(block: Block) -> Iterator[Element]:
         for child in block.children.values():
             if isinstance(child, Block):
-                yield from walk(child)
+                yield from inside(child)
             else:
                 yield child
 
-    return walk(app._tree)
+    return inside(app._tree)
 
 
 def is_sound(app: AppTest) -> None:

@@ -15,15 +15,14 @@ from tests.pages.fuzzing import (
     PIECES,
     SENTENCE,
     Box,
-    bound,
     boxes_of,
     choose,
-    found_boxes,
     is_sound,
     open_page,
     parameters,
     texts,
     type_into,
+    walk,
 )
 
 KINDS = ("tiny-gpt", "tiny-bert", "tiny-sentiment")  # beside the translator, which is always tried
@@ -42,9 +41,8 @@ def tiny(checkpoints_folder: Path) -> None:
 
 def type_everywhere(checkpoint: str, page: str) -> None:
     """Any texts into each box of a page, one after the other, as somebody does who tries what it takes."""
-    for box in found_boxes(checkpoint):
-        if box.page == page:
-            _type_into_one(box, checkpoint)
+    for box in walk(page, checkpoint).boxes:
+        _type_into_one(box, checkpoint)
 
 
 def _type_into_one(box: Box, checkpoint: str) -> None:
@@ -81,7 +79,7 @@ def test_texts_in_all_boxes_of_the_other_kinds(page: str, checkpoint: str) -> No
 
 def test_the_walk_finds_the_boxes() -> None:
     """Each page has those of the sidebar; the others are found behind the buttons that show them."""
-    found = {(box.page, box.key) for box in found_boxes("tiny-translator")}
+    found = {(page, box.key) for page in PAGES for box in walk(page, "tiny-translator").boxes}
     assert {(page, "sidebar sentence") for page in PAGES} <= found
     for box in [("tokens", "word"), ("tokens", "character"), ("heads", "heads own text"), ("surgery", "patch sentence"),
                 ("compare", "compare_second"), ("lessons", "worksheet link"), ("training", "toy word"),
@@ -118,7 +116,7 @@ def test_any_address(page: str) -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_each_parameter_alone(page: str) -> None:
     """Of the widgets: beside others that make no sense, either, one might never be read."""
-    for name in dict.fromkeys(bound(page, "tiny-translator")):
+    for name in walk(page, "tiny-translator").bound:
         for value in ("9" * 5000, ALL_MARKUP):
             is_sound(open_page(page, "tiny-translator", once=True, **{name: value}))
 
