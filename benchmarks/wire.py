@@ -72,25 +72,15 @@ class Row:
         return f"{line}goal {'≥' if self.at_least else '≤'} {self.goal:,.0f}: {'met' if self.met else 'MISSED'}"
 
 
-def grid_bytes(browser: Browser, base: str) -> list[Row]:
-    """The message that carries a grid, labels included, as Streamlit sends it; the script has come in one before."""
-    rows = []
-    for (layers, heads, tokens), goal in GRIDS.items():
-        with new_visitor(browser) as context:
-            tab = Tab(context)
-            tab.open(f"{base}/?drawing=canvas&layers={layers}&heads={heads}&tokens={tokens}")
-            what = f"grid of {layers} × {heads} heads, {tokens} tokens, random weights"
-            rows.append(Row(what, max(tab.received), "bytes", goal))
-    return rows
-
-
-def clicks(browser: Browser, base: str, *, rounds: int) -> list[Row]:
-    """From the click until another head is outlined; both drawings take turns.
+def grids(browser: Browser, base: str, *, rounds: int) -> list[Row]:
+    """The message that carries a grid, labels included, as Streamlit sends it (the script has come in one before), and
+    the time from a click until another head is outlined; both drawings take turns.
 
     On the canvas, the head itself is clicked. A heatmap of Plotly tells Python nothing of a click: a button stands in.
     """
-    rows = []
-    for layers, heads, tokens in GRIDS:
+    sizes, clicks = [], []
+    for (layers, heads, tokens), goal in GRIDS.items():
+        grid = f"{layers} × {heads} heads, {tokens} tokens"
         seconds: dict[str, list[float]] = {"canvas": [], "plotly": []}
         with new_visitor(browser) as context:
             tabs = {}
@@ -98,6 +88,7 @@ def clicks(browser: Browser, base: str, *, rounds: int) -> list[Row]:
                 tabs[drawing] = tab = Tab(context)
                 address = f"{base}/?drawing={drawing}&layers={layers}&heads={heads}&tokens={tokens}"
                 tab.open(address, figure=".js-plotly-plot .gtitle" if drawing == "plotly" else "")
+            sizes.append(Row(f"grid of {grid}, random weights", max(tabs["canvas"].received), "bytes", goal))
             for _ in range(rounds + 1):
                 for drawing, tab in tabs.items():
                     tab.page.bring_to_front()
@@ -105,12 +96,11 @@ def clicks(browser: Browser, base: str, *, rounds: int) -> list[Row]:
                     tab.settle()
         kept = {drawing: times[1:] for drawing, times in seconds.items()}  # the first only warms up
         ratios = [slow / fast for slow, fast in zip(kept["plotly"], kept["canvas"], strict=True)]
-        grid = f"{layers} × {heads} heads, {tokens} tokens"
-        rows += [
+        clicks += [
             *(Row(f"{grid}: click → painted, {d}", statistics.median(t), "ms") for d, t in kept.items()),
             Row(f"{grid}: Plotly ÷ canvas", statistics.median(ratios), "times", FASTER, at_least=True),
         ]
-    return rows
+    return [*sizes, *clicks]
 
 
 def _click_button(page: Page) -> float:
@@ -261,8 +251,7 @@ def measure(*, rounds: int, grid_only: bool = False) -> list[Row]:
 
     with chromium() as browser:
         with AppServer(script="benchmarks/grid_app.py") as server:
-            show("All heads on one screen", grid_bytes(browser, server.base))
-            show("A click on it", clicks(browser, server.base, rounds=rounds))
+            show("All heads on one screen, and a click on it", grids(browser, server.base, rounds=rounds))
         if grid_only:
             return rows
         for entry in ENTRIES:

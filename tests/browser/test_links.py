@@ -13,6 +13,7 @@ from tests.browser.conftest import settle
 from tests.browser.seen import change_every_control, seen
 from tests.browser.test_shell import eventually
 from tests.browser.test_walk import PAGES
+from tests.pages.test_links import GONE, SAID_OF_GONE
 
 pytestmark = pytest.mark.browser
 NOTE = "Look at <b>this</b> & *that*: why?"
@@ -118,33 +119,18 @@ def test_every_page_has_a_view() -> None:
     assert set(VIEWS) == {entry.name for entry in PAGES}
 
 
-def test_a_link_to_what_is_no_longer_there_says_so_on_every_page(app: str, visit: Callable[..., Page]) -> None:
-    gone = {
-        "checkpoint": "gone", "fingerprint": "0123456789abcdef", "language": "tlh", "layer": "99", "head": "99",
-        "token": "999", "edit": "zero:encoder.9.self.0", "mask": "no_such 1", "second": "", "other": "gone",
-        "decoding_section": "gone", "step": "999", "branches": "99999-1", "patient": "-5", "scheme": "gone",
-        "strategy": "gone", "seed": "x", "lens_rows": "gone", "masks view": "gone", "add norm view": "gone",
-        "unit": "x", "swap first": "99", "lesson": "gone",
-    }  # fmt: skip
-    page = visit(f"{app}/?{urlencode(gone)}")
-    for entry in PAGES:
-        page.goto(f"{app}/{'' if entry is PAGES[0] else entry.name}?{urlencode(gone)}")
-        settle(page)
-        said = page.get_by_test_id("stMain").inner_text()
-        for sentence in (
-            "There is no checkpoint 'gone' here; showing 'tiny-translator'.",
-            "There are no texts in the language 'tlh' (there are en, fr); showing English.",
-            "(fingerprint 0123456789ab) than those of tiny-translator",
-            "There is no layer 99 (this model has layers 0–1); showing layer 1.",
-            "There is no head 99 (this model has heads 0–1); showing head 1.",
-            "There is no lesson 'gone'",
-        ):
-            assert sentence in said, f"{entry.name}: {sentence}\n{said[:1500]}"
-        assert page.get_by_test_id("stAlertContentError").count() == 0, entry.name
-        if entry.name == "surgery":
-            assert "zero:encoder.9.self.0" in said and "edit=" not in page.url
-        left = parse_qs(urlsplit(page.url).query)
-        assert not {"checkpoint", "language", "lesson"} & left.keys() and left["layer"] == ["1"], entry.name
+@pytest.mark.parametrize("name", ["", "surgery", "lessons"])
+def test_a_link_to_what_is_no_longer_there_says_so(app: str, visit: Callable[..., Page], name: str) -> None:
+    """On all pages: tests/pages/test_links.py."""
+    page = visit(f"{app}/{name}?{urlencode(GONE)}")
+    said = page.get_by_test_id("stMain").inner_text()
+    for sentence in SAID_OF_GONE:
+        assert sentence in said, f"{sentence}\n{said[:1500]}"
+    assert page.get_by_test_id("stAlertContentError").count() == 0
+    if name == "surgery":
+        assert GONE["edit"] in said and "edit=" not in page.url
+    left = parse_qs(urlsplit(page.url).query)
+    assert not {"checkpoint", "language", "lesson"} & left.keys() and left["layer"] == ["1"]
 
 
 def test_the_first_page_is_found_by_its_name_too(app: str, visit: Callable[..., Page]) -> None:

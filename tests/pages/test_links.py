@@ -9,11 +9,29 @@ from streamlit.testing.v1 import AppTest
 
 import transformer
 from tests.pages.conftest import is_fine, said
+from tests.pages.fuzzing import PAGES
 from views.masks.editor import Recipe
 
 Open = Callable[..., AppTest]
 SENTENCE = "The old man ___ the sea."
 EDITS = ["zero:encoder.0.self.1", "patch:decoder.1.cross.0=It is <b>raining</b> & cold.", "drop:encoder.1.feed_forward"]
+
+
+GONE = {
+    "checkpoint": "gone", "fingerprint": "0123456789abcdef", "language": "tlh", "layer": "99", "head": "99",
+    "token": "999", "edit": "zero:encoder.9.self.0", "mask": "no_such 1", "second": "", "other": "gone",
+    "decoding_section": "gone", "step": "999", "branches": "99999-1", "patient": "-5", "scheme": "gone",
+    "strategy": "gone", "seed": "x", "lens_rows": "gone", "masks view": "gone", "add norm view": "gone",
+    "unit": "x", "swap first": "99", "lesson": "gone",
+}  # fmt: skip
+SAID_OF_GONE = (
+    "There is no checkpoint 'gone' here; showing 'tiny-translator'.",
+    "There are no texts in the language 'tlh' (there are en, fr); showing English.",
+    "(fingerprint 0123456789ab) than those of tiny-translator",
+    "There is no layer 99 (this model has layers 0–1); showing layer 1.",
+    "There is no head 99 (this model has heads 0–1); showing head 1.",
+    "There is no lesson 'gone'",
+)
 
 
 def in_address(app: AppTest, parameter: str) -> list[str]:
@@ -93,3 +111,16 @@ def test_the_second_sentence_and_the_other_checkpoint(open_app: Open) -> None:
     is_fine(app.run())
     assert app.selectbox(key="compare_other").value == "tiny-sentiment"
     assert in_address(app, "other") == ["tiny-sentiment"]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_link_to_what_is_no_longer_there_says_so_on_every_page(open_app: Open, page: str) -> None:
+    app = open_app(page, **GONE)
+    assert not app.exception and not app.error
+    found = "\n".join([said(app), *(element.value.replace("\\", "") for element in (*app.info, *app.warning))])
+    for sentence in SAID_OF_GONE:
+        assert sentence in found, sentence
+    if page == "surgery":
+        assert GONE["edit"] in found and in_address(app, "edit") == []
+    assert not {"checkpoint", "language", "lesson"} & set(app.query_params)
+    assert in_address(app, "layer") == ["1"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,12 @@ def opened(page: str, checkpoint: str, sentence: str) -> AppTest:
     return open_by_address(page, {"checkpoint": checkpoint, "sentence": sentence}, timeout=180)
 
 
+@cache
+def longest(name: str) -> str:
+    """As long as a checkpoint that ships can read."""
+    return long_sentence(transformer.load(ROOT / "checkpoints" / name))
+
+
 def read_all_of_it(app: AppTest) -> None:
     """Nothing was refused."""
     is_sound(app)
@@ -60,20 +67,20 @@ def shipped(monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize("name", ["en-fr", "gpt-en"])
 def test_256_tokens_of_a_model_that_ships(shipped: Path, name: str, page: str) -> None:
-    read_all_of_it(opened(page, name, long_sentence(transformer.load(shipped / name))))
+    read_all_of_it(opened(page, name, longest(name)))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("page", "key", "option"), VIEWS, ids=[option for *_, option in VIEWS])
 def test_256_tokens_of_the_slowest_views(shipped: Path, page: str, key: str, option: str) -> None:
-    app = opened(page, "en-fr", long_sentence(transformer.load(shipped / "en-fr"))).run()
+    app = opened(page, "en-fr", longest("en-fr")).run()
     found = next((group.key for group in app.get("button_group") if group.key and group.key.startswith(key)), "")
     read_all_of_it(choose(app, [(found, page_text(page)[option])]))
 
 
 @pytest.mark.parametrize("name", ["bert-en", "sentiment"])
 def test_a_model_that_reads_fewer_says_how_many(shipped: Path, name: str) -> None:
-    long = long_sentence(transformer.load(shipped / "en-fr"))
+    long = longest("en-fr")
     app = opened("attention", name, long)
     is_sound(app)
     assert "this model reads at most 128" in app.warning[0].value.replace("\\", "")

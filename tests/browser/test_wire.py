@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import socket
 import threading
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser
 
 from benchmarks import first_view, wire
 from benchmarks.counting_proxy import CountingProxy
@@ -14,6 +16,14 @@ from benchmarks.counting_proxy import CountingProxy
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
+@pytest.fixture
+def one_browser(chromium: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The benchmarks measure in the Chromium of all tests; a process cannot drive two."""
+    for benchmark in (first_view, wire):
+        monkeypatch.setattr(benchmark, "chromium", lambda: nullcontext(chromium))
+
+
+@pytest.mark.usefixtures("one_browser")
 def test_the_grids_meet_their_goals_on_the_wire(capsys: pytest.CaptureFixture[str]) -> None:
     rows = {row.what: row for row in wire.measure(rounds=1, grid_only=True)}
     sizes = [row for row in rows.values() if row.unit == "bytes"]
@@ -27,6 +37,7 @@ def test_the_grids_meet_their_goals_on_the_wire(capsys: pytest.CaptureFixture[st
     assert all(str(row) in printed for row in rows.values())
 
 
+@pytest.mark.usefixtures("one_browser")
 def test_the_first_view_is_measured_by_both_entries(
     checkpoints_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
