@@ -5,7 +5,8 @@
     attention_map(view, head=3)  # one head, exact to the last digit
     attention_lines(view).save("lines.html")
 
-What these functions return shows itself as the last value of a cell. So does a view, once this module is imported.
+What these functions return shows itself as the last value of a cell. So does a view, once this module is imported;
+where the program is installed, ``glassformer.notebook`` gives the same functions and a view needs no import.
 """
 
 import math

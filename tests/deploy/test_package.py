@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import subprocess
@@ -46,19 +47,40 @@ def test_the_wheel_is_told_of_every_room_of_the_app() -> None:
     assert all(place == f"glassformer/app/{name}" for name, place in wheel["force-include"].items())
 
 
-@pytest.mark.slow
-def test_the_wheel_starts_the_app_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Built, unpacked as an installation would, and started where there is nothing of this repository."""
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built and unpacked as an installation would."""
     from hatchling.builders.wheel import WheelBuilder
 
-    monkeypatch.chdir(ROOT)
-    wheel = next(WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"]))
-    site, elsewhere = tmp_path / "site", tmp_path / "elsewhere"
-    elsewhere.mkdir()
+    folder = tmp_path_factory.mktemp("wheel")
+    with contextlib.chdir(ROOT):
+        wheel = next(WheelBuilder(str(ROOT)).build(directory=str(folder), versions=["standard"]))
     with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(site)
-        names = {name.split("/")[0] for name in archive.namelist()}
-    assert {name for name in names if not name.endswith(".dist-info")} == {"transformer", "glassformer"}
+        archive.extractall(folder / "site")
+    return folder / "site"
+
+
+@pytest.mark.slow
+def test_a_view_draws_itself_in_a_notebook_where_the_program_is_installed(site: Path, tmp_path: Path) -> None:
+    code = f"""
+import sys
+import transformer
+checkpoint = transformer.load({str(site / "glassformer" / "app" / "checkpoints" / "en-fr")!r})
+view = transformer.trace(checkpoint, "The cat.", "Le chat.").attention("decoder", layer=0, kind="cross")
+assert "<iframe" in view._repr_html_()
+assert not any("glassformer" in folder for folder in sys.path)
+from glassformer.notebook import attention_map
+assert "<iframe" in attention_map(view, head=0)._repr_html_()
+"""
+    environment = {**os.environ, "PYTHONPATH": str(site)}
+    result = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr[-2000:]
+
+
+@pytest.mark.slow
+def test_the_wheel_starts_the_app_from_any_folder(site: Path, tmp_path: Path) -> None:
+    """Where there is nothing of this repository."""
+    assert {path.name for path in site.iterdir() if path.suffix != ".dist-info"} == {"transformer", "glassformer"}
 
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -68,7 +90,7 @@ def test_the_wheel_starts_the_app_from_any_folder(tmp_path: Path, monkeypatch: p
     log = tmp_path / "server.log"
     with log.open("w") as output:
         command = [sys.executable, "-m", "glassformer", "--port", str(port)]
-        server = subprocess.Popen(command, cwd=elsewhere, env=environment, stdout=output, stderr=output)
+        server = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=output, stderr=output)
     try:
         assert answer(f"http://127.0.0.1:{port}/_stcore/health", server) == b"ok", log.read_text()
     finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from typing import ClassVar
 from unicodedata import category
 
@@ -66,6 +67,9 @@ class AttentionView:
 
     def _repr_html_(self) -> str | None:
         """What a notebook shows: the picture of whoever draws views, else its text. This library draws nothing."""
+        if AttentionView._drawing is None:
+            for installed in entry_points(group="transformer.drawings"):
+                installed.load()  # it calls ``drawn_by``
         return AttentionView._drawing(self) if AttentionView._drawing else None
 
     @classmethod
