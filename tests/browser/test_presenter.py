@@ -17,6 +17,8 @@ FULL = "() => !!document.fullscreenElement"
 
 
 def press(page: Page, *keys: str) -> None:
+    if "presenter" in address(page):
+        expect(page.locator(".presenter-keys")).to_be_visible()  # a busy machine may load its script late
     for key in keys:
         page.keyboard.press(key)
     page.wait_for_timeout(250)  # the keys have to rest before Python hears of them
