@@ -3,8 +3,6 @@
 A text is marked where it is written, as in GNU gettext: ``_("layer {layer}", layer=3)``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from transformer.text.message import Message

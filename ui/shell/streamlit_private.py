@@ -8,8 +8,6 @@ A minor version of Streamlit may change any of it, so ``requirements.txt`` pins 
 - ``TEST_IDS``, by which style sheets find Streamlit's own elements in the page (``data-testid``).
 """
 
-from __future__ import annotations
-
 from streamlit import config
 from streamlit.navigation.page import StreamlitPage
 from streamlit.proto.BackMsg_pb2 import BackMsg

@@ -5,8 +5,6 @@ it does not say, English says in its place (``ui/words/translations.py``). Which
 browser session that the running script serves; where there is none (tests, notebooks), it is English.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass

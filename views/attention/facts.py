@@ -1,7 +1,5 @@
 """What stands beside an attention map and limits what it claims: words and four numbers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

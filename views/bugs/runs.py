@@ -1,7 +1,5 @@
 """The healthy run and the patient's, as the page on bugs shows and checks them; from the cache, for all sessions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from transformer.analysis.answers.answer_probabilities import Answer

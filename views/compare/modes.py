@@ -1,7 +1,5 @@
 """The three modes of the Compare page: two sentences, two checkpoints, three kinds of model."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The beam search as a tree, with the texts that it returned and those that it dropped."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """A text being written: how the next token is chosen, the walk through the steps, and what belongs to one step."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass, replace
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The Masks page below its editor: empty rows, the difference of attention, the padding sandbox."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """What the model answers when its tokens stand in another order, or in none."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

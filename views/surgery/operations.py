@@ -1,7 +1,5 @@
 """The Surgery page: the importance map of all heads, and the ways to change the model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The model at earlier steps of its training, and one sentence at each of them: kept between reruns, read-only."""
 
-from __future__ import annotations
-
 import transformer
 from transformer.analysis.development import Moment, moment_of
 from transformer.files.snapshots import snapshot_file, snapshot_steps
