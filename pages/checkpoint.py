@@ -5,6 +5,7 @@ from dataclasses import asdict
 import pandas as pd
 import streamlit as st
 
+from charts.toolkit.numbers import number, whole
 from transformer.analysis.parameters import parameter_statistics
 from transformer.files.checkpoints import WEIGHTS, load
 from transformer.files.uploads import is_received
@@ -19,9 +20,9 @@ with page("checkpoint", strip=False) as p:
     config, model = p.checkpoint.config, p.checkpoint.model
     megabytes = (p.checkpoint.path / WEIGHTS).stat().st_size / 1e6
     with st.container(horizontal=True, gap="large"):  # columns would cut the numbers in a narrow window
-        st.metric(p.text["parameters"], f"{model.n_parameters:,}", width="content")
-        st.metric(p.text["vocabulary"], f"{config.vocabulary_size:,}", width="content")
-        st.metric(p.text["size"], f"{megabytes:.1f} MB", width="content")
+        st.metric(p.text["parameters"], whole(model.n_parameters), width="content")
+        st.metric(p.text["vocabulary"], whole(config.vocabulary_size), width="content")
+        st.metric(p.text["size"], number(f"{megabytes:.1f}") + " MB", width="content")
         st.metric(p.text["fingerprint"], p.checkpoint.fingerprint, help=p.text["fingerprint_help"], width="content")
     upload_form(p)
 

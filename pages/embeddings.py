@@ -3,6 +3,7 @@
 import streamlit as st
 
 from charts.figures.embeddings import embedding_rows
+from charts.toolkit.numbers import whole
 from transformer.analysis.neighbours import analogy, nearest_rows
 from transformer.analysis.projection import principal_components
 from transformer.analysis.training_step import training_step
@@ -30,7 +31,7 @@ with page("embeddings", needs=("token",)) as p:
     show_figure(
         embedding_rows(table[list(tokens.ids)], tokens=tokens, vocabulary_size=vocabulary),
         name="embedding-rows",
-        caption=p.text["rows_caption"].format(vocabulary=f"{vocabulary:,}", width=width),
+        caption=p.text["rows_caption"].format(vocabulary=whole(vocabulary), width=width),
     )
     if st.toggle(p.text["window"], key="embeddings window", **IN_ADDRESS):
         word_vectors.neighbouring_rows(p)

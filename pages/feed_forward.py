@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from charts.toolkit.numbers import whole
 from transformer.feed_forward import FeedForward
 from ui.shell.page import Page, page
 from ui.shell.selectors import settle_labels
@@ -17,7 +18,7 @@ def formula(p: Page) -> None:
     show_formula(
         rf"\text{{FFN}}(x) = {FUNCTIONS[config.activation]}(x W_1 + b_1)\, W_2 + b_2",
         caption=p.text["formula_caption"].format(
-            tokens=len(p.trace.tokens(p.focus.stack)), width=config.d_model, units=f"{config.d_ff:,}"
+            tokens=len(p.trace.tokens(p.focus.stack)), width=config.d_model, units=whole(config.d_ff)
         ),
     )
 

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from charts.figures.lens import lens_grid, word_course
+from charts.toolkit.numbers import whole
 from transformer.analysis.lens import decided_step, logit_lens
 from transformer.analysis.lens import word_course as course_of
 from ui.shell.page import page
@@ -39,7 +40,7 @@ with page("lens", needs=("token",)) as p:
             steps=len(lens.steps),
             tokens=len(p.trace.tokens(lens.stack)),
             width=config.d_model,
-            out=f"{config.n_classes or config.vocabulary_size:,}",
+            out=whole(config.n_classes or config.vocabulary_size),
             what=text["what_classes" if lens.of_classes else "what_words"],
         ),
     )

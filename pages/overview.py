@@ -4,6 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from charts.figures.overview import time_and_parameters
+from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import in_words
 from transformer.analysis.answers.answer_probabilities import Answer, answer_of, class_probabilities
@@ -66,8 +67,8 @@ def show_size(p: Page) -> None:
     """How much there is to look at."""
     numbers = sum(activation.values.size for activation in p.trace.activations.values())
     with st.container(horizontal=True):
-        st.metric(p.text["numbers"], f"{numbers:,}", help=p.text["numbers_help"])
-        st.metric(p.text["parameters"], f"{p.checkpoint.model.n_parameters:,}", help=p.text["parameters_help"])
+        st.metric(p.text["numbers"], whole(numbers), help=p.text["numbers_help"])
+        st.metric(p.text["parameters"], whole(p.checkpoint.model.n_parameters), help=p.text["parameters_help"])
     st.download_button(
         p.text["whole_trace"],
         data=lambda: trace_to_bytes(p.trace),  # megabytes, made only when somebody asks for it

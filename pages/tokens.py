@@ -3,6 +3,8 @@
 import pandas as pd
 import streamlit as st
 
+from charts.toolkit.numbers import whole
+from charts.toolkit.style import three_digits
 from transformer.text.byte_pair_merges import merge_steps
 from transformer.text.message import N_
 from transformer.text.tokenizer import END_ID, SPECIAL_TOKENS, Tokenizer
@@ -30,10 +32,10 @@ def show_counts(p: Page) -> None:
             tokens=n_text,
             characters=len(tokens.text),
             bytes=len(tokens.text.encode("utf-8", errors="replace")),
-            ratio=f"{len(tokens.text) / n_text:.3g}" if n_text else "0",
-            vocabulary=f"{tokenizer.vocabulary_size:,}",
+            ratio=three_digits(len(tokens.text) / n_text) if n_text else "0",
+            vocabulary=whole(tokenizer.vocabulary_size),
             special=len(SPECIAL_TOKENS),
-            merges=f"{len(tokenizer.merges):,}",
+            merges=whole(len(tokenizer.merges)),
             offset=tokenizer.vocabulary_size - len(tokenizer.merges),
         )
     )

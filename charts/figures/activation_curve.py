@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 
 from charts.toolkit import style
 from charts.toolkit.checks import as_array
+from charts.toolkit.numbers import whole
 from charts.toolkit.sheet import Sheet
 from charts.toolkit.words import _
 
@@ -52,7 +53,7 @@ def activation_curve(pre_activation: Any, *, activation: str, token: str) -> go.
         x=values,
         y=outputs,
         mode="markers",
-        name=_("the {n} units of {token}", n=f"{len(values):,}", token=style.escape(token)),
+        name=_("the {n} units of {token}", n=whole(len(values)), token=style.escape(token)),
         customdata=units,
         marker={"color": style.CHOSEN, "size": 7, "opacity": 0.6},
         hovertemplate=(
@@ -73,8 +74,8 @@ def activation_curve(pre_activation: Any, *, activation: str, token: str) -> go.
     )
     figure.add_vline(x=0, line={"color": style.NEUTRAL, "width": 1, "dash": "dot"})
     for text, place, anchor in (
-        (_("{n} at or below 0", n=f"{below:,}"), -0.02, "right"),
-        (_("{n} above 0", n=f"{len(values) - below:,}"), 0.02, "left"),
+        (_("{n} at or below 0", n=whole(below)), -0.02, "right"),
+        (_("{n} above 0", n=whole(len(values) - below)), 0.02, "left"),
     ):
         figure.add_annotation(text=text, x=place * reach, y=0.96, xref="x", yref="paper", xanchor=anchor, yanchor="top")
     style.finish(figure, height=400, top=44)

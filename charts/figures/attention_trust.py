@@ -9,6 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from charts.toolkit import parts, style
+from charts.toolkit.numbers import number
 from charts.toolkit.sheet import Sheet, stacked, stacked_height
 from charts.toolkit.words import _
 from transformer.text.message import N_
@@ -48,8 +49,8 @@ def aligned_measures(
     panels = [panel for panel in (shares, signed) if panel]
     heights = [_ROW * len(panel) for panel in panels]
     figure = stacked([titles[panel[0].signed] for panel in panels], heights=heights, gap=40)
-    for number, panel in enumerate(panels, start=1):
-        _draw(figure, panel, row=number, names=names)
+    for row, panel in enumerate(panels, start=1):
+        _draw(figure, panel, row=row, names=names)
     style.finish(figure, height=stacked_height(heights, around=112, gap=40), top=40)
     figure.update_layout(margin={"r": 60})
     figure.update_xaxes(**style.label_axis([aligned.tokens.displays[place] for place in aligned.positions], title=""))
@@ -95,11 +96,11 @@ def _short(value: float) -> str:
     """At most three significant digits in little room; the hover has all of them."""
     if not np.isfinite(value):
         return ""
-    text = f"{value:.2f}" if abs(value) < 9.995 else style.three_digits(float(value))
+    text = number(f"{value:.2f}") if abs(value) < 9.995 else style.three_digits(float(value))
     return "0" if text in ("0.00", "-0.00") else text.replace("-", "−")
 
 
 def _agreement(measure: Measure) -> str:
     if measure.name == "leave_one_out":
         return ""
-    return f"{measure.agreement:.2f}".replace("-", "−") if np.isfinite(measure.agreement) else "–"
+    return number(f"{measure.agreement:.2f}".replace("-", "−")) if np.isfinite(measure.agreement) else "–"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 
 from charts.toolkit import style
+from charts.toolkit.numbers import number
 from charts.toolkit.sheet import Sheet, bar, scatter
 from charts.toolkit.words import _
 
@@ -170,9 +171,9 @@ def _explanation(tree: BeamTree, node: BeamNode) -> str:
         title = _("{token} after “{text}”", token=title, text=style.escape(before))
     lines = [
         title,
-        _("log p = {value}", value=f"{node.log_p:.9g}"),
-        _("Σ log p = {value}", value=f"{node.total:.9g}"),
-        _("score (÷ length penalty) = {score}", score=f"{node.score:.9g}"),
+        _("log p = {value}", value=number(f"{node.log_p:.9g}")),
+        _("Σ log p = {value}", value=number(f"{node.total:.9g}")),
+        _("score (÷ length penalty) = {score}", score=number(f"{node.score:.9g}")),
         fate,
     ]
     return "<br>".join(lines)

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, require_same_length
+from charts.toolkit.numbers import number
 from charts.toolkit.sheet import Sheet
 from charts.toolkit.words import _, in_words
 
@@ -41,7 +42,7 @@ def stream_distance(
         ygap=2,
     )
     figure = Sheet(trace)
-    rounded = [[f"{value:.2g}" for value in row] for row in distance]
+    rounded = [[number(f"{value:.2g}") for value in row] for row in distance]
     if len(labels) <= 16:
         figure.add_trace(parts.cell_texts(trace, texts=rounded))
     grey = [(step, token) for step in range(len(steps)) for token in np.flatnonzero(~same).tolist()]

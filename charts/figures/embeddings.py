@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, require_index, require_same_length
+from charts.toolkit.numbers import whole
 from charts.toolkit.sheet import Sheet, side_by_side, stacked, stacked_height
 from charts.toolkit.words import _
 from transformer.text.message import N_
@@ -142,7 +143,7 @@ def gradient_rows(moved: Any, *, tokens: TokenSequence, what: str = N_("length o
     labels = [token.display for token in fetched]
     values = distances[ids]
     if others.any():
-        labels.append(_("largest of the other {n}", n=f"{others.sum():,}"))
+        labels.append(_("largest of the other {n}", n=whole(others.sum())))
         values = np.append(values, distances[others].max())
     heights = [24 * min(len(labels), style.MOST_LABELS), 130]
     figure = stacked([_("rows this sentence fetches"), _("all rows of E")], heights=heights, gap=90)

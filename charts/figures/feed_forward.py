@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, as_probabilities, require_columns, require_same_length
+from charts.toolkit.numbers import whole
 from charts.toolkit.sheet import Sheet
 from charts.toolkit.words import _
 from transformer.text.message import N_
@@ -96,7 +97,7 @@ def strongest_units(hidden: Any, *, token: str, top: int = 12, name: str = N_("h
     # Two lines, so that the title survives a narrow window.
     title = style.lines(
         _("{name} for {token}", name=_(name), token=style.escape(token)),
-        _("({shown} strongest of {n})", shown=len(units), n=f"{len(values):,}"),
+        _("({shown} strongest of {n})", shown=len(units), n=whole(len(values))),
     )
     figure.update_xaxes(title_text=title, range=parts.room(strongest, share=0.1))
     figure.update_yaxes(**style.label_rows([str(unit) for unit in units], title=_("unit")))

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from charts.toolkit import parts, style
 from charts.toolkit.checks import require_index
+from charts.toolkit.numbers import whole
 from charts.toolkit.sheet import Sheet, scatter
 from charts.toolkit.words import _, in_words
 from transformer.text.message import N_
@@ -95,7 +96,7 @@ def _cells(lens: Lens, colour: str) -> tuple[dict, np.ndarray]:
         values = np.log10(lens.rank)
         most = max(1.0, float(np.ceil(values.max())))
         ticks = np.arange(int(most) + 1)
-        names = [f"{10**tick:,}" for tick in ticks.tolist()]
+        names = [whole(10**tick) for tick in ticks.tolist()]
         bar = style.colour_bar(
             _("rank of the final class") if classes else _("rank of the final word"),
             tickvals=ticks.tolist(),

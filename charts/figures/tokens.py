@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from charts.toolkit import style
 from charts.toolkit.checks import require_same_length
+from charts.toolkit.numbers import whole
 from charts.toolkit.sheet import Sheet
 from charts.toolkit.words import _
 
@@ -69,7 +70,7 @@ def merge_tree(
             )
     labels = [_("bytes")]
     for step in range(1, len(states)):
-        rule = None if ranks is None else f"{ranks[step - 1]:,}"
+        rule = None if ranks is None else whole(ranks[step - 1])
         labels.append(
             _("merge {step}", step=step) if rule is None else _("merge {step} (rule {rule})", step=step, rule=rule)
         )

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import plotly.graph_objects as go
 
+from charts.toolkit.numbers import number, signs, whole
+
 if TYPE_CHECKING:
     from charts.toolkit.sheet import Sheet
     from transformer.text.tokens import TokenSequence
@@ -83,19 +85,19 @@ def escape(text: str) -> str:
 
 
 def three_digits(value: float) -> str:
-    """A number with three significant digits, as it stands on a picture: 0.0123, 12.3, 1,230, 1.23e-05.
+    """A number with three significant digits, in the signs of the reader's language: 0.0123, 12.3, 1,230, 1.23·10⁻⁵.
 
     Whole numbers are counts and stay exact: ``three_digits(5993) == "5,993"``.
     """
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        return f"{value:,}"
+        return whole(value)
     value = float(value)
     if not np.isfinite(value):
         return str(value)
     if value == 0 or 1e-4 <= abs(value) < 1e6:
         rounded = float(f"{value:.3g}")
-        return f"{rounded:,.0f}" if abs(rounded) >= 1000 else f"{rounded:.3g}"
-    return f"{value:.3g}"
+        return number(f"{rounded:,.0f}" if abs(rounded) >= 1000 else f"{rounded:.3g}")
+    return number(f"{value:.3g}")
 
 
 def colour_scale(colours: tuple[str, ...]) -> list[list[Any]]:
@@ -170,6 +172,8 @@ def finish(figure: Sheet | go.Figure, *, height: float, top: int = 24) -> None:
             "font": {"size": TEXT_SIZE},
         },
     )
+    if (written := "".join(signs())) != ".,":
+        figure.update_layout(separators=written)
     axis = {"tickfont_size": TICK_SIZE, "title_font_size": TEXT_SIZE, "title_standoff": 10}
     figure.update_xaxes(**axis)
     figure.update_yaxes(**axis)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 
-from charts.toolkit import style
+from charts.toolkit import numbers, style
 
 
 def _oklab(colour: str) -> np.ndarray:
@@ -53,13 +54,37 @@ def test_diverging_scale_is_symmetric_around_a_neutral_middle():
         (1234.5, "1,230"),
         (999.9, "1,000"),
         (0.0, "0"),
-        (1.234e-5, "1.23e-05"),
+        (1.234e-5, "1.23·10⁻⁵"),
+        (-4.2e9, "-4.2·10⁹"),
         (5993, "5,993"),
         (float("nan"), "nan"),
     ],
 )
 def test_three_digits(value, text):
     assert style.three_digits(value) == text
+
+
+@pytest.fixture
+def in_french(monkeypatch):
+    monkeypatch.setattr(numbers, "_language", lambda: "fr")
+
+
+def test_numbers_have_the_signs_of_the_language(in_french):
+    """ "6,000 entrées" would be six."""
+    assert style.three_digits(6000) == numbers.whole(6000) == "6\u202f000"
+    assert numbers.whole(6000, language="en") == "6,000"
+    assert style.three_digits(0.5678) == "0,568" and style.three_digits(1234.5) == "1\u202f230"
+    assert style.three_digits(9.85e-5) == "9,85·10⁻⁵"
+    assert numbers.percent(0.435, decimals=1).replace("\u202f", "\xa0") == "43,5\xa0%"
+    assert numbers.in_tex("1\u202f230,5") == r"1\,230{,}5" and numbers.in_tex("9,85·10⁻⁵") == r"9{,}85 \cdot 10^{-5}"
+    figure = go.Figure()
+    style.finish(figure, height=100)
+    assert figure.layout.separators == ",\u202f"
+
+
+def test_percent_in_english_and_signs_of_an_unknown_language():
+    assert numbers.percent(0.43) == "43%"
+    assert numbers.whole(6000, language="xx-nothing") == "6,000"
 
 
 def test_escape_leaves_nothing_that_plotly_would_interpret():

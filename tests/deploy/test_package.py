@@ -18,7 +18,7 @@ import pytest
 from tests.test_borders import FORBIDDEN
 
 ROOT = Path(__file__).resolve().parents[2]
-NEEDED = {*FORBIDDEN, "app.py", ".streamlit", "lessons", "checkpoints", "deploy"}
+NEEDED = {*FORBIDDEN, "app.py", ".streamlit", "lessons", "configs", "checkpoints", "deploy"}
 
 
 def test_every_package_is_known_here() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,6 +25,14 @@ def run_snippet(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.Mo
         return printed.getvalue()
 
     return run
+
+
+def with_e(text: str) -> str:
+    """Powers of ten as Python reads them: 8.65·10⁻⁷² becomes 8.65e-72."""
+    return re.sub(r"·10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)", lambda found: "e" + found[1].translate(_PLAIN), text)
+
+
+_PLAIN = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
 
 def said(app: AppTest) -> str:

@@ -13,6 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import transformer
+from tests.pages.conftest import with_e
 from transformer.analysis.attention.query_arithmetic import query_arithmetic
 from transformer.analysis.attention.rollout import attention_rollout
 from transformer.analysis.attention.value_weighting import norm_weighted
@@ -308,6 +309,7 @@ def test_the_check_holds_the_numbers_of_the_library(open_page: Callable, tiny_ch
     found = integrated_gradients(checkpoint, quantity, baseline="pad", n_steps=16)
     slope = gradient_times_input(checkpoint, quantity)
     line = next(line for line in plain(app).splitlines() if "**Completeness.**" in line).replace("−", "-")
+    line = with_e(line)
     numbers = [float(number) for number in re.findall(r"[+-]\d+(?:\.\d+)?(?:e-\d+)?", line.replace(" - ", " minus "))]
     expected = [found.total, found.value, found.baseline_value, found.difference, found.error, slope.total]
     assert numbers == pytest.approx(expected, rel=0.006, abs=2e-5)

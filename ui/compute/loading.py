@@ -13,6 +13,7 @@ from transformer.config import ModelConfig
 from transformer.files.layout import config_of as read_config
 from transformer.files.uploads import is_received
 from transformer.runs.run import Run
+from transformer.training.recipe import Recipe, load_recipe
 from ui.compute.store import store
 from ui.compute.uploads import is_here, own_uploads, uploads_folder
 
@@ -84,6 +85,17 @@ def load_history(name: str) -> pd.DataFrame | None:
     """The training curves of a checkpoint (its ``history.csv``), or ``None`` where it came without."""
     path = checkpoint_path(name) / "history.csv"
     return pd.read_csv(path) if path.is_file() else None
+
+
+def recipe_of(name: str) -> Recipe | None:
+    """The recipe of a checkpoint that came with the app, or ``None`` where nobody knows how it was trained."""
+    path = REPOSITORY / "configs" / f"{name}.toml"
+    return _recipe(path) if not is_received(name) and checkpoints_folder() == _folder("") and path.is_file() else None
+
+
+@lru_cache(maxsize=32)
+def _recipe(path: Path) -> Recipe:
+    return load_recipe(path)
 
 
 def config_of(name: str) -> ModelConfig:

@@ -8,6 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from charts.figures.embeddings import gradient_rows
 from charts.figures.gradients import gradient_by_block
+from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
 from transformer.analysis.training_step import TrainingStep, training_step
@@ -146,7 +147,7 @@ def _loss(p: Page, step: TrainingStep) -> str:
 def _who_moved(p: Page, step: TrainingStep) -> None:
     """Why these rows and no others."""
     text, config = page_text("embeddings"), p.checkpoint.config
-    still = {"still": f"{int((step.moved == 0).sum()):,}", "count": f"{len(step.moved):,}"}
+    still = {"still": whole(int((step.moved == 0).sum())), "count": whole(len(step.moved))}
     if config.n_classes:
         st.markdown(text["classifier"].format(**still))
     elif step.tied:

@@ -22,6 +22,7 @@ from transformer.runs.run import Run
 from transformer.runs.traces import Trace
 from ui.compute.loading import checkpoints_folder, load_checkpoint, load_trace
 from ui.shell import focus as shared_focus
+from ui.shell.familiarity import unlike_training
 from ui.shell.focus import Focus
 from ui.shell.frame import frame
 from ui.shell.lesson_bar import lesson_bar, running
@@ -172,7 +173,8 @@ def _draw_frame(p: Page, *, needs: Sequence[str], strip: bool, room: DeltaGenera
     # In a place of their own, also where there are none: lines that are said once would let everything below move up in
     # the next run, and a control in a column that moves loses its tie to the address (Streamlit 1.67).
     with st.container(gap="small"):
-        for line in (*shared_focus.notes(), *(map(said, p.trace.notes) if strip else ())):
+        about_sentence = (*map(said, p.trace.notes), unlike_training(p.trace, p.focus.checkpoint)) if strip else ()
+        for line in filter(None, (*shared_focus.notes(), *about_sentence)):
             st.caption(f":material/info: {as_plain(line)}")
     return corner
 

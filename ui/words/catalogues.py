@@ -8,7 +8,7 @@ import logging
 from collections.abc import Mapping
 from functools import lru_cache
 
-from charts.toolkit import words
+from charts.toolkit import numbers, words
 from transformer.text.message import Message, message_of
 from ui.words import texts
 from ui.words.translations import ENGLISH, changed, placeholders
@@ -60,3 +60,4 @@ def _read(path: str, _changed: int) -> dict[str, str]:
 
 
 words.translate_by(gettext)
+numbers.write_for(texts.language)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from charts.toolkit.numbers import whole
 from ui.words.translations import ENGLISH, names_of_languages, read, read_sentences
 
 ROOT = Path(__file__).resolve().parents[2]  # of ui/words and views
@@ -24,8 +25,9 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:^=&])")
 class PageText(Mapping[str, str]):
     """Paragraphs of one page by name; a missing name is an error that lists the names there are."""
 
-    def __init__(self, name: str, values: Mapping[str, object]) -> None:
+    def __init__(self, name: str, values: Mapping[str, object], language: str = ENGLISH) -> None:
         self._name = name
+        self.language = language
         self._values = dict(values)
         for key in ("title", "question"):
             if not isinstance(self._values.get(key), str) or not self._values[key].strip():
@@ -104,12 +106,12 @@ def take_language_from(source: Callable[[], str]) -> None:
 
 def page_text(name: str) -> PageText:
     """The text of one page. Raises ``ValueError`` without title, question and three ``look_for`` sentences."""
-    return PageText(name, read(ROOT, name, language()))
+    return PageText(name, read(ROOT, name, language()), language())
 
 
 def page_texts(name: str) -> tuple[PageText, ...]:
     """The text of one page in every language, the spoken one first: an address may have been made in any of them."""
-    return tuple(PageText(name, read(ROOT, name, code)) for code in dict.fromkeys((language(), *languages())))
+    return tuple(PageText(name, read(ROOT, name, code), code) for code in dict.fromkeys((language(), *languages())))
 
 
 def common(key: str, **values: object) -> str:
@@ -126,7 +128,7 @@ def quoted(words: str, *, most: int = 60) -> str:
 
 def counted(number: int, what: str) -> str:
     """ "1 token", "3 tokens", in the language of this run: ``what`` is a name in the section [count] of common.toml."""
-    return common(f"count.{what}" if number == 1 else f"count.{what}s", count=f"{number:,}")
+    return common(f"count.{what}" if number == 1 else f"count.{what}s", count=whole(number))
 
 
 def model_sentences() -> Mapping[str, Any]:

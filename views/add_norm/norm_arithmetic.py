@@ -4,6 +4,7 @@ import pandas as pd
 import streamlit as st
 
 import charts.figures.norms
+from charts.toolkit.numbers import in_tex, number
 from transformer.analysis.layer_norm_steps import NormSteps, norm_steps
 from ui.shell import page_state
 from ui.shell.page import Page
@@ -42,13 +43,13 @@ def norm_arithmetic(p: Page, name: str) -> None:
             column: st.column_config.NumberColumn(format=_EXACT) for column in columns if column != "dimension"
         },
     )
-    st.markdown(p.text["arithmetic_check"].format(width=width, deviation=f"{steps.largest_deviation:.2g}"))
+    st.markdown(p.text["arithmetic_check"].format(width=width, deviation=number(f"{steps.largest_deviation:.2g}")))
     st.markdown(
         p.text["textbook"].format(
-            difference=f"{steps.textbook_difference:.2g}",
+            difference=number(f"{steps.textbook_difference:.2g}"),
             epsilon=f"{steps.epsilon:g}",
-            root=f"{steps.epsilon**0.5:.2g}",
-            std=f"{steps.std:.3g}",
+            root=number(f"{steps.epsilon**0.5:.2g}"),
+            std=number(f"{steps.std:.3g}"),
         )
     )
     show_snippet(_snippet(p, name, steps, int(first)))
@@ -70,16 +71,13 @@ def _one_dimension(p: Page, steps: NormSteps, dimension: int) -> str:
         x=_tex(steps.x[dimension]),
         mean=_tex(steps.mean),
         denominator=_tex(steps.denominator),
-        output=f"\\mathbf{{{steps.output[dimension]:.6g}}}",
+        output=f"\\mathbf{{{in_tex(number(f'{steps.output[dimension]:.6g}'))}}}",
     )
 
 
 def _tex(value: float) -> str:
     """Six significant digits; a negative number in parentheses, so that it can stand behind any sign."""
-    text = f"{float(value):.6g}"
-    if "e" in text:
-        mantissa, exponent = text.split("e")
-        text = f"{mantissa} \\cdot 10^{{{int(exponent)}}}"
+    text = in_tex(number(f"{float(value):.6g}"))
     return f"({text})" if value < 0 else text
 
 

@@ -6,6 +6,8 @@ import pandas as pd
 import streamlit as st
 
 import charts.figures.residual
+from charts.toolkit.numbers import whole
+from charts.toolkit.style import three_digits
 from charts.toolkit.words import in_words
 from transformer.analysis.residual_stream import additions, contributions, stream_lengths
 from transformer.text.message import N_
@@ -24,8 +26,8 @@ def residual_stream(p: Page) -> None:
         p.text["identity"].format(
             count=len(sums),
             stack=common(f"focus.{stack}"),
-            numbers=f"{len(sums) * len(tokens) * p.checkpoint.config.d_model:,}",
-            deviation=f"{max(addition.largest_deviation for addition in sums):.3g}",
+            numbers=whole(len(sums) * len(tokens) * p.checkpoint.config.d_model),
+            deviation=three_digits(max(addition.largest_deviation for addition in sums)),
         )
         + (f" {p.text['identity_post']}" if norm == "post" else "")
     )

@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from charts.figures.attention_row import dot_product
+from charts.toolkit.numbers import in_tex, number
 from transformer.analysis.attention.cell_arithmetic import CellArithmetic, cell_arithmetic
 from transformer.analysis.attention.query_arithmetic import query_input
 from transformer.runs.attention_view import AttentionView
@@ -27,7 +28,9 @@ def explain_cell(p: Page, view: AttentionView, *, key: int, row_label: str) -> N
     if not cell.is_allowed:
         st.markdown(masked_sentence(p, view, cell, key))
     check = text["arithmetic_check"].format(
-        ours=f"**{cell.weight:.9g}**", recorded=f"**{cell.recorded:.9g}**", difference=f"{cell.difference:.2g}"
+        ours=f"**{number(f'{cell.weight:.9g}')}**",
+        recorded=f"**{number(f'{cell.recorded:.9g}')}**",
+        difference=number(f"{cell.difference:.2g}"),
     )
     st.markdown(f":small[{check}]")
 
@@ -146,11 +149,7 @@ def snippet(p: Page, cell: CellArithmetic, *, key: int) -> str:
 
 def tex_number(value: float, *, digits: int = 6) -> str:
     """Significant digits as LaTeX; six, because with three, sums and quotients would not add up on the page."""
-    text = f"{value:.{digits}g}"
-    if "e" in text:
-        mantissa, exponent = text.split("e")
-        return rf"{mantissa} \cdot 10^{{{int(exponent)}}}"
-    return text
+    return in_tex(number(f"{value:.{digits}g}"))
 
 
 def signed(value: float) -> str:

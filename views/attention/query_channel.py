@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from charts.toolkit.numbers import number
 from transformer.analysis.attention.attention_path import AttentionPath
 from transformer.analysis.attention.query_arithmetic import QueryArithmetic, query_arithmetic
 from ui.shell.page import Page
@@ -22,7 +23,7 @@ def query_channel(p: Page, path: AttentionPath, row_label: str) -> None:
     )
     st.latex(equations(found))
     template = "step_1_rotated" if found.rotated else "step_1_check"
-    st.caption(text[template].format(recorded=f"{found.recorded:.6g}", row=focus.token))
+    st.caption(text[template].format(recorded=number(f"{found.recorded:.6g}"), row=focus.token))
 
 
 def equations(found: QueryArithmetic) -> str:

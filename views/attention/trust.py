@@ -5,6 +5,7 @@ import pandas as pd
 import streamlit as st
 
 from charts.figures.attention_trust import MOST_NUMBERS, NAMES, ROOM, aligned_measures
+from charts.toolkit.numbers import number
 from charts.toolkit.style import three_digits
 from transformer.analysis.answers.answer_rows import asked
 from transformer.analysis.attention.attention_trust import (
@@ -150,7 +151,7 @@ def _in_words(p: Page, view: AttentionView, aligned: Aligned, quantity: Quantity
         missed=labels[most],
         change=_signed(-float(missed[most])),
         unit=p.text[f"trust_unit_{quantity.of}"],
-        agreement=f"{agreement:.2f}".replace("-", "−") if np.isfinite(agreement) else "–",
+        agreement=number(f"{agreement:.2f}".replace("-", "−")) if np.isfinite(agreement) else "–",
     )
 
 

@@ -3,6 +3,7 @@
 import pandas as pd
 import streamlit as st
 
+from charts.toolkit.numbers import percent
 from charts.toolkit.style import three_digits
 from transformer.faults.catalogue import HEALTHY, TRAINING, Diagnosis
 from transformer.faults.checks import CHECKS, Finding
@@ -100,7 +101,7 @@ def _told(p: Page, diagnosis: Diagnosis, found: dict[str, Finding | None], healt
     if diagnosis.in_training:
         last = toy_of(diagnosis).course[-1]
         values |= {"reported": three_digits(last.reported), "loss": three_digits(last.loss)}
-        values |= {"writes": f"{last.writes:.0%}", "steps": str(last.step)}
+        values |= {"writes": percent(last.writes), "steps": str(last.step)}
     if fault == "norm":
         values["sum"] = text[f"sum_{p.checkpoint.config.norm}"]
     if fault == "padding":

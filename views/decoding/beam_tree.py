@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from charts.figures.beam_tree import COLUMN, search_tree
+from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer.analysis.answers.beam_tree import FINISHED, PRUNED, BeamTree
 from transformer.analysis.answers.beam_tree import beam_tree as record_search
@@ -94,9 +95,9 @@ def _story(p: Page, tree: BeamTree) -> str:
     """How much the search looked at, and how close it came to pruning the answer."""
     words = [node for node in tree.winner if node.fate != FINISHED and node.step > tree.n_forced]
     story = p.text["tree_counts"].format(
-        count=f"{len(tree.nodes):,}",
-        pruned=f"{sum(node.fate == PRUNED for node in tree.nodes):,}",
-        finished=f"{sum(node.fate == FINISHED for node in tree.nodes):,}",
+        count=whole(len(tree.nodes)),
+        pruned=whole(sum(node.fate == PRUNED for node in tree.nodes)),
+        finished=whole(sum(node.fate == FINISHED for node in tree.nodes)),
         steps=tree.n_steps,
     )
     worst = max(words, key=lambda node: node.rank, default=None)

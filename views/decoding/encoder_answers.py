@@ -7,6 +7,7 @@ import streamlit as st
 
 import charts.figures.decoding
 from charts.figures.word_contributions import word_contributions
+from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer.analysis.answers.decoding_steps import StepAttention
 from transformer.analysis.answers.leave_one_out import leave_one_out
@@ -55,7 +56,7 @@ def fill_blanks(p: Page) -> None:
                 chosen_name=p.text["blank_chosen" if found else "blank_stands"],
             ),
             name="candidates",
-            caption=p.text["blank_caption"].format(vocabulary=f"{config.vocabulary_size:,}", position=position),
+            caption=p.text["blank_caption"].format(vocabulary=whole(config.vocabulary_size), position=position),
             alt=p.text["candidates_alt"],
         )
     with right:
@@ -64,7 +65,7 @@ def fill_blanks(p: Page) -> None:
     show_formula(
         p.text["blank_formula"].format(position=position, matrix=matrix[0]),
         caption=p.text["blank_formula_caption"].format(
-            width=config.d_model, position=position, matrix=matrix[1], vocabulary=f"{config.vocabulary_size:,}"
+            width=config.d_model, position=position, matrix=matrix[1], vocabulary=whole(config.vocabulary_size)
         ),
     )
     show_snippet(

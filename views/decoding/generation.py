@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 import charts.figures.decoding
+from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer import Decoding, Greedy, Sample, decode
 from transformer.analysis.answers.decoding_steps import (
@@ -125,7 +126,7 @@ def what_came(
         "token": chosen.display,
         "probability": three_digits(chosen.probability),
         "chance": three_digits(chosen.chance),
-        "rank": f"{rank(decoding.steps[step]):,}",
+        "rank": whole(rank(decoding.steps[step])),
     }
 
 
@@ -218,7 +219,7 @@ def reshaping(p: Page, decoding: Decoding, settings: Settings, step: int) -> Non
         ),
         name="from-logits-to-a-choice",
         caption=p.text["reshape_caption"].format(
-            step=step + 1, kept=f"{shaped.n_kept:,}", possible=f"{shaped.n_possible:,}"
+            step=step + 1, kept=whole(shaped.n_kept), possible=whole(shaped.n_possible)
         )
         + (p.text["reshape_cut"] if shaped.n_kept < shaped.n_possible else "")
         + (p.text["reshape_greedy"] if settings.kind == "greedy" else ""),
@@ -231,10 +232,10 @@ def reshaping(p: Page, decoding: Decoding, settings: Settings, step: int) -> Non
         caption=p.text["formula_caption"].format(
             width=config.d_model,
             matrix="Eᵀ" if config.tie_embeddings else "W",
-            vocabulary=f"{config.vocabulary_size:,}",
-            possible=f"{shaped.n_possible:,}",
+            vocabulary=whole(config.vocabulary_size),
+            possible=whole(shaped.n_possible),
             temperature=three_digits(settings.temperature),
-            kept=f"{shaped.n_kept:,}",
+            kept=whole(shaped.n_kept),
         ),
     )
 

@@ -6,6 +6,7 @@ import streamlit as st
 
 from charts.figures.embeddings import embedding_window
 from charts.figures.vocabulary import nearest_neighbours, vocabulary_projection
+from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer import Checkpoint
 from transformer.analysis.neighbours import Neighbour, analogy, nearest_rows
@@ -71,7 +72,7 @@ def lookup(p: Page) -> None:
     show_formula(
         rf"\begin{{bmatrix}} 0 & \cdots & {place} & \cdots & 0 \end{{bmatrix}} \cdot E"
         rf" = \begin{{bmatrix}} {start} \; \cdots \; {end} \end{{bmatrix}}",
-        caption=p.text["lookup_caption"].format(vocabulary=f"{vocabulary:,}", width=width, scale=three_digits(scale)),
+        caption=p.text["lookup_caption"].format(vocabulary=whole(vocabulary), width=width, scale=three_digits(scale)),
     )
     show_table(
         pd.DataFrame(
@@ -98,7 +99,7 @@ def neighbours(p: Page) -> None:
     show_figure(
         nearest_neighbours(_frame(p, found), of=token.display),
         name="nearest-neighbours",
-        caption=p.text["neighbours_caption"].format(count=f"{len(table):,}", token=as_plain(token.display)),
+        caption=p.text["neighbours_caption"].format(count=whole(len(table)), token=as_plain(token.display)),
     )
 
 
@@ -170,12 +171,12 @@ def analogies(p: Page) -> None:
         expected = tokenizer.encode(words[3])[0]
         place = 1 + next(rank for rank, neighbour in enumerate(found) if neighbour.id == expected)
         key = "expected_hit" if place == 1 else "expected_miss"
-        st.markdown(text[key].format(expected=as_plain(words[3]), place=f"{place:,}", count=f"{len(found):,}"))
+        st.markdown(text[key].format(expected=as_plain(words[3]), place=whole(place), count=whole(len(found))))
     name = text["analogy_of"].format(a=asked[0], b=asked[1], c=asked[2])
     show_figure(
         nearest_neighbours(_frame(p, found[:N_NEIGHBOURS]), of=name),
         name="analogy",
-        caption=text["analogy_caption"].format(count=f"{len(table):,}"),
+        caption=text["analogy_caption"].format(count=whole(len(table))),
     )
     if offered:
         _all_analogies(p, table, offered)
@@ -192,7 +193,7 @@ def _all_analogies(p: Page, table: np.ndarray, offered: dict[str, tuple[str, ...
     hits = sum(place == 1 for *_, place in rows)
     st.markdown(p.text["all_analogies"].format(hits=hits, count=len(rows)))
     columns = [p.text[f"column_{name}"] for name in ("question", "expected", "nearest", "place")]
-    caption = p.text["all_analogies_caption"].format(count=f"{len(table) - 3:,}")
+    caption = p.text["all_analogies_caption"].format(count=whole(len(table) - 3))
     show_table(pd.DataFrame(rows, columns=columns), name="all-analogies", caption=caption)
 
 

@@ -5,6 +5,7 @@ import streamlit as st
 
 import charts.figures.activation_curve
 import charts.figures.feed_forward
+from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits
 from transformer.analysis.feed_forward_units import (
     UnitWords,
@@ -36,10 +37,10 @@ def one_token(p: Page) -> None:
     st.markdown(
         p.text["token_line"].format(
             token=as_plain(token.display),
-            active=f"{n_units - silent:,}",
-            units=f"{n_units:,}",
-            silent=f"{silent:,}",
-            share=f"{share:.1%}",
+            active=whole(n_units - silent),
+            units=whole(n_units),
+            silent=whole(silent),
+            share=percent(share, decimals=1),
         )
         + f" {p.text[f'silent_{activation}']}"
     )
@@ -105,7 +106,7 @@ def all_tokens(p: Page) -> None:
         ),
         name="silent-units",
         caption=p.text["silent_caption"].format(
-            units=f"{config.d_ff:,}",
+            units=whole(config.d_ff),
             stack=common(f"focus.{stack}"),
             meaning=p.text[f"silent_{config.activation}"],
         ),
@@ -119,7 +120,7 @@ def all_tokens(p: Page) -> None:
             values[:, units], tokens=tokens, units=units.tolist(), name=p.text[f"heatmap_{what}"]
         ),
         name="most-active-units",
-        caption=p.text["heatmap_caption"].format(shown=len(units), units=f"{config.d_ff:,}"),
+        caption=p.text["heatmap_caption"].format(shown=len(units), units=whole(config.d_ff)),
         alt=p.text["heatmap_alt"],
     )
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from charts.toolkit.numbers import whole
 from transformer.analysis.heads.corpus_roles import CorpusRoles, corpus_roles
 from transformer.analysis.heads.role_files import load_corpus_roles
 from transformer.errors import CheckpointError, InputError
@@ -132,7 +133,7 @@ def _own(p: Page) -> Corpus | None:
         )
         if st.form_submit_button(text["own_button"], icon=":material/play_arrow:"):
             if len(typed) > MOST_CHARACTERS:
-                problem = text["own_too_long"].format(count=len(typed), most=MOST_CHARACTERS)
+                problem = text["own_too_long"].format(count=whole(len(typed)), most=whole(MOST_CHARACTERS))
                 st.warning(problem, icon=":material/edit:")
             else:
                 _submit(p, split_sentences(typed))

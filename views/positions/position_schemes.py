@@ -7,6 +7,7 @@ import streamlit as st
 
 from charts.figures.positions import embedding_sum, encoding_heatmap, encoding_waves, position_similarity
 from charts.figures.relative_positions import distance_buckets, relative_bias, rotary_angles
+from charts.toolkit.numbers import in_tex
 from charts.toolkit.style import three_digits
 from transformer.analysis import positional
 from ui.compute.loading import checkpoint_names, config_of, load_checkpoint
@@ -250,7 +251,7 @@ def _formula(p: Page, shown: Shown, *, dimension: int = 0) -> None:
     wave, pair = (r"\sin", dimension) if dimension % 2 == 0 else (r"\cos", dimension - 1)
     angle = rf"\left({position} / 10000^{{{pair}/{width}}}\right)"
     show_formula(
-        rf"PE_{{{position},\,{dimension}}} = {wave}{angle} = {three_digits(value)}",
+        rf"PE_{{{position},\,{dimension}}} = {wave}{angle} = {in_tex(three_digits(value))}",
         caption=p.text["sinusoidal_number"].format(
             position=position, token=as_plain(tokens[position].display), dimension=dimension
         ),

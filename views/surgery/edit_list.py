@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import streamlit as st
 
+from charts.toolkit.numbers import whole
 from transformer.config import ModelConfig
 from transformer.runs.edit_specs import EditSpec
 from ui.shell import page_state
@@ -49,7 +50,7 @@ def say_what_was_dropped(dropped: Sequence[str], text: PageText) -> None:
     """One line about edits that are not made, the first of them by name."""
     if dropped:
         named = ", ".join(as_plain(quoted(one)) for one in dropped[:_NAMED])
-        more = text["dropped_more"].format(count=len(dropped) - _NAMED) if len(dropped) > _NAMED else ""
+        more = text["dropped_more"].format(count=whole(len(dropped) - _NAMED)) if len(dropped) > _NAMED else ""
         st.caption(":material/info: " + text["dropped"].format(edits=named + more, most=MOST))
 
 

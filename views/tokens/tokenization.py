@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from charts.figures.tokens import merge_tree, token_lengths
+from charts.toolkit.numbers import whole
 from transformer import Checkpoint
 from transformer.analysis import tokenizations
 from transformer.text.byte_pair_merges import MergeStep, merge_steps, readable
@@ -19,7 +20,7 @@ from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.shell.selectors import settle
 from ui.show.chips import Chip, ChipRow, chips
 from ui.show.figures import show_figure, show_table
-from ui.words.texts import PageText, as_plain, counted, page_texts
+from ui.words.texts import PageText, as_plain, counted, languages, page_texts
 
 LONGEST_WORD = 32  # bytes; beyond that the boxes are too narrow to read
 FEWER_MERGES = (0, 20, 50, 100, 200, 500, 1000, 2000, 4000, 8000, 16000, 32000)
@@ -97,12 +98,16 @@ def _choose_merges(p: Page) -> int:
     total = len(p.checkpoint.tokenizer.merges)
     options = [*(number for number in FEWER_MERGES if number < total), total]
     belongs_to("learned", p.focus.checkpoint, default=total)
+    settle(
+        "learned",
+        {count: [whole(count, language=code) for code in (p.text.language, *languages())] for count in options},
+    )
     return st.select_slider(
         p.text["learned"],
         options,
         value=total,
         key="learned",
-        format_func=lambda number: f"{number:,}",
+        format_func=whole,
         help=p.text["learned_help"],
         width="stretch",
         **IN_ADDRESS,
@@ -122,7 +127,7 @@ def _draw_merges(p: Page, word: str, steps: list[MergeStep], n_merges: int) -> N
         sentence = text["end"].format(word=as_plain(_as_typed(word)), count=count, pieces=pieces)
     else:
         left, right = (f"`{_code(readable(piece))}`" for piece in following.merged)
-        sentence = text["waiting"].format(rank=f"{following.rank:,}", left=left, right=right)
+        sentence = text["waiting"].format(rank=whole(following.rank), left=left, right=right)
     st.markdown(sentence)
     show_figure(
         merge_tree(
@@ -184,10 +189,14 @@ def _ways_to_cut(p: Page, text: PageText) -> dict[str, Callable[[str], TokenSequ
     def of(name: str) -> Callable[[str], TokenSequence]:
         return lambda sentence: _sequence(load_checkpoint(name), sentence)
 
-    ways = {text["this"].format(name=here.name, count=f"{total:,}"): lambda sentence: _sequence(here, sentence)}
+    ways = {
+        text["this"].format(name=here.name, count=whole(total, language=text.language)): lambda sentence: _sequence(
+            here, sentence
+        )
+    }
     for number in COMPARED_MERGES:
         if number < total:
-            ways[text["fewer"].format(name=here.name, count=f"{number:,}")] = fewer(number)
+            ways[text["fewer"].format(name=here.name, count=whole(number, language=text.language))] = fewer(number)
     ways[text["bytes"]] = fewer(0)
     ways[text["characters"]] = lambda sentence: tokenizations.characters(tokenizer, sentence)
     ways[text["words"]] = lambda sentence: tokenizations.words(tokenizer, sentence)

@@ -5,12 +5,11 @@ import math
 import streamlit as st
 
 from charts.figures.training_curves import loss_curves, rate_curve, score_curve
+from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
-from transformer.files.uploads import is_received
 from transformer.text.message import N_
-from transformer.training.recipe import load_recipe
 from transformer.training.schedule import learning_rate
-from ui.compute.loading import REPOSITORY, load_history
+from ui.compute.loading import load_history, recipe_of
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_formula, show_source, show_table
 
@@ -30,7 +29,9 @@ def curves(p: Page) -> None:
     last = history.iloc[-1]
     score = p.text["accuracy" if p.checkpoint.config.n_classes else SCORES[p.checkpoint.config.kind]]
     tokens, minutes = int(last["target_tokens"]), last["seconds"] / 60
-    st.markdown(p.text["facts"].format(steps=int(last["step"]), tokens=tokens, minutes=minutes))
+    st.markdown(
+        p.text["facts"].format(steps=whole(int(last["step"])), tokens=whole(tokens), minutes=whole(round(minutes)))
+    )
     show_figure(loss_curves(history), name="training-loss", caption=p.text["loss"], alt=p.text["loss"])
     show_figure(score_curve(history, score=score), name="training-score", caption=p.text["score"], alt=p.text["score"])
     show_figure(rate_curve(history), name="training-rate", caption=p.text["rate"], alt=p.text["rate"])
@@ -45,8 +46,8 @@ def curves(p: Page) -> None:
 
 def _smoothing(p: Page) -> str:
     """Of the labels, as the recipe has it, where the recipe is at hand."""
-    path = REPOSITORY / "configs" / f"{p.focus.checkpoint}.toml"
-    if is_received(p.focus.checkpoint) or not path.is_file():
+    recipe = recipe_of(p.focus.checkpoint)
+    if recipe is None:
         return p.text["smoothing_unknown"]
-    epsilon = load_recipe(path).label_smoothing
+    epsilon = recipe.label_smoothing
     return p.text["smoothing" if epsilon else "smoothing_none"].format(epsilon=three_digits(epsilon))

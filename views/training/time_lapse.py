@@ -9,6 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from charts.canvas.attention import attention_map
 from charts.figures.time_lapse import map_strip, role_timeline
+from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer.analysis.development import (
     Moment,
@@ -105,7 +106,7 @@ def _places(*, wide: bool) -> tuple[DeltaGenerator, DeltaGenerator]:
 
 def _moments(p: Page, steps: Sequence[int | None]) -> list[Moment]:
     """Every step's, from the cache where possible; what takes longer says how far it is and can be cancelled."""
-    trace, names = p.trace, [p.text["time_final"] if step is None else f"{step:,}" for step in steps]
+    trace, names = p.trace, [p.text["time_final"] if step is None else whole(step) for step in steps]
 
     def work(report: Callable[[int, int], None]) -> list[Moment]:
         found = []

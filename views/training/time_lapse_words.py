@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from itertools import groupby
 
+from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer.analysis.development import Moment, Place, greatest_turn, settled, settled_heads, shared_words
 from ui.lab.head_table import role_text
@@ -14,7 +15,7 @@ _LONGEST_RUN = 5  # an untrained model writes one word over and over; more than 
 
 def step_name(moment: Moment, text: PageText) -> str:
     """ "1,500", or "final" where the checkpoint does not tell its step."""
-    return text["time_final"] if moment.step is None else f"{moment.step:,}"
+    return text["time_final"] if moment.step is None else whole(moment.step, language=text.language)
 
 
 def step_names(moments: Sequence[Moment], text: PageText) -> list[str]:
@@ -23,7 +24,7 @@ def step_names(moments: Sequence[Moment], text: PageText) -> list[str]:
     if moments[0].step == 0:
         names[0] = text["time_untrained"]
     if moments[-1].step is not None:
-        names[-1] = text["time_last"].format(step=moments[-1].step)
+        names[-1] = text["time_last"].format(step=whole(moments[-1].step, language=text.language))
     return names
 
 

@@ -7,6 +7,7 @@ import streamlit as st
 
 from charts.canvas.attention import attention_map
 from charts.figures.live_curves import live_loss, live_shares
+from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits
 from transformer.runs.attention_view import AttentionView
 from transformer.text.tokens import TokenSequence
@@ -64,13 +65,13 @@ def how_it_stands(text: PageText, settings: Settings, progress: Progress[ToyStat
         last = progress.states[-1]
         sentence = text[f"now_{progress.status}"].format(
             task=text[f"now_{settings.task}"],
-            parameters=last.learner.model.n_parameters,
-            step=last.step,
-            steps=last.steps,
-            seconds=progress.seconds,
+            parameters=whole(last.learner.model.n_parameters),
+            step=whole(last.step),
+            steps=whole(last.steps),
+            seconds=whole(round(progress.seconds)),
             right=round(last.score.accuracy * N_HELD_OUT),
             words=N_HELD_OUT,
-            patience=PATIENCE,
+            patience=round(PATIENCE),
         )
         st.markdown(sentence)
 
@@ -113,10 +114,10 @@ def _curves(text: PageText, states: tuple[ToyState, ...], at: int) -> None:
 
 def _numbers(text: PageText, state: ToyState) -> None:
     with st.container(horizontal=True, gap="medium"):
-        st.metric(text["now_step"], f"{state.step:,}", width="content")
+        st.metric(text["now_step"], whole(state.step), width="content")
         st.metric(text["now_loss"], three_digits(state.score.loss), width="content")
-        st.metric(text["now_accuracy"], f"{state.score.accuracy:.0%}", width="content")
-        st.metric(text["now_target"], f"{max(state.score.on_target):.0%}", width="content")
+        st.metric(text["now_accuracy"], percent(state.score.accuracy), width="content")
+        st.metric(text["now_target"], percent(max(state.score.on_target)), width="content")
 
 
 def _maps(attention: AttentionView, predicted: TokenSequence, *, key: str) -> None:

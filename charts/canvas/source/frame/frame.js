@@ -12,6 +12,7 @@ import STEPS_STYLE from "./steps.css";
 import { make } from "../toolkit/elements.js";
 import { decodePayload } from "../toolkit/payload.js";
 import { tableContent } from "../toolkit/sentences.js";
+import { writeNumbersFor } from "../toolkit/numbers.js";
 import { fontOf } from "../toolkit/text.js";
 import { readTheme } from "../toolkit/theme.js";
 import { say, useWords } from "../toolkit/words.js";
@@ -86,6 +87,7 @@ export class Frame {
       if (generation !== this.generation) return;
       this.data = data;
       useWords(payload.metadata.words);
+      writeNumbersFor(payload.metadata.language);
       for (const repeat of this.spoken) repeat(); // what was written before its language was known
       this.drawing = makeDrawing(payload, this.drawing, this);
       this.title.textContent = this.drawing.metadata.title;

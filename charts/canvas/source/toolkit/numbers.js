@@ -2,7 +2,18 @@
 
 const SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 
-const withMinus = (text) => text.replace("-", "−");
+let decimal = ".";
+
+// From now on numbers are written as in this language, "en" or "fr" and the like. Files keep the point.
+export function writeNumbersFor(language) {
+  try {
+    decimal = new Intl.NumberFormat(language || "en").formatToParts(0.5).find(({ type }) => type === "decimal").value;
+  } catch {
+    decimal = "."; // no language that the browser knows
+  }
+}
+
+const withMinus = (text) => text.replace("-", "−").replace(".", decimal);
 
 // Three significant digits: 0.873, 12.4, −0.00420, 4.20·10⁻⁵.
 export function threeDigits(value) {
@@ -29,13 +40,13 @@ export function exactly(value) {
 // A weight that was sent in 1/255: two digits are all it has.
 export function roughly(value) {
   if (value === 0) return "≈0 (below 0.002)";
-  return value < 0.1 ? `≈${value.toFixed(3)}` : `≈${value.toFixed(2)}`;
+  return withMinus(value < 0.1 ? `≈${value.toFixed(3)}` : `≈${value.toFixed(2)}`);
 }
 
 // What is written into a cell that has room for about `digits` decimals.
 export function shortNumber(value, digits, signed) {
   if (Number.isNaN(value)) return "NaN";
-  if (!signed) return value.toFixed(digits);
+  if (!signed) return withMinus(value.toFixed(digits));
   const size = Math.abs(value);
   const decimals = size >= 100 ? 0 : size >= 10 ? 1 : 2;
   return withMinus(Number(value.toFixed(decimals)) === 0 ? (0).toFixed(decimals) : value.toFixed(decimals));
