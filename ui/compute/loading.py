@@ -90,7 +90,8 @@ def load_history(name: str) -> pd.DataFrame | None:
 def recipe_of(name: str) -> Recipe | None:
     """The recipe of a checkpoint that came with the app, or ``None`` where nobody knows how it was trained."""
     path = REPOSITORY / "configs" / f"{name}.toml"
-    return _recipe(path) if not is_received(name) and checkpoints_folder() == _folder("") and path.is_file() else None
+    shipped = checkpoint_path(name).parent == REPOSITORY / "checkpoints"
+    return _recipe(path) if shipped and path.is_file() else None
 
 
 @lru_cache(maxsize=32)
