@@ -6,8 +6,8 @@ import pytest
 
 import transformer
 from tests.conftest import ROOT
-from transformer.text.language_guess import guess_language
 from ui.shell.familiarity import unlike_training
+from ui.words.language_guess import guess_language
 from ui.words.texts import model_sentences
 
 

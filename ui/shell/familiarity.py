@@ -2,8 +2,8 @@
 
 from charts.toolkit.numbers import language_name, percent, whole
 from transformer.runs.traces import Trace
-from transformer.text.language_guess import guess_language
 from ui.compute.loading import recipe_of
+from ui.words.language_guess import guess_language
 from ui.words.texts import common
 
 READ = "en"  # the language that every recipe's model reads
