@@ -15,7 +15,7 @@ from ui.shell.focus import Focus, fit_language
 from ui.shell.navigation import GROUPS
 from ui.words import texts as spoken_texts
 from ui.words.catalogues import catalogue
-from ui.words.texts import common, examples, language, languages, model_sentences, page_text, page_texts
+from ui.words.texts import common, examples, glossary, language, languages, model_sentences, page_text, page_texts
 from ui.words.translations import SHARED, over, placeholders, read
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -112,6 +112,23 @@ def test_sentences_for_the_models_stand_in_one_file_with_plain_apostrophes() -> 
             assert not [one for one in (*said, *(str(step.get("second", "")) for step in lesson["step"])) if "’" in one]
 
 
+def test_the_glossary_says_every_word_in_both_languages_on_pages_that_there_are(in_language: Callable) -> None:
+    entries = tomllib.loads((FRAME / "glossary.toml").read_text(encoding="utf-8"))
+    for name, entry in entries.items():
+        assert set(entry["pages"]) <= set(PAGES) and entry["pages"], name
+        for code in ("en", "fr"):
+            word, meaning = entry[code]
+            assert word and meaning.rstrip(")").endswith((".", "?", "0")) and "'" not in meaning, name
+        assert not NARROW_SPACES.search(" ".join(entry["fr"])), name
+    asked = {"attention": ("Sink", "Rollout", "‖α·v‖", "ln p, log p"), "surgery": ("KL (bits)", "ln p, log p")}
+    for page, words in asked.items():
+        assert set(words) <= set(glossary(page))
+    in_language("fr")
+    assert "Puits" in glossary("heads")
+    in_language("xx")
+    assert "Sink" in glossary("heads"), "what a language lacks, English says"
+
+
 def test_the_languages_there_are() -> None:
     found = languages()
     assert next(iter(found.items())) == ("en", "English")
@@ -133,7 +150,8 @@ def texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             copy = tmp_path / file.relative_to(ROOT)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(file, copy)
-    shutil.copy(FRAME / "sentences.toml", tmp_path / "ui" / "words")
+    for name in ("sentences.toml", "glossary.toml"):
+        shutil.copy(FRAME / name, tmp_path / "ui" / "words")
     monkeypatch.setattr(spoken_texts, "ROOT", tmp_path)
     return tmp_path
 

@@ -36,7 +36,7 @@ from ui.shell.sidebar import sidebar, take_room
 from ui.shell.strip import token_strip
 from ui.show.canvas import bring_canvas
 from ui.words.catalogues import said
-from ui.words.texts import PageText, as_plain, common, page_text
+from ui.words.texts import PageText, as_plain, common, glossary, page_text
 
 FRAME_STYLE = Path(__file__).with_name("page.css")
 _LOG = logging.getLogger(__name__)
@@ -142,7 +142,7 @@ def _draw_frame(p: Page, *, needs: Sequence[str], strip: bool, room: DeltaGenera
         keys = st.container(width="stretch") if presenting() else None
         if keys is None:  # else the question is asked aloud, and the keys have its place
             st.markdown(f"##### {p.text.question}", width="stretch")
-        hints = st.container(width="content")
+        hints = st.container(horizontal=True, gap="xsmall", width="content")
         corner = st.container(width="content")
     p.focus, lesson, corrections = running(p.focus)
     if lesson:
@@ -154,6 +154,7 @@ def _draw_frame(p: Page, *, needs: Sequence[str], strip: bool, room: DeltaGenera
     selectors(p.focus, p.checkpoint.config, needs=needs, room=room)
     with hints:
         _look_for(p.text, p.checkpoint.config, shown=lesson is None and not presenting())
+        _glossary(p.name)
     if strip:
         p.focus, missing = shared_focus.fit_trace(p.focus, p.trace)
         corrections = (*corrections, *missing)
@@ -244,3 +245,11 @@ def _look_for(text: PageText, config: ModelConfig, *, shown: bool) -> None:
         return
     with st.popover(common("page.look_for"), icon=":material/lightbulb:", key="look-for"):
         st.markdown("\n".join(f"- {sentence}" for sentence in text.look_for_of(traits_of(config))))
+
+
+def _glossary(page: str) -> None:
+    """The jargon of the page, behind one button; not while somebody presents."""
+    if presenting() or not (words := glossary(page)):
+        return
+    with st.popover(common("page.glossary"), icon=":material/menu_book:", key="glossary"):
+        st.markdown("\n".join(f"- **{as_plain(word)}**: {as_plain(meaning)}" for word, meaning in words.items()))

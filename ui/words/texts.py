@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from charts.toolkit.numbers import whole
-from ui.words.translations import ENGLISH, names_of_languages, read, read_sentences
+from ui.words.translations import ENGLISH, names_of_languages, read, read_for_all
 
 ROOT = Path(__file__).resolve().parents[2]  # of ui/words and views
 
@@ -133,7 +133,13 @@ def counted(number: int, what: str) -> str:
 
 def model_sentences() -> Mapping[str, Any]:
     """What models read, the same in every language: ``ui/words/sentences.toml``."""
-    return read_sentences(ROOT)
+    return read_for_all(ROOT, "sentences")
+
+
+def glossary(page: str) -> dict[str, str]:
+    """The words of the trade that a page uses, each with what it means: ``ui/words/glossary.toml``."""
+    entries = [entry for entry in read_for_all(ROOT, "glossary").values() if page in entry["pages"]]
+    return dict(entry.get(language(), entry[ENGLISH]) for entry in entries)
 
 
 def examples() -> tuple[Example, ...]:

@@ -52,9 +52,9 @@ def read(root: Path, name: str, language: str) -> dict[str, Any]:
     return _merged(english, english_changed, translated, translated_changed)
 
 
-def read_sentences(root: Path) -> dict[str, Any]:
-    """The sentences for the models. Not to be changed: they are shared by all sessions."""
-    path = f"{root}/ui/words/sentences.toml"
+def read_for_all(root: Path, name: str) -> dict[str, Any]:
+    """A file that is one for all languages. Not to be changed: it is shared by all sessions."""
+    path = f"{root}/ui/words/{name}.toml"
     return _parsed(path, changed(path))
 
 
