@@ -7,12 +7,14 @@ import shutil
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from ui.shell.focus import Focus, fit_language
 from ui.shell.navigation import GROUPS
+from ui.shell.share import BUTTON
 from ui.words import texts as spoken_texts
 from ui.words.catalogues import catalogue
 from ui.words.texts import common, examples, glossary, language, languages, model_sentences, page_text, page_texts
@@ -303,6 +305,38 @@ def test_a_choice_made_in_one_language_is_the_same_in_another(open_app: Callable
             assert app.segmented_control(key="attention_step").value == spoken["steps"][4], (made, opened)
             assert app.segmented_control(key="attention_show").value == spoken["show_lines"], (made, opened)
             assert spoken["steps"][4] in app.query_params["attention_step"], "a copy of the address is as good"
+
+
+CHOICES = [  # page, parameter, code, and the word for it in a language
+    ("attention", "attention_step", "5", lambda text: text["steps"][4]),
+    ("attention", "attention_show", "show_lines", lambda text: text["show_lines"]),
+    ("decoding", "decoding_section", "alignment", lambda text: text["section_alignment"]),
+    ("decoding", "strategy", "sampling", lambda text: text["strategy_sampling"].lower()),
+    ("positions", "positions view", "waves", lambda text: text["view_waves"]),
+    ("masks", "masks view", "padding", lambda text: text["view_padding"]),
+]
+
+
+@pytest.mark.parametrize(("page", "parameter", "code", "word"), CHOICES, ids=[choice[1] for choice in CHOICES])
+@pytest.mark.parametrize("language", ["en", "fr"])
+def test_a_shared_link_holds_codes(
+    open_app: Callable[..., AppTest], language: str, page: str, parameter: str, code: str, word: Callable
+) -> None:
+    """Made from an address with words, in either language; and what it opens is the same choice."""
+
+    def opened(asked: str) -> AppTest:
+        return open_app(page, checkpoint="tiny-translator", language=language, **{parameter: asked})
+
+    choices = []
+    for asked in (word(read(ROOT, page, language)), word(ENGLISH[page]), code):
+        app = opened(asked)
+        app.session_state[BUTTON] = True
+        app.run()
+        assert not app.exception and not app.error
+        link = next(found.value for found in app.code if "fingerprint=" in found.value)
+        assert parse_qs(urlsplit(link).query)[parameter] == [code]
+        choices.append(app.segmented_control(key=parameter).value)
+    assert len(set(choices)) == 1 and choices[0] in (code, word(read(ROOT, page, language)))
 
 
 @pytest.mark.parametrize("asked", ["strategies", "Stratégies", "Strategies"])

@@ -14,6 +14,7 @@ from ui.words.texts import PageText, common, page_texts
 
 NEEDS = ("stack", "kind", "layer", "head", "token")
 _MOST_BUTTONS = 8
+_IN_CODE = "codes of the words in the address"  # by the widget's key
 _DRAWN_ON = "choose: drawn on"  # the page of the run before
 
 
@@ -104,23 +105,33 @@ def chosen_option(
     )
 
 
-def settle(key: str, words: Mapping[str, Sequence[str]]) -> None:
+def settle(key: str, words: Mapping[str, Sequence[str]], *, codes: Sequence[str] = ()) -> None:
     """Before a widget is drawn that shows its options in words: what an address says in another language counts.
 
-    The address holds the words that were on the screen where it was copied. ``words``: for every option what it is
-    called in each language, the spoken one first; the option itself is understood, too.
+    The address holds the words that were on the screen where it was copied; a shared link holds codes, which no
+    translation changes. ``words``: for every option what it is called in each language, the spoken one first.
+    ``codes``: of the options, where an option is itself a word.
     """
+    code_of = dict(zip(words, codes or map(str, words), strict=True))
+    in_code = {name: code_of[option] for option, names in words.items() for name in names}
+    st.session_state.setdefault(_IN_CODE, {})[key] = in_code
     kept = None if went_back_or_forward() else st.session_state.get(key)
     asked = st.query_params.get(key) if kept is None else kept
     if asked is None or (kept is not None and asked in words):
         return
     for option, names in words.items():
-        if asked == option or asked in names:
+        if asked in (option, code_of[option], *names):
             if kept is not None:
                 st.session_state[key] = option
             elif asked != names[0]:  # what is in the spoken language, Streamlit itself reads
                 _say_in_address(key, names[0], option)
             return
+
+
+def in_code(parameters: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Parameters of an address with the codes of options in place of their words."""
+    known = st.session_state.get(_IN_CODE, {})
+    return {name: [known.get(name, {}).get(value, value) for value in values] for name, values in parameters.items()}
 
 
 def _say_in_address(key: str, words: str, option: str) -> None:
@@ -136,4 +147,4 @@ def _say_in_address(key: str, words: str, option: str) -> None:
 def settle_labels(key: str, text: PageText, names: Sequence[str]) -> None:
     """``settle`` for a widget whose options are themselves words of the page's text, those called ``names``."""
     texts = page_texts(text.name)
-    settle(key, {text[name]: [one[name] for one in texts] for name in names})
+    settle(key, {text[name]: [one[name] for one in texts] for name in names}, codes=names)

@@ -1,7 +1,8 @@
 """A link to exactly this view: the whole address with the checkpoint, its fingerprint, and what a teacher wants to say.
 
 The address in the browser leaves out what is as it is at the start; such a link says all of it, so that it still shows
-the same picture, or says what is different, on a server that opens with something else.
+the same picture, or says what is different, on a server that opens with something else. Options stand there by codes,
+which a new translation leaves as they are.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,6 +11,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from transformer import Checkpoint
+from ui.shell.selectors import in_code
 from ui.words.texts import as_plain, common
 
 NOTE, FINGERPRINT = "note", "fingerprint"
@@ -40,7 +42,7 @@ def share(checkpoint: Checkpoint) -> None:
         found = {name: st.query_params.get_all(name) for name in st.query_params}
         address = link(
             st.context.url or "",
-            found,
+            in_code(found),
             checkpoint=checkpoint.name,
             fingerprint=checkpoint.fingerprint,
             note=note,

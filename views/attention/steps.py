@@ -30,7 +30,8 @@ _MOST_ROWS, _SCROLLED = 30, 640  # more tokens than that are scrolled, in a wind
 def stepper(p: Page) -> int:
     """The bar of steps, kept in the address; returns the step, 1 … 7."""
     steps = list(p.text["steps"])
-    settle(STEP, dict(zip(steps, zip(*(text["steps"] for text in page_texts("attention")), strict=True), strict=True)))
+    in_all = zip(*(text["steps"] for text in page_texts("attention")), strict=True)
+    settle(STEP, dict(zip(steps, in_all, strict=True)), codes=[str(number + 1) for number in range(len(steps))])
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chosen = st.segmented_control(
             p.text["step"],

@@ -141,7 +141,8 @@ def _place(p: Page) -> Place:
 def _choose(p: Page, moments: Sequence[Moment], names: list[str]) -> int:
     """The slider; returns an index into ``names``. A step of another checkpoint is forgotten."""
     in_all = (step_names(moments, text) for text in page_texts(p.text.name))
-    settle(STEP, dict(zip(names, zip(*in_all, strict=True), strict=True)))
+    codes = ["last" if moment.step is None else str(moment.step) for moment in moments]
+    settle(STEP, dict(zip(names, zip(*in_all, strict=True), strict=True)), codes=codes)
     if st.session_state.get(STEP) not in (None, *names):
         del st.session_state[STEP]
     chosen = st.select_slider(p.text["time_step"], names, key=STEP, bind="query-params", persist_state="session")
