@@ -5,7 +5,7 @@ import streamlit as st
 
 from charts.figures.overview import time_and_parameters
 from charts.toolkit.numbers import whole
-from charts.toolkit.style import three_digits
+from charts.toolkit.style import three_digits, three_digits_alike
 from charts.toolkit.words import in_words
 from transformer.analysis.answers.answer_probabilities import Answer, answer_of, class_probabilities
 from transformer.analysis.costs import measured_costs
@@ -58,7 +58,8 @@ def show_certainty(p: Page, answer: Answer) -> None:
             st.metric(p.text["mean"], three_digits(answer.mean_probability), help=p.text["mean_help"])
     classes = p.checkpoint.config.n_classes
     parts = class_probabilities(p.trace) if classes else answer.parts
-    cards = [Chip(part.display, three_digits(part.probability), share=part.probability) for part in parts]
+    shares = three_digits_alike(part.probability for part in parts)
+    cards = [Chip(part.display, share, share=part.probability) for part, share in zip(parts, shares, strict=True)]
     chips([ChipRow("", tuple(cards))], key="answer tokens")
     st.caption(p.text["bars_classes" if classes else "bars"])
 

@@ -161,7 +161,7 @@ def answer_confidence(
         y=values,
         name=_("the token that came"),
         marker={"color": [style.CHOSEN if place == current else style.BAR for place in places]},
-        text=[style.three_digits(float(value)) for value in values] if len(tokens) <= 16 else None,
+        text=style.three_digits_alike(values) if len(tokens) <= 16 else None,
         textposition="outside",
         cliponaxis=False,
         hovertemplate=style.hover(

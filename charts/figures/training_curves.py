@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # both take a third of a second to import, and most pages nee
     import altair as alt
     import pandas as pd
 
+_LABELS = 60  # pixels for the numbers beside a curve, however long they are
 TRAIN, DEV = N_("training batches"), N_("dev split")
 
 
@@ -28,37 +29,44 @@ def loss_curves(history: pd.DataFrame, *, loss: str = N_("loss (nats per token)"
         pd.DataFrame({"step": history["step"], "value": history[column], "curve": name})
         for name, column in curves.items()
     ).dropna()
+    last = history["step"].max()
     colour = alt.Color(
         "curve:N",
         scale=alt.Scale(domain=list(curves), range=[BAR, CHOSEN]),
         legend=alt.Legend(title=None, orient="top-right", labelFontSize=TEXT_SIZE),
     )
-    return _curve(data, title=_(loss), colour=colour, height=280)
+    return _curve(data, title=_(loss), colour=colour, height=280, last=last)
 
 
 def score_curve(history: pd.DataFrame, *, score: str) -> alt.LayerChart:
     """The score on dev by which the checkpoint was chosen; needs ``step`` and ``dev_score``."""
     require_columns(history, name="history", columns=["step", "dev_score"])
     data = history[["step", "dev_score"]].dropna().rename(columns={"dev_score": "value"})
-    return _curve(data, title=score, colour=CHOSEN, height=220, points=True)
+    last = history["step"].max()
+    return _curve(data, title=score, colour=CHOSEN, height=220, points=True, last=last)
 
 
 def rate_curve(history: pd.DataFrame) -> alt.LayerChart:
     """The learning rate; needs ``step`` and ``learning_rate``."""
     require_columns(history, name="history", columns=["step", "learning_rate"])
     data = history[["step", "learning_rate"]].rename(columns={"learning_rate": "value"})
-    return _curve(data, title=_("learning rate"), colour=BAR, height=190)
+    last = history["step"].max()
+    return _curve(data, title=_("learning rate"), colour=BAR, height=190, last=last)
 
 
 def _curve(
-    data: pd.DataFrame, *, title: str, colour: alt.Color | str, height: int, points: bool = False
+    data: pd.DataFrame, *, title: str, colour: alt.Color | str, height: int, last: int, points: bool = False
 ) -> alt.LayerChart:
-    """A line, and a ruler that follows the pointer and reads the nearest step."""
+    """A line from step 0 to ``last``, and a ruler that follows the pointer and reads the nearest step.
+
+    The curves of one run stand below each other: the same step at the same place in each.
+    """
     import altair as alt
 
     ruler = alt.selection_point(on="pointerover", nearest=True, encodings=["x"], clear="pointerout")
-    x = alt.X("step:Q", title=_("step"), axis=alt.Axis(format="~s", labelFontSize=TEXT_SIZE, titleFontSize=TEXT_SIZE))
-    y_axis = alt.Axis(labelFontSize=TEXT_SIZE, titleFontSize=TEXT_SIZE, tickCount=5)
+    x_axis = alt.Axis(format="~s", labelFontSize=TEXT_SIZE, titleFontSize=TEXT_SIZE)
+    x = alt.X("step:Q", title=_("step"), axis=x_axis, scale=alt.Scale(domain=[0, int(last)], nice=False))
+    y_axis = alt.Axis(labelFontSize=TEXT_SIZE, titleFontSize=TEXT_SIZE, tickCount=5, minExtent=_LABELS)
     y = alt.Y("value:Q", title=title, scale=alt.Scale(zero=False), axis=y_axis)
     tooltip = [
         *([alt.Tooltip("curve:N", title=_("curve"))] if "curve" in data else []),

@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, as_probabilities
+from charts.toolkit.numbers import number
 from charts.toolkit.sheet import Sheet
 from charts.toolkit.words import _
 from transformer.text.message import N_
@@ -36,7 +37,8 @@ def alignment_heatmap(
         xgap=1,
         ygap=1,
     )
-    figure = Sheet(trace, *([parts.cell_texts(trace)] if len(source) <= _MOST_NUMBERS else []))
+    alike = [[number(f"{weight:.3f}") for weight in weights_of_row] for weights_of_row in values]
+    figure = Sheet(trace, *([parts.cell_texts(trace, texts=alike)] if len(source) <= _MOST_NUMBERS else []))
     style.finish(figure, height=style.rows_height(len(target), around=150), top=64)
     figure.update_xaxes(**style.label_axis(source, title=_("source word (looked at)")))
     figure.update_yaxes(**style.label_rows(target, title=style.escape(_(row))))

@@ -7,7 +7,7 @@ Text and background are left to the page's theme; what a figure draws itself is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -98,6 +98,22 @@ def three_digits(value: float) -> str:
         rounded = float(f"{value:.3g}")
         return number(f"{rounded:,.0f}" if abs(rounded) >= 1000 else f"{rounded:.3g}")
     return number(f"{value:.3g}")
+
+
+def three_digits_alike(values: Iterable[float]) -> list[str]:
+    """The numbers of one list with the same decimals, as many as the largest needs for three digits: 0.601, 0.052.
+
+    One that would be written as 0 keeps its own three digits.
+    """
+    listed = [float(value) for value in values]
+    largest = max((abs(value) for value in listed if np.isfinite(value)), default=0.0)
+    if not 1e-4 <= largest < 1e6:
+        return [three_digits(value) for value in listed]
+    decimals = 3 if 0.1 <= largest <= 1 else max(0, 2 - int(np.floor(np.log10(largest))))
+    return [
+        number(f"{value:,.{decimals}f}") if value == 0 or abs(value) >= 0.5 * 10**-decimals else three_digits(value)
+        for value in listed
+    ]
 
 
 def colour_scale(colours: tuple[str, ...]) -> list[list[Any]]:

@@ -76,6 +76,16 @@ def test_the_effect_of_an_edit_stands_beside_the_picture(shipped: str, visit: Ca
     expect(page.locator(".st-key-answers")).to_have_attribute("aria-live", "polite")
 
 
+def test_no_number_beside_a_picture_is_cut(shipped: str, visit: Callable[..., Page]) -> None:
+    page = visit(f"{shipped}/surgery?language=fr&presenter=1&edit=zero:encoder.0.self.0", **PROJECTOR)
+    cut = page.locator(".st-key-numbers").evaluate(
+        """node => [...node.querySelectorAll("[data-testid=stMetricValue], [data-testid=stMetricDelta]")]
+          .flatMap((one) => [one, ...one.querySelectorAll("*")]).filter((one) => one.scrollWidth > one.clientWidth + 1
+            && getComputedStyle(one).overflow !== "visible").map((one) => one.textContent)"""
+    )
+    assert not cut
+
+
 def test_the_bar_of_a_lesson_stays_in_sight_and_so_does_the_figure(shipped: str, visit: Callable[..., Page]) -> None:
     page = visit(f"{shipped}/attention?lesson=03-one-head&lesson_step=2", **PROJECTOR)
     bar, main = page.locator(".st-key-lesson-bar"), page.get_by_test_id("stMain")

@@ -87,6 +87,21 @@ def test_percent_in_english_and_signs_of_an_unknown_language():
     assert numbers.whole(6000, language="xx-nothing") == "6,000"
 
 
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [
+        ((0.601, 0.219, 0.0523), ["0.601", "0.219", "0.052"]),
+        ((0.9, 0.96, 0.000012, 0.0), ["0.900", "0.960", "1.2·10⁻⁵", "0.000"]),
+        ((1234.5, -12.34), ["1,234", "-12"]),
+        ((12.34, 1.0), ["12.3", "1.0"]),
+        ((1e-5, 2e-6), [style.three_digits(1e-5), style.three_digits(2e-6)]),
+        ((), []),
+    ],
+)
+def test_the_numbers_of_a_list_have_the_same_decimals(values, texts):
+    assert style.three_digits_alike(values) == texts
+
+
 def test_escape_leaves_nothing_that_plotly_would_interpret():
     assert style.escape("<s>") == "&lt;s&gt;"
     assert style.escape("$a$ %{x} & \n") == "&#36;a&#36; &#37;{x} &amp; ⏎"

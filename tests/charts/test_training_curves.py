@@ -35,6 +35,15 @@ def test_score_and_rate():
     assert drawn(rate_curve(HISTORY)) == [(50, 1e-3), (100, 5e-4)]
 
 
+def test_the_curves_of_a_run_have_the_same_steps_at_the_same_place():
+    encodings = [
+        curve.to_dict()["layer"][0]["encoding"]
+        for curve in (loss_curves(HISTORY), score_curve(HISTORY, score="BLEU"), rate_curve(HISTORY))
+    ]
+    assert all(one["x"]["scale"] == {"domain": [0, 100], "nice": False} for one in encodings)
+    assert len({one["y"]["axis"]["minExtent"] for one in encodings}) == 1
+
+
 def test_a_missing_column_is_named():
     with pytest.raises(ValueError, match="dev_loss"):
         loss_curves(HISTORY.drop(columns="dev_loss"))

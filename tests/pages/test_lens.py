@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import transformer
@@ -9,6 +11,7 @@ from charts.toolkit.style import three_digits
 from tests.pages.conftest import is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.analysis.lens import logit_lens
+from transformer.analysis.residual_stream import SubLayer, in_a_sentence
 from ui.words.texts import page_text
 
 TEXT = page_text("lens")
@@ -33,6 +36,14 @@ def test_every_row_colour_and_place(open_app, tiny_checkpoint, checkpoint):
     assert f"**{top}**" in said(app) and three_digits(float(lens.probabilities[-1, place, 0])) in said(app)
     assert f"{(lens.decided == 0).sum()} of {len(lens.read)} in the embedding" in said(app) or 0 not in lens.decided
     assert TEXT["pre" if lens.final_norm else "post"] in said(app)
+
+
+def test_a_sublayer_is_named_as_a_sentence_names_it(open_app):
+    app = open_app("lens", checkpoint="tiny-translator", sentence=SENTENCE, stack="decoder", lens_rows="sublayers")
+    is_fine(app)
+    assert not re.search(r"after \d", said(app)), said(app)
+    label = SubLayer("decoder", 2, "cross_attention", before="", update="", norm="", after="").label
+    assert (label, in_a_sentence(label)) == ("2 cross-attention", "the cross-attention of layer 2")
 
 
 def test_a_classifier_begins_with_the_whole_sentence(open_app):

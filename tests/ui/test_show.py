@@ -16,7 +16,7 @@ import transformer.attention
 from transformer.layer_norm import LayerNorm
 from ui.show import figures
 from ui.show.exports import figure_kind, self_contained_html
-from ui.show.figures import source_of
+from ui.show.figures import digits_of, source_of
 
 # What a browser would fetch: scripts, styles, pictures and imports with an address of another host.
 _FETCHED = re.compile(rb"""<(?:script|img|link|iframe)[^>]+(?:src|href)\s*=\s*["'](?:https?:)?//""", re.IGNORECASE)
@@ -75,3 +75,17 @@ def test_the_source_is_looked_for_once_and_by_one_thread_at_a_time(monkeypatch: 
         sources = list(pool.map(source_of, things * 8))
     assert seen == [1] * len(things)
     assert sources[:3] * 8 == sources
+
+
+@pytest.mark.parametrize(
+    ("column", "digits"),
+    [
+        ([2.1, 2.15, 1.94], "%.2f"),
+        ([0.41, 0.225, 0.0], "%.3f"),
+        ([123.4, 12.0], "%.0f"),
+        ([0.9, 0.00001], "%.3g"),  # the small one would be 0
+        ([float("nan"), float("inf")], "%.3g"),
+    ],
+)
+def test_the_numbers_of_a_column_have_the_same_decimals(column: list[float], digits: str) -> None:
+    assert digits_of(pd.Series(column)) == digits

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from transformer.analysis.answers.word_diff import word_diff
+from ui.lab.effects import marked_text
 from views.decoding.word_differences import marked
 
 
@@ -10,3 +12,9 @@ def test_words_that_differ_are_marked() -> None:
     assert marked("Il dort", "Elle dort") == ":orange[~~Il~~] :blue[**Elle**] dort"
     assert marked("Il dort", "Il  dort") == "Il  dort"
     assert marked("", "<b>") == ":blue[**\\<b\\>**]"
+
+
+def test_a_word_that_is_gone_stands_apart_from_the_first_word_of_the_new_text() -> None:
+    assert marked_text(word_diff("Le chat dort.", "chat dort.")) == ":orange[~~Le~~] chat dort\\."
+    assert marked_text(word_diff("Le chat dort.", "Le chat.")) == "Le chat :orange[~~dort~~]\\."
+    assert marked_text(word_diff("Le chat", "Un chat")) == ":orange[~~Le~~] :blue[**Un**] chat"

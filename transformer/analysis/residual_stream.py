@@ -35,6 +35,19 @@ class SubLayer:
         }[self.kind]
 
 
+def in_a_sentence(label: str) -> str:
+    """A step's label as it stands in a sentence: "2 cross-attention" is "the cross-attention of layer 2"."""
+    if not isinstance(label, Message) or "layer" not in label.values:
+        return label
+    layer = label.values["layer"]
+    sentences = {
+        "{layer} self-attention": Message("the self-attention of layer {layer}", layer=layer),
+        "{layer} cross-attention": Message("the cross-attention of layer {layer}", layer=layer),
+        "{layer} feed-forward": Message("the feed-forward of layer {layer}", layer=layer),
+    }
+    return sentences.get(label.template, label)
+
+
 def sublayers(trace: Trace, stack: str) -> tuple[SubLayer, ...]:
     """All sub-layers of a stack in the order of the forward pass."""
     found = []

@@ -1,5 +1,6 @@
 """What an edit does, in the same form on all pages of the laboratory: the answer before and after, and the change."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
@@ -44,11 +45,21 @@ def show_answers(p: Page, specs: tuple[str, ...]) -> None:
         if not changed:
             st.markdown(common("effect.same"))
             return
-        pieces = word_diff(before.text, after.text)
-        words = "".join(marked(piece) for piece in pieces).strip()
+        words = marked_text(word_diff(before.text, after.text))
         # Two texts without any letters may differ in something else, e.g. control characters.
         st.markdown(f"##### {words or as_plain(after.text) or '–'}")
         st.caption(common("effect.diff"))
+
+
+def marked_text(pieces: Iterable[Piece]) -> str:
+    """All pieces as one line of Markdown."""
+    shown, begun = "", False
+    for piece in pieces:
+        if shown and not begun and piece.fate == "same":
+            shown += " "  # the first word of the new text has no space before it, but a word that is gone
+        shown += marked(piece)
+        begun = begun or piece.fate != "removed"
+    return shown.strip()
 
 
 def marked(piece: Piece) -> str:

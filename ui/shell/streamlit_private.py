@@ -37,6 +37,7 @@ TEST_IDS = {
         "stLayoutWrapper",
         "stMainBlockContainer",
         "stMarkdownContainer",
+        "stMetricDelta",
         "stMetricValue",
     ),
     *("stSidebarContent", "stSidebarHeader", "stSidebarUserContent", "stTopNavLink", "stVerticalBlock"),

@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -74,7 +75,8 @@ def show_table(table: pd.DataFrame, *, name: str, caption: str = "", height: int
     configured = {headings.get(column, column): how for column, how in options.get("column_config", {}).items()}
     table = table.rename(columns=headings)
     numbers = {
-        column: st.column_config.NumberColumn(format="%.3g") for column in table.select_dtypes("floating").columns
+        column: st.column_config.NumberColumn(format=digits_of(table[column]))
+        for column in table.select_dtypes("floating").columns
     }
     options["column_config"] = {**numbers, **configured}
     options.setdefault("placeholder", "")  # Streamlit writes "None" where there is nothing
@@ -94,6 +96,16 @@ def show_table(table: pd.DataFrame, *, name: str, caption: str = "", height: int
                 on_click="ignore",
             )
     return result
+
+
+def digits_of(column: pd.Series) -> str:
+    """How a column's numbers are written: all with the same decimals, unless the small ones would be 0 then."""
+    sizes = column.abs()
+    sizes = sizes[(sizes > 0) & np.isfinite(sizes)]
+    if sizes.empty or sizes.max() >= 1e6:
+        return "%.3g"
+    decimals = 3 if 0.1 <= sizes.max() <= 1 else max(0, 2 - int(np.floor(np.log10(sizes.max()))))
+    return f"%.{decimals}f" if sizes.min() >= 0.5 * 10.0**-decimals and decimals < 6 else "%.3g"
 
 
 def show_formula(latex: str, *, caption: str = "") -> None:

@@ -7,7 +7,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 import transformer
-from charts.toolkit.style import three_digits
+from charts.toolkit.style import three_digits, three_digits_alike
 from transformer.analysis.attention.rollout import attention_rollout
 from transformer.analysis.heads.head_effect import HeadEffect, head_effect
 from transformer.runs.attention_view import AttentionView
@@ -44,7 +44,7 @@ def read_aloud(
         return text["aloud_padding"].format(row=label)
     order = [int(key) for key in np.argsort(-weights, kind="stable") if allowed[key]]
     key_label = [as_plain(view.key.labels[key]) for key in order[:3]]
-    share = [three_digits(float(weights[key])) for key in order[:3]]
+    share = three_digits_alike(weights[key] for key in order[:3])
     template, then = "aloud_mostly" if weights[order[0]] >= _MOSTLY else "aloud_spread", "aloud_then"
     if drawing in ("values", "rollout"):
         template, then = f"aloud_{drawing}", "aloud_then_from"

@@ -1,5 +1,7 @@
 """Which source word each translated word looked at, as a map and as a table."""
 
+from collections import defaultdict
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -7,7 +9,11 @@ import streamlit as st
 from charts.figures.word_alignment import alignment_heatmap
 from charts.toolkit.style import three_digits
 from transformer.analysis.answers.word_alignment import WordAlignment, align
+from transformer.analysis.heads.role_files import load_corpus_roles
+from transformer.errors import CheckpointError
+from transformer.files.checkpoints import Checkpoint
 from transformer.text.message import N_
+from ui.compute.store import store
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS
 from ui.show.figures import show_figure, show_formula, show_snippet, show_table
@@ -21,15 +27,16 @@ def alignment(p: Page) -> None:
         st.info(p.text["no_cross"], icon=":material/info:")
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
+        layer = _choose_layer(p)
         heads = choose(p, "attention_heads", ["mean", "one"], "attention")
         when = choose(p, "when", ["written", "read"], "when")
         specials = st.toggle(p.text["specials"], key="align specials", help=p.text["specials_help"], **IN_ADDRESS)
     head = p.focus.head if heads == "one" else None
-    found = align(p.trace, layer=p.focus.layer, head=head, when=when)
+    found = align(p.trace, layer=layer, head=head, when=when)
     best = found.best(specials=specials)
     target, source = [word.text for word in found.target], [word.text for word in found.source]
     of = p.text["attention_of_one" if heads == "one" else "attention_of_mean"].format(
-        layer=p.focus.layer, count=p.checkpoint.config.n_heads, head=p.focus.head
+        layer=layer, count=p.checkpoint.config.n_heads, head=p.focus.head
     )
     among = "" if specials else p.text["alignment_among"]
     show_figure(
@@ -44,11 +51,33 @@ def alignment(p: Page) -> None:
     place = int(np.argmax([word.end - word.start for word in found.target]))
     show_snippet(
         f"{p.preamble}from transformer.analysis.answers.word_alignment import align\n\n"
-        f"found = align(trace, layer={p.focus.layer}, head={head}, when={when!r})\n"
+        f"found = align(trace, layer={layer}, head={head}, when={when!r})\n"
         f"best = found.best(specials={specials})\n"
         "print([(target.text, found.source[j].text) for target, j in zip(found.target, best)])\n"
         f"print(found.weights[{place}, best[{place}]])  # {found.weights[place, best[place]]:.7g}\n"
     )
+
+
+def _choose_layer(p: Page) -> int:
+    """The layer whose heads align best over many sentences, as far as that is known, or the one of the sidebar."""
+    best = store.get(p.checkpoint, "best alignment", lambda: (best_alignment(p.checkpoint),))[0]
+    if best is None or choose(p, "alignment_layer", ["best", "chosen"], "layer") == "chosen":
+        return p.focus.layer
+    return best
+
+
+def best_alignment(checkpoint: Checkpoint) -> int | None:
+    """Of the layers whose cross-attention was measured (``head_roles.json``) the one that moves through the source
+    most steadily, by the mean of its heads; ``None`` where nothing was measured."""
+    try:
+        saved = load_corpus_roles(checkpoint)
+    except CheckpointError:  # of other weights or definitions; the page of heads says so
+        return None
+    layers = defaultdict(list)
+    for role in saved.roles.of("decoder", "cross") if saved else ():
+        layers[role.layer].append(role.scores["monotone"])
+    steady = {layer: float(np.nanmean(scores)) for layer, scores in layers.items()}
+    return max(steady, key=steady.__getitem__, default=None)
 
 
 def _table(found: WordAlignment, best: np.ndarray) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from charts.figures.lens import ROOM
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _, in_words
 from transformer.analysis.lens import Lens, logit_lens
+from transformer.analysis.residual_stream import in_a_sentence
 from transformer.runs.inputs import prompt_ids
 from transformer.runs.traces import Trace
 from ui.compute.store import store
@@ -76,7 +77,7 @@ def decided_text(p: Page, lens: Lens) -> str:
     parts = []
     for step in sorted(count, key=lambda step: (step < 0, step)):
         key = "never" if step < 0 else "embedding" if step == 0 else "step"
-        name = as_plain(in_words(lens.steps[step]))
+        name = as_plain(in_words(in_a_sentence(lens.steps[step])))
         parts.append(p.text[f"decided_{key}"].format(count=count[step], total=len(lens.read), step=name))
     return p.text["decided"].format(counts=", ".join(parts))
 
@@ -97,7 +98,7 @@ def place_text(p: Page, lens: Lens, position: int, runner_up: str) -> str:
         position=position - lens.of_classes,
         word=as_plain(word),
         probability=three_digits(float(probability)),
-        step=as_plain(in_words(lens.steps[step]) if step else _("the embedding")),
+        step=as_plain(in_words(in_a_sentence(lens.steps[step])) if step else _("the embedding")),
         runner_up=as_plain(runner_up),
     )
 
