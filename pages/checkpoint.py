@@ -7,6 +7,7 @@ import streamlit as st
 
 from charts.toolkit.numbers import number, whole
 from transformer.analysis.parameters import parameter_statistics
+from transformer.families.weights import weight_files
 from transformer.files.checkpoints import WEIGHTS, load
 from transformer.files.uploads import is_received
 from transformer.text.message import N_
@@ -14,11 +15,13 @@ from ui.compute.store import store
 from ui.shell.page import page
 from ui.shell.selectors import settle_labels
 from ui.show.figures import show_source, show_table
+from views.checkpoint.family import family_view
 from views.checkpoint.upload_form import upload_form
 
 with page("checkpoint", strip=False) as p:
     config, model = p.checkpoint.config, p.checkpoint.model
-    megabytes = (p.checkpoint.path / WEIGHTS).stat().st_size / 1e6
+    files = weight_files(p.checkpoint.path) if p.checkpoint.foreign else [p.checkpoint.path / WEIGHTS]
+    megabytes = sum(file.stat().st_size for file in files) / 1e6
     with st.container(horizontal=True, gap="large"):  # columns would cut the numbers in a narrow window
         st.metric(p.text["parameters"], whole(model.n_parameters), width="content")
         st.metric(p.text["vocabulary"], whole(config.vocabulary_size), width="content")
@@ -26,10 +29,14 @@ with page("checkpoint", strip=False) as p:
         st.metric(p.text["fingerprint"], p.checkpoint.fingerprint, help=p.text["fingerprint_help"], width="content")
     upload_form(p)
 
-    settle_labels("checkpoint view", p.text, ("card", "weights", "settings"))
-    card, weights, settings = st.tabs(
-        [p.text["card"], p.text["weights"], p.text["settings"]], key="checkpoint view", bind="query-params"
+    names = (("family",) if p.checkpoint.foreign else ()) + ("card", "weights", "settings")
+    settle_labels("checkpoint view", p.text, names)
+    *family, card, weights, settings = st.tabs(
+        [p.text[name] for name in names], key="checkpoint view", bind="query-params"
     )
+    for tab in family:
+        with tab:
+            family_view(p)
     with card:
         if is_received(p.checkpoint.name):  # a stranger's Markdown could fetch pictures from anywhere
             st.caption(p.text["received"])

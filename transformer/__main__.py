@@ -5,9 +5,11 @@ import io
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from transformer.errors import CheckpointError, InputError
+from transformer.families.commands import REMEDIES, add_commands
 from transformer.text.sentence_files import SHIPPED
 
 _BAD_INPUT = 2
@@ -22,7 +24,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return options.command(options)
     except ModuleNotFoundError as error:
-        remedy = "install what training needs with: pip install -r requirements-train.txt"
+        remedy = REMEDIES.get(
+            error.name or "", "install what training needs with: pip install -r requirements-train.txt"
+        )
         print(f"error: {options.command.__name__.strip('_')} needs {error.name}; {remedy}", file=sys.stderr)
         return _BAD_INPUT
     except (CheckpointError, InputError, ValueError, OSError) as error:
@@ -105,10 +109,21 @@ def _evaluate(options: argparse.Namespace) -> int:
 
 
 def _inspect(options: argparse.Namespace) -> int:
+    from transformer.analysis.heads.sentence_report import sentence_json, sentence_report, sentence_roles
     from transformer.analysis.parameters import parameter_statistics
     from transformer.files.checkpoints import load
 
-    checkpoint = load(options.checkpoint)
+    folder = options.checkpoint or options.folder
+    if folder is None:
+        raise ValueError("inspect needs the folder of a checkpoint: inspect DIR")
+    checkpoint = load(folder)
+    if options.sentence is not None:
+        roles = sentence_roles(checkpoint, options.sentence)
+        print(json.dumps(sentence_json(checkpoint, roles)) if options.json else sentence_report(roles))
+        return 0
+    if options.json:
+        print(json.dumps({"fingerprint": checkpoint.fingerprint, "config": asdict(checkpoint.config)}))
+        return 0
     print(f"{checkpoint.name}  {checkpoint.fingerprint}\n")
     print(checkpoint.config.to_json())
     print(f"{'parameter':<58}{'shape':<16}{'numbers':>10}{'mean':>11}{'std':>10}{'largest':>10}")
@@ -169,7 +184,7 @@ def _whole_numbers(text: str) -> tuple[int, ...]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m transformer", description="A Transformer that can be looked into.")
-    commands = parser.add_subparsers(required=True, metavar="{train,snapshots,translate,trace,evaluate,heads,inspect}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     train = commands.add_parser("train", help="train a recipe; started again, it goes on where it was stopped")
     train.add_argument("recipe", help="a TOML file, e.g. configs/en-fr.toml")
@@ -236,9 +251,16 @@ def _parser() -> argparse.ArgumentParser:
     heads.add_argument("--json", action="store_true", help="print one JSON object")
     heads.set_defaults(command=_heads)
 
-    inspect = commands.add_parser("inspect", help="print the configuration and every parameter of a checkpoint")
-    inspect.add_argument("--checkpoint", required=True, metavar="DIR")
+    inspect = commands.add_parser(
+        "inspect",
+        help="print the configuration and every parameter of a checkpoint, or what its heads do in a sentence",
+    )
+    inspect.add_argument("folder", nargs="?", metavar="DIR")
+    inspect.add_argument("sentence", nargs="?")
+    inspect.add_argument("--checkpoint", metavar="DIR", help="the same as DIR")
+    inspect.add_argument("--json", action="store_true", help="print one JSON object")
     inspect.set_defaults(command=_inspect)
+    add_commands(commands)
     return parser
 
 

@@ -1,0 +1,106 @@
+"""The proof that a foreign checkpoint was opened rightly: our numbers beside those of Hugging Face's own code."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from transformer.families.opening import read_json
+from transformer.files.checkpoints import Checkpoint
+from transformer.files.layout import CONFIG
+from transformer.probes import record
+
+LENGTHS = (1, 2, 3, 5, 9, 17, 33, 64)
+TOLERANCE = 1e-4  # of a sum of thousands of products in another order
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One text of ``length`` tokens: the largest differences, and the attention map (probe) with the larger one."""
+
+    length: int
+    logits: float
+    attention: float
+    map: str
+
+    @property
+    def agrees(self) -> bool:
+        return max(self.logits, self.attention) <= TOLERANCE
+
+
+def verify(
+    checkpoint: Checkpoint, *, lengths: tuple[int, ...] = LENGTHS, progress: Callable[[int, int], None] | None = None
+) -> tuple[Comparison, ...]:
+    """Compare logits and every attention map with Hugging Face's, eager, on random texts of several lengths.
+
+    Needs the package ``transformers`` (``ModuleNotFoundError`` without it); nothing of the checkpoint is run. Raises
+    ``ValueError`` for a checkpoint of our own, which has nobody to be compared with.
+    """
+    if not checkpoint.foreign:
+        raise ValueError(f"{checkpoint.name} is a checkpoint of this project; there is nothing to compare it with")
+    theirs, found = _theirs(checkpoint), []
+    known = [length for length in lengths if length <= checkpoint.config.max_length]
+    for done, length in enumerate(known):
+        if progress is not None:
+            progress(done, len(known))
+        found.append(_compare(checkpoint, theirs, length))
+    return tuple(found)
+
+
+def _theirs(checkpoint: Checkpoint) -> Any:
+    import transformers
+
+    fields = read_json(checkpoint.path / CONFIG)
+    names = [name for name in fields.get("architectures") or [] if hasattr(transformers, str(name))]
+    kind = "SequenceClassification" if checkpoint.config.n_classes else _AUTO[checkpoint.config.kind]
+    model_class = getattr(transformers, names[0] if names else f"AutoModelFor{kind}")
+    return model_class.from_pretrained(
+        checkpoint.path, attn_implementation="eager", dtype=torch.float32, local_files_only=True
+    ).eval()
+
+
+_AUTO = {"encoder-decoder": "Seq2SeqLM", "decoder-only": "CausalLM", "encoder-only": "MaskedLM"}
+
+
+def _compare(checkpoint: Checkpoint, theirs: Any, length: int) -> Comparison:
+    inputs = _texts(checkpoint, length)
+    asked = dict(zip(("input_ids", "decoder_input_ids"), inputs, strict=False))
+    with torch.inference_mode(), record() as recording:
+        logits = checkpoint.model(*inputs)
+        expected = theirs(**asked, attention_mask=torch.ones_like(inputs[0]), output_attentions=True)
+    wanted = expected.get("logits", expected.get("prediction_logits"))
+    differences = {name: _largest(recording.tensors[name], weights) for name, weights in _maps(checkpoint, expected)}
+    worst = max(differences, key=differences.__getitem__)
+    return Comparison(length, _largest(logits, wanted), differences[worst], worst)
+
+
+def _texts(checkpoint: Checkpoint, length: int) -> list[Tensor]:
+    """Random ids that stand for text: [1, ``length``] for each stack; a decoder beside an encoder begins as it does."""
+    generator = torch.Generator().manual_seed(length)
+    words = torch.tensor([id for id in range(checkpoint.config.vocabulary_size) if id not in checkpoint.special])
+    draw = [words[torch.randint(len(words), (1, length), generator=generator)] for _ in range(2)]
+    if checkpoint.config.kind != "encoder-decoder":
+        return draw[:1]
+    draw[1][0, 0] = checkpoint.framing.answer[0]
+    return draw
+
+
+def _maps(checkpoint: Checkpoint, expected: Any) -> Iterator[tuple[str, Tensor]]:
+    if checkpoint.config.kind != "encoder-decoder":
+        stack = "encoder" if checkpoint.config.has_encoder else "decoder"
+        named = {f"{stack}.layers.{{}}.self_attention.weights": expected.attentions}
+    else:
+        named = {
+            "encoder.layers.{}.self_attention.weights": expected.encoder_attentions,
+            "decoder.layers.{}.self_attention.weights": expected.decoder_attentions,
+            "decoder.layers.{}.cross_attention.weights": expected.cross_attentions,
+        }
+    for name, layers in named.items():
+        for index, weights in enumerate(layers):
+            yield name.format(index), weights
+
+
+def _largest(ours: Tensor, theirs: Tensor) -> float:
+    return float((ours - theirs).abs().max())

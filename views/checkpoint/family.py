@@ -1,0 +1,68 @@
+"""Somebody else's checkpoint: which family it is, which tensor became which, and the proof that it was read rightly."""
+
+from importlib.util import find_spec
+
+import pandas as pd
+import streamlit as st
+
+from charts.toolkit.style import three_digits
+from transformer.families.verify import TOLERANCE, verify
+from transformer.text.message import N_
+from ui.compute.long_jobs import jobs
+from ui.shell.page import Page
+from ui.show.figures import show_table
+from ui.words.texts import as_plain
+
+_ASKED = "checkpoint verified"
+
+
+def family_view(p: Page) -> None:
+    checkpoint = p.checkpoint
+    st.markdown(
+        p.text["family_is"].format(
+            family=checkpoint.config.family, mapped=len(checkpoint.mapping), unread=len(checkpoint.unread)
+        )
+    )
+    if checkpoint.unread:
+        st.caption(p.text["unread"].format(names=as_plain(", ".join(checkpoint.unread[:20]))))
+    _proof(p)
+    rows = {N_("our name"): checkpoint.mapping.keys(), N_("name in the file"): checkpoint.mapping.values()}
+    show_table(pd.DataFrame(rows), name="mapping", height=420, caption=p.text["mapping_caption"])
+
+
+def _proof(p: Page) -> None:
+    """A comparison with Hugging Face's own code, where that is installed; the command for it where it is not."""
+    command = f"python -m transformer verify {p.checkpoint.name}"
+    if find_spec("transformers") is None:
+        st.caption(p.text["verify_elsewhere"])
+        st.code(command, language="bash")
+        return
+    asked = (p.checkpoint.path, p.checkpoint.fingerprint)
+    if st.button(p.text["verify"], key="verify checkpoint", help=p.text["verify_help"]):
+        st.session_state[_ASKED] = asked
+    if st.session_state.get(_ASKED) != asked:
+        return
+    found = jobs.result(
+        p.checkpoint,
+        "verified",
+        lambda report: verify(p.checkpoint, progress=report),
+        doing=p.text["verifying"],
+        passes=1,
+    )
+    if found is None:
+        return
+    agrees, worst = all(row.agrees for row in found), max(max(row.logits, row.attention) for row in found)
+    said = p.text["verified" if agrees else "refuted"].format(
+        worst=three_digits(worst), tolerance=three_digits(TOLERANCE), lengths=len(found)
+    )
+    (st.success if agrees else st.error)(said)
+    rows = [
+        {
+            N_("tokens"): row.length,
+            N_("largest difference of logits"): three_digits(row.logits),
+            N_("largest difference of attention"): three_digits(row.attention),
+            N_("in the map"): row.map,
+        }
+        for row in found
+    ]
+    show_table(pd.DataFrame(rows), name="verification")
