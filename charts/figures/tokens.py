@@ -28,6 +28,7 @@ def merge_tree(
     ranks: Sequence[int] | None = None,
     display: Callable[[str], str] = str,
     n_steps: int | None = None,
+    of_characters: bool = False,
 ) -> go.Figure:
     """Byte-pair encoding of one word from top to bottom: its bytes, then one merge after the other.
 
@@ -35,7 +36,8 @@ def merge_tree(
     that a merged piece stands right below its parts. New pieces are coloured. ``ranks``: for each merge its number
     in the tokenizer's list (lower = learned earlier). ``display`` makes a piece readable (é is two bytes, which are no
     letters by themselves). ``n_steps`` keeps room for so many merges, so that the picture stays in its place while
-    somebody steps through it. Raises ``ValueError`` when a state is not the one before with neighbouring pieces joined.
+    somebody steps through it. ``of_characters``: the word begins as characters, not as bytes. Raises ``ValueError``
+    when a state is not the one before with neighbouring pieces joined.
     """
     if not states or not states[0]:
         raise ValueError(f"states is {list(states)!r}; give at least the first state with at least one piece")
@@ -68,7 +70,7 @@ def merge_tree(
                 textfont={"size": style.TITLE_SIZE, "color": "#FFFFFF" if fresh else "#000000"},
                 hovertemplate=f"%{{text}}<br>{name}<extra></extra>",
             )
-    labels = [_("bytes")]
+    labels = [_("characters") if of_characters else _("bytes")]
     for step in range(1, len(states)):
         rule = None if ranks is None else whole(ranks[step - 1])
         labels.append(
@@ -77,8 +79,9 @@ def merge_tree(
     labels += [""] * max(0, (n_steps or 0) + 1 - len(states))
     style.finish(figure, height=_ROW * len(labels) + 90, top=40)
     figure.update_layout(barmode="overlay", bargap=0.18)
+    letters = _("the {n} characters of the word") if of_characters else _("the {n} bytes of the word (· is a space)")
     figure.update_xaxes(
-        title_text=_("the {n} bytes of the word (· is a space)", n=len(states[0])),
+        title_text=letters.format(n=len(states[0])),
         range=[0, len(states[0])],
         showgrid=False,
         showticklabels=False,

@@ -141,6 +141,13 @@ def small_measures(*, shares: bool = True):
     return Aligned(tokens, (0, 1, 3), sum(rows, ()))
 
 
+def small_path():
+    """The ways through "<b>x": as a whole, or in two pieces."""
+    from transformer.text.best_path import best_path
+
+    return best_path("<b>x", {"<b>": -1.0, "x": -2.0, "<b>x": -2.5, "<": -4.0}, longest=4, unknown=-20.0)
+
+
 def small_tree(*, n_steps: int = 2):
     """A search of width 2: <b> wins after being second, $y$ was first and is given up, the rest is pruned at once."""
     from transformer.analysis.answers.beam_tree import BeamNode, BeamTree
@@ -199,9 +206,12 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         vocabulary,
         word_alignment,
         word_contributions,
+        word_pieces,
     )
     from charts.figures import tokens as token_figures
     from transformer.analysis.lens import WordCourse
+    from transformer.text.best_path import kept
+    from transformer.text.longest_match import MatchStep
 
     n, numbers = len(tokens), np.random.default_rng(11)
     rows = numbers.normal(size=(n, 16))
@@ -300,5 +310,11 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
             roles_through_training(), groups=["·<i>", "cross"], moments=["0", "<s>"], current=0, chosen=(0, 1, 0)
         ),
         "merge_tree": token_figures.merge_tree([["·", "<", "b"], ["·<", "b"], ["·<b"]], ranks=[4, 9]),
+        "longest_matches": word_pieces.longest_matches(
+            [MatchStep(0, ("<b>xy$y$",), "<b>x"), MatchStep(4, ("##y$y$",), None)], word="<b>xy$y$"
+        ),
+        "candidate_pieces": word_pieces.candidate_pieces(
+            small_path(), word="<b>x", path=kept(small_path()), display=lambda piece: f"·{piece}"
+        ),
         "token_lengths": token_figures.token_lengths({"this": tokens, "other": target}),
     }

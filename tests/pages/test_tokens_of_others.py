@@ -1,0 +1,114 @@
+"""The Tokens page for models of other projects: their way to cut words, their special tokens, what they add."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.pages.conftest import is_fine, said
+from tests.transformer.families.hugging_face import build
+from tests.transformer.text.foreign_folders import (
+    byte_level,
+    sentencepiece,
+    unigram,
+    with_byte_fallback,
+    word_piece,
+)
+from transformer.text.sentencepiece_file import read_sentencepiece
+from ui.words.texts import page_text
+
+TEXT = page_text("tokens")
+SENTENCE = "The cat sat on the mat 😀."
+SIZE = 560
+
+
+def add_marian(folder: Path) -> None:
+    files = [sentencepiece(folder / name, "unigram") for name in ("source.spm", "target.spm")]
+    names = ["</s>", "<unk>", *dict.fromkeys(piece for file in files for piece in read_sentencepiece(file).pieces)]
+    ids = {name: id for id, name in enumerate(dict.fromkeys([*names, ">>fra<<", "<pad>"]))}
+    (folder / "vocab.json").write_text(json.dumps(ids))
+
+
+# name: (the case of the model, its tokenizer, words of the page)
+MODELS = {
+    "gpt2": ("gpt2", lambda: byte_level(special=("<|endoftext|>",)), ("byte-pair encoding", TEXT["added_none"])),
+    "bert": ("bert", word_piece, ("(WordPiece)", "`[CLS]` (id 2) before the text, `[SEP]` (id 3) after it")),
+    "t5": ("t5", lambda: unigram(("<pad>", "</s>", "<unk>"), "<unk>"), ("(Unigram)", "`</s>` (id 1) after it")),
+    "llama": ("llama", with_byte_fallback, ("byte-pair encoding",)),
+    "marian": ("marian", None, ("(Unigram)", "`</s>` (id 0) after it")),
+}
+
+
+@pytest.fixture(scope="module")
+def others(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("transformers")
+    root = tmp_path_factory.mktemp("others")
+    for name, (case, tokenizer, _words) in MODELS.items():
+        folder = root / name
+        build(case, vocab_size=SIZE, **({"pad_token_id": SIZE - 1} if name == "marian" else {})).save_pretrained(folder)
+        if tokenizer is None:
+            add_marian(folder)
+        else:
+            tokenizer().save(str(folder / "tokenizer.json"))
+    return root
+
+
+@pytest.fixture
+def open_other(open_app, others, monkeypatch):
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(others))
+    return lambda name, **query: open_app("tokens", checkpoint=name, sentence=SENTENCE, **query)
+
+
+def widget(elements, label):
+    return next(element for element in elements if element.label == label)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_page_says_how_words_are_cut_and_what_was_added(open_other, name):
+    app = open_other(name)
+    is_fine(app)
+    for words in MODELS[name][2]:
+        assert words in said(app)
+    assert f"**{SIZE}** entries" in said(app)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("word", ["unbelievable", "zyx", "x" * 70, "é😀", "`$<b>", ""])
+def test_any_word_can_be_cut(open_other, name, word):
+    app = open_other(name, token="2")
+    widget(app.text_input, TEXT["word"]).set_value(word)
+    app.run()
+    is_fine(app)
+    steps = [slider for slider in app.slider if slider.label == TEXT["step"]]
+    for place in {0, steps[0].max // 2} if steps else ():
+        steps[0].set_value(place)
+        app.run()
+        is_fine(app)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_pair_of_tokenizers_can_be_compared(open_other, name):
+    app = open_other(name)
+    for option in widget(app.selectbox, TEXT["second"]).options:
+        widget(app.selectbox, TEXT["second"]).set_value(option)
+        app.run()
+        is_fine(app)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_character_is_kept_or_said_to_be_lost(open_other, name):
+    app = open_other(name)
+    widget(app.text_input, TEXT["character"]).set_value("🦊")
+    app.run()
+    is_fine(app)
+    kept = name in ("gpt2", "llama")
+    assert ("This character is not lost" in said(app)) == kept
+    assert ("nothing for this character" in said(app)) != kept
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_snippet_runs(open_other, run_snippet, others, tmp_path, name):
+    app = open_other(name)
+    (tmp_path / "checkpoints").unlink()
+    (tmp_path / "checkpoints").symlink_to(others)
+    assert run_snippet(app.code[-1].value).count("[") > 5

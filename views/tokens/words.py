@@ -1,0 +1,181 @@
+"""A word being cut as the tokenizer does it, step by step: by merges, by longest match or by the best path."""
+
+import pandas as pd
+import streamlit as st
+
+from charts.figures.tokens import merge_tree
+from charts.figures.word_pieces import candidate_pieces, longest_matches
+from charts.toolkit.numbers import number, whole
+from transformer.analysis import tokenizations
+from transformer.text.best_path import kept, path_steps
+from transformer.text.byte_pair_merges import merge_steps
+from transformer.text.longest_match import match_steps, pieces_of
+from transformer.text.message import N_
+from ui.shell.page import Page, guard
+from ui.shell.page_state import IN_ADDRESS, belongs_to
+from ui.shell.selectors import settle
+from ui.show.figures import show_figure, show_table
+from ui.words.texts import as_plain, counted, languages
+
+LONGEST_WORD = 32  # bytes or characters; beyond that the boxes are too narrow to read
+FEWER_MERGES = (0, 20, 50, 100, 200, 500, 1000, 2000, 4000, 8000, 16000, 32000, 64000, 128000)
+
+
+@st.fragment
+def word_being_built(p: Page) -> None:
+    """The word of the followed token, or one that is typed, from its letters to tokens."""
+    with guard():
+        tokenizer, text = p.checkpoint.tokenizer, p.text
+        sequence = p.trace.tokens(p.focus.stack)
+        followed = tokenizations.word_of(tokenizer, sequence, p.focus.token)
+        followed = followed or next(iter(tokenizer.words(sequence.text)), "")
+        belongs_to("word", (p.focus.checkpoint, followed), default=_as_typed(p, followed))
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            typed = st.text_input(
+                text["word"],
+                value=_as_typed(p, followed),
+                key="word",
+                help=text["word_help"],
+                width=260,
+                max_chars=80,
+                **IN_ADDRESS,
+            )
+            n_merges = _choose_merges(p) if tokenizer.kind == "BPE" else None
+        word = followed if typed == _as_typed(p, followed) else next(iter(tokenizer.words(typed.strip())), "")
+        if not word:
+            st.caption(text["nothing_typed"])
+            return
+        if len(word) > LONGEST_WORD:
+            length = counted(len(word), "byte" if tokenizer.alphabet == "byte-level" else "character")
+            st.caption(text["too_long"].format(length=length, shown=LONGEST_WORD))
+            word = word[:LONGEST_WORD]
+        match tokenizer.kind:
+            case "BPE":
+                _draw_merges(p, word, n_merges)
+            case "WordPiece":
+                _draw_matches(p, word)
+            case "Unigram":
+                _draw_path(p, word)
+            case _:
+                st.markdown(text["whole_word"].format(word=as_plain(_as_typed(p, word))))
+
+
+def _as_typed(p: Page, word: str) -> str:
+    """A word as one would type it: without the space in front."""
+    return p.checkpoint.tokenizer.readable(word).removeprefix("·")
+
+
+def _choose_merges(p: Page) -> int:
+    total = len(p.checkpoint.tokenizer.merges)
+    options = [*(count for count in FEWER_MERGES if count < total), total]
+    belongs_to("learned", p.focus.checkpoint, default=total)
+    settle(
+        "learned",
+        {count: [whole(count, language=code) for code in (p.text.language, *languages())] for count in options},
+    )
+    return st.select_slider(
+        p.text["learned"],
+        options,
+        value=total,
+        key="learned",
+        format_func=whole,
+        help=p.text["learned_help"],
+        width="stretch",
+        **IN_ADDRESS,
+    )
+
+
+def _choose_step(p: Page, owner: tuple[object, ...], last: int) -> int:
+    """Which of the steps 0 … ``last`` is drawn; the last one at first."""
+    if not last:
+        return 0
+    belongs_to("merge step", (p.focus.checkpoint, *owner), default=last)
+    return st.slider(p.text["step"], 0, last, last, key="merge step", **IN_ADDRESS)
+
+
+def _draw_merges(p: Page, word: str, n_merges: int | None) -> None:
+    tokenizer, text = p.checkpoint.tokenizer, p.text
+    steps = merge_steps(tokenizer, word, n_merges=n_merges)
+    last = len(steps) - 1
+    shown = _choose_step(p, (word, n_merges), last)
+    if shown == last:
+        sentence = _ends_as(p, word, [tokenizer.readable(piece) for piece in steps[-1].pieces])
+    else:
+        following = steps[shown + 1]
+        left, right = (f"`{_code(tokenizer.readable(piece))}`" for piece in following.merged)
+        sentence = text["waiting"].format(rank=whole(following.rank), left=left, right=right)
+    st.markdown(sentence)
+    show_figure(
+        merge_tree(
+            [step.pieces for step in steps[: shown + 1]],
+            ranks=[step.rank for step in steps[1 : shown + 1]],
+            display=tokenizer.readable,
+            n_steps=last,
+            of_characters=tokenizer.alphabet != "byte-level",
+        ),
+        name="merges",
+        caption=text["merges_caption"],
+    )
+
+
+def _draw_matches(p: Page, word: str) -> None:
+    tokenizer, text = p.checkpoint.tokenizer, p.text
+    steps = match_steps(tokenizer, word)
+    shown = _choose_step(p, (word,), len(steps))
+    pieces = pieces_of(steps)
+    if shown < len(steps):
+        sentence = text["match_next"].format(rest=f"`{_code(word[steps[shown].start :])}`")
+    elif pieces is None:
+        sentence = text["match_lost"].format(rest=f"`{_code(word[steps[-1].start :])}`", word=as_plain(word))
+    else:
+        sentence = _ends_as(p, word, pieces)
+    st.markdown(sentence)
+    show_figure(
+        longest_matches(steps[:shown], word=word, n_steps=len(steps)),
+        name="longest-match",
+        caption=text["match_caption"],
+    )
+
+
+def _draw_path(p: Page, word: str) -> None:
+    tokenizer, text = p.checkpoint.tokenizer, p.text
+    places = path_steps(tokenizer, word)
+    shown = max(1, _choose_step(p, (word,), len(places)))
+    path = kept(places[:shown])
+    pieces = [tokenizer.readable(step.piece) for step in path]
+    if shown == len(places):
+        sentence = _ends_as(p, word, pieces)
+    else:
+        part = _as_typed(p, word[:shown]) or "·"
+        listed = " ".join(f"`{_code(piece)}`" for piece in pieces)
+        sentence = text["path_next"].format(
+            part=f"`{_code(part)}`", total=number(f"{path[-1].total:.2f}"), pieces=listed
+        )
+    st.markdown(sentence)
+    show_figure(
+        candidate_pieces(places[:shown], word=word, path=path, display=tokenizer.readable),
+        name="best-path",
+        caption=text["path_caption"],
+    )
+    here = sorted(places[shown - 1].candidates, key=lambda candidate: -candidate.total)
+    show_table(
+        pd.DataFrame(
+            {
+                N_("last piece"): [tokenizer.readable(candidate.piece) for candidate in here],
+                N_("score"): [candidate.score for candidate in here],
+                N_("sum before it"): [candidate.total - candidate.score for candidate in here],
+                N_("sum"): [candidate.total for candidate in here],
+            }
+        ),
+        name="ways-to-a-place",
+    )
+
+
+def _ends_as(p: Page, word: str, pieces: list[str]) -> str:
+    listed = " ".join(f"`{_code(piece)}`" for piece in pieces)
+    return p.text["end"].format(word=as_plain(_as_typed(p, word)), count=counted(len(pieces), "token"), pieces=listed)
+
+
+def _code(piece: str) -> str:
+    """A piece between backticks: a backtick would end the code."""
+    return piece.replace("`", "ˋ")
