@@ -44,9 +44,9 @@ def longest_matches(steps: Sequence[MatchStep], *, word: str, n_steps: int | Non
             left = style.escape(word[step.end :])
             rest.append((step.end, len(word) - step.end, row, left, tried if not step.found else ""))
     figure = Sheet()
-    _add_boxes(figure, before, name=_("taken before"), colour=style.PALE)
-    _add_boxes(figure, taken, name=_("the longest entry that begins here"), colour=style.CHOSEN)
-    _add_boxes(figure, rest, name=_("not cut yet"), colour=style.QUIET)
+    _add_boxes(figure, before, name=_("taken before"), colour=style.PALE, ink="#000000")
+    _add_boxes(figure, taken, name=_("the longest entry that begins here"), colour=style.CHOSEN, ink="#FFFFFF")
+    _add_boxes(figure, rest, name=_("not cut yet"), colour=style.GRID, ink=style.NEUTRAL)
     labels = [
         _("step {step} ({tried} longer tried)", step=place, tried=len(step.tried))
         for place, step in enumerate(steps, start=1)
@@ -81,8 +81,8 @@ def candidate_pieces(
             full[row : row + 1] = [end]
             others.append(_box(candidate, row + 1, display))
     figure = Sheet()
-    _add_boxes(figure, others, name=_("entries that fit as well"), colour=style.PALE)
-    _add_boxes(figure, best, name=_("the best path up to here"), colour=style.CHOSEN)
+    _add_boxes(figure, others, name=_("entries that fit as well"), colour=style.PALE, ink="#000000")
+    _add_boxes(figure, best, name=_("the best path up to here"), colour=style.CHOSEN, ink="#FFFFFF")
     labels = [_("the best path"), *[_("other entries") if not row else "" for row in range(len(full))]]
     return _finished(figure, word, labels, title=_("pieces"))
 
@@ -96,7 +96,7 @@ def _box(candidate: Candidate, row: int, display: Callable[[str], str]) -> Box:
     return candidate.start, len(candidate.piece), row, style.escape(display(candidate.piece)), what
 
 
-def _add_boxes(figure: Sheet, boxes: list[Box], *, name: str, colour: str) -> None:
+def _add_boxes(figure: Sheet, boxes: list[Box], *, name: str, colour: str, ink: str) -> None:
     if not boxes:
         return
     figure.bar(
@@ -111,7 +111,7 @@ def _add_boxes(figure: Sheet, boxes: list[Box], *, name: str, colour: str) -> No
         insidetextanchor="middle",
         textangle=0,
         constraintext="none",
-        textfont={"size": style.TITLE_SIZE, "color": "#FFFFFF" if colour == style.CHOSEN else "#000000"},
+        textfont={"size": style.TITLE_SIZE, "color": ink},
         customdata=[style.lines(*filter(None, (name, what))) for *_rest, what in boxes],
         hovertemplate=style.hover("%{text}", "%{customdata}"),
     )

@@ -32,10 +32,10 @@ def add_marian(folder: Path) -> None:
 # name: (the case of the model, its tokenizer, words of the page)
 MODELS = {
     "gpt2": ("gpt2", lambda: byte_level(special=("<|endoftext|>",)), ("byte-pair encoding", TEXT["added_none"])),
-    "bert": ("bert", word_piece, ("(WordPiece)", "`[CLS]` (id 2) before the text, `[SEP]` (id 3) after it")),
-    "t5": ("t5", lambda: unigram(("<pad>", "</s>", "<unk>"), "<unk>"), ("(Unigram)", "`</s>` (id 1) after it")),
+    "bert": ("bert", word_piece, ("(WordPiece)", "`[CLS]` (id 2) before the text, `[SEP]` (id 3) after the text")),
+    "t5": ("t5", lambda: unigram(("<pad>", "</s>", "<unk>"), "<unk>"), ("(Unigram)", "`</s>` (id 1) after the text")),
     "llama": ("llama", with_byte_fallback, ("byte-pair encoding",)),
-    "marian": ("marian", None, ("(Unigram)", "`</s>` (id 0) after it")),
+    "marian": ("marian", None, ("(Unigram)", "`</s>` (id 0) after the text")),
 }
 
 

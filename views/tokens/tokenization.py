@@ -26,7 +26,7 @@ COMPARED_MERGES = (100, 500, 2000)
 
 def kind_of(token: Token) -> str:
     """The tone of a token's card."""
-    if token.special:
+    if token.special or token.display == f"⟨{token.id}⟩":
         return "special"
     if "⟨" in token.display and "⟨" not in token.text:
         return "byte"
