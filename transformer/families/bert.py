@@ -101,7 +101,7 @@ def bert_table(config: FamilyConfig) -> Table:
         **linear("encoder.vocabulary_projection.dense", "cls.predictions.transform.dense"),
         **linear("encoder.vocabulary_projection.norm", "cls.predictions.transform.LayerNorm"),
         "encoder.vocabulary_projection.projection.weight": stored("cls.predictions.decoder.weight"),
-        "encoder.vocabulary_projection.projection.bias": stored("cls.predictions.bias", "cls.predictions.decoder.bias"),
+        "encoder.vocabulary_projection.projection.bias": stored("cls.predictions.decoder.bias", "cls.predictions.bias"),
         **linear("classifier.dense", "pooler.dense"),
         **linear("classifier.projection", "classifier"),
     }
@@ -112,7 +112,7 @@ def roberta_table(config: FamilyConfig) -> Table:
         **linear("encoder.vocabulary_projection.dense", "lm_head.dense"),
         **linear("encoder.vocabulary_projection.norm", "lm_head.layer_norm"),
         "encoder.vocabulary_projection.projection.weight": stored("lm_head.decoder.weight"),
-        "encoder.vocabulary_projection.projection.bias": stored("lm_head.bias", "lm_head.decoder.bias"),
+        "encoder.vocabulary_projection.projection.bias": stored("lm_head.decoder.bias", "lm_head.bias"),
         **linear("classifier.dense", "classifier.dense"),
         **linear("classifier.projection", "classifier.out_proj"),
     }

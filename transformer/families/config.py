@@ -68,9 +68,9 @@ class FamilyConfig(ModelConfig):
                 "{width} channels cannot be shared out to {heads} heads", width=self.d_model, heads=self.decoder_heads
             )
         for rotary in self.rotary:
-            if rotary.width % 2 or not 0 < rotary.width <= self.d_head:
+            if not 0 < rotary.n_turned <= self.d_head:
                 raise CheckpointError(
-                    "rotary positions turn {width} of {head} channels; it must be an even number of them",
+                    "rotary positions turn {width} of {head} channels, and channels are turned in pairs",
                     width=rotary.width,
                     head=self.d_head,
                 )

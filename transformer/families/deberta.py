@@ -79,7 +79,7 @@ def table(config: FamilyConfig) -> Table:
     head, output = ("cls.predictions.transform", "cls.predictions.decoder.weight")
     if not config.disentangled.legacy_head:
         head, output = ("lm_predictions.lm_head", "embeddings.word_embeddings.weight")
-    bias = ("cls.predictions.bias", "cls.predictions.decoder.bias", "lm_predictions.lm_head.bias")
+    bias = ("cls.predictions.decoder.bias", "cls.predictions.bias", "lm_predictions.lm_head.bias")
     rows = {
         "encoder.embedding.table.weight": stored("embeddings.word_embeddings.weight"),
         "encoder.embedding.position_encoding.table": positions(config, "embeddings.position_embeddings.weight"),

@@ -70,8 +70,15 @@ def mistral_config(values: Values) -> FamilyConfig:
         values,
         "mistral",
         windows=(window,) * n_layers,
-        n_key_heads=values.integer("num_key_value_heads", default=8),
+        n_key_heads=_key_heads(values, 8),
     )
+
+
+def _key_heads(values: Values, usual: int) -> int:
+    """Null means as many as there are of queries; nothing said means what the first model of the family has."""
+    if "num_key_value_heads" in values.fields:
+        usual = values.integer("num_attention_heads")
+    return values.integer("num_key_value_heads", default=usual)
 
 
 def _window(values: Values) -> int:
@@ -86,7 +93,7 @@ def qwen2_config(values: Values) -> FamilyConfig:
         head_width=values.integer("head_dim", default=width // n_heads),
         query_bias=True,
         windows=_qwen_windows(values),
-        n_key_heads=values.integer("num_key_value_heads", default=32),
+        n_key_heads=_key_heads(values, 32),
     )
 
 
@@ -100,7 +107,7 @@ def qwen3_config(values: Values) -> FamilyConfig:
         output_bias=bias,
         query_key_norm=True,
         windows=_qwen_windows(values),
-        n_key_heads=values.integer("num_key_value_heads", default=32),
+        n_key_heads=_key_heads(values, 32),
     )
 
 

@@ -1,9 +1,11 @@
 """Embeddings of other families: segments, a norm behind the sum, a narrower table, positions that skip some rows."""
 
 import math
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from transformer.config import ModelConfig
 from transformer.embedding import Embedding
@@ -29,7 +31,7 @@ class FamilyEmbedding(Embedding):
         norm: bool = False,
         projected: bool = False,
     ) -> None:
-        super().__init__(config, table)
+        super().__init__(replace(config, positions="none"), table)  # they come from the family
         self.scale = scale
         self.position_encoding = position_encoding
         if position_encoding is not None:
@@ -55,15 +57,18 @@ class HalvedSinusoids(nn.Module):
     """Sines in the first half of the channels, cosines in the second: the order of Marian and M2M100.
 
     ``offset``: the row of position 0; the families number positions from behind the padding token's.
-    ``steps``: the frequencies are 10000^(−i / steps), computed in ``dtype``, as the family does.
+    ``n_sines``: of an odd width, Marian has one sine more than cosines, M2M100 a last channel of zeros. ``steps``: the
+    frequencies are 10000^(−i / steps), computed in ``dtype``, as the family does.
     """
 
-    def __init__(self, width: int, *, offset: int, steps: float, dtype: torch.dtype) -> None:
+    def __init__(self, width: int, *, n_sines: int, offset: int, steps: float, dtype: torch.dtype) -> None:
         super().__init__()
+        self.n_sines = n_sines
         self.width, self.offset, self.steps, self.dtype = width, offset, steps, dtype
 
     def forward(self, n_positions: int, start: int = 0) -> Tensor:
         position = torch.arange(start, start + n_positions, dtype=self.dtype)[:, None] + self.offset
-        channel = torch.arange(self.width // 2, dtype=self.dtype)
+        channel = torch.arange(self.n_sines, dtype=self.dtype)
         angle = position * torch.exp(channel * -(math.log(10_000.0) / self.steps))
-        return torch.cat((angle.sin(), angle.cos()), dim=-1).float()[None]  # [1, position, model]
+        encoding = torch.cat((angle.sin(), angle[:, : self.width // 2].cos()), dim=-1).float()[None]
+        return F.pad(encoding, (0, self.width - encoding.shape[-1]))  # [1, position, model]

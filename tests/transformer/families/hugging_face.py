@@ -52,6 +52,7 @@ _BART = {
     "decoder_ffn_dim": 50,
     "max_position_embeddings": 96,
 }
+_THREE_HEADS = {"encoder_attention_heads": 3, "decoder_attention_heads": 3}
 _MARIAN = {"pad_token_id": 96, "decoder_start_token_id": 96, "eos_token_id": 0, "forced_eos_token_id": 0}
 _T5 = {
     "vocab_size": VOCABULARY,
@@ -148,6 +149,14 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
         "MarianMTModel",
         "MarianConfig",
         {**_BART, **_MARIAN, "scale_embedding": True, "activation_function": "swish"},
+    ),
+    "marian, odd width": ("MarianMTModel", "MarianConfig", {**_BART, **_MARIAN, "d_model": 21, **_THREE_HEADS}),
+    "m2m100, odd width": ("M2M100ForConditionalGeneration", "M2M100Config", {**_BART, "d_model": 21, **_THREE_HEADS}),
+    "bert, untied": ("BertForMaskedLM", "BertConfig", {**_BERT, "tie_word_embeddings": False}),
+    "gpt-neox, an odd share": (
+        "GPTNeoXForCausalLM",
+        "GPTNeoXConfig",
+        {**_NEOX, "hidden_size": 72, "rotary_pct": 0.25},
     ),
     "bart": ("BartForConditionalGeneration", "BartConfig", _BART),
     "bart, three tables": (
