@@ -99,7 +99,7 @@ def _chart(
     lines = alt.Chart().encode(
         x=alt.X(
             "step:Q",
-            title=None if title == "loss" else _("step"),  # the shares stand below it, over the same steps
+            title=None if title == "loss" else _("training step"),  # the shares stand below it, over the same steps
             scale=alt.Scale(domain=[0, last_step], nice=False),
             axis=alt.Axis(format=",d", tickCount=5, **text),
         ),
@@ -112,7 +112,7 @@ def _chart(
         color=colour,
         tooltip=[
             alt.Tooltip("curve:N", title=_("curve")),
-            alt.Tooltip("step:Q", title=_("step"), format=","),
+            alt.Tooltip("step:Q", title=_("training step"), format=","),
             alt.Tooltip("value:Q", title=_(title), format=".6~g"),
         ],
     )

@@ -65,12 +65,12 @@ def _curve(
 
     ruler = alt.selection_point(on="pointerover", nearest=True, encodings=["x"], clear="pointerout")
     x_axis = alt.Axis(format="~s", labelFontSize=TEXT_SIZE, titleFontSize=TEXT_SIZE)
-    x = alt.X("step:Q", title=_("step"), axis=x_axis, scale=alt.Scale(domain=[0, int(last)], nice=False))
+    x = alt.X("step:Q", title=_("training step"), axis=x_axis, scale=alt.Scale(domain=[0, int(last)], nice=False))
     y_axis = alt.Axis(labelFontSize=TEXT_SIZE, titleFontSize=TEXT_SIZE, tickCount=5, minExtent=_LABELS)
     y = alt.Y("value:Q", title=title, scale=alt.Scale(zero=False), axis=y_axis)
     tooltip = [
         *([alt.Tooltip("curve:N", title=_("curve"))] if "curve" in data else []),
-        alt.Tooltip("step:Q", title=_("step"), format=","),
+        alt.Tooltip("step:Q", title=_("training step"), format=","),
         alt.Tooltip("value:Q", title=title, format=".6~g"),
     ]
     line = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from charts.toolkit.numbers import signs
 from charts.toolkit.style import TEXT_SIZE
 
 if TYPE_CHECKING:
@@ -11,6 +12,15 @@ if TYPE_CHECKING:
 
 _USUAL = {"labelFontSize": TEXT_SIZE, "titleFontSize": TEXT_SIZE}  # where a figure says nothing
 _LENGTHS = ("fontSize", "labelFontSize", "titleFontSize", "strokeWidth", "height", "minExtent", "maxExtent")
+
+
+def in_signs_of_reader(figure: alt.TopLevelMixin) -> Any:
+    """The figure with the signs of the reader's language in its numbers; Plotly's get them in ``style.finish``."""
+    decimal, group = signs()
+    if (decimal, group) == (".", ","):
+        return figure
+    number = {"decimal": decimal, "thousands": group, "grouping": [3], "currency": ["", ""]}
+    return figure.configure(locale={"number": number})
 
 
 def enlarge(figure: alt.TopLevelMixin, *, factor: float) -> Any:

@@ -68,6 +68,6 @@ def test_a_figure_without_data_has_an_empty_table():
 def test_an_altair_chart_gives_the_fields_that_it_encodes():
     history = pd.DataFrame({"step": [1, 2], "train_loss": [3.0, 2.5], "dev_loss": [np.nan, 2.25], "seconds": [9, 9]})
     table = figure_table(loss_curves(history))
-    assert list(table) == ["curve", "step", "loss (nats per token)"]
+    assert list(table) == ["curve", "training step", "loss (nats per token)"]
     assert table[table["curve"] == TRAIN]["loss (nats per token)"].tolist() == [3.0, 2.5]
     assert table[table["curve"] == DEV]["loss (nats per token)"].tolist() == [2.25]

@@ -185,7 +185,7 @@ def test_numbers_are_never_touched(figures: dict, french: dict) -> None:
 
 def test_an_altair_figure_in_french(french: dict) -> None:
     specification = str(french["loss_curves"].to_dict())
-    for said in ("perte (nats par jeton)", "lots d’entraînement", "jeu de développement", "étape", "courbe"):
+    for said in ("perte (nats par jeton)", "lots d’entraînement", "jeu de validation", "pas d’entraînement", "courbe"):
         assert said in specification
     assert "training batches" not in specification and "'title': 'step'" not in specification
     assert "perte" in str(french["live_loss"].to_dict()) and "part" in str(french["live_shares"].to_dict())

@@ -15,6 +15,7 @@ from ui.words.texts import PageText, common, page_texts
 NEEDS = ("stack", "kind", "layer", "head", "token")
 _MOST_BUTTONS = 8
 _IN_CODE = "codes of the words in the address"  # by the widget's key
+FORMER = {"show_lines": ("Lignes",)}  # what an option was called in addresses that people may have kept
 _DRAWN_ON = "choose: drawn on"  # the page of the run before
 
 
@@ -147,4 +148,5 @@ def _say_in_address(key: str, words: str, option: str) -> None:
 def settle_labels(key: str, text: PageText, names: Sequence[str]) -> None:
     """``settle`` for a widget whose options are themselves words of the page's text, those called ``names``."""
     texts = page_texts(text.name)
-    settle(key, {text[name]: [one[name] for one in texts] for name in names}, codes=names)
+    words = {text[name]: [*(one[name] for one in texts), *FORMER.get(name, ())] for name in names}
+    settle(key, words, codes=names)

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from charts.toolkit.altair_size import in_signs_of_reader
 from charts.toolkit.figure_table import figure_table
 from ui.compute.loading import REPOSITORY
 from ui.shell.presenter import for_a_room, presenting
@@ -29,6 +30,8 @@ def show_figure(figure: Any, *, name: str, caption: str = "", alt: str = "", on_
     who cannot see it. Returns what Streamlit returns: with ``on_select="rerun"`` the selection.
     """
     kind = figure_kind(figure)
+    if kind == "altair":
+        figure = in_signs_of_reader(figure)
     figure = for_a_room(figure, kind=kind)
     with st.container(key=f"figure-{name}", gap="xsmall"):
         if kind == "plotly":

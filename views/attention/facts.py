@@ -88,7 +88,7 @@ def facts(p: Page, view: AttentionView, drawing: str, weighted: np.ndarray) -> N
     share, mean = view.sink_share[0, row], view.sink_share[0].mean()
     _metric(
         of + text["sinks"],
-        three_digits(float(share)),
+        f"< {three_digits(0.001)}" if 0 < share < 0.001 else three_digits(float(share)),
         text["sinks_of"].format(mean=three_digits(float(mean))),
         text["sinks_help"],
     )

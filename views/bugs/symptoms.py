@@ -72,14 +72,15 @@ def _of_training(p: Page, diagnosis: Diagnosis) -> None:
             show_figure(
                 two_courses(
                     reported[0], patient=reported[1], at=steps, title=_("loss that the training reports"),
-                    across=_("step"), names=_names(p), logarithmic=True,
+                    across=_("training step"), names=_names(p), logarithmic=True,
                 ),
                 name="loss-reported", caption=text["loss_caption"], alt=text["loss_caption"],
             )  # fmt: skip
         with st.container():
             show_figure(
                 two_courses(
-                    writes[0], patient=writes[1], at=steps, title=_("share of words written right"), across=_("step"),
+                    writes[0], patient=writes[1], at=steps, title=_("share of words written right"),
+                    across=_("training step"),
                     names=_names(p), share=True,
                 ),
                 name="words-written-right", caption=text["writes_caption"], alt=text["writes_caption"],

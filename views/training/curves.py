@@ -15,7 +15,7 @@ from ui.show.figures import show_figure, show_formula, show_source, show_table
 
 # The columns of history.csv, for translators.
 HEADINGS = (
-    *(N_("step"), N_("epoch"), N_("target_tokens"), N_("seconds"), N_("learning_rate"), N_("train_loss")),
+    *(N_("training step"), N_("epoch"), N_("target_tokens"), N_("seconds"), N_("learning_rate"), N_("train_loss")),
     *(N_("gradient_norm"), N_("dev_loss"), N_("dev_perplexity"), N_("dev_score")),
 )
 SCORES = {"encoder-decoder": "bleu", "decoder-only": "minus_loss", "encoder-only": "minus_loss"}
@@ -40,7 +40,7 @@ def curves(p: Page) -> None:
         smoothing=_smoothing(p), vocabulary=three_digits(outcomes), guess=three_digits(math.log(outcomes))
     )
     show_formula(p.text["formula"].replace("%OUTCOMES%", str(outcomes)), caption=caption)
-    show_table(history, name="training-history", height=240)
+    show_table(history.rename(columns={"step": "training step"}), name="training-history", height=240)
     show_source(learning_rate)
 
 
