@@ -8,6 +8,7 @@ from transformer.layer_norm import LayerNorm
 from transformer.residual import residual_connection
 from ui.shell.page import Page, page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
+from ui.shell.presenter import labels
 from ui.shell.selectors import chosen_option, settle, settle_labels
 from ui.show.figures import show_figure, show_formula, show_source
 from ui.words.texts import page_texts
@@ -30,11 +31,12 @@ def choose_norm(p: Page, *, compare: bool = False) -> tuple[str, str]:
             required=True,
             format_func=p.text.get,
             wrap=True,
+            label_visibility=labels(),
             **IN_ADDRESS,
         )
         if compare:
-            options = ["normalized", "output"]
-            after = chosen_option(p.text, "after", options, key="norm after", bind="query-params", wrap=True)
+            options, more = ["normalized", "output"], {"wrap": True, "label_visibility": labels()}
+            after = chosen_option(p.text, "after", options, key="norm after", bind="query-params", **more)
     return names[kind], after
 
 

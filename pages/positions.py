@@ -7,6 +7,7 @@ from transformer.analysis.position_edits import reordered_positions, without_pos
 from transformer.analysis.position_scores import alibi_bias, measured_position_scores
 from ui.shell.page import page
 from ui.shell.page_state import belongs_to
+from ui.shell.presenter import labels
 from ui.shell.selectors import chosen_option
 from ui.show.figures import show_snippet, show_source
 from views.positions.order import another_order
@@ -30,7 +31,8 @@ with page("positions", needs=("token",)) as p:
         view = None
         if views:
             belongs_to("positions view", tuple(views), default=next(iter(views)))
-            view = chosen_option(p.text, "view", list(views), key="positions view", bind="query-params", wrap=True)
+            more = {"wrap": True, "label_visibility": labels()}
+            view = chosen_option(p.text, "view", list(views), key="positions view", bind="query-params", **more)
     say_whose(p, shown)
     if view:
         views[view](p, shown)

@@ -1,2 +1,2 @@
-// npm run build: 9ebe3f842bf02e54
+// npm run build: bcdc97fb3ee74246
 var canvas=globalThis.glassformerCanvas??={};canvas.arrived??=new Promise(resolve=>{canvas.arrive=resolve});async function picture_default(component){await canvas.arrived;const draw=await canvas.draw;return draw({...component,script:canvas.script})}export{picture_default as default};

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.conftest import is_fine, said
-from ui.shell.presenter import _FACTOR
+from ui.shell.presenter import _FACTOR, _ROOM
 from ui.words.texts import page_text
 
 Open = Callable[..., AppTest]
@@ -19,10 +19,15 @@ def height(app: AppTest) -> float:
     return json.loads(app.get("plotly_chart")[0].proto.spec)["layout"]["height"]
 
 
+def font(app: AppTest) -> float:
+    return json.loads(app.get("plotly_chart")[0].proto.spec)["layout"]["xaxis"]["tickfont"]["size"]
+
+
 def test_it_enlarges_figures_and_leaves_out_code_and_examples(open_app: Open) -> None:
     plain, large = (open_app("embeddings", presenter=value) for value in ("0", "1"))
     is_fine(large)
-    assert height(large) == height(plain) * _FACTOR
+    assert height(large) == min(height(plain) * _FACTOR, max(height(plain), _ROOM))
+    assert font(large) == font(plain) * _FACTOR
     assert LOOK_FOR in said(plain) and LOOK_FOR not in said(large)
     assert plain.code and not [code for code in large.code if "import transformer" in code.value]
     assert not [pills for pills in large.pills if pills.key == "sidebar example"]

@@ -12,8 +12,7 @@ export default function ({ data }) {
   skip.textContent = data.skip;
   skip.onclick = () => whenThere(focus);
   if (document.body.firstChild !== skip) document.body.prepend(skip);
-  if (root.dataset.step !== data.step && data.step)
-    whenThere((there) => [0, 400, 1200].forEach((later) => setTimeout(() => show(there), later))); // it may still grow
+  if (root.dataset.step !== data.step && data.step) whenThere(keepInSight);
   root.dataset.step = data.step;
 }
 
@@ -43,6 +42,16 @@ function whenThere(act, end = Date.now() + PATIENCE) {
 function focus(there) {
   if (there.tabIndex < 0) there.tabIndex = -1;
   there.focus();
+}
+
+// Until everything has its place, or the reader takes over.
+function keepInSight(there) {
+  const growth = new ResizeObserver(() => show(there));
+  const stop = () => growth.disconnect();
+  growth.observe(document.querySelector("[data-testid=stMainBlockContainer]"));
+  growth.observe(there);
+  for (const what of ["wheel", "pointerdown", "keydown"]) window.addEventListener(what, stop, { once: true });
+  setTimeout(stop, PATIENCE);
 }
 
 // Between the lesson's bar, which stays below the row of pages, and the window's lower edge; its upper edge counts most.

@@ -11,6 +11,7 @@ from ui.shell import focus as shared_focus
 
 _STYLE = Path(__file__).with_name("presenter.css")
 _FACTOR = 1.3  # 22 px in place of 17
+_ROOM = 395  # pixels that a projector of 720 leaves below what stands above a figure
 
 
 def presenting() -> bool:
@@ -29,7 +30,11 @@ def style_for_a_room() -> None:
 
 
 def for_a_room(figure: Any, *, kind: str) -> Any:
-    """A figure as large as the letters around it, while somebody presents."""
+    """A figure with letters as large as those around it, while somebody presents, and as high as there is room."""
     if not presenting():
         return figure
-    return (enlarge if kind == "plotly" else enlarge_altair)(figure, factor=_FACTOR)
+    if kind != "plotly":
+        return enlarge_altair(figure, factor=_FACTOR)
+    larger = enlarge(figure, factor=_FACTOR)
+    plain = larger.layout.height / _FACTOR
+    return larger.update_layout(height=min(larger.layout.height, max(plain, _ROOM)))  # its letters grow, whatever room

@@ -21,6 +21,7 @@ from transformer.runs.strategies import Strategy
 from ui.compute.store import store
 from ui.shell.page import Page
 from ui.shell.page_state import number_in_address
+from ui.shell.presenter import labels
 from ui.shell.selectors import settle
 from ui.show.figures import show_figure, show_formula, show_snippet
 from ui.words.texts import as_plain, page_texts
@@ -80,6 +81,7 @@ def choose_strategy(p: Page) -> tuple[str, int]:
             key="strategy",
             help=p.text["strategy_help"],
             wrap=True,
+            label_visibility=labels(),
             **_KEPT,
         )
         seed = 0

@@ -13,6 +13,7 @@ from transformer.analysis import positional
 from ui.compute.loading import checkpoint_names, config_of, load_checkpoint
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
+from ui.shell.presenter import labels
 from ui.shell.selectors import settle
 from ui.show.figures import show_figure, show_formula
 from ui.words.texts import PageText, as_plain, page_texts
@@ -42,6 +43,7 @@ def choose_scheme(p: Page) -> Shown:
         format_func=name,
         key="scheme",
         width=190,
+        label_visibility=labels(),
         **IN_ADDRESS,
     )
     if scheme == own:

@@ -6,6 +6,7 @@ import { hatch } from "../toolkit/hatch.js";
 import { Matrix } from "../toolkit/matrix.js";
 import { threeDigits } from "../toolkit/numbers.js";
 import { drawText, drawToken, fontOf, shorten, widest, wrap } from "../toolkit/text.js";
+import { roomOf } from "../toolkit/theme.js";
 import { say } from "../toolkit/words.js";
 import { Walk } from "./walk.js";
 
@@ -79,7 +80,7 @@ export class StepsPicture {
     const gap = 2 * size;
     const left = beside ? Math.floor((width - gap) * 0.5) : width;
     this.top = 1.9 * size;
-    this.row = 1.5 * size;
+    this.row = 1.5 * size * Math.min(1, roomOf(context, theme));
     const tall = this.row * (this.probabilities.shape[1] + 1);
     context.font = fontOf(theme, 0.875);
     const names = [...this.metadata.candidates.flat(), say("all others")];
