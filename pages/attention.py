@@ -49,6 +49,6 @@ with page("attention", needs=("stack", "kind", "layer", "head", "token")) as p:
     if chosen_section(p.text, ["path", "trust"], key="attention_section") == "trust":
         trust(p, view)
     else:
-        step = stepper(p)
+        step = stepper(p, path.rule)
         choose_cell(p, draw_step(p, path, step, rows=rows, key=shown.key), shown)
         show_source(MultiHeadAttention.forward, attention_scores, attention_weights)

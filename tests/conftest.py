@@ -154,6 +154,26 @@ def tiny_checkpoint(checkpoints_folder: Path) -> Callable[[str], Checkpoint]:
     return get
 
 
+@pytest.fixture(scope="session")
+def families_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a tiny checkpoint of nine other families, in Hugging Face's layout."""
+    pytest.importorskip("transformers")
+    from tests.foreign_checkpoints import FOREIGN, foreign_checkpoint
+
+    folder = tmp_path_factory.mktemp("families")
+    for name in FOREIGN:
+        foreign_checkpoint(name, folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def family(families_folder: Path) -> Callable[[str], Checkpoint]:
+    """``family("hf-gpt2")``: one of other people's kind, loaded once and shared."""
+    import transformer
+
+    return cache(lambda name: transformer.load(families_folder / name))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def installed_components() -> Iterator[None]:
     """Streamlit reads the metadata of all installed packages for each ``AppTest``, which takes longer than most pages:

@@ -90,20 +90,24 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
     return figure.drawn()
 
 
-def dot_product(query: Any, *, key: Any, query_token: str, key_token: str, bias: float | None = None) -> go.Figure:
+def dot_product(
+    query: Any, *, key: Any, query_token: str, key_token: str, bias: float | None = None, score: float | None = None
+) -> go.Figure:
     """Why a query meets a key: both vectors channel by channel, their products, the sum and the score.
 
     ``query``, ``key``: [channel], one head's vectors; the tokens are what is displayed for the two. ``bias``: what
-    relative positions add to the score.
+    relative positions add to the score. ``score``: for a model that makes something else of the sum than ÷ √d_k.
     """
     first = as_array(query, name="query", axes=("channel",))
     second = as_array(key, name="key", axes=("channel",), sizes={"channel": len(first)})
     products = first * second
     total = float(products.sum(dtype=np.float64))
-    score = total / np.sqrt(len(first)) + (bias or 0.0)
-    numbers = {"sum": style.three_digits(total), "n": len(first), "score": style.three_digits(float(score))}
+    own = total / np.sqrt(len(first)) + (bias or 0.0) if score is None else score
+    numbers = {"sum": style.three_digits(total), "n": len(first), "score": style.three_digits(float(own))}
     sum_line = _("q × k: the sum is {sum}, ÷ √{n} = {score} is the score", **numbers)
-    if bias is not None:
+    if score is not None:
+        sum_line = _("q × k: the sum is {sum}; this model makes the score {score} of it", **numbers)
+    elif bias is not None:
         numbers["bias"] = style.three_digits(bias)
         sum_line = _("q × k: the sum is {sum}, ÷ √{n} + {bias} = {score} is the score", **numbers)
     heights = [100.0, 100.0, 130.0]

@@ -103,6 +103,11 @@ def norm_parameters(checkpoint: Checkpoint, name: str) -> tuple[np.ndarray, np.n
     return module.weight.detach().cpu().numpy(), module.bias.detach().cpu().numpy(), module.epsilon
 
 
+def norm_kind(checkpoint: Checkpoint, name: str) -> str:
+    """ "LayerNorm" or "RMSNorm": what the norm ``name`` is."""
+    return type(checkpoint.model.get_submodule(name)).__name__
+
+
 def norm_names(trace: Trace, stack: str, layer: int) -> tuple[str, ...]:
     """The LayerNorms of one layer in the order of the forward pass, then the stack's final one where it has one."""
     ends = ".normalized"

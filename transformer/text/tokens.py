@@ -36,6 +36,11 @@ class Token:
     role: str = ""
 
     @property
+    def is_padding(self) -> bool:
+        """Whether it fills up a batch: not where T5 and Marian begin an answer with the token that they pad with."""
+        return self.role == "pad" and self.index > 0
+
+    @property
     def starts_word(self) -> bool:
         """Whether a new word begins here (sub-words that continue a word return ``False``)."""
         return self.special or self.display.startswith(("·", "⏎"))

@@ -7,13 +7,14 @@ import pandas as pd
 import streamlit as st
 
 from charts.figures.attention_row import dot_product
-from charts.toolkit.numbers import in_tex, number
+from charts.toolkit.numbers import number
 from transformer.analysis.attention.cell_arithmetic import CellArithmetic, cell_arithmetic
 from transformer.analysis.attention.query_arithmetic import query_input
 from transformer.runs.attention_view import AttentionView
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_snippet, show_table
 from ui.words.texts import as_plain
+from views.attention.score_formula import score_formula, signed, tex_number
 
 _STYLE = Path(__file__).with_suffix(".css")
 _SHOWN = 2  # products that are written out on the first line
@@ -40,6 +41,8 @@ def more_about_cell(p: Page, view: AttentionView, *, key: int) -> None:
     focus, text, cell = p.focus, p.text, _cell(p, key)
     if p.checkpoint.config.positions == "rotary" and focus.kind == "self":
         st.caption(text["arithmetic_rotary"])
+    if p.checkpoint.config.positions == "disentangled" and cell.bias is not None:
+        st.caption(text["arithmetic_disentangled"])
     with st.expander(text["channels"], icon=":material/bar_chart:"):
         figure = dot_product(
             cell.query,
@@ -47,6 +50,7 @@ def more_about_cell(p: Page, view: AttentionView, *, key: int) -> None:
             query_token=view.query.labels[focus.token],
             key_token=view.key.labels[key],
             bias=cell.bias,
+            score=None if cell.rule.is_of_the_paper else cell.score,
         )
         show_figure(figure, name="query-key-products")
     with st.expander(text["whole_row"], icon=":material/table_rows:"):
@@ -66,14 +70,14 @@ def equations(cell: CellArithmetic) -> str:
     ]
     first, last = " + ".join(pairs[:_SHOWN]), "".join(f" + {pair}" for pair in pairs[_SHOWN:][-1:])
     dots = r" + \dots" if len(pairs) > _SHOWN + 1 else ""
-    bias = "" if cell.bias is None else f" {signed(cell.bias)}"
-    bias_name = "" if cell.bias is None else " + b"
+    rule, product = cell.rule, tex_number(cell.dot_product)
+    named = score_formula(rule, r"q \cdot k", root="d_k", added="" if cell.bias is None else " + b")
+    numbers = score_formula(rule, product, added="" if cell.bias is None else f" {signed(cell.bias)}")
     lines = [
         rf"q \cdot k &= {first}",
         rf"&\quad {dots}{last}",
         rf"&= {tex_number(cell.dot_product)}",
-        rf"s &= \frac{{q \cdot k}}{{\sqrt{{d_k}}}}{bias_name} = \frac{{{tex_number(cell.dot_product)}}}"
-        rf"{{\sqrt{{{len(cell.query)}}}}}{bias} = {tex_number(cell.score)}",
+        rf"s &= {named} = {numbers}" + (f" = {tex_number(cell.score)}" if numbers != product else ""),
     ]
     if cell.is_allowed:
         lines += [
@@ -92,10 +96,14 @@ def masked_sentence(p: Page, view: AttentionView, cell: CellArithmetic, key: int
     if not cell.allowed.any():
         return p.text["arithmetic_all_masked"]
     causal = view.kind == "self" and view.stack == "decoder" and key > p.focus.token
-    reason = (
-        "padding" if view.key[key].display == "<pad>" and view.key[key].special else "causal" if causal else "other"
-    )
-    return p.text["arithmetic_masked"].format(reason=p.text[f"reason_{reason}"])
+    window = cell.rule.window
+    if view.key[key].is_padding:
+        reason = "padding"
+    elif causal:
+        reason = "causal"
+    else:
+        reason = "other" if window is None or p.focus.token - key < window else "window"
+    return p.text["arithmetic_masked"].format(reason=p.text[f"reason_{reason}"].format(window=window))
 
 
 def row_table(p: Page, view: AttentionView, cell: CellArithmetic) -> pd.DataFrame:
@@ -116,41 +124,37 @@ def snippet(p: Page, cell: CellArithmetic, *, key: int) -> str:
     """Python that derives this cell's weight from x, W_Q and the keys, with the library alone."""
     focus = p.focus
     name = f"{focus.stack}.layers.{focus.layer}.{focus.kind}_attention"
-    bias = ""
-    if cell.bias is not None:
-        bias = f'scores = scores + trace["{focus.stack}.position_bias.values"].values[head, row]\n'
-    rotary = (
-        "derived = attention.rotate(torch.tensor(derived).view(1, 1, 1, -1), row).flatten().numpy()  # by position\n"
-        if p.checkpoint.config.positions == "rotary"
-        else ""
-    )
+    rule = cell.rule
+    biased = p.checkpoint.model.get_submodule(name).query_projection.bias is not None
+    scaled = " / np.sqrt(len(query))" if rule.radicand == rule.d_head else " * attention.scale"
+    after = "".join(f'scores = scores + trace["{added}"].values[head, row]\n' for added in rule.added)
+    if rule.cap is not None:
+        after += "scores = attention.score_cap * np.tanh(scores / attention.score_cap)\n"
+    heads = "torch.tensor(derived).view(1, 1, 1, -1)"
+    turned = ""
+    if rule.normalized:
+        turned = f"derived = attention.query_norm({heads}.float()).flatten().numpy()\n"
+    if p.checkpoint.config.positions == "rotary":
+        turned += f"derived = attention.rotate({heads}, row).flatten().numpy()  # by position\n"
     return (
-        f"import numpy as np\n{'import torch' if rotary else ''}{chr(10) if rotary else ''}{p.preamble}\n"
+        f"import numpy as np\n{'import torch' if turned else ''}{chr(10) if turned else ''}{p.preamble}\n"
         f'name = "{name}"\n'
         f"head, row, column = {focus.head}, {focus.token}, {key}\n"
         "attention = checkpoint.model.get_submodule(name)\n"
-        "own = slice(head * attention.d_head, (head + 1) * attention.d_head)  # this head's part of W_Q and b_Q\n"
+        "own = slice(head * attention.d_head, (head + 1) * attention.d_head)  # this head's part of W_Q"
+        f"{' and b_Q' if biased else ''}\n"
         "W_Q = attention.query_projection.weight.detach().numpy()[own].T.astype(np.float64)  # [model, channel]\n"
-        "b_Q = attention.query_projection.bias.detach().numpy()[own].astype(np.float64)\n"
-        f'x = trace["{query_input(p.trace, focus.stack, focus.layer, focus.kind)}"].values[row].astype(np.float64)\n'
-        "derived = x @ W_Q + b_Q\n"
-        f"{rotary}"
+        + ("b_Q = attention.query_projection.bias.detach().numpy()[own].astype(np.float64)\n" if biased else "")
+        + f'x = trace["{query_input(p.trace, focus.stack, focus.layer, focus.kind)}"].values[row].astype(np.float64)\n'
+        f"derived = x @ W_Q{' + b_Q' if biased else ''}\n"
+        f"{turned}"
         'query = trace[f"{name}.query"].values[head, row].astype(np.float64)\n'
         "assert np.allclose(derived, query, atol=1e-4)  # the model calculates in float32\n"
         'keys = trace[f"{name}.key"].values[head].astype(np.float64)\n'
         'allowed = trace[f"{name}.allowed"].values[row]\n\n'
-        "scores = keys @ query / np.sqrt(len(query))\n"
-        f"{bias}"
+        f"scores = keys @ query{scaled if rule.is_scaled else ''}\n"
+        f"{after}"
         "powers = np.where(allowed, np.exp(scores - scores.max(where=allowed, initial=-np.inf)), 0.0)\n"
         "print(powers[column] / powers.sum())\n"
         'print(trace[f"{name}.weights"].values[head, row, column])  # what the model recorded\n'
     )
-
-
-def tex_number(value: float, *, digits: int = 6) -> str:
-    """Significant digits as LaTeX; six, because with three, sums and quotients would not add up on the page."""
-    return in_tex(number(f"{value:.{digits}g}"))
-
-
-def signed(value: float) -> str:
-    return f"- {tex_number(-value)}" if value < 0 else f"+ {tex_number(value)}"

@@ -40,7 +40,7 @@ def read_aloud(
     token, label = view.query[row], as_plain(view.query.labels[row])
     if not allowed.any():
         return text["aloud_nothing"].format(row=label)
-    if token.special and token.display == "<pad>":
+    if token.is_padding:
         return text["aloud_padding"].format(row=label)
     order = [int(key) for key in np.argsort(-weights, kind="stable") if allowed[key]]
     key_label = [as_plain(view.key.labels[key]) for key in order[:3]]

@@ -46,7 +46,7 @@ def guess(p: Page, view: AttentionView) -> None:
         switch(p)
         _mean(p, view, guesses)
     name = as_plain(view.query.labels[row])
-    padding = view.query[row].special and view.query[row].display == "<pad>"
+    padding = view.query[row].is_padding
     if padding or view.allowed[row].sum() < 2:
         st.markdown(p.text["guess_trivial"].format(row=name))
         _next_button(p, view)

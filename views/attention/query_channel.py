@@ -5,9 +5,10 @@ import streamlit as st
 from charts.toolkit.numbers import number
 from transformer.analysis.attention.attention_path import AttentionPath
 from transformer.analysis.attention.query_arithmetic import QueryArithmetic, query_arithmetic
+from transformer.analysis.layer_norm_steps import norm_kind
 from ui.shell.page import Page
 from ui.words.texts import as_plain
-from views.attention.cell_arithmetic import signed, tex_number
+from views.attention.score_formula import signed, tex_number
 
 _SHOWN = 3  # products that are written out
 
@@ -16,13 +17,16 @@ def query_channel(p: Page, path: AttentionPath, row_label: str) -> None:
     """What X is in this model, and one channel of the focused token's query as x W_Q + b."""
     focus, text = p.focus, p.text
     found = query_arithmetic(p.trace, focus.stack, focus.layer, focus.kind, head=path.head, row=focus.token)
-    st.markdown(text[f"step_1_x_{p.checkpoint.config.norm}"].format(source=found.source))
+    norm = p.checkpoint.config.norm
+    kind = norm_kind(p.checkpoint, found.source.removesuffix(".output")) if norm == "pre" else ""
+    st.markdown(text[f"step_1_x_{norm}"].format(source=found.source, norm=kind))
+    channel = text["step_1_channel" if found.bias is not None else "step_1_channel_unbiased"]
     st.markdown(
-        text["step_1_channel"].format(row=as_plain(row_label), channel=found.channel, width=len(found.x)),
+        channel.format(row=as_plain(row_label), channel=found.channel, width=len(found.x)),
         help=text["step_1_channel_help"],
     )
     st.latex(equations(found))
-    template = "step_1_rotated" if found.rotated else "step_1_check"
+    template = "step_1_normalized" if found.normalized else "step_1_rotated" if found.rotated else "step_1_check"
     st.caption(text[template].format(recorded=number(f"{found.recorded:.6g}"), row=focus.token))
 
 
@@ -33,8 +37,9 @@ def equations(found: QueryArithmetic) -> str:
         for x, w in zip(found.x[:_SHOWN], found.weights[:_SHOWN], strict=True)
     ]
     channel = found.channel
+    named, number = (rf" + b_{{{channel}}}", f" {signed(found.bias)}") if found.bias is not None else ("", "")
     return (
         rf"\begin{{aligned}} q_{{{channel}}} &= \textstyle\sum_{{i=0}}^{{{len(found.x) - 1}}} "
-        rf"x_i\, W_{{Q\,i,{channel}}} + b_{{{channel}}} \\[4pt] "
-        rf"&= {' + '.join(pairs)} + \dots {signed(found.bias)} = \mathbf{{{tex_number(found.value)}}} \end{{aligned}}"
+        rf"x_i\, W_{{Q\,i,{channel}}}{named} \\[4pt] "
+        rf"&= {' + '.join(pairs)} + \dots{number} = \mathbf{{{tex_number(found.value)}}} \end{{aligned}}"
     )

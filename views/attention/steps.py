@@ -1,7 +1,5 @@
 """The path of one head as seven steps: for each a sentence, the formula with this sentence's shapes, and one figure."""
 
-import math
-
 import numpy as np
 import streamlit as st
 
@@ -13,6 +11,8 @@ from charts.figures.attention_row import score_pipeline, value_mix
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
 from transformer.analysis.attention.attention_path import AttentionPath, output_sum
+from transformer.analysis.attention.score_rule import RELATIVE, ScoreRule
+from transformer.attention import MultiHeadAttention
 from transformer.runs.attention_view import AttentionView
 from transformer.text.message import N_
 from ui.shell.page import Page
@@ -21,17 +21,21 @@ from ui.show.canvas import show_map
 from ui.show.figures import show_figure, show_formula
 from ui.words.texts import as_plain, page_texts
 from views.attention.query_channel import query_channel
+from views.attention.score_formula import score_formula
 
 STEP = "attention_step"
 _CHOOSES = 0.9  # from this largest weight on a softmax chooses rather than mixes
 _MOST_ROWS, _SCROLLED = 30, 640  # more tokens than that are scrolled, in a window of that many pixels
 
 
-def stepper(p: Page) -> int:
+def stepper(p: Page, rule: ScoreRule) -> int:
     """The bar of steps, kept in the address; returns the step, 1 … 7."""
-    steps = list(p.text["steps"])
-    in_all = zip(*(text["steps"] for text in page_texts("attention")), strict=True)
-    settle(STEP, dict(zip(steps, in_all, strict=True)), codes=[str(number + 1) for number in range(len(steps))])
+    steps, texts = list(p.text["steps"]), page_texts("attention")
+    names = [[text["steps"][place] for text in texts] for place in range(len(steps))]
+    names[2] += [text["step_3_own"] for text in texts]
+    if not rule.is_of_the_paper:  # another name where the model does not just divide by √dₖ
+        steps[2] = p.text["step_3_own"]
+    settle(STEP, {step: (step, *called) for step, called in zip(steps, names, strict=True)}, codes=[str(place + 1) for place in range(len(steps))])
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chosen = st.segmented_control(
             p.text["step"],
@@ -74,7 +78,13 @@ def draw_step(p: Page, path: AttentionPath, step: int, *, rows: tuple[str, ...],
 
 def _projections(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None) -> None:
     config = p.checkpoint.config
-    st.markdown(p.text["step_1"].format(d_head=path.d_head))
+    attention, rule = _module(p, path), path.rule
+    biased = attention.query_projection.bias is not None
+    st.markdown(p.text["step_1" if biased else "step_1_unbiased"].format(d_head=path.d_head))
+    if rule.heads_a_key > 1:
+        st.markdown(p.text["step_1_grouped"].format(heads=rule.heads_a_key))
+    if rule.normalized:
+        st.markdown(p.text["step_1_query_norm"])
     if path.view.kind == "cross":
         st.markdown(p.text["step_1_cross"])
     source = r"X" if path.view.kind == "self" else r"X_{\text{encoder}}"
@@ -91,11 +101,15 @@ def _projections(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int |
     ):
         for name, letter, stream, values, tokens in drawn:
             with st.container():
-                show_formula(
-                    rf"\underset{{{len(values)} \times {path.d_head}}}{{{letter}}} = "
+                product = (
                     rf"\underset{{{len(values)} \times {config.d_model}}}{{{stream}}}\;\;"
-                    rf"\underset{{{config.d_model} \times {path.d_head}}}{{W_{letter}}} + b_{letter}"
+                    rf"\underset{{{config.d_model} \times {path.d_head}}}{{W_{letter}}}"
                 )
+                if getattr(attention, f"{name}_projection").bias is not None:
+                    product += f" + b_{letter}"
+                if rule.normalized and name != "value":
+                    product = rf"\text{{RMSNorm}}\big({product}\big)"
+                show_formula(rf"\underset{{{len(values)} \times {path.d_head}}}{{{letter}}} = {product}")
                 show_map(
                     value_map(  # on the canvas: this is the step that the page opens with, and Plotly is 5 MB
                         values,
@@ -114,6 +128,22 @@ def _projections(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int |
     query_channel(p, path, rows[p.focus.token])
 
 
+def _module(p: Page, path: AttentionPath) -> MultiHeadAttention:
+    return p.checkpoint.model.get_submodule(path.view.name)
+
+
+def _terms(rule: ScoreRule) -> tuple[str, ...]:
+    """DeBERTa's position terms that this model has, by the names of their probes."""
+    return tuple(name.rsplit(".", 1)[1] for name in rule.added if not name.endswith(RELATIVE))
+
+
+def _letters(rule: ScoreRule) -> tuple[str, ...]:
+    """What is added to the scores, as symbols: B, a relative bias; C and P, DeBERTa's two terms."""
+    return tuple({"content_to_position": "C", "position_to_content": "P"}[name] for name in _terms(rule)) or (
+        ("B",) if rule.added else ()
+    )
+
+
 def _products(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None) -> Cell | None:
     st.markdown(p.text["step_2"])
     n_queries, n_keys = path.products.shape
@@ -127,33 +157,41 @@ def _products(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | No
 def _scaled(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None) -> Cell | None:
     row = p.focus.token
     without, scaled = float(path.weights_without_scaling(row).max()), float(path.weights[row].max())
-    sentence = p.text["step_3"].format(
+    rule = path.rule
+    said = "step_3" if rule.radicand == path.d_head else "step_3_scale" if rule.is_scaled else "step_3_unscaled"
+    sentence = p.text[said].format(
         d_head=path.d_head,
-        root=three_digits(math.sqrt(path.d_head)),
+        root=three_digits(path.d_head**0.5),
+        scale=three_digits(rule.scale),
         row=as_plain(rows[row]),
         without=three_digits(without),
         **{"with": three_digits(scaled)},
     )
     st.markdown(sentence + (p.text["step_3_chooses"] if without >= _CHOOSES > scaled else ""))
-    bias = ""
+    added = "".join(f" + {letter}" for letter in _letters(rule))
     if path.bias is not None:
-        st.markdown(p.text["step_3_bias"])
-        bias = " + B"
+        st.markdown(p.text["step_3_disentangled" if added != " + B" else "step_3_bias"])
+    if rule.cap is not None:
+        st.markdown(p.text["step_3_cap"].format(cap=three_digits(rule.cap)))
     n_queries, n_keys = path.products.shape
+    named, numbers = (score_formula(rule, r"Q K^\top", root=root, added=added) for root in ("d_k", ""))
     show_formula(
-        rf"\underset{{{n_queries} \times {n_keys}}}{{S}} = \frac{{Q K^\top}}{{\sqrt{{d_k}}}}{bias} = "
-        rf"\frac{{Q K^\top}}{{\sqrt{{{path.d_head}}}}}{bias}"
+        rf"\underset{{{n_queries} \times {n_keys}}}{{S}} = " + " = ".join(dict.fromkeys((named, numbers))),
+        caption=" ".join(p.text[f"step_3_{name}"] for name in _terms(rule)),
     )
     return _cells(p, path, path.scores, rows, key, name="score", step="scaled")
 
 
 def _masked(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None) -> Cell | None:
-    counts = mask_counts(path.view)
+    window = path.rule.window
+    counts = mask_counts(path.view, window=window)
     if masked := sum(counts.values()):
-        reasons = ", ".join(p.text[f"step_4_{name}"].format(count=count) for name, count in counts.items() if count)
+        reasons = ", ".join(
+            p.text[f"step_4_{name}"].format(count=count, window=window) for name, count in counts.items() if count
+        )
         st.markdown(p.text["step_4"].format(masked=masked, cells=path.view.allowed.size, reasons=reasons))
     else:
-        st.markdown(p.text["step_4_nothing"])
+        st.markdown(p.text["step_4_nothing" if p.checkpoint.special.pad is not None else "step_4_never"])
     show_formula(r"S'_{ij} = \begin{cases} S_{ij} & j \text{ allowed for } i \\ -\infty & \text{else} \end{cases}")
     return _cells(p, path, path.scores, rows, key, name="score", step="masked", allowed=path.view.allowed)
 
@@ -184,7 +222,7 @@ def _output(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None
     row, focus, config = p.focus.token, p.focus, p.checkpoint.config
     parts = output_sum(p.trace, focus.stack, focus.layer, focus.kind, row=row)
     st.markdown(
-        p.text["step_7"].format(
+        p.text["step_7" if parts.bias is not None else "step_7_unbiased"].format(
             d_head=path.d_head,
             d_model=config.d_model,
             row=as_plain(rows[row]),
@@ -195,25 +233,27 @@ def _output(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None
     )
     show_formula(
         rf"\text{{output}} = \sum_h \underset{{{len(path.query)} \times {path.d_head}}}{{\text{{head}}_h}}\;"
-        rf"\underset{{{path.d_head} \times {config.d_model}}}{{W_{{O,h}}}} + b_O"
+        rf"\underset{{{path.d_head} \times {config.d_model}}}{{W_{{O,h}}}}"
+        + (" + b_O" if parts.bias is not None else "")
     )
     figure = head_contributions(parts.contributions, bias=parts.bias, output=parts.output, head=path.head)
     show_figure(figure, name="heads-add-up")
 
 
-def mask_counts(view: AttentionView) -> dict[str, int]:
-    """How many cells are masked, by reason; a cell that is both counts as causal."""
+def mask_counts(view: AttentionView, *, window: int | None = None) -> dict[str, int]:
+    """How many cells are masked, by reason; a cell that is both counts as causal. ``window``: of this layer, if any."""
     n_queries, n_keys = view.allowed.shape
     ahead = np.zeros_like(view.allowed)
     if view.kind == "self" and view.stack == "decoder":
         ahead = np.arange(n_keys)[None, :] > np.arange(n_queries)[:, None]
-    padding = np.array([token.special and token.display == "<pad>" for token in view.key], dtype=bool)[None, :]
+    padding = np.array([token.is_padding for token in view.key], dtype=bool)[None, :]
     masked = ~view.allowed
-    return {
-        "causal": int((masked & ahead).sum()),
-        "padding": int((masked & ~ahead & padding).sum()),
-        "other": int((masked & ~ahead & ~padding).sum()),
-    }
+    counts = {"causal": int((masked & ahead).sum()), "padding": int((masked & ~ahead & padding).sum())}
+    rest = masked & ~ahead & ~padding
+    if window is not None:
+        behind = np.arange(n_queries)[:, None] - np.arange(n_keys)[None, :] >= window
+        counts["window"], rest = int((rest & behind).sum()), rest & ~behind
+    return {**counts, "other": int(rest.sum())}
 
 
 def _cells(

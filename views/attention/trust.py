@@ -28,6 +28,7 @@ from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.shell.selectors import chosen_option, settle
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source, show_table
+from ui.words.model_terms import embedding_scale
 from ui.words.texts import as_plain, common, page_texts
 
 _BASELINES = ("mean", "pad", "zero")
@@ -48,7 +49,9 @@ def trust(p: Page, view: AttentionView) -> None:
         kept = {"bind": "query-params"}  # an address shows the same numbers
         of = chosen_option(p.text, "trust_of", QUANTITIES, key="trust_of", help=p.text["trust_of_help"], **kept)
         starts_help = p.text["trust_start_help"]
-        baseline = chosen_option(p.text, "trust_baseline", _BASELINES, key="trust_baseline", help=starts_help, **kept)
+        baseline = chosen_option(
+            p.text, "trust_baseline", _baselines(p), key="trust_baseline", help=starts_help, **kept
+        )
         steps = st.segmented_control(
             p.text["trust_steps"], _STEPS, default=64, required=True, key="trust_steps", persist_state="session", **kept
         )
@@ -68,6 +71,11 @@ def trust(p: Page, view: AttentionView) -> None:
     show_formula(p.text["trust_formula"], caption=_shapes(p, quantity, found))
     _snippet(p, found, row=row)
     show_source(attention_rollout, gradient_times_input, integrated_gradients, remove_each)
+
+
+def _baselines(p: Page) -> tuple[str, ...]:
+    """GPT-2 has no padding token to start from."""
+    return tuple(name for name in _BASELINES if name != "pad" or p.checkpoint.special.pad is not None)
 
 
 def edge_effect(p: Page, view: AttentionView, *, key: int) -> None:
@@ -194,7 +202,7 @@ def _completeness(p: Page, found: InputAttributions, quantity: Quantity) -> None
     if not st.toggle(text["compare_baselines"], key="trust baselines", **IN_ADDRESS):
         return
     rows = []
-    for baseline in _BASELINES:
+    for baseline in _baselines(p):
         every = _found(p, quantity, baseline, whole.n_steps)
         if every is None:
             return
@@ -221,9 +229,11 @@ def _integrated(found: InputAttributions, stack: str) -> np.ndarray:
 
 def _shapes(p: Page, quantity: Quantity, found: InputAttributions) -> str:
     tokens = " + ".join(str(len(read)) for read in quantity.read.values())
+    table = p.checkpoint.model.get_submodule(next(iter(quantity.read))).embedding
     return p.text["trust_shapes"].format(
         tokens=tokens,
-        width=p.checkpoint.config.d_model,
+        width=table.table.embedding_dim,
+        scale=embedding_scale(table, p.checkpoint.config.d_model),
         steps=found.integrated.n_steps,
         answer=as_plain(quantity.display),
     )

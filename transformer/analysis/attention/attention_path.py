@@ -1,10 +1,10 @@
 """One head from queries, keys and values to what it adds to the stream, with the steps that no probe records."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from transformer.analysis.attention.cell_arithmetic import position_bias
+from transformer.analysis.attention.score_rule import ScoreRule, added_to_scores, score_rule
 from transformer.files.checkpoints import Checkpoint
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.traces import Trace
@@ -14,12 +14,14 @@ from transformer.runs.traces import Trace
 class AttentionPath:
     """The arrays of one head. ``view`` is the whole layer.
 
+    ``rule``: what this model makes of q · k.
     ``query``: [query, channel]; ``key``, ``value``: [key, channel]; ``products`` = Q Kᵀ: [query, key];
     ``bias``: [query, key] or ``None``; ``context`` = weights @ V: [query, channel].
     """
 
     view: AttentionView
     head: int
+    rule: ScoreRule
     query: np.ndarray
     key: np.ndarray
     value: np.ndarray
@@ -29,7 +31,7 @@ class AttentionPath:
 
     @property
     def scores(self) -> np.ndarray:
-        """Q Kᵀ / √d_k (+ bias), as recorded, before the mask: [query, key]."""
+        """Q Kᵀ / √d_k (+ bias), or what the ``rule`` says, as recorded, before the mask: [query, key]."""
         return self.view.scores[self.head]
 
     @property
@@ -42,7 +44,8 @@ class AttentionPath:
 
     def weights_without_scaling(self, row: int) -> np.ndarray:
         """softmax(q Kᵀ) of one row, i.e. without ÷ √d_k: [key]. The larger the numbers, the more one key takes all."""
-        scores = self.products[row].astype(np.float64) + (0.0 if self.bias is None else self.bias[row])
+        unscaled = replace(self.rule, scale=1.0)
+        scores = unscaled.score(self.products[row].astype(np.float64), 0.0 if self.bias is None else self.bias[row])
         allowed = self.view.allowed[row]
         if not allowed.any():
             return np.zeros(len(scores))
@@ -58,10 +61,12 @@ def attention_path(trace: Trace, stack: str, layer: int, kind: str, *, head: int
     query, key, value, context = (
         trace.values(f"{view.name}.{name}")[head] for name in ("query", "key", "value", "context")
     )
-    bias = position_bias(trace, stack, kind)
+    rule = score_rule(trace.checkpoint, stack, layer, kind)
+    bias = added_to_scores(trace, rule)
     return AttentionPath(
         view=view,
         head=head,
+        rule=rule,
         query=query,
         key=key,
         value=value,
@@ -73,16 +78,20 @@ def attention_path(trace: Trace, stack: str, layer: int, kind: str, *, head: int
 
 @dataclass(frozen=True)
 class OutputSum:
-    """One row of the output as a sum: Σ_head ``contributions`` [head, model] + ``bias`` [model] = ``output``."""
+    """One row of the output as a sum: Σ_head ``contributions`` [head, model] + ``bias`` [model] = ``output``.
+
+    ``bias`` is ``None`` where the projection has none.
+    """
 
     contributions: np.ndarray
-    bias: np.ndarray
+    bias: np.ndarray | None
     output: np.ndarray
 
     @property
     def error(self) -> float:
         """Largest difference between the sum and the recorded output: rounding of float32."""
-        return float(np.abs(self.contributions.sum(axis=0) + self.bias - self.output).max())
+        bias = 0.0 if self.bias is None else self.bias
+        return float(np.abs(self.contributions.sum(axis=0) + bias - self.output).max())
 
 
 def output_sum(trace: Trace, stack: str, layer: int, kind: str, *, row: int) -> OutputSum:
@@ -94,9 +103,10 @@ def output_sum(trace: Trace, stack: str, layer: int, kind: str, *, row: int) -> 
     return OutputSum(contributions, bias, trace.values(f"{name}.output")[row])
 
 
-def output_matrices(checkpoint: Checkpoint, stack: str, layer: int, kind: str) -> tuple[np.ndarray, np.ndarray]:
-    """W_O cut into its heads, [head, channel, model], and b_O, [model] (Vaswani et al. 2017, §3.2.2)."""
+def output_matrices(checkpoint: Checkpoint, stack: str, layer: int, kind: str) -> tuple[np.ndarray, np.ndarray | None]:
+    """W_O cut into its heads, [head, channel, model], and b_O, [model], if any (Vaswani et al. 2017, §3.2.2)."""
     module = checkpoint.model.get_submodule(f"{stack}.layers.{layer}.{kind}_attention")
     projection = module.output_projection
     matrix = projection.weight.detach().cpu().numpy().T  # [heads · channel, model]
-    return matrix.reshape(module.n_heads, module.d_head, -1), projection.bias.detach().cpu().numpy()
+    bias = None if projection.bias is None else projection.bias.detach().cpu().numpy()
+    return matrix.reshape(module.n_heads, module.d_head, -1), bias

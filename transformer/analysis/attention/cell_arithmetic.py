@@ -1,10 +1,10 @@
 """One attention weight worked out by hand: from a query and a key to the number on the map."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from transformer.analysis.attention.score_rule import ScoreRule, added_to_scores, score_rule
 from transformer.runs.traces import Trace
 
 
@@ -13,9 +13,10 @@ class CellArithmetic:
     """Everything between q, k and the weight of one cell, in float64, and what the model recorded.
 
     ``query``, ``key``, ``products``: [channel]. ``scores``, ``powers``: [key], the whole row of the softmax.
-    ``bias``: what the relative position adds to the score (``None`` where the model has none).
+    ``rule``: what this model makes of q · k. ``bias``: what positions add to the score (``None`` where they add none).
     """
 
+    rule: ScoreRule
     query: np.ndarray
     key: np.ndarray
     products: np.ndarray  # q_c · k_c
@@ -32,14 +33,13 @@ class CellArithmetic:
         return float(self.products.sum())
 
     @property
-    def root(self) -> float:
-        """√d_k."""
-        return math.sqrt(len(self.query))
+    def scaled(self) -> float:
+        """q · k · scale (1/√d_k in the paper), plus the bias where there is one: the score, unless there is a cap."""
+        return self.dot_product * self.rule.scale + (self.bias or 0.0)
 
     @property
     def score(self) -> float:
-        """q · k / √d_k, plus the bias where there is one."""
-        return self.dot_product / self.root + (self.bias or 0.0)
+        return float(self.rule.score(self.dot_product, self.bias or 0.0))
 
     @property
     def largest(self) -> float:
@@ -80,7 +80,7 @@ def cell_arithmetic(
 ) -> CellArithmetic:
     """The cell (query, key) of one head, from the recorded queries and keys (rotary positions are in them already).
 
-    α_ij = exp(s_ij) / Σ_{j' allowed} exp(s_ij'),  s_ij = q_i · k_j / √d_k (+ b_ij).
+    α_ij = exp(s_ij) / Σ_{j' allowed} exp(s_ij'),  s_ij = q_i · k_j / √d_k (+ b_ij), or the model's own ``ScoreRule``.
     Raises ``ValueError`` for a head, row or column that does not exist.
     """
     view = trace.attention(stack, layer, kind)
@@ -93,13 +93,15 @@ def cell_arithmetic(
             raise ValueError(f"{view.name}: there is no {name} {index}; choose 0 to {size - 1}")
     queries = trace.values(f"{view.name}.query")[head, query].astype(np.float64)  # [channel]
     keys = trace.values(f"{view.name}.key")[head].astype(np.float64)  # [key, channel]
-    bias = position_bias(trace, stack, kind)
+    rule = score_rule(trace.checkpoint, stack, layer, kind)
+    bias = added_to_scores(trace, rule)
     row_bias = None if bias is None else bias[head, query].astype(np.float64)
-    scores = keys @ queries / math.sqrt(len(queries)) + (0.0 if row_bias is None else row_bias)
+    scores = rule.score(keys @ queries, 0.0 if row_bias is None else row_bias)
     allowed = view.allowed[query]
     largest = scores[allowed].max() if allowed.any() else 0.0
     powers = np.exp(np.where(allowed, scores - largest, -np.inf))
     return CellArithmetic(
+        rule=rule,
         query=queries,
         key=keys[key],
         products=queries * keys[key],
@@ -110,9 +112,3 @@ def cell_arithmetic(
         column=key,
         recorded=float(view.weights[head, query, key]),
     )
-
-
-def position_bias(trace: Trace, stack: str, kind: str) -> np.ndarray | None:
-    """What relative positions add to these scores, [head, query, key]; ``None`` where nothing is added."""
-    name = f"{stack}.position_bias.values"
-    return trace.values(name) if kind == "self" and name in trace else None

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from transformer.attention import MultiHeadAttention
 from transformer.runs.traces import Trace
 
 
@@ -11,16 +12,18 @@ from transformer.runs.traces import Trace
 class QueryArithmetic:
     """q_c = Σ_i x_i W_Q[i, c] + b_c for one channel of one token, in float64.
 
-    ``source``: the activation that holds X. ``x``, ``weights``: [model]. ``rotated``: the model then turns the query by
-    its position (rotary encoding), so that ``recorded``, what stands in the trace, is another number.
+    ``source``: the activation that holds X. ``x``, ``weights``: [model]. ``bias``: ``None`` where there is none.
+    ``normalized``: the model then divides each head's query by its root mean square. ``rotated``: it turns this channel
+    by the position (rotary encoding). With either, ``recorded``, what stands in the trace, is another number.
     """
 
     source: str
     channel: int
     x: np.ndarray
     weights: np.ndarray  # W_Q[:, c] of this head
-    bias: float
+    bias: float | None
     recorded: float
+    normalized: bool
     rotated: bool
 
     @property
@@ -29,7 +32,7 @@ class QueryArithmetic:
 
     @property
     def value(self) -> float:
-        return float(self.products.sum()) + self.bias
+        return float(self.products.sum()) + (self.bias or 0.0)
 
 
 def query_input(trace: Trace, stack: str, layer: int, kind: str) -> str:
@@ -57,7 +60,16 @@ def query_arithmetic(trace: Trace, stack: str, layer: int, kind: str, *, head: i
         channel=channel,
         x=trace.values(source)[row].astype(np.float64),
         weights=projection.weight[place].detach().cpu().double().numpy(),
-        bias=0.0 if projection.bias is None else projection.bias[place].item(),
+        bias=None if projection.bias is None else projection.bias[place].item(),
         recorded=float(recorded[channel]),
-        rotated=module.rotary is not None,
+        normalized=getattr(module, "query_norm", None) is not None,
+        rotated=channel < rotary_width(module),
     )
+
+
+def rotary_width(attention: MultiHeadAttention) -> int:
+    """How many of a head's channels positions turn: all, the first few (GPT-NeoX), or none."""
+    if attention.rotary is None:
+        return 0
+    own = getattr(attention.rotary, "rotary", None)
+    return attention.d_head if own is None else own.width

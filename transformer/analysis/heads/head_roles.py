@@ -177,4 +177,4 @@ def _shape_scores(view: AttentionView) -> dict[str, np.ndarray]:
 
 
 def _padding(tokens: TokenSequence) -> np.ndarray:
-    return np.array([token.special and token.display == "<pad>" for token in tokens], dtype=bool)
+    return np.array([token.is_padding for token in tokens], dtype=bool)

@@ -63,7 +63,7 @@ def test_the_relative_bias_is_part_of_the_sum(tiny_checkpoint: Callable) -> None
     cell = cell_arithmetic(trace, "encoder", 0, "self", head=1, query=3, key=1)
     assert cell.bias == pytest.approx(float(trace.values("encoder.position_bias.values")[1, 3, 1]))
     assert abs(cell.bias) > 1e-3
-    assert cell.score == pytest.approx(cell.dot_product / cell.root + cell.bias)
+    assert cell.score == pytest.approx(cell.dot_product / np.sqrt(len(cell.query)) + cell.bias)
 
 
 def test_without_relative_positions_there_is_no_bias(tiny_checkpoint: Callable) -> None:

@@ -28,7 +28,7 @@ def sequence(words: tuple[str, ...]) -> TokenSequence:
     ids = {word: number for number, word in enumerate(dict.fromkeys(words))}
     return TokenSequence(
         tuple(
-            Token(index=i, id=ids[word], text=word.replace("·", " "), display=word, special=word in special)
+            Token(i, ids[word], word.replace("·", " "), word, word in special, "pad" if word == "<pad>" else "")
             for i, word in enumerate(words)
         )
     )

@@ -1,0 +1,80 @@
+"""Every page with every other family: it opens, and what it says is true of this model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.foreign_checkpoints import FOREIGN
+from tests.pages.conftest import said
+
+PAGES = ["attention", "overview", "heads", "masks", "lens", "decoding", "embeddings"]
+
+
+@pytest.fixture
+def open_family(open_app: Callable, families_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(families_folder))
+    return open_app
+
+
+def fine(app: AppTest) -> AppTest:
+    assert not app.exception
+    assert not app.error, [error.value for error in app.error]
+    return app
+
+
+def formulas(app: AppTest) -> str:
+    return "\n".join(latex.value for latex in app.latex)
+
+
+@pytest.mark.parametrize("checkpoint", FOREIGN)
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_opens_with_every_family(open_family: Callable, page: str, checkpoint: str) -> None:
+    fine(open_family(page, checkpoint=checkpoint))
+
+
+ATTENTION = [(name, "encoder" if name in ("hf-bert", "hf-deberta", "hf-t5", "hf-marian") else "decoder")
+             for name in FOREIGN if name != "hf-bert-classes"]  # fmt: skip
+
+
+@pytest.mark.parametrize(("checkpoint", "stack"), ATTENTION)
+def test_all_steps_of_a_head_and_its_arithmetic(
+    open_family: Callable, families_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checkpoint: str,
+    stack: str, run_snippet: Callable,
+) -> None:  # fmt: skip
+    app = fine(open_family("attention", checkpoint=checkpoint, stack=stack, kind="self", layer="1", token="3"))
+    steps = app.segmented_control(key="attention_step").options
+    said_by_step = {}
+    for step in steps:
+        fine(app.segmented_control(key="attention_step").set_value(step).run())
+        said_by_step[step[0]] = said(app) + formulas(app)
+    scaled = said_by_step["3"]
+    if checkpoint in ("hf-gpt2", "hf-llama", "hf-bert", "hf-neox", "hf-marian"):
+        assert r"\sqrt{d_k}" in scaled
+    else:
+        assert r"\sqrt{d_k}" not in scaled and steps[2] == "3 scale"
+    assert ("does not scale its products" in scaled) == (checkpoint == "hf-t5")
+    assert (r"\tanh" in scaled) == (checkpoint == "hf-gemma2")
+    assert ("+ C + P" in scaled) == (checkpoint == "hf-deberta")
+    assert ("share one head of keys" in said_by_step["1"]) == (checkpoint in ("hf-llama", "hf-gemma2"))
+    assert ("b_Q" in said_by_step["1"]) == (checkpoint not in ("hf-t5", "hf-gemma2"))
+    key = app.selectbox(key="attention_key")
+    fine(key.set_value(key.options[2]).run())
+    snippet = next(code.value for code in app.code if "W_Q =" in code.value)
+    (tmp_path / "checkpoints").unlink()
+    (tmp_path / "checkpoints").symlink_to(families_folder)
+    ours, models = map(float, run_snippet(snippet).split())
+    assert ours == pytest.approx(models, abs=1e-4)
+
+
+@pytest.mark.parametrize("checkpoint", FOREIGN)
+def test_how_far_to_trust_the_map(open_family: Callable, checkpoint: str) -> None:
+    app = fine(open_family("attention", checkpoint=checkpoint, attention_section="How far to trust this map"))
+    assert ("× √d_model" in formulas_and_captions(app)) == (checkpoint in ("hf-gemma2", "hf-marian"))
+
+
+def formulas_and_captions(app: AppTest) -> str:
+    return formulas(app) + said(app)
