@@ -35,7 +35,8 @@ def stepper(p: Page, rule: ScoreRule) -> int:
     names[2] += [text["step_3_own"] for text in texts]
     if not rule.is_of_the_paper:  # another name where the model does not just divide by √dₖ
         steps[2] = p.text["step_3_own"]
-    settle(STEP, {step: (step, *called) for step, called in zip(steps, names, strict=True)}, codes=[str(place + 1) for place in range(len(steps))])
+    called = {step: (step, *names[place]) for place, step in enumerate(steps)}
+    settle(STEP, called, codes=[str(place + 1) for place in range(len(steps))])
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chosen = st.segmented_control(
             p.text["step"],
