@@ -162,7 +162,9 @@ class Tokenizer:
         tokens = []
         for index, (id, role) in enumerate(zip(ids, roles, strict=True)):
             text = "" if role else decoder.decode(self.token_bytes[id], final=index == last)
-            tokens.append(Token(index, int(id), text, self.display(id), bool(role), role))
+            display = self.display(id)
+            begins = not role and not display.startswith("·") and (index == 0 or roles[index - 1] not in ("", "mask"))
+            tokens.append(Token(index, int(id), text, display, bool(role), role, begins))
         return TokenSequence(tuple(tokens), name)
 
     def display(self, id: int) -> str:

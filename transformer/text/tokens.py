@@ -25,7 +25,7 @@ class Token:
     ``text`` is the exact piece of the sentence, spaces included; ``display`` is how it is shown: a leading space
     becomes ``·``, a lone byte becomes ``⟨F0⟩``, a line break becomes ``⏎``. ``special`` tokens (``<s>``, ``</s>``,
     ``<pad>``, ``<mask>``) are not part of the sentence; ``role`` says which they are: "pad", "start", "end", "mask" or
-    "other".
+    "other". ``first``: the text begins here, without the space that some tokenizers put in front.
     """
 
     index: int
@@ -34,6 +34,7 @@ class Token:
     display: str
     special: bool = False
     role: str = ""
+    first: bool = False
 
     @property
     def is_padding(self) -> bool:
@@ -43,7 +44,7 @@ class Token:
     @property
     def starts_word(self) -> bool:
         """Whether a new word begins here (sub-words that continue a word return ``False``)."""
-        return self.special or self.display.startswith(("·", "⏎"))
+        return self.special or self.first or self.display.startswith(("·", "⏎"))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.transformer.text.foreign_folders import SENTENCES, opened, unigram, with_byte_fallback, word_piece, write
+from tests.transformer.text.foreign_folders import (
+    SENTENCES,
+    byte_level,
+    opened,
+    unigram,
+    with_byte_fallback,
+    word_piece,
+    write,
+)
 from transformer.analysis.tokenizations import NO_ID, characters, word_of, words
 from transformer.text.best_path import kept, path_steps
 from transformer.text.byte_pair_merges import merge_steps
@@ -62,6 +70,13 @@ def test_best_paths_are_the_tokens(t5: ForeignTokenizer) -> None:
             ids += [t5.to_id(step.piece) if step.known else unknown for step in path]
             assert "".join(step.piece for step in path) == word
         assert ids == t5.encode(text)
+
+
+def test_the_first_word_begins_without_a_space(tmp_path: Path) -> None:
+    gpt2 = opened(write(tmp_path, {"model_type": "gpt2"}, None, byte_level(special=("<|endoftext|>",))))
+    begins = [token.starts_word for token in gpt2.sequence(gpt2.encode("unbelievable cats"))]
+    assert begins[0] and sum(begins) == 2
+    assert gpt2.sequence([0, *gpt2.encode("unbelievable")])[1].starts_word
 
 
 def test_merges_are_the_tokens(llama: ForeignTokenizer) -> None:
