@@ -4,6 +4,7 @@ import streamlit as st
 
 from ui.shell.lessons import lessons
 from ui.shell.page import page
+from ui.shell.routes import routes
 from ui.words import texts
 from ui.words.catalogues import said
 from ui.words.texts import as_plain
@@ -15,6 +16,10 @@ with page("lessons", strip=False) as p:
         st.warning(p.text["broken"].format(message=as_plain(said(problem))), icon=":material/edit_document:")
     if not found:
         st.info(p.text["none"])
+    if ready := routes(texts.language()):
+        st.subheader(p.text["routes"], anchor=False)
+        lesson_cards(p, ready)
+        st.subheader(p.text["all_lessons"], anchor=False)
     lesson_cards(p, found)
     st.caption(p.text["own"])
     st.subheader(p.text["from_link"], anchor=False)

@@ -51,7 +51,7 @@ def test_the_page_lists_every_lesson_with_aim_and_duration(open_app) -> None:
     for found in files.lessons()[0]:
         assert found.title in said(app) and found.aim in said(app)
     assert said(app).count("about") >= 6
-    assert [button.label for button in app.button].count(TEXT["start"]) == 6
+    assert [button.label for button in app.button].count(TEXT["start"]) == 6 + 2  # lessons and routes
     assert not bar(app)
 
 

@@ -10,6 +10,7 @@ import pytest
 import transformer
 from tests.conftest import ROOT
 from transformer.analysis.answers.effects import answer_under
+from transformer.analysis.attention.attention_path import output_matrices
 from transformer.analysis.attention.attention_trust import beside_attention, input_attributions
 from transformer.analysis.attention.quantity import quantity_of
 from transformer.analysis.heads.head_effect import head_effect
@@ -137,6 +138,11 @@ def test_one_head(checkpoint, trace) -> None:
     near = np.linalg.norm(context[3] - values, axis=1)
     assert near.argmin() == 2
     assert right(HEAD, 8, sentence=CAT) == "the value of `·sat`"
+
+
+def test_the_heads_write_into_the_whole_width(checkpoint, trace) -> None:
+    matrices, _ = output_matrices(checkpoint, "encoder", 2, "self")
+    assert matrices.shape == (8, 32, 256) and right(HEAD, 9, sentence=CAT) == str(matrices.shape[2])
 
 
 def test_the_causal_mask(trace) -> None:

@@ -12,6 +12,7 @@ from ui.shell.focus import Focus, fit_model, fit_trace
 from ui.shell.lesson_bar import in_words
 from ui.shell.lessons import LESSONS, PLACE, Lesson, Step, find_lesson, lessons, read_lesson
 from ui.shell.navigation import GROUPS
+from ui.shell.routes import find_course, routes
 from ui.words import texts
 from ui.words.texts import page_text
 
@@ -150,10 +151,10 @@ def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
     assert read_lesson(path).title == "New"
 
 
-def test_there_are_six_lessons_of_five_to_eight_steps_in_both_languages() -> None:
+def test_there_are_six_lessons_of_five_to_nine_steps_in_both_languages() -> None:
     for found in (ENGLISH, FRENCH):
         assert len(found) == 6
-        assert all(5 <= len(lesson.steps) <= 8 for lesson in found)
+        assert all(5 <= len(lesson.steps) <= 9 for lesson in found)
     assert not lessons("en")[1] and not lessons("fr")[1]
     assert {path.name for path in (LESSONS / "en").glob("*.toml")} == {path.name for path in (LESSONS / "fr").glob("*")}
 
@@ -193,3 +194,17 @@ def test_an_option_may_name_a_text_of_the_page_in_any_language() -> None:
     assert in_words("steps.3", text) == text["steps"][2]
     assert [in_words(value, text) for value in ("path", 0, True, 0.5, "title.1")] == ["path", 0, True, 0.5, "title.1"]
     assert texts.language() == "en"
+
+
+@pytest.mark.parametrize("language", ["en", "fr"])
+def test_the_routes_fit_into_their_time_and_ask_in_the_order_of_the_lessons(language: str) -> None:
+    time = {step.title: lesson.minutes / len(lesson.steps) for lesson in lessons(language)[0] for step in lesson.steps}
+    found = routes(language)
+    assert [route.minutes for route in found] == [90, 45]
+    for route in found:
+        needed = sum(time[step.title] for step in route.steps)
+        assert 0.85 * route.minutes <= needed <= route.minutes
+        assert find_course(route.name, language) == route and all(step.question for step in route.steps)
+    assert "W_O" in " ".join(step.title for step in found[0].steps)
+    assert find_course("03-one-head", language).steps[-1].options["attention_step"] == "steps.7"
+    assert find_course("no-such", language) is None

@@ -9,8 +9,9 @@ import streamlit as st
 from ui.shell import focus as shared_focus
 from ui.shell import page_state
 from ui.shell.focus import Focus
-from ui.shell.lessons import PLACE, Lesson, Step, find_lesson
+from ui.shell.lessons import PLACE, Lesson, Step
 from ui.shell.navigation import go_to
+from ui.shell.routes import find_course
 from ui.words import texts
 from ui.words.texts import PageText, page_text
 
@@ -22,7 +23,7 @@ def running(focus: Focus) -> tuple[Focus, Lesson | None, tuple[str, ...]]:
     """The lesson that the focus names, the focus on a step that it has, and a line about what does not exist."""
     if not focus.lesson:
         return focus, None, ()
-    text, lesson = page_text("lessons"), find_lesson(focus.lesson, texts.language())
+    text, lesson = page_text("lessons"), find_course(focus.lesson, texts.language())
     if lesson is None:
         return replace(focus, lesson="", lesson_step=1), None, (text["unknown"].format(name=repr(focus.lesson)),)
     step = min(max(1, focus.lesson_step), len(lesson.steps))
