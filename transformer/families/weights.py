@@ -162,19 +162,20 @@ def assign(model: Model, table: Table, weights: StoredWeights) -> dict[str, str]
             expected=expected,
         )
     _refuse_more_layers(weights, set(chosen.values()))
+    read = {name: _finite(name, weights) for name in dict.fromkeys(chosen.values())}
     for ours, parameter in wanted.items():
-        view = table[ours].view
-        tensor = weights.read(chosen[ours])
-        tensor = tensor if view is None else view(tensor)
-        low, high = torch.aminmax(tensor)
-        if not (torch.isfinite(low) and torch.isfinite(high)):
-            raise CheckpointError(
-                "{file} holds numbers that are not finite (NaN or infinite) in {names}",
-                file=weights.folder,
-                names=chosen[ours],
-            )
-        _set(model, parameter, tensor)
+        view, tensor = table[ours].view, read[chosen[ours]]
+        _set(model, parameter, tensor if view is None else view(tensor))
     return chosen
+
+
+def _finite(name: str, weights: StoredWeights) -> Tensor:
+    tensor = weights.read(name)
+    if not all(torch.isfinite(end) for end in torch.aminmax(tensor)):
+        raise CheckpointError(
+            "{file} holds numbers that are not finite (NaN or infinite) in {names}", file=weights.folder, names=name
+        )
+    return tensor
 
 
 def _choose(ours: str, row: Stored, weights: StoredWeights) -> str:

@@ -7,10 +7,10 @@ from torch import Tensor
 
 from transformer.files.checkpoints import Checkpoint
 from transformer.probes import Edit, check_edits, record
-from transformer.runs.activation_arrays import activations_of
 from transformer.runs.decoding import decode
 from transformer.runs.inputs import check_length, padding, prompt_ids, prompt_of, source_tensor, target_ids
 from transformer.runs.run import Run
+from transformer.runs.slim_activations import slimmed
 from transformer.runs.strategies import Strategy
 from transformer.runs.traces import Trace
 from transformer.text.message import Message
@@ -72,7 +72,7 @@ def trace_of(run: Run) -> Trace:
         inputs.append(torch.tensor([read], device=model.device))
     with torch.inference_mode(), record(edits) as recording:
         logits = model(*inputs)
-        activations = activations_of(model, recording)
+        activations = slimmed(model, recording)
     if config.has_decoder:
         prediction = tokenizer.sequence(written, "prediction")
         text = tokenizer.decode(answer if config.has_encoder else whole)
