@@ -12,7 +12,7 @@ export default function ({ data }) {
   skip.textContent = data.skip;
   skip.onclick = () => whenThere(focus);
   if (document.body.firstChild !== skip) document.body.prepend(skip);
-  if (root.dataset.step !== data.step && data.step) whenThere(keepInSight);
+  if (root.dataset.step !== data.step && data.step) keepInSight();
   root.dataset.step = data.step;
 }
 
@@ -23,6 +23,7 @@ function figure() {
   };
   const found = (node) => {
     if (node.matches?.(FIGURE) && large(node)) return node;
+    if (node.matches?.("[data-testid=stDataFrame]")) return null; // a table draws on a canvas, too
     for (const child of [...(node.shadowRoot?.children ?? []), ...node.children]) {
       const inside = found(child);
       if (inside) return inside;
@@ -45,20 +46,21 @@ function focus(there) {
 }
 
 // Until everything has its place, or the reader takes over.
-function keepInSight(there) {
-  const growth = new ResizeObserver(() => show(there));
+function keepInSight() {
+  const growth = new ResizeObserver(show);
   const stop = () => growth.disconnect();
   growth.observe(document.querySelector("[data-testid=stMainBlockContainer]"));
-  growth.observe(there);
   for (const what of ["wheel", "pointerdown", "keydown"]) window.addEventListener(what, stop, { once: true });
   setTimeout(stop, PATIENCE);
 }
 
 // Between the lesson's bar, which stays below the row of pages, and the window's lower edge; its upper edge counts most.
-function show(there) {
+function show() {
+  const there = figure();
+  if (!there) return;
   const box = (there.getRootNode().host ?? there).getBoundingClientRect(); // a picture with its controls
   const [row, bar] = ["[data-testid=stHeader]", ".st-key-lesson-bar"].map((name) => document.querySelector(name));
   const top = row.offsetHeight + (bar?.offsetHeight ?? 0) + 8;
-  const by = Math.min(box.top - top, box.bottom + 8 - window.innerHeight);
-  if (by > 0) document.querySelector("[data-testid=stMain]").scrollBy({ top: by });
+  const by = Math.min(box.top - top, Math.max(0, box.bottom + 8 - window.innerHeight));
+  if (by) document.querySelector("[data-testid=stMain]").scrollBy({ top: by });
 }

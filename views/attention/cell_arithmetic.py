@@ -66,7 +66,7 @@ def _cell(p: Page, key: int) -> CellArithmetic:
 def equations(cell: CellArithmetic) -> str:
     """The four lines from the products to the weight, as LaTeX with this cell's numbers (no text of the user in it)."""
     pairs = [
-        rf"({tex_number(q, digits=4)})({tex_number(k, digits=4)})" for q, k in zip(cell.query, cell.key, strict=True)
+        rf"({tex_number(q, digits=3)})({tex_number(k, digits=3)})" for q, k in zip(cell.query, cell.key, strict=True)
     ]
     first, last = " + ".join(pairs[:_SHOWN]), "".join(f" + {pair}" for pair in pairs[_SHOWN:][-1:])
     dots = r" + \dots" if len(pairs) > _SHOWN + 1 else ""
