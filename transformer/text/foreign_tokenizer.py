@@ -81,11 +81,11 @@ class ForeignTokenizer(Tokenizer):
         return self.parts.size
 
     def encode(self, text: str, *, continues: bool = False) -> list[int]:
-        """Ids of a text, without the tokens around it. ``[MASK]`` and ``___`` are the mask where there is one.
+        """Ids of a text, without the tokens around it. The mask is the only special token that can be typed.
 
         ``continues``: the text goes on after something else, so that no space is put in front.
         """
-        text = self._typed(text)
+        text = _as_text(text)
         if not continues or not self.space_in_front:
             return self._ids(self.parts.encode, text)
         if text.startswith(" "):
@@ -97,11 +97,13 @@ class ForeignTokenizer(Tokenizer):
         return self._ids(self.parts.encode, text)
 
     def encode_with_blanks(self, text: str) -> list[int]:
-        return self.encode(text)
+        """``encode`` with the mask for every blank: ``[MASK]`` or ``___``."""
+        mask = self.parts.mask
+        return self.encode(text if mask is None else BLANK.sub(lambda blank: mask, text))
 
     def encode_target(self, text: str) -> list[int]:
         """Ids of an answer, without the tokens around it: some models write with another vocabulary than they read."""
-        return self._ids(self.parts.encode_target or self.parts.encode, self._typed(text))
+        return self._ids(self.parts.encode_target or self.parts.encode, _as_text(text))
 
     def encode_continuation(self, prompt: str, text: str) -> list[int]:
         """Ids of ``text`` where it goes on after ``prompt``; a space stands between two words."""
@@ -139,7 +141,7 @@ class ForeignTokenizer(Tokenizer):
 
         SentencePiece's are cut before every ▁ as well, where no known vocabulary has a piece across.
         """
-        found = guarded(self.parts.file, lambda: self.parts.words(self._typed(text))) if text else []
+        found = guarded(self.parts.file, lambda: self.parts.words(_as_text(text))) if text else []
         if self.alphabet != "SentencePiece":
             return found
         return [word for whole in found for word in re.findall("▁*[^▁]+|▁+", whole)]
@@ -174,9 +176,9 @@ class ForeignTokenizer(Tokenizer):
             return name.encode("utf-8", "replace")
         return BYTES_OF[self.alphabet](name)
 
-    def _typed(self, text: str) -> str:
-        text = _NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", text)
-        return text if self.parts.mask is None else BLANK.sub(lambda found: self.parts.mask, text)
-
     def _ids(self, encode: Callable[[str], list[int]], text: str) -> list[int]:
         return guarded(self.parts.file, lambda: encode(text)) if text else []
+
+
+def _as_text(text: str) -> str:
+    return _NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", text)

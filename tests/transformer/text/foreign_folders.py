@@ -59,6 +59,7 @@ TEXTS = [
     "-",
     ".",
     "ß ſ İ ı",
+    "a blank: ___ or [MASKED]",
 ]
 
 
