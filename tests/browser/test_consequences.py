@@ -90,18 +90,18 @@ def test_the_bar_of_a_lesson_stays_in_sight_and_so_does_the_figure(shipped: str,
     page = visit(f"{shipped}/attention?lesson=03-one-head&lesson_step=2", **PROJECTOR)
     bar, main = page.locator(".st-key-lesson-bar"), page.get_by_test_id("stMain")
 
-    def figure_is_below_the_bar() -> bool:
-        above, figure = bar.bounding_box(), page.locator(CANVAS).filter(visible=True).first.bounding_box()
-        return above["y"] + above["height"] <= figure["y"] and figure["y"] + figure["height"] <= PROJECTOR["height"]
+    def is_below_the_bar(figure: str) -> bool:
+        above, box = bar.bounding_box(), page.locator(f".st-key-{figure}").bounding_box()
+        return above["y"] + above["height"] <= box["y"] and box["y"] + box["height"] <= PROJECTOR["height"]
 
-    assert eventually(page, figure_is_below_the_bar, True)
+    assert eventually(page, lambda: is_below_the_bar("attention-map"), True)
     main.evaluate("node => node.scrollTo(0, node.scrollHeight)")
     ends_in_the_window(bar)
     page.goto(f"{shipped}/heads?lesson=04-many-heads&lesson_step=1")
     settle(page)
     page.locator(".st-key-lesson-next button").click()
     settle(page)
-    assert eventually(page, figure_is_below_the_bar, True)
+    assert eventually(page, lambda: is_below_the_bar("heads-grid"), True)
 
 
 def test_the_keyboard_reaches_the_figure_and_the_document_says_its_language(
