@@ -208,7 +208,7 @@ def test_a_worksheet_of_a_nasty_sentence_is_only_text(checkpoints_folder) -> Non
     from views.lessons.worksheet import as_html
 
     for page in ("tokens", "attention", "decoding"):
-        sheet, notes = sheet_of(page, {"checkpoint": "tiny-translator", "sentence": NASTY}, text=TEXT)
+        sheet, _, notes = sheet_of(page, {"checkpoint": "tiny-translator", "sentence": NASTY}, text=TEXT)
         assert not notes
         for key in (False, True):
             html = as_html(sheet, key=key, text=TEXT)

@@ -12,8 +12,9 @@ import transformer
 from tests.pages.nasty import NASTY
 from ui.shell.focus import Focus
 from ui.shell.lessons import Lesson, Step
-from ui.words.texts import as_plain, page_text
+from ui.words.texts import as_plain, page_text, speaking
 from views.lessons.worksheet import Exercise, Sheet, as_html, lesson_sheet, link_to, read_link
+from views.lessons.worksheet_figure import figure_of, framed_figure, step_with_figure
 from views.lessons.worksheet_questions import questions, view_sheet
 
 TEXT = page_text("lessons")
@@ -154,3 +155,25 @@ def test_tokens_and_answer_are_those_of_the_trace(tiny_checkpoint) -> None:
     first = (chance / chance.sum())[trace.prediction.ids[0]]
     answers = " ".join(e.answer for e in questions("decoding", focus, trace, text=TEXT)).replace("\\", "")
     assert f"{first:.3g}" in answers and trace.text in answers
+
+
+@pytest.mark.parametrize("page", ["attention", "tokens", "positions", "decoding"])
+def test_a_figure_of_the_canvas_stands_on_worksheet_and_key(tiny_checkpoint, page: str) -> None:
+    trace = transformer.trace(tiny_checkpoint("translator"), SENTENCE)
+    frame = figure_of(page, Focus(layer=1, head=1, token=2), trace, text=TEXT)._repr_html_()
+    for key in (False, True):
+        html = as_html(lesson_sheet(LESSON, text=TEXT, link=str), key=key, text=TEXT, figure=frame)
+        outline = Outline(html)
+        assert outline.tags.count("iframe") == outline.tags.count("figure") == 1
+        assert not {"script", "img", "link"} & set(outline.tags), "only inside of its frame, which is sandboxed"
+        assert 'sandbox="allow-scripts allow-downloads"' in html
+
+
+def test_a_figure_is_drawn_outside_of_a_run_and_in_the_language_of_the_paper(checkpoints_folder, monkeypatch) -> None:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(checkpoints_folder))
+    focus = Focus(checkpoint="tiny-translator", sentence=SENTENCE, layer=1, head=1)
+    with speaking("fr"):
+        frame = framed_figure("attention", focus, text=page_text("lessons"))
+    assert "couche 1" in frame and "tête 1" in frame and page_text("lessons").language == "en"
+    assert framed_figure("attention", Focus(checkpoint="gone", sentence=SENTENCE), text=TEXT) == ""
+    assert step_with_figure(LESSON) == 2

@@ -62,19 +62,19 @@ def show_steps(figure: CanvasFigure, *, key: str, on_step: Callable[[], None]) -
     When the reader rests at another step, the script runs, after ``on_step`` with its number in
     ``st.session_state[key].step``.
     """
-    _PICTURE(key=key, data=_spoken(figure).packed(), on_step_change=on_step)
+    _PICTURE(key=key, data=spoken(figure).packed(), on_step_change=on_step)
 
 
 def _mount(figure: CanvasFigure, *, key: str, event: str) -> object:
     """What the browser says about ``event`` ("click", "edit"), in the run that the event causes."""
-    return _PICTURE(key=key, data=_spoken(figure).packed(), **{f"on_{event}_change": _nothing}).get(event)
+    return _PICTURE(key=key, data=spoken(figure).packed(), **{f"on_{event}_change": _nothing}).get(event)
 
 
 def _nothing() -> None:
     """Streamlit reports an event only if it has a callback; the returned value is all that is needed."""
 
 
-def _spoken(figure: CanvasFigure) -> CanvasFigure:
+def spoken(figure: CanvasFigure) -> CanvasFigure:
     """With the captions that the browser writes by itself, where the language is not English."""
     words = browser_words()
     return figure.with_metadata(words=words, language=language()) if words else figure

@@ -6,7 +6,9 @@ browser session that the running script serves; where there is none (tests, note
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from ui.words.translations import ENGLISH, names_of_languages, read, read_for_al
 
 ROOT = Path(__file__).resolve().parents[2]  # of ui/words and views
 
+_spoken_here: ContextVar[str] = ContextVar("the language of a file being made", default="")
 _language_of_run: Callable[[], str] = lambda: ENGLISH  # noqa: E731  (replaced by ui/shell/focus.py)
 
 # Everything that CommonMark, Streamlit's directives (:red[…], :material/…:, $TeX$) or HTML could read as markup.
@@ -90,7 +93,17 @@ class Example:
 
 def language() -> str:
     """The code of the language that is spoken in this run."""
-    return _language_of_run()
+    return _spoken_here.get() or _language_of_run()
+
+
+@contextmanager
+def speaking(code: str) -> Iterator[None]:
+    """Speak that language in what is done inside: for a file that is made where no run of a session is at hand."""
+    before = _spoken_here.set(code)
+    try:
+        yield
+    finally:
+        _spoken_here.reset(before)
 
 
 def languages() -> dict[str, str]:

@@ -17,6 +17,7 @@ from ui.words import texts
 from ui.words.catalogues import said
 from ui.words.texts import as_plain
 from views.lessons.worksheet import Sheet, as_html, lesson_sheet, link_to, read_link
+from views.lessons.worksheet_figure import framed_figure, step_with_figure
 from views.lessons.worksheet_questions import view_sheet
 
 _COLUMNS = 2
@@ -48,15 +49,18 @@ def _card(p: Page, lesson: Lesson) -> None:
             forget_guesses(lesson.name)
             open_step(lesson, 1)
         sheet = lesson_sheet(lesson, text=p.text, link=lambda number: _step_link(lesson, number))
-        _downloads(p, sheet, name=lesson.name)
+        number = step_with_figure(lesson)
+        focus = replace(current(), **step_focus(lesson, number, current()))
+        _downloads(p, sheet, name=lesson.name, page=lesson.steps[number - 1].page, focus=focus)
 
 
-def _downloads(p: Page, sheet: Sheet, *, name: str) -> None:
+def _downloads(p: Page, sheet: Sheet, *, name: str, page: str, focus: Focus) -> None:
+    """Both papers; ``page`` and ``focus``: the view whose figure stands on them, drawn when one is asked for."""
     language = texts.language()
     for kind, icon in (("worksheet", ":material/print:"), ("key", ":material/key:")):
         st.download_button(
             p.text[kind],
-            data=partial(_file, sheet, key=kind == "key", text=p.text, language=language),
+            data=partial(_file, sheet, key=kind == "key", text=p.text, language=language, page=page, focus=focus),
             file_name=f"{name}-{kind}.html",
             mime="text/html",
             type="tertiary",
@@ -66,8 +70,10 @@ def _downloads(p: Page, sheet: Sheet, *, name: str) -> None:
         )
 
 
-def _file(sheet: Sheet, *, key: bool, text: texts.PageText, language: str) -> bytes:
-    return as_html(sheet, key=key, text=text, language=language).encode("utf-8", errors="replace")
+def _file(sheet: Sheet, *, key: bool, text: texts.PageText, language: str, page: str, focus: Focus) -> bytes:
+    with texts.speaking(language):  # a download is made outside of the session's run
+        figure = framed_figure(page, focus, text=text)
+    return as_html(sheet, key=key, text=text, language=language, figure=figure).encode("utf-8", errors="replace")
 
 
 def worksheet_from_link(p: Page) -> None:
@@ -81,16 +87,16 @@ def worksheet_from_link(p: Page) -> None:
     except ValueError as error:
         st.warning(as_plain(said(error)), icon=":material/link_off:")
         return
-    sheet, notes = sheet_of(name, address, text=p.text)
+    sheet, focus, notes = sheet_of(name, address, text=p.text)
     for note in notes:
         st.caption(f":material/info: {as_plain(note)}")
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(p.text["made"].format(title=sheet.title, count=len(sheet.exercises)), width="content")
-        _downloads(p, sheet, name=f"view-{name}")
+        _downloads(p, sheet, name=f"view-{name}", page=name, focus=focus)
 
 
-def sheet_of(name: str, address: Mapping[str, str], *, text: texts.PageText) -> tuple[Sheet, tuple[str, ...]]:
-    """The worksheet of a page as ``address`` opens it, and a line about each thing in it that does not exist.
+def sheet_of(name: str, address: Mapping[str, str], *, text: texts.PageText) -> tuple[Sheet, Focus, tuple[str, ...]]:
+    """The worksheet of a page as ``address`` opens it, its place, and a line about each thing that does not exist.
 
     Raises ``transformer.InputError`` and ``transformer.CheckpointError``.
     """
@@ -103,7 +109,7 @@ def sheet_of(name: str, address: Mapping[str, str], *, text: texts.PageText) -> 
     view.focus, moved = fit_trace(view.focus, view.trace)
     link = _link(name, replace(view.focus, lesson="", lesson_step=1))
     sheet = view_sheet(view.text, view.focus, view.trace, text=text, link=link)
-    return sheet, (*notes, *missing, *corrected, *moved)
+    return sheet, view.focus, (*notes, *missing, *corrected, *moved)
 
 
 def _step_link(lesson: Lesson, number: int) -> str:

@@ -103,8 +103,8 @@ def read_link(link: str, *, pages: Mapping[str, str]) -> tuple[str, dict[str, st
     return pages[path], dict(parse_qsl(parts.query))
 
 
-def as_html(sheet: Sheet, *, key: bool, text: Mapping[str, str], language: str = "en") -> str:
-    """The whole file: the worksheet, or with ``key`` its answers."""
+def as_html(sheet: Sheet, *, key: bool, text: Mapping[str, str], language: str = "en", figure: str = "") -> str:
+    """The whole file: the worksheet, or with ``key`` its answers. ``figure``: HTML of our own, below the facts."""
     kind = text["sheet_key" if key else "sheet"]
     facts = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in sheet.facts)
     head = (
@@ -118,7 +118,7 @@ def as_html(sheet: Sheet, *, key: bool, text: Mapping[str, str], language: str =
         f"<body>\n<header><p>Glassformer · {escape(kind)}</p><h1>{_marked(sheet.title)}</h1>"
         f"<p>{_marked(sheet.aim)}</p>{head}</header>\n"
         f"{f'<dl>{facts}</dl>' if facts else ''}{_link(sheet.link)}{_paragraphs(sheet.notes)}"
-        f"<ol>\n{body}</ol>\n</body></html>\n"
+        f"{f'<figure>{figure}</figure>' if figure else ''}<ol>\n{body}</ol>\n</body></html>\n"
     )
 
 
