@@ -171,7 +171,7 @@ def word_course(trace: Trace, lens: Lens, position: int, *, most: int = 6) -> Wo
         raise ValueError(f"position is {position}, but the lens has the positions 0 to {len(lens.read) - 1}")
     per_layer = trace.n_layers(lens.stack) + 1
     _, names = _steps(trace, lens.stack, len(lens.steps) != per_layer)
-    log_p = np.stack([rows[position] for rows in _read_outs(trace, names)])  # [step, word]
+    log_p = np.concatenate(list(_read_outs(trace, names, slice(position, position + 1))))  # [step, word]
     followed = int(lens.followed[position])
     others = [int(id) for id in np.argsort(-log_p[-1], kind="stable")[:2] if id != followed]
     leaders = [int(id) for id in lens.ids[:, position, 0]]
@@ -193,8 +193,9 @@ def _steps(trace: Trace, stack: str, sublayers: bool) -> tuple[tuple[str, ...], 
     )
 
 
-def _read_outs(trace: Trace, names: Sequence[str]) -> Iterator[np.ndarray]:
-    """log p of every word at every position, [position, word] in float64, for one recorded stream after the other."""
+def _read_outs(trace: Trace, names: Sequence[str], rows: slice = slice(None)) -> Iterator[np.ndarray]:
+    """log p of every word at the positions ``rows``, [position, word] in float64, for one recorded stream after the
+    other."""
     model, stack = trace.checkpoint.model, lens_stack(trace.checkpoint)
     norm = getattr(model, stack).final_norm
     for name in names:
@@ -202,7 +203,7 @@ def _read_outs(trace: Trace, names: Sequence[str]) -> Iterator[np.ndarray]:
             # A copy, because torch takes no read-only arrays.
             stream = torch.tensor(trace.values(name), device=model.device)[None]
             hidden = stream if norm is None else norm(stream)
-            logits = _classes(trace, hidden) if model.config.n_classes else model.project(hidden)[0]
+            logits = _classes(trace, hidden)[rows] if model.config.n_classes else model.project(hidden[:, rows])[0]
             yield torch.log_softmax(logits.double(), dim=-1).numpy(force=True)
 
 

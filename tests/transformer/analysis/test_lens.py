@@ -151,7 +151,8 @@ def test_a_course_has_the_final_word_then_the_runner_up(traced):
     assert course.ids[0] == lens.followed[2]
     assert course.ids[1] == next(id for id in lens.ids[-1, 2] if id != lens.followed[2])
     assert course.probabilities.shape == (len(course.words), len(lens.steps))
-    np.testing.assert_allclose(course.probabilities[0], lens.probability[:, 2], atol=1e-12)
+    # One row times a matrix rounds otherwise than all rows at once, in the last digit of a float32.
+    np.testing.assert_allclose(course.probabilities[0], lens.probability[:, 2], atol=5e-7)
     assert len(set(course.ids)) == len(course.ids) <= 6
     with pytest.raises(ValueError, match=f"position is 99, but the lens has the positions 0 to {len(lens.read) - 1}"):
         word_course(trace, lens, 99)
