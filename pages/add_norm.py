@@ -3,8 +3,9 @@
 import streamlit as st
 
 import charts.figures.norms
-from transformer.analysis.layer_norm_steps import norm_names, norm_parameters, norm_statistics
-from transformer.layer_norm import LayerNorm
+from transformer.analysis.layer_norm_steps import norm_kind, norm_names, norm_parameters, norm_statistics
+from transformer.decoder import DecoderLayer
+from transformer.encoder import EncoderLayer
 from transformer.residual import residual_connection
 from ui.shell.page import Page, page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
@@ -13,12 +14,18 @@ from ui.shell.selectors import chosen_option, settle, settle_labels
 from ui.show.figures import show_figure, show_formula, show_source
 from ui.words.texts import page_texts
 from views.add_norm.norm_arithmetic import norm_arithmetic
-from views.add_norm.residual import residual_stream, sublayer_updates
+from views.add_norm.residual import residual_stream, say_order, sublayer_updates
+
+
+def place_of(name: str) -> str:
+    """What the texts call the place of a norm: "self_attention_norm", "final_norm", "embedding_norm" …"""
+    *_, parent, last = name.split(".")
+    return f"{parent}_norm" if last == "norm" else last
 
 
 def choose_norm(p: Page, *, compare: bool = False) -> tuple[str, str]:
     """(name of the chosen LayerNorm, "normalized" or "output": what to compare its input with)."""
-    names = {name.rsplit(".", 1)[1]: name for name in norm_names(p.trace, p.focus.stack, p.focus.layer)}
+    names = {place_of(name): name for name in norm_names(p.trace, p.focus.stack, p.focus.layer)}
     first, after = next(iter(names)), "normalized"
     belongs_to("norm", tuple(names), default=first)
     settle("norm", {name: [text[name] for text in page_texts(p.text.name)] for name in names})
@@ -55,8 +62,8 @@ def statistics(p: Page) -> None:
             after=label,
         ),
         name="layer-norm-statistics",
-        caption=p.text["statistics_caption"].format(width=p.checkpoint.config.d_model, after=label),
-        alt=p.text["statistics_alt"],
+        caption=p.text["statistics_caption"].format(width=p.trace[f"{name}.input"].shape[-1], after=label),
+        alt=p.text["statistics_alt"].format(norm=norm_kind(p.checkpoint, name)),
     )
     formula(p, name)
 
@@ -75,26 +82,34 @@ def parameters(p: Page) -> None:
     show_figure(
         charts.figures.norms.gain_and_bias(gain, bias=bias),
         name="layer-norm-parameters",
-        caption=p.text["parameters_caption"],
-        alt=p.text["parameters_alt"],
+        caption=p.text["parameters_caption" if bias is not None else "parameters_caption_rms"],
+        alt=p.text["parameters_alt"].format(norm=norm_kind(p.checkpoint, name)),
     )
     formula(p, name)
 
 
 def formula(p: Page, name: str) -> None:
     """Where this norm stands, and what it computes, with the shapes of this sentence."""
-    kind, norm = name.rsplit(".", 1)[1], p.checkpoint.config.norm
-    around = p.text["final_formula"]
-    if kind != "final_norm":
-        around = p.text[f"{norm}_formula"].format(sublayer=p.text[kind])
-    _, _, epsilon = norm_parameters(p.checkpoint, name)
+    place, kind = place_of(name), norm_kind(p.checkpoint, name)
+    _, bias, epsilon = norm_parameters(p.checkpoint, name)
     tokens, width = p.trace[f"{name}.input"].shape
-    st.markdown(p.text[norm])
-    show_formula(around)
+    say_order(p)
+    sublayer = p.text.get(place.replace("_output_norm", "_norm"), "")
+    show_formula(p.text[f"{_order(p, place)}_formula"].format(sublayer=sublayer, norm=kind))
+    rms = "" if bias is not None else "_rms"
     show_formula(
-        p.text["norm_formula"],
-        caption=p.text["formula_caption"].format(tokens=tokens, width=width, epsilon=f"{epsilon:g}"),
+        p.text[f"norm_formula{rms}"],
+        caption=p.text[f"formula_caption{rms}"].format(tokens=tokens, width=width, epsilon=f"{epsilon:g}"),
     )
+
+
+def _order(p: Page, place: str) -> str:
+    """Which formula says where this norm stands."""
+    if place in ("final_norm", "embedding_norm", "vocabulary_projection_norm", "convolution_norm"):
+        return place.removesuffix("_norm")
+    config = p.checkpoint.config
+    block = getattr(config, "block", "sequential")
+    return block if block != "sequential" else config.norm
 
 
 with page("add_norm", needs=("stack", "layer", "token")) as p:
@@ -113,4 +128,10 @@ with page("add_norm", needs=("stack", "layer", "token")) as p:
         if tab.open:
             with tab:
                 draw(p)
-    show_source(LayerNorm, residual_connection)
+    stack = p.checkpoint.model.get_submodule(p.focus.stack)
+    layer = stack.layers[p.focus.layer]
+    norm = type(layer.self_attention_norm)
+    if type(layer) in (EncoderLayer, DecoderLayer):
+        show_source(norm, residual_connection)
+    else:  # it adds in an order of its own
+        show_source(norm, type(layer).forward)

@@ -78,13 +78,17 @@ def norm_statistics(
 def gain_and_bias(gain: Any, *, bias: Any) -> go.Figure:
     """γ and β of one LayerNorm over the dimensions, as bars from where they began: γ from 1, β from 0.
 
-    ``gain``, ``bias``: [model].
+    ``gain``, ``bias``: [model]; an RMSNorm has no bias (``None``).
     """
     gains = as_array(gain, name="gain", axes=("dimension",))
-    biases = as_array(bias, name="bias", axes=("dimension",), sizes={"dimension": len(gains)})
-    heights = [150.0, 150.0]
-    figure = stacked([_("γ (gain; 1 at the start of training)"), _("β (bias; 0 at the start)")], heights=heights)
-    for row, (name, values, start) in enumerate((("γ", gains, 1.0), ("β", biases, 0.0)), start=1):
+    shown, titles = [("γ", gains, 1.0)], [_("γ (gain; 1 at the start of training)")]
+    if bias is not None:
+        biases = as_array(bias, name="bias", axes=("dimension",), sizes={"dimension": len(gains)})
+        shown.append(("β", biases, 0.0))
+        titles.append(_("β (bias; 0 at the start)"))
+    heights = [150.0] * len(shown)
+    figure = stacked(titles, heights=heights)
+    for row, (name, values, start) in enumerate(shown, start=1):
         moved = values - np.float32(start)
         figure.bar(
             x=np.arange(len(values), dtype=np.int32),
@@ -102,14 +106,20 @@ def gain_and_bias(gain: Any, *, bias: Any) -> go.Figure:
     style.finish(figure, height=stacked_height(heights, around=100), top=32)
     figure.update_layout(bargap=0)
     figure.update_xaxes(range=[-0.5, len(gains) - 0.5], showgrid=False)
-    figure.update_xaxes(title_text=_("dimension (d_model = {n})", n=len(gains)), row=2)
+    figure.update_xaxes(title_text=_("dimension (d_model = {n})", n=len(gains)), row=len(shown))
     return figure.drawn()
 
 
 def position_distribution(
-    before: Any, *, after: Any, token: str, after_name: str = N_("after LayerNorm"), shared_axis: bool = False
+    before: Any,
+    *,
+    after: Any,
+    token: str,
+    after_name: str = N_("after LayerNorm"),
+    norm: str = "LayerNorm",
+    shared_axis: bool = False,
 ) -> go.Figure:
-    """The numbers of one token's vector before and after LayerNorm: a histogram, each number as a tick below it.
+    """The numbers of one token's vector before and after a norm: a histogram, each number as a tick below it.
 
     ``before``, ``after``: [model]; ``token``: what is displayed for the token. Solid lines are the mean, dotted
     ones mean ± standard deviation. ``shared_axis`` puts both on one scale, which shows the shrinking but may squeeze
@@ -119,13 +129,14 @@ def position_distribution(
     second = as_array(after, name="after", axes=("dimension",), sizes={"dimension": len(first)})
     heights = [150.0, 150.0]
     titles = [
-        N_("{token} before LayerNorm: mean {mean}, standard deviation {std}"),
+        N_("{token} before {norm}: mean {mean}, standard deviation {std}"),
         N_("{token} {after}: mean {mean}, standard deviation {std}"),
     ]
     names = [
         _(
             title,
             token=style.escape(token),
+            norm=norm,
             after=style.escape(_(after_name)),
             mean=style.three_digits(float(values.mean())),
             std=style.three_digits(float(values.std())),

@@ -10,8 +10,9 @@ from streamlit.testing.v1 import AppTest
 
 from tests.foreign_checkpoints import FOREIGN
 from tests.pages.conftest import said
+from ui.words.texts import page_text
 
-PAGES = ["attention", "overview", "heads", "masks", "lens", "decoding", "embeddings"]
+PAGES = ["add_norm", "attention", "overview", "heads", "masks", "lens", "decoding", "embeddings"]
 
 
 @pytest.fixture
@@ -78,3 +79,40 @@ def test_how_far_to_trust_the_map(open_family: Callable, checkpoint: str) -> Non
 
 def formulas_and_captions(app: AppTest) -> str:
     return formulas(app) + said(app)
+
+
+@pytest.mark.parametrize("checkpoint", FOREIGN)
+def test_every_view_of_every_norm(
+    open_family: Callable, families_folder: Path, tmp_path: Path, run_snippet: Callable, checkpoint: str
+) -> None:
+    text = page_text("add_norm")
+    rms = checkpoint in ("hf-llama", "hf-gemma2", "hf-t5")
+    seen = {}
+    for view in ("statistics", "arithmetic", "parameters", "stream", "updates"):
+        app = open_family("add_norm", checkpoint=checkpoint, token="2")
+        app.session_state["add norm view"] = text[f"tab_{view}"]
+        fine(app.run())
+        seen[view] = said(app) + formulas(app)
+        if view == "arithmetic":
+            (tmp_path / "checkpoints").unlink()
+            (tmp_path / "checkpoints").symlink_to(families_folder)
+            snippet = next(code.value for code in app.code if "norm.epsilon" in code.value)
+            told = float(snippet.split("  # ")[1].split("\n")[0])
+            value, deviation = map(float, run_snippet(snippet).split())
+            assert value == pytest.approx(told, rel=1e-4) and deviation < 1e-3
+    assert ("RMSNorm" in seen["statistics"]) == rms
+    assert (r"\mu" in seen["statistics"]) == (not rms)
+    assert ("The other formula" in seen["arithmetic"]) == (not rms)
+    assert (text["parallel"] in seen["stream"]) == (checkpoint == "hf-neox")
+    assert (text["sandwich"] in seen["stream"]) == (checkpoint == "hf-gemma2")
+    assert (text["convolution"] in seen["stream"]) == (checkpoint == "hf-deberta")
+
+
+@pytest.mark.parametrize(("checkpoint", "norms"), [("hf-gemma2", 5), ("hf-deberta", 5), ("hf-bert", 4)])
+def test_norms_that_other_families_have_besides(open_family: Callable, checkpoint: str, norms: int) -> None:
+    app = open_family("add_norm", checkpoint=checkpoint)
+    choice = app.segmented_control(key="norm")
+    assert len(choice.options) == norms, choice.options
+    for name in ("self_attention_output_norm", "embedding_norm", "convolution_norm", "vocabulary_projection_norm"):
+        if page_text("add_norm")[name] in choice.options:
+            fine(app.segmented_control(key="norm").set_value(name).run())

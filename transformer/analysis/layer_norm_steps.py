@@ -29,20 +29,21 @@ def norm_statistics(trace: Trace, name: str, *, after: str = "normalized") -> No
 
 @dataclass(frozen=True)
 class NormSteps:
-    """One position's way through one LayerNorm. Vectors are [model], as recorded.
+    """One position's way through one LayerNorm or RMSNorm. Vectors are [model], as recorded.
 
     ``denominator`` is √(σ² + ε) as recorded, ``std`` the biased σ without ε. ``textbook`` is the other formula,
     γ · (x − μ) / (σ + ε) + β; ``recomputed`` is the model's own formula in double precision.
+    RMSNorm has neither ``mean`` nor ``bias`` (``None``); its ``std`` is the root mean square √(mean(x²)).
     """
 
     x: np.ndarray
-    mean: float
+    mean: float | None
     std: float
     epsilon: float
     denominator: float
     normalized: np.ndarray
     gain: np.ndarray
-    bias: np.ndarray
+    bias: np.ndarray | None
     output: np.ndarray
     recomputed: np.ndarray
     textbook: np.ndarray
@@ -50,6 +51,14 @@ class NormSteps:
     def columns(self, first: int, count: int) -> dict[str, np.ndarray]:
         """``count`` dimensions from ``first`` on, step by step: one column for each step."""
         rows = slice(first, first + count)
+        if self.bias is None:
+            return {
+                N_("dimension"): np.arange(len(self.x))[rows],
+                "x": self.x[rows],
+                "÷ √(mean(x²) + ε)": self.normalized[rows],
+                "γ": self.gain[rows],
+                N_("output"): self.output[rows],
+            }
         return {
             N_("dimension"): np.arange(len(self.x))[rows],
             "x": self.x[rows],
@@ -73,34 +82,43 @@ class NormSteps:
 
 
 def norm_steps(trace: Trace, name: str, position: int) -> NormSteps:
-    """The arithmetic of LayerNorm ``name`` (e.g. "encoder.layers.0.feed_forward_norm") at one position.
+    """The arithmetic of the norm ``name`` (e.g. "encoder.layers.0.feed_forward_norm") at one position.
 
-    y = γ · (x − μ) / √(σ² + ε) + β (Ba et al. 2016, §3). Raises ``KeyError`` for a norm that the trace does not have.
+    LayerNorm: y = γ · (x − μ) / √(σ² + ε) + β (Ba et al. 2016, §3). RMSNorm: y = γ · x / √(mean(x²) + ε) (Zhang &
+    Sennrich 2019). Raises ``KeyError`` for a norm that the trace does not have.
     """
     x = trace.values(f"{name}.input")[position]
     gain, bias, epsilon = norm_parameters(trace.checkpoint, name)
     exact = x.astype(np.float64)
-    mean, variance = exact.mean(), exact.var()
-    std = float(np.sqrt(variance))
+    mean, variance = (0.0, np.square(exact).mean()) if bias is None else (exact.mean(), exact.var())
+    std, shift = float(np.sqrt(variance)), 0.0 if bias is None else bias
     return NormSteps(
         x=x,
-        mean=float(trace.values(f"{name}.mean")[position]),
+        mean=None if bias is None else float(trace.values(f"{name}.mean")[position]),
         std=std,
         epsilon=epsilon,
-        denominator=float(trace.values(f"{name}.std")[position]),
+        denominator=float(denominators(trace, name)[position]),
         normalized=trace.values(f"{name}.normalized")[position],
         gain=gain,
         bias=bias,
         output=trace.values(f"{name}.output")[position],
-        recomputed=gain * (exact - mean) / np.sqrt(variance + epsilon) + bias,
-        textbook=gain * (exact - mean) / (std + epsilon) + bias,
+        recomputed=gain * (exact - mean) / np.sqrt(variance + epsilon) + shift,
+        textbook=gain * (exact - mean) / (std + epsilon) + shift,
     )
 
 
-def norm_parameters(checkpoint: Checkpoint, name: str) -> tuple[np.ndarray, np.ndarray, float]:
-    """(γ [model], β [model], ε) of the LayerNorm ``name``."""
+def denominators(trace: Trace, name: str) -> np.ndarray:
+    """What the norm ``name`` divided by, as recorded: √(σ² + ε), or √(mean(x²) + ε) of an RMSNorm; [position]."""
+    if f"{name}.std" in trace:
+        return trace.values(f"{name}.std")
+    return np.sqrt(trace.values(f"{name}.mean_square") + trace.checkpoint.model.get_submodule(name).epsilon)
+
+
+def norm_parameters(checkpoint: Checkpoint, name: str) -> tuple[np.ndarray, np.ndarray | None, float]:
+    """(γ [model], β [model], ε) of the norm ``name``; an RMSNorm has no β."""
     module = checkpoint.model.get_submodule(name)
-    return module.weight.detach().cpu().numpy(), module.bias.detach().cpu().numpy(), module.epsilon
+    bias = getattr(module, "bias", None)
+    return module.weight.detach().cpu().numpy(), None if bias is None else bias.detach().cpu().numpy(), module.epsilon
 
 
 def norm_kind(checkpoint: Checkpoint, name: str) -> str:
@@ -109,10 +127,12 @@ def norm_kind(checkpoint: Checkpoint, name: str) -> str:
 
 
 def norm_names(trace: Trace, stack: str, layer: int) -> tuple[str, ...]:
-    """The LayerNorms of one layer in the order of the forward pass, then the stack's final one where it has one."""
-    ends = ".normalized"
-    return tuple(
-        name.removesuffix(ends)
-        for name in trace.names()
-        if name.endswith(ends) and name.startswith((f"{stack}.layers.{layer}.", f"{stack}.final_norm"))
-    )
+    """The norms of one layer in the order of the forward pass, then the stack's final one where it has one, then those
+    behind the embedding and in front of the vocabulary, which some families have.
+
+    Those of single heads (queries and keys of Qwen3) are left out: they do not stand in the stream.
+    """
+    beside = (f"{stack}.final_norm", f"{stack}.embedding.norm", f"{stack}.vocabulary_projection.norm")
+    names = [name.removesuffix(".input") for name in trace.names() if name.endswith("norm.input")]
+    own = [name for name in names if name.startswith(f"{stack}.layers.{layer}.") and name.count(".") == 3]
+    return (*own, *(name for name in beside if name in names))

@@ -9,13 +9,15 @@ from transformer.runs.traces import Trace
 from transformer.text.message import Message
 
 SUBLAYERS = ("self_attention", "cross_attention", "feed_forward")
+CONVOLUTION = "convolution"  # of DeBERTa-v2's first layer
 
 
 @dataclass(frozen=True)
 class SubLayer:
     """One sub-layer of one layer, by the names of the activations around it.
 
-    ``before`` and ``after``: the residual stream; ``update``: what the sub-layer gave out; ``norm``: its LayerNorm.
+    ``before`` and ``after``: the residual stream; ``update``: what is added to it, i.e. what the sub-layer gave out, or
+    what the norm behind it made of that (Gemma 2); ``norm``: its norm.
     """
 
     stack: str
@@ -32,6 +34,7 @@ class SubLayer:
             "self_attention": Message("{layer} self-attention", layer=self.layer),
             "cross_attention": Message("{layer} cross-attention", layer=self.layer),
             "feed_forward": Message("{layer} feed-forward", layer=self.layer),
+            "convolution": Message("{layer} convolution", layer=self.layer),
         }[self.kind]
 
 
@@ -54,19 +57,24 @@ def sublayers(trace: Trace, stack: str) -> tuple[SubLayer, ...]:
     for layer in range(trace.n_layers(stack)):
         prefix = f"{stack}.layers.{layer}"
         kinds = [kind for kind in SUBLAYERS if f"{prefix}.{kind}.output" in trace]
-        stages = ["in", *(f"after_{kind}" for kind in kinds[:-1]), "out"]
-        found += [
-            SubLayer(
-                stack=stack,
-                layer=layer,
-                kind=kind,
-                before=f"{prefix}.residual.{stages[index]}",
-                update=f"{prefix}.{kind}.output",
-                norm=f"{prefix}.{kind}_norm",
-                after=f"{prefix}.residual.{stages[index + 1]}",
+        stages = ["residual.in", *(f"residual.after_{kind}" for kind in kinds[:-1]), "residual.out"]
+        updates = {kind: f"{kind}.output" for kind in kinds}
+        if f"{prefix}.{CONVOLUTION}" in trace:
+            stages.insert(-1, "before_convolution")
+            updates[CONVOLUTION] = CONVOLUTION
+        for index, (kind, update) in enumerate(updates.items()):
+            behind = f"{kind}_output_norm.output"
+            found.append(
+                SubLayer(
+                    stack=stack,
+                    layer=layer,
+                    kind=kind,
+                    before=f"{prefix}.{stages[index]}",
+                    update=f"{prefix}.{behind if f'{prefix}.{behind}' in trace else update}",
+                    norm=f"{prefix}.{kind}_norm",
+                    after=f"{prefix}.{stages[index + 1]}",
+                )
             )
-            for index, kind in enumerate(kinds)
-        ]
     return tuple(found)
 
 
@@ -91,7 +99,14 @@ def residual_identity(trace: Trace, sublayer: SubLayer, *, norm: str) -> Identit
     """
     name = sublayer.after if norm == "pre" else f"{sublayer.norm}.input"
     before, update, total = (trace.values(key) for key in (sublayer.before, sublayer.update, name))
+    layer = f"{sublayer.stack}.layers.{sublayer.layer}"
+    if f"{layer}.{CONVOLUTION}" in trace and sublayer.before.endswith(".residual.in"):
+        before = before * ~padded(trace, sublayer.stack)[:, None]  # this layer blanks what stands at padding
     return Identity(before, update, total, name, float(np.abs(before + update - total).max()))
+
+
+def padded(trace: Trace, stack: str) -> np.ndarray:
+    return np.array([token.is_padding for token in trace.tokens(stack)], dtype=bool)  # [position]
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,11 @@ _DRAWN_ON = "choose: drawn on"  # the page of the run before
 
 
 def traits_of(config: ModelConfig) -> frozenset[str]:
-    """What a sentence about a model may depend on: its kind (or "classifier"), its positions, "pre" or "post" norm."""
+    """What a sentence about a model may depend on: its kind (or "classifier"), its positions, "pre" or "post" norm,
+    "rms" where its norms subtract no mean."""
     kind = "classifier" if config.n_classes else config.kind
-    return frozenset((kind, config.positions, config.norm))
+    more = ("rms",) if getattr(config, "rms_norm", False) else ()
+    return frozenset((kind, config.positions, config.norm, *more))
 
 
 def selectors(focus: Focus, config: ModelConfig, *, needs: Sequence[str], room: DeltaGenerator) -> None:

@@ -5,7 +5,7 @@ import streamlit as st
 
 import charts.figures.norms
 from charts.toolkit.numbers import in_tex, number
-from transformer.analysis.layer_norm_steps import NormSteps, norm_steps
+from transformer.analysis.layer_norm_steps import NormSteps, norm_kind, norm_steps
 from ui.shell import page_state
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_formula, show_snippet, show_table
@@ -26,9 +26,11 @@ def norm_arithmetic(p: Page, name: str) -> None:
     first = st.number_input(
         p.text["first_dimension"], 0, last_first, key="first dimension", step=_ROWS, width=220, **page_state.IN_ADDRESS
     )
+    rms = "_rms" if steps.mean is None else ""
+    mean = "" if steps.mean is None else _tex(steps.mean)
     show_formula(
-        p.text["arithmetic_numbers"].format(
-            width=width, mean=_tex(steps.mean), std=_tex(steps.std), denominator=_tex(steps.denominator)
+        p.text[f"arithmetic_numbers{rms}"].format(
+            width=width, mean=mean, std=_tex(steps.std), denominator=_tex(steps.denominator)
         )
     )
     show_formula(_one_dimension(p, steps, int(first)))
@@ -44,32 +46,37 @@ def norm_arithmetic(p: Page, name: str) -> None:
         },
     )
     st.markdown(p.text["arithmetic_check"].format(width=width, deviation=number(f"{steps.largest_deviation:.2g}")))
-    st.markdown(
-        p.text["textbook"].format(
-            difference=number(f"{steps.textbook_difference:.2g}"),
-            epsilon=f"{steps.epsilon:g}",
-            root=number(f"{steps.epsilon**0.5:.2g}"),
-            std=number(f"{steps.std:.3g}"),
+    if not rms:
+        st.markdown(
+            p.text["textbook"].format(
+                difference=number(f"{steps.textbook_difference:.2g}"),
+                epsilon=f"{steps.epsilon:g}",
+                root=number(f"{steps.epsilon**0.5:.2g}"),
+                std=number(f"{steps.std:.3g}"),
+            )
         )
-    )
     show_snippet(_snippet(p, name, steps, int(first)))
     show_figure(
         charts.figures.norms.position_distribution(
-            steps.x, after=steps.output, token=token.display, after_name=p.text["after_output"]
+            steps.x,
+            after=steps.output,
+            token=token.display,
+            after_name=p.text["after_output"],
+            norm=norm_kind(p.checkpoint, name),
         ),
         name="one-token-before-and-after",
-        caption=p.text["distribution_caption"].format(width=width, token=as_plain(token.display)),
-        alt=p.text["distribution_alt"],
+        caption=p.text[f"distribution_caption{rms}"].format(width=width, token=as_plain(token.display)),
+        alt=p.text["distribution_alt"].format(norm=norm_kind(p.checkpoint, name)),
     )
 
 
 def _one_dimension(p: Page, steps: NormSteps, dimension: int) -> str:
-    return p.text["arithmetic_line"].format(
+    own = {"bias": _tex(steps.bias[dimension]), "mean": _tex(steps.mean)} if steps.bias is not None else {}
+    return p.text["arithmetic_line" if own else "arithmetic_line_rms"].format(
+        **own,
         dimension=dimension,
         gain=_tex(steps.gain[dimension]),
-        bias=_tex(steps.bias[dimension]),
         x=_tex(steps.x[dimension]),
-        mean=_tex(steps.mean),
         denominator=_tex(steps.denominator),
         output=f"\\mathbf{{{in_tex(number(f'{steps.output[dimension]:.6g}'))}}}",
     )
@@ -87,8 +94,12 @@ def _snippet(p: Page, name: str, steps: NormSteps, dimension: int) -> str:
         f'name, position, dimension = "{name}", {p.focus.token}, {dimension}\n'
         'x = trace.values(f"{name}.input")[position]\n'
         "norm = checkpoint.model.get_submodule(name)\n"
-        "gain, bias = norm.weight.detach().numpy(), norm.bias.detach().numpy()\n"
-        "y = gain * (x - x.mean()) / (x.var() + norm.epsilon) ** 0.5 + bias\n"
-        f"print(y[dimension])  # {steps.output[dimension]:.7g}\n"
+        + (
+            "y = norm.weight.detach().numpy() * x / ((x * x).mean() + norm.epsilon) ** 0.5\n"
+            if steps.bias is None
+            else "gain, bias = norm.weight.detach().numpy(), norm.bias.detach().numpy()\n"
+            "y = gain * (x - x.mean()) / (x.var() + norm.epsilon) ** 0.5 + bias\n"
+        )
+        + f"print(y[dimension])  # {steps.output[dimension]:.7g}\n"
         'print(abs(y - trace.values(f"{name}.output")[position]).max())  # rounding only\n'
     )

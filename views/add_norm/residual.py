@@ -9,11 +9,22 @@ import charts.figures.residual
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import in_words
-from transformer.analysis.residual_stream import additions, contributions, stream_lengths
+from transformer.analysis.residual_stream import CONVOLUTION, additions, contributions, stream_lengths
 from transformer.text.message import N_
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_table
 from ui.words.texts import as_plain, common
+
+
+def say_order(p: Page) -> None:
+    """Where the norms of this model stand, and what its layers add to the stream in an order of their own."""
+    config = p.checkpoint.config
+    st.markdown(p.text[config.norm])
+    block = getattr(config, "block", "sequential")
+    if block != "sequential":
+        st.markdown(p.text[block])
+    if f"{p.focus.stack}.layers.0.{CONVOLUTION}" in p.trace:
+        st.markdown(p.text[CONVOLUTION])
 
 
 def residual_stream(p: Page) -> None:
@@ -21,7 +32,7 @@ def residual_stream(p: Page) -> None:
     stack, norm = p.focus.stack, p.checkpoint.config.norm
     tokens = p.trace.tokens(stack)
     sums = additions(p.trace, stack, p.focus.token, norm=norm)
-    st.markdown(p.text[norm])
+    say_order(p)
     st.markdown(
         p.text["identity"].format(
             count=len(sums),

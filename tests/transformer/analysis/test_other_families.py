@@ -13,6 +13,8 @@ from transformer.analysis.attention.attention_path import attention_path, output
 from transformer.analysis.attention.cell_arithmetic import cell_arithmetic
 from transformer.analysis.attention.query_arithmetic import query_arithmetic
 from transformer.analysis.attention.score_rule import score_rule
+from transformer.analysis.layer_norm_steps import norm_kind, norm_names, norm_steps
+from transformer.analysis.residual_stream import additions, residual_identity, stream_lengths, sublayers
 
 SENTENCE = "The cat sat on the mat, and the dog slept."
 
@@ -65,3 +67,37 @@ def test_the_rules_differ_as_the_families_do(family: Callable) -> None:
     assert gemma[0].cap and {one.window for one in gemma} == {None, 6} and gemma[0].heads_a_key == 3
     assert rule("hf-deberta").radicand == 3 * rule("hf-deberta").d_head
     assert len(rule("hf-deberta").added) == 2
+
+
+def test_every_norm_worked_out_by_hand_is_the_recorded_one(trace: transformer.Trace) -> None:
+    rms = getattr(trace.checkpoint.config, "rms_norm", False)
+    for stack in trace.stacks:
+        for name in norm_names(trace, stack, 0):
+            steps = norm_steps(trace, name, 2)
+            assert steps.largest_deviation < 1e-4 * max(1.0, float(np.abs(steps.output).max())), name
+            assert (steps.mean is None, steps.bias is None) == (rms, rms)
+            assert norm_kind(trace.checkpoint, name) == ("RMSNorm" if rms else "LayerNorm")
+            assert steps.denominator == pytest.approx(np.sqrt(steps.std**2 + steps.epsilon), rel=1e-4)
+            np.testing.assert_allclose(steps.columns(0, 4)["output"], steps.output[:4])
+
+
+def test_what_is_added_to_the_stream_is_what_it_grows_by(trace: transformer.Trace) -> None:
+    norm = trace.checkpoint.config.norm
+    for stack in trace.stacks:
+        for step in sublayers(trace, stack):
+            identity = residual_identity(trace, step, norm=norm)
+            assert identity.largest_deviation < 1e-5 * np.abs(identity.total).max(), step.label
+        assert len(additions(trace, stack, 1, norm=norm)) + 1 == len(stream_lengths(trace, stack)[0])
+
+
+def test_padding_breaks_no_sum_of_a_convolution_beside_a_layer(family: Callable) -> None:
+    trace = transformer.trace(family("hf-deberta"), "The ___ sat.", source_pads=2)
+    steps = sublayers(trace, "encoder")
+    assert [step.kind for step in steps[:4]] == ["self_attention", "feed_forward", "convolution", "self_attention"]
+    assert all(residual_identity(trace, step, norm="post").largest_deviation < 1e-4 for step in steps)
+
+
+def test_two_norms_around_a_sublayer_and_the_update_is_behind_the_second(family: Callable) -> None:
+    trace = transformer.trace(family("hf-gemma2"), SENTENCE)
+    assert sublayers(trace, "decoder")[0].update == "decoder.layers.0.self_attention_output_norm.output"
+    assert len([name for name in norm_names(trace, "decoder", 0) if ".layers." in name]) == 4
