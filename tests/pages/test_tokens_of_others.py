@@ -29,13 +29,20 @@ def add_marian(folder: Path) -> None:
     (folder / "vocab.json").write_text(json.dumps(ids))
 
 
+def add_m2m100(folder: Path) -> None:
+    pieces = read_sentencepiece(sentencepiece(folder / "sentencepiece.bpe.model", "bpe")).pieces
+    names = dict.fromkeys(["<s>", "<pad>", "</s>", "<unk>", *pieces])
+    (folder / "vocab.json").write_text(json.dumps({name: id for id, name in enumerate(names)}))
+
+
 # name: (the case of the model, its tokenizer, words of the page)
 MODELS = {
     "gpt2": ("gpt2", lambda: byte_level(special=("<|endoftext|>",)), ("byte-pair encoding", TEXT["added_none"])),
     "bert": ("bert", word_piece, ("(WordPiece)", "`[CLS]` (id 2) before the text, `[SEP]` (id 3) after the text")),
     "t5": ("t5", lambda: unigram(("<pad>", "</s>", "<unk>"), "<unk>"), ("(Unigram)", "`</s>` (id 1) after the text")),
     "llama": ("llama", with_byte_fallback, ("byte-pair encoding",)),
-    "marian": ("marian", None, ("(Unigram)", "`</s>` (id 0) after the text")),
+    "m2m100": ("m2m100", add_m2m100, ("byte-pair encoding", "`__en__`")),
+    "marian": ("marian", add_marian, ("(Unigram)", "`</s>` (id 0) after the text")),
 }
 
 
@@ -46,8 +53,8 @@ def others(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, (case, tokenizer, _words) in MODELS.items():
         folder = root / name
         build(case, vocab_size=SIZE, **({"pad_token_id": SIZE - 1} if name == "marian" else {})).save_pretrained(folder)
-        if tokenizer is None:
-            add_marian(folder)
+        if name in ("marian", "m2m100"):
+            tokenizer(folder)
         else:
             tokenizer().save(str(folder / "tokenizer.json"))
     return root

@@ -146,9 +146,9 @@ class ForeignTokenizer(Tokenizer):
             return found
         return [word for whole in found for word in re.findall("▁*[^▁]+|▁+", whole)]
 
-    @property
+    @cached_property
     def merges(self) -> tuple[tuple[str, str], ...]:
-        return self.parts.merges
+        return tuple(map(tuple, self.parts.merges()))
 
     @cached_property
     def scores(self) -> dict[str, float]:

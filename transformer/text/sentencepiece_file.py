@@ -15,6 +15,8 @@ from pathlib import Path
 from transformer.text.foreign_files import check_count, read_bytes, unreadable
 from transformer.text.message import Message
 
+LONGEST_PIECE = 256  # characters; a run of spaces has some dozens in known vocabularies
+
 
 class PieceType(IntEnum):
     NORMAL = 1
@@ -53,6 +55,9 @@ def read_sentencepiece(file: Path) -> SentencePieceFile:
         pieces = [_piece(data) for data in whole.get(1, [])]
         trainer = _grouped(_last(whole, 2, b""))
         normalizer = _grouped(_last(whole, 3, b""))
+        if (longest := max((len(piece) for piece, _, _ in pieces), default=0)) > LONGEST_PIECE:
+            what = {"count": f"{longest:,}", "most": LONGEST_PIECE}
+            raise unreadable(file, Message("its longest entry has {count} characters; at most {most} are read", **what))
         kind = {1: "Unigram", 2: "BPE"}.get(_last(trainer, 3, 1))
         if kind is None or not pieces or _last(trainer, 24, 0) or not _last(normalizer, 5, 1):
             raise unreadable(file, Message("it is no SentencePiece file of a kind that is read"))

@@ -64,7 +64,7 @@ def _parts(folder: Path, name: str, settings: dict, config: dict, generation: di
         mask=mask,
         typed=frozenset(name for name, token in spec.added.tokens.items() if not token["special"]),
         space_in_front=spec.puts_space_in_front,
-        merges=tuple(model.get("merges", ())),
+        merges=lambda: model.get("merges", ()),
         scores=dict(map(tuple, model["vocab"])) if spec.kind == "Unigram" else {},
     )
     return _with_flores(parts, spec) if name == "NllbTokenizer" else parts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,7 +33,7 @@ class Parts:
     space_in_front: bool = False
     encode_target: Callable[[str], list[int]] | None = None
     source_ids: dict[str, int] | None = None  # where a model reads with another vocabulary than it writes with
-    merges: tuple[tuple[str, str], ...] = ()
+    merges: Callable[[], Iterable[tuple[str, str]]] = tuple
     scores: dict[str, float] = field(default_factory=dict)  # Unigram
     languages: dict[str, int] = field(default_factory=dict)
     source_language: str | None = None

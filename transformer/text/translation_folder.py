@@ -17,6 +17,7 @@ from transformer.text.language_codes import M2M100
 from transformer.text.message import Message
 from transformer.text.sentencepiece_file import read_sentencepiece
 from transformer.text.sentencepiece_model import SentencePieceModel
+from transformer.text.sentencepiece_spec import merges_of
 from transformer.text.tokenizer_parts import Parts, special_ids, vocabulary_size
 
 _MARIAN = {"unk_token": "<unk>", "eos_token": "</s>", "pad_token": "<pad>"}
@@ -50,6 +51,7 @@ def marian_parts(folder: Path, settings: dict, config: dict, generation: dict) -
         after=(reads[added.named["eos_token"]],),
         space_in_front=source.file.space_in_front,
         scores=source.scores,
+        merges=lambda: _merges(source),
         languages=languages,
     )
 
@@ -82,6 +84,7 @@ def m2m100_parts(folder: Path, settings: dict, config: dict, generation: dict) -
         after=(ids[added.named["eos_token"]],),
         space_in_front=model.file.space_in_front,
         scores=model.scores,
+        merges=lambda: _merges(model),
         languages=languages,
     )
 
@@ -98,6 +101,13 @@ def m2m100_parts(folder: Path, settings: dict, config: dict, generation: dict) -
         )
 
     return speaking(settings.get("src_lang"), settings.get("tgt_lang"))
+
+
+def _merges(model: SentencePieceModel) -> list[list[str]]:
+    """The pairs of a file of byte-pair encoding, the highest score first."""
+    if model.file.kind != "BPE":
+        return []
+    return merges_of(tuple(sorted(model.scores, key=lambda piece: -model.scores[piece])))
 
 
 def _is_language(name: str) -> bool:

@@ -12,6 +12,7 @@ import pytest
 from tests.transformer.text.foreign_folders import SENTENCES, TEXTS, check_ids, opened, sentencepiece, theirs, write
 from transformer.errors import CheckpointError
 from transformer.text.best_path import best_path, kept
+from transformer.text.byte_pair_merges import merge_steps
 from transformer.text.scored_pairs import join_pairs
 from transformer.text.sentencepiece_file import PieceType, read_sentencepiece
 from transformer.text.sentencepiece_model import SentencePieceModel
@@ -142,6 +143,8 @@ def test_m2m100(settings: dict | None, tmp_path: Path) -> None:
     (folder / "vocab.json").write_text(json.dumps(entries(file, first=("<s>", "<pad>", "</s>", "<unk>"))))
     ours, oracle = opened(folder), theirs(folder)
     check_ids(ours, oracle)
+    pieces = [piece for word in ours.words(SENTENCES[0]) for piece in merge_steps(ours, word)[-1].pieces]
+    assert pieces == oracle.tokenize(SENTENCES[0])
     assert ours.languages["fr"] == oracle.get_lang_id("fr")
     oracle.src_lang, oracle.tgt_lang = "fr", "ar"
     chosen = ours.with_languages(source="fr", target="ar")
@@ -169,6 +172,13 @@ def test_files_that_lie_are_refused(tmp_path: Path) -> None:
         else:
             assert number > 4
     shutil.rmtree(folder)
+
+
+def test_a_piece_without_end_is_refused(tmp_path: Path) -> None:
+    piece = b"a" * 300
+    (tmp_path / "m.model").write_bytes(b"\x0a\xaf\x02\x0a\xac\x02" + piece)
+    with pytest.raises(CheckpointError, match="its longest entry has 300 characters; at most 256 are read"):
+        read_sentencepiece(tmp_path / "m.model")
 
 
 def test_a_best_path_by_hand() -> None:
