@@ -43,7 +43,7 @@ def choose_norm(p: Page, *, compare: bool = False) -> tuple[str, str]:
         )
         if compare:
             options, more = ["normalized", "output"], {"wrap": True, "label_visibility": labels()}
-            after = chosen_option(p.text, "after", options, key="norm after", bind="query-params", **more)
+            after = chosen_option(p.text, "after", options, key="norm after", **more)
     return names[kind], after
 
 

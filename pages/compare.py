@@ -11,15 +11,7 @@ from views.compare.modes import checkpoints, kinds, sentences
 MODES = {"sentences": sentences, "checkpoints": checkpoints, "kinds": kinds}
 
 with page("compare", needs=("kind", "layer", "head"), strip=False) as p:
-    mode = chosen_option(
-        p.text,
-        "mode",
-        list(MODES),
-        key="compare_mode",
-        bind="query-params",
-        label_visibility="collapsed",
-        wrap=True,
-    )
+    mode = chosen_option(p.text, "mode", list(MODES), key="compare_mode", label_visibility="collapsed", wrap=True)
     MODES[mode](p)
     focus = p.focus
     show_snippet(

@@ -26,14 +26,9 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
     here = [role for view in views for role in head_roles(view)]
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
+        explained = text["scope_help"]
         scope = chosen_option(
-            text,
-            "scope",
-            corpus.SCOPES,
-            key="heads_scope",
-            bind="query-params",
-            help=text["scope_help"],
-            label_visibility=labels(),
+            text, "scope", corpus.SCOPES, key="heads_scope", help=explained, label_visibility=labels()
         )
         order_room = st.container(width="content")
         stretch = st.toggle(text["stretch"], key="heads_stretch", help=text["stretch_help"], **IN_ADDRESS)

@@ -37,7 +37,7 @@ with page("masks", needs=("stack", "kind", "layer", "head")) as p:
         show_numbers(p, effect)
         notes(p, recipe, now)
 
-    view = chosen_option(text, "view", VIEWS, key="masks view", bind="query-params")
+    view = chosen_option(text, "view", VIEWS, key="masks view")
     if view == "difference":
         difference(p, own, now)
     elif view == "steps":

@@ -32,7 +32,7 @@ with page("positions", needs=("token",)) as p:
         if views:
             belongs_to("positions view", tuple(views), default=next(iter(views)))
             more = {"wrap": True, "label_visibility": labels()}
-            view = chosen_option(p.text, "view", list(views), key="positions view", bind="query-params", **more)
+            view = chosen_option(p.text, "view", list(views), key="positions view", **more)
     say_whose(p, shown)
     if view:
         views[view](p, shown)

@@ -27,6 +27,12 @@ def test_the_language_of_a_sentence_is_guessed_or_left_open(text: str, language:
     assert guess_language(text) == language
 
 
+@pytest.fixture(autouse=True)
+def shipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The recipes are those of the checkpoints that ship, whatever other tests have set."""
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+
+
 @pytest.fixture(scope="module")
 def checkpoint() -> transformer.Checkpoint:
     return transformer.load(ROOT / "checkpoints" / "en-fr")

@@ -88,7 +88,6 @@ class Identity:
     before: np.ndarray
     update: np.ndarray
     total: np.ndarray
-    total_name: str
     largest_deviation: float
 
 
@@ -102,7 +101,7 @@ def residual_identity(trace: Trace, sublayer: SubLayer, *, norm: str) -> Identit
     layer = f"{sublayer.stack}.layers.{sublayer.layer}"
     if f"{layer}.{CONVOLUTION}" in trace and sublayer.before.endswith(".residual.in"):
         before = before * ~padded(trace, sublayer.stack)[:, None]  # this layer blanks what stands at padding
-    return Identity(before, update, total, name, float(np.abs(before + update - total).max()))
+    return Identity(before, update, total, float(np.abs(before + update - total).max()))
 
 
 def padded(trace: Trace, stack: str) -> np.ndarray:

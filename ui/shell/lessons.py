@@ -74,10 +74,6 @@ class Lesson:
     minutes: int
     steps: tuple[Step, ...]
 
-    @property
-    def n_questions(self) -> int:
-        return sum(bool(step.question) for step in self.steps)
-
 
 def read_lesson(path: Path) -> Lesson:
     """The lesson of one file. Raises ``ValueError`` that names the file, the step and the field that are wrong."""

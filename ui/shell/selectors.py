@@ -9,6 +9,7 @@ from streamlit.errors import StreamlitAPIException
 from transformer.config import ModelConfig
 from ui.shell import focus as shared_focus
 from ui.shell.focus import Focus, attention_kinds
+from ui.shell.page_state import IN_ADDRESS
 from ui.shell.streamlit_private import page_hash, went_back_or_forward
 from ui.words.texts import PageText, common, page_texts
 
@@ -84,7 +85,7 @@ def chosen_section(text: PageText, sections: Sequence[str], *, key: str, **more:
 
     Unlike tabs, only what is chosen is computed.
     """
-    return chosen_option(text, "section", sections, key=key, bind="query-params", wrap=True, **more)
+    return chosen_option(text, "section", sections, key=key, wrap=True, **more)
 
 
 def chosen_option(
@@ -92,7 +93,7 @@ def chosen_option(
 ) -> str:
     """One of a few as a row of buttons, shown by the names ``<name>_<option>`` of a page's text; ``first`` at first.
 
-    The choice survives a change of page and of language; with ``bind="query-params"`` it is in the address, too.
+    The choice survives a change of page and of language, and is in the address.
     """
     texts = page_texts(text.name)
     settle(key, {option: [one[f"{name}_{option}"] for one in texts] for option in options})
@@ -103,7 +104,7 @@ def chosen_option(
         required=True,
         format_func=lambda option: text.get(f"{name}_{option}", option),
         key=key,
-        persist_state="session",
+        **IN_ADDRESS,
         **more,
     )
 

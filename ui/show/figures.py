@@ -22,14 +22,17 @@ from ui.show.exports import exports, figure_kind
 from ui.words.catalogues import gettext
 from ui.words.texts import common
 
+_MARKS = re.compile(r"[*_`$\\]")  # of Markdown
+
 
 def show_figure(figure: Any, *, name: str, caption: str = "", alt: str = "", on_select: Any = "ignore") -> Any:
     """A Plotly or Altair figure over the full width, in the colours of the theme, with its numbers and exports.
 
     ``name`` (unique on its page, words with hyphens) names the exported files. ``alt`` describes the figure to readers
-    who cannot see it. Returns what Streamlit returns: with ``on_select="rerun"`` the selection.
+    who cannot see it; where there is none, its caption does. Returns what Streamlit returns: with
+    ``on_select="rerun"`` the selection.
     """
-    kind = figure_kind(figure)
+    kind, alt = figure_kind(figure), alt or _MARKS.sub("", caption)
     if kind == "altair":
         figure = in_signs_of_reader(figure)
     figure = for_a_room(figure, kind=kind)
@@ -44,12 +47,12 @@ def show_figure(figure: Any, *, name: str, caption: str = "", alt: str = "", on_
             )
         else:
             result = st.altair_chart(figure, key=f"chart-{name}", on_select=on_select, alt=alt or None)
-        _below(figure, kind=kind, name=name, caption=caption, alt=alt)
+        _below(figure, kind=kind, name=name, caption=caption, title=_first_sentence(alt))
     return result
 
 
 @st.fragment
-def _below(figure: Any, *, kind: str, name: str, caption: str, alt: str) -> None:
+def _below(figure: Any, *, kind: str, name: str, caption: str, title: str) -> None:
     """Caption, the figure's numbers as a table, its exports: on a run of their own, and made only when asked for."""
     with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
         if caption:
@@ -58,14 +61,13 @@ def _below(figure: Any, *, kind: str, name: str, caption: str, alt: str) -> None
         label, icon = common("show.export"), ":material/download:"
         with st.popover(label, type="tertiary", icon=icon, key=f"export-{name}", on_change="rerun") as menu:
             if menu.open:
-                exports(figure, kind=kind, name=name, title=_first_sentence(alt or caption))
+                exports(figure, kind=kind, name=name, title=title)
     if as_table:
         show_table(figure_table(figure), name=f"of-{name}", height=320)
 
 
 def _first_sentence(text: str) -> str:
-    """Of a caption: its words without the marks of Markdown."""
-    return re.split(r"(?<=[.!?])\s", re.sub(r"[*_`$\\]", "", text), maxsplit=1)[0].strip().rstrip(".")
+    return re.split(r"(?<=[.!?])\s", _MARKS.sub("", text), maxsplit=1)[0].strip().rstrip(".")
 
 
 def show_table(table: pd.DataFrame, *, name: str, caption: str = "", height: int | str = "auto", **options: Any) -> Any:

@@ -22,6 +22,7 @@ from transformer.analysis.attention.rollout import attention_rollout
 from transformer.runs.attention_view import AttentionView
 from transformer.text.message import N_
 from ui.shell.page import Page
+from ui.shell.page_state import IN_ADDRESS
 from ui.shell.presenter import presenting
 from ui.shell.selectors import settle_labels
 from ui.shell.way import opened
@@ -33,7 +34,6 @@ SHOW, PREDICTED, STRETCH, KEY = "attention_show", "attention_predicted", "attent
 # Pixels: with everything above it, a map ends on the first screen of a projector, with one line less while presenting.
 MAP_HEIGHT, PRESENTED_HEIGHT = 410, 475
 _PENDING = "attention: cell that was clicked"
-_KEPT = {"bind": "query-params", "persist_state": "session"}
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def controls(p: Page, view: AttentionView) -> Shown:
             required=True,
             key=SHOW,
             label_visibility="collapsed",  # one row of controls, so that the picture is on the first screen
-            **_KEPT,
+            **IN_ADDRESS,
         )
         label = st.selectbox(
             p.text["cell"],
@@ -77,17 +77,17 @@ def controls(p: Page, view: AttentionView) -> Shown:
             placeholder=p.text["cell_placeholder"],
             label_visibility="collapsed",
             width=180,
-            **_KEPT,
+            **IN_ADDRESS,
         )
         stretch = drawings[drawing] in ("map", "rollout") and st.toggle(
-            p.text["stretch"], key=STRETCH, help=p.text["stretch_help"], **_KEPT
+            p.text["stretch"], key=STRETCH, help=p.text["stretch_help"], **IN_ADDRESS
         )
         if guess.switch(p):
             st.rerun()  # before anything is drawn that would give the row away
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         aloud = st.container(width="stretch")
         predicted = view.stack == "decoder" and st.toggle(
-            p.text["predicted"], key=PREDICTED, help=p.text["predicted_help"], **_KEPT
+            p.text["predicted"], key=PREDICTED, help=p.text["predicted_help"], **IN_ADDRESS
         )
     return Shown(aloud, drawings[drawing], predicted, stretch, None if label is None else labels.index(label))
 

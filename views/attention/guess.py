@@ -16,6 +16,7 @@ from transformer.analysis.attention.attention_guess import GuessScore, score_gue
 from transformer.runs.attention_view import AttentionView
 from ui.shell import focus as shared_focus
 from ui.shell.page import Page
+from ui.shell.page_state import IN_ADDRESS
 from ui.shell.way import opened, way_to
 from ui.show.canvas import show_map
 from ui.show.figures import show_figure
@@ -29,9 +30,7 @@ _SHOWN = 16  # bars
 
 def switch(p: Page) -> bool:
     """The toggle; in the address, so that a teacher's link begins with the question."""
-    return st.toggle(
-        p.text["guess"], key=SWITCH, help=p.text["guess_help"], bind="query-params", persist_state="session"
-    )
+    return st.toggle(p.text["guess"], key=SWITCH, help=p.text["guess_help"], **IN_ADDRESS)
 
 
 def is_on() -> bool:

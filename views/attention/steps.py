@@ -16,6 +16,7 @@ from transformer.attention import MultiHeadAttention
 from transformer.runs.attention_view import AttentionView
 from transformer.text.message import N_
 from ui.shell.page import Page
+from ui.shell.page_state import IN_ADDRESS
 from ui.shell.selectors import settle
 from ui.show.canvas import show_map
 from ui.show.figures import show_figure, show_formula
@@ -45,8 +46,7 @@ def stepper(p: Page, rule: ScoreRule) -> int:
             required=True,
             key=STEP,
             wrap=True,
-            bind="query-params",
-            persist_state="session",
+            **IN_ADDRESS,
         )
         here = steps.index(chosen)
         for name, to, icon in (

@@ -46,14 +46,11 @@ def trust(p: Page, view: AttentionView) -> None:
         st.info(p.text["trust_nothing"], icon=":material/info:")
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        kept = {"bind": "query-params"}  # an address shows the same numbers
-        of = chosen_option(p.text, "trust_of", QUANTITIES, key="trust_of", help=p.text["trust_of_help"], **kept)
+        of = chosen_option(p.text, "trust_of", QUANTITIES, key="trust_of", help=p.text["trust_of_help"])
         starts_help = p.text["trust_start_help"]
-        baseline = chosen_option(
-            p.text, "trust_baseline", _baselines(p), key="trust_baseline", help=starts_help, **kept
-        )
+        baseline = chosen_option(p.text, "trust_baseline", _baselines(p), key="trust_baseline", help=starts_help)
         steps = st.segmented_control(
-            p.text["trust_steps"], _STEPS, default=64, required=True, key="trust_steps", persist_state="session", **kept
+            p.text["trust_steps"], _STEPS, default=64, required=True, key="trust_steps", **IN_ADDRESS
         )
     quantity = quantity_of(p.trace, row=row, of=of)
     found = _found(p, quantity, baseline, steps)

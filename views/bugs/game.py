@@ -4,7 +4,7 @@ import streamlit as st
 
 from transformer.faults.catalogue import FAULTS, HEALTHY, Diagnosis, diagnosis_of, inapplicable, next_with
 from ui.shell.page import Page
-from ui.shell.page_state import number_in_address
+from ui.shell.page_state import IN_ADDRESS, number_in_address
 from ui.shell.way import opened, way_to
 from ui.words.texts import as_plain
 
@@ -20,7 +20,7 @@ def patient_number(p: Page) -> Diagnosis:
         number_in_address(_NUMBER)
         st.markdown(text["patient"], width="content")
         number = st.number_input(
-            text["patient"], 0, _MOST, 0, key=_NUMBER, bind="query-params", persist_state="session", width=150,
+            text["patient"], 0, _MOST, 0, key=_NUMBER, **IN_ADDRESS, width=150,
             label_visibility="collapsed",
         )  # fmt: skip
         st.button(

@@ -1,5 +1,7 @@
 """The pictures of a patient beside those of the healthy one, without a word about its mistake."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 import streamlit as st
 
@@ -40,22 +42,14 @@ def _of_checkpoint(p: Page, diagnosis: Diagnosis) -> None:
     signs = [signs_of(trace) for trace in (runs.healthy, runs.patient)]
     healthy, patient = signs
     with st.grid(2, min_column_width=400):
-        with st.container():
-            show_figure(
-                two_courses(
-                    healthy.entropy, patient=patient.entropy, at=healthy.attentions, title=_("entropy in bits"),
-                    across=_("attention of layer"), names=_names(p),
-                ),
-                name="entropy-by-layer", caption=text["entropy_caption"], alt=text["entropy_caption"],
-            )  # fmt: skip
-        with st.container():
-            show_figure(
-                two_courses(
-                    healthy.size, patient=patient.size, at=healthy.stages, title=_("standard deviation"),
-                    across=_("residual stream after layer"), names=_names(p),
-                ),
-                name="stream-by-layer", caption=text["stream_caption"], alt=text["stream_caption"],
-            )  # fmt: skip
+        _courses(
+            p, healthy.entropy, patient.entropy, at=healthy.attentions, name="entropy-by-layer",
+            caption="entropy_caption", title=_("entropy in bits"), across=_("attention of layer"),
+        )  # fmt: skip
+        _courses(
+            p, healthy.size, patient.size, at=healthy.stages, name="stream-by-layer",
+            caption="stream_caption", title=_("standard deviation"), across=_("residual stream after layer"),
+        )  # fmt: skip
 
 
 def _of_training(p: Page, diagnosis: Diagnosis) -> None:
@@ -68,29 +62,29 @@ def _of_training(p: Page, diagnosis: Diagnosis) -> None:
         [[getattr(moment, what) for moment in course] for course in courses] for what in ("reported", "writes")
     )
     with st.grid(2, min_column_width=400):
-        with st.container():
-            show_figure(
-                two_courses(
-                    reported[0], patient=reported[1], at=steps, title=_("loss that the training reports"),
-                    across=_("training step"), names=_names(p), logarithmic=True,
-                ),
-                name="loss-reported", caption=text["loss_caption"], alt=text["loss_caption"],
-            )  # fmt: skip
-        with st.container():
-            show_figure(
-                two_courses(
-                    writes[0], patient=writes[1], at=steps, title=_("share of words written right"),
-                    across=_("training step"),
-                    names=_names(p), share=True,
-                ),
-                name="words-written-right", caption=text["writes_caption"], alt=text["writes_caption"],
-            )  # fmt: skip
+        _courses(
+            p, *reported, at=steps, name="loss-reported", caption="loss_caption",
+            title=_("loss that the training reports"), across=_("training step"), logarithmic=True,
+        )  # fmt: skip
+        _courses(
+            p, *writes, at=steps, name="words-written-right", caption="writes_caption",
+            title=_("share of words written right"), across=_("training step"), share=True,
+        )  # fmt: skip
     written = [[toy.learner.written(word) for word in WORDS] for toy in toys]
     table = {text["column_word"]: WORDS, **dict(zip(_names(p), written, strict=True))}
     show_table(pd.DataFrame(table), name="words-written", caption=text["written_caption"])
     shown = [self_attention_in_training(toy.learner, WORD) for toy in toys]
     _two_maps(p, [view for view, _answer in shown], head=0)
     st.caption(text["training_maps"])
+
+
+def _courses(
+    p: Page, healthy: Sequence[float], patient: Sequence[float], *, name: str, caption: str, **what: object
+) -> None:
+    """One figure of the grid; ``caption``: the name of a text."""
+    with st.container():
+        figure = two_courses(healthy, patient=patient, names=_names(p), **what)
+        show_figure(figure, name=name, caption=p.text[caption])
 
 
 def _names(p: Page) -> tuple[str, str]:

@@ -65,7 +65,7 @@ def sentences(p: Page) -> None:
     place = (p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head)
     heads = Head(first, *place), Head(second, *place)
     difference = show_maps(p, *heads)
-    more = chosen_option(p.text, "more", ["heads", "stream"], key="compare_more", bind="query-params")
+    more = chosen_option(p.text, "more", ["heads", "stream"], key="compare_more")
     if more == "heads":
         which_heads(p, *heads, difference)
     else:

@@ -20,7 +20,7 @@ from transformer.runs.inputs import prompt_of
 from transformer.runs.strategies import Strategy
 from ui.compute.store import store
 from ui.shell.page import Page
-from ui.shell.page_state import number_in_address
+from ui.shell.page_state import IN_ADDRESS, number_in_address
 from ui.shell.presenter import labels
 from ui.shell.selectors import settle
 from ui.show.figures import show_figure, show_formula, show_snippet
@@ -82,12 +82,12 @@ def choose_strategy(p: Page) -> tuple[str, int]:
             help=p.text["strategy_help"],
             wrap=True,
             label_visibility=labels(),
-            **_KEPT,
+            **IN_ADDRESS,
         )
         seed = 0
         if kind == "sampling":
             number_in_address("seed")
-            seed = st.number_input(p.text["seed"], 0, 999_999, 0, key="seed", width=150, **_KEPT)
+            seed = st.number_input(p.text["seed"], 0, 999_999, 0, key="seed", width=150, **IN_ADDRESS)
     return kind or "greedy", int(seed)
 
 
@@ -97,14 +97,11 @@ NO_RESHAPING = {"temperature": 1.0, "top_k": 0, "top_p": 1.0}
 def choose_reshaping(p: Page) -> dict[str, float]:
     """Temperature, top-k and top-p, one below the other, kept in the address."""
     temperature = st.slider(
-        p.text["temperature"], 0.1, 3.0, 1.0, 0.1, key="temperature", help=p.text["temperature_help"], **_KEPT
+        p.text["temperature"], 0.1, 3.0, 1.0, 0.1, key="temperature", help=p.text["temperature_help"], **IN_ADDRESS
     )
-    top_k = st.slider(p.text["top_k"], 0, 50, 0, 1, key="top_k", help=p.text["top_k_help"], **_KEPT)
-    top_p = st.slider(p.text["top_p"], 0.05, 1.0, 1.0, 0.05, key="top_p", help=p.text["top_p_help"], **_KEPT)
+    top_k = st.slider(p.text["top_k"], 0, 50, 0, 1, key="top_k", help=p.text["top_k_help"], **IN_ADDRESS)
+    top_p = st.slider(p.text["top_p"], 0.05, 1.0, 1.0, 0.05, key="top_p", help=p.text["top_p_help"], **IN_ADDRESS)
     return {"temperature": float(temperature), "top_k": int(top_k), "top_p": float(top_p)}
-
-
-_KEPT = {"bind": "query-params", "persist_state": "session"}
 
 
 def what_came(
@@ -204,7 +201,7 @@ def choose(p: Page, key: str, options: list[str], name: str) -> str:
         required=True,
         key=key,
         format_func=lambda option: p.text[f"{name}_{option}"].format(head=p.focus.head),
-        **_KEPT,
+        **IN_ADDRESS,
     )
 
 

@@ -12,22 +12,21 @@ from transformer.analysis.answers.decoding_steps import token_log_probabilities
 from transformer.runs.strategies import Strategy, length_penalty
 from transformer.text.message import N_
 from ui.shell.page import Page, guard
-from ui.shell.page_state import number_in_address
+from ui.shell.page_state import IN_ADDRESS, number_in_address
 from ui.show.figures import show_figure, show_formula, show_snippet, show_table
 from ui.words.texts import as_plain
 from views.decoding import generation
 from views.decoding.word_differences import marked
 
 NAMES = ("greedy", "sampling", "beam")
-_KEPT = {"bind": "query-params", "persist_state": "session"}
 
 
 def choose_beam(p: Page) -> Beam:
     """Width and length penalty, the same ones for the comparison and the tree."""
     with st.container(horizontal=True):
-        width = st.slider(p.text["width"], 1, 5, 4, 1, key="beam_width", help=p.text["width_help"], **_KEPT)
+        width = st.slider(p.text["width"], 1, 5, 4, 1, key="beam_width", help=p.text["width_help"], **IN_ADDRESS)
         exponent = st.slider(
-            p.text["penalty"], 0.0, 2.0, 0.6, 0.1, key="length_penalty", help=p.text["penalty_help"], **_KEPT
+            p.text["penalty"], 0.0, 2.0, 0.6, 0.1, key="length_penalty", help=p.text["penalty_help"], **IN_ADDRESS
         )
     return Beam(int(width), length_penalty=float(exponent))
 
@@ -74,7 +73,7 @@ def _choose(p: Page, columns: list[DeltaGenerator]) -> dict[str, Strategy]:
         st.markdown(f"**{p.text['strategy_sampling']}**")
         with st.container(horizontal=True, vertical_alignment="bottom"):
             number_in_address("seed")
-            seed = st.number_input(p.text["seed"], 0, 999_999, 0, key="seed", width=130, **_KEPT)
+            seed = st.number_input(p.text["seed"], 0, 999_999, 0, key="seed", width=130, **IN_ADDRESS)
             st.button(p.text["draw_again"], icon=":material/casino:", key="draw again", on_click=_draw_again)
             settings = st.popover(p.text["sampling_settings"], icon=":material/tune:")
         with settings:

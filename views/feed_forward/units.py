@@ -112,7 +112,7 @@ def all_tokens(p: Page) -> None:
         ),
         alt=p.text["silent_alt"],
     )
-    what = chosen_option(p.text, "heatmap", ["hidden", "pre"], key="unit values", bind="query-params")
+    what = chosen_option(p.text, "heatmap", ["hidden", "pre"], key="unit values")
     units = most_active_units(p.trace, stack, layer, count=_HEATMAP_UNITS)
     values = p.trace.values(f"{stack}.layers.{layer}.feed_forward.{'hidden' if what == 'hidden' else 'pre_activation'}")
     show_figure(

@@ -18,9 +18,7 @@ def chosen_order(text: PageText, config: ModelConfig, *, many: bool) -> str:
         orders = (*CORPUS_ORDERS, "induction") if induction else CORPUS_ORDERS
         key = "heads_corpus_order_induction" if induction else "heads_corpus_order"
     explained = text["order_help_corpus" if many else "order_help"]
-    return chosen_option(
-        text, "order", orders, key=key, first="layer", help=explained, bind="query-params", label_visibility=labels()
-    )
+    return chosen_option(text, "order", orders, key=key, first="layer", help=explained, label_visibility=labels())
 
 
 def snippet(p: Page, corpus: Corpus | None) -> str:

@@ -131,7 +131,7 @@ def _measure_map(p: Page, roles: Roles) -> None:
         st.info(text["map_nothing"], icon=":material/info:")
         return
     belongs_to("heads_measure", tuple(known), default=next(iter(known)))
-    name = chosen_option(text, "measure", list(known), key="heads_measure", bind="query-params")
+    name = chosen_option(text, "measure", list(known), key="heads_measure")
     n_layers = 1 + max(head.layer for head in roles)
     short = text["role_short"]
     doing = [

@@ -23,7 +23,7 @@ MOST_COLUMNS = 40  # of the grid, at a time
 
 def choose(p: Page, name: str, options: list[str], **more: object) -> str:
     """A row of buttons whose choice is in the address."""
-    return chosen_option(p.text, name, options, key=f"lens_{name}", bind="query-params", **more)
+    return chosen_option(p.text, name, options, key=f"lens_{name}", **more)
 
 
 def chosen_lens(p: Page) -> tuple[Lens, str]:

@@ -37,7 +37,7 @@ def another_order(p: Page) -> None:
         return
     st.markdown(text["order_text"].format(what=text[f"what_{config.positions}"]))
     changes = ["swap", "shuffle", "reverse", "remove", *(["remove_all"] if len(before.stacks) > 1 else [])]
-    change = chosen_option(text, "order", changes, key="order change", bind="query-params", wrap=True)
+    change = chosen_option(text, "order", changes, key="order change", wrap=True)
     order = None if change.startswith("remove") else _order(p, change, tokens, movable, n_read)
     stacks = before.stacks if change == "remove_all" else (stack,)
     after = _with_positions(run, stacks, order)

@@ -87,7 +87,7 @@ def _cell(text: str, rows: list[tuple[str, str, int]]) -> tuple[int, int] | None
 
 
 def _choose(p: Page, name: str, options: tuple[str, ...], **more: str) -> str:
-    return chosen_option(p.text, name, options, key=f"surgery {name}", bind="query-params", **more)
+    return chosen_option(p.text, name, options, key=f"surgery {name}", **more)
 
 
 def measure(p: Page, found: Importance) -> None:

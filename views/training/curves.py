@@ -32,9 +32,9 @@ def curves(p: Page) -> None:
     st.markdown(
         p.text["facts"].format(steps=whole(int(last["step"])), tokens=whole(tokens), minutes=whole(round(minutes)))
     )
-    show_figure(loss_curves(history), name="training-loss", caption=p.text["loss"], alt=p.text["loss"])
-    show_figure(score_curve(history, score=score), name="training-score", caption=p.text["score"], alt=p.text["score"])
-    show_figure(rate_curve(history), name="training-rate", caption=p.text["rate"], alt=p.text["rate"])
+    show_figure(loss_curves(history), name="training-loss", caption=p.text["loss"])
+    show_figure(score_curve(history, score=score), name="training-score", caption=p.text["score"])
+    show_figure(rate_curve(history), name="training-rate", caption=p.text["rate"])
     outcomes = p.checkpoint.config.n_classes or p.checkpoint.config.vocabulary_size
     caption = p.text["formula_caption"].format(
         smoothing=_smoothing(p), vocabulary=three_digits(outcomes), guess=three_digits(math.log(outcomes))

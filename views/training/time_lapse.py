@@ -26,6 +26,7 @@ from ui.lab.head_table import role_text
 from ui.shell import focus as shared_focus
 from ui.shell.focus import attention_kinds
 from ui.shell.page import Page, guard
+from ui.shell.page_state import IN_ADDRESS
 from ui.shell.selectors import selectors, settle
 from ui.show.canvas import show_map
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source, show_table
@@ -82,7 +83,6 @@ def _through_time(p: Page, moments: Sequence[Moment]) -> None:
             map_strip(views, head=place.head, names=short, notes=notes, chosen=here),
             name="one-head-through-training",
             caption=p.text["time_strip"].format(read=_read(p)),
-            alt=p.text["time_strip"].format(read=_read(p)),
         )
         picture, overview = _places(wide=len(views[here].key) > _FEW_KEYS)
         with picture:
@@ -145,7 +145,7 @@ def _choose(p: Page, moments: Sequence[Moment], names: list[str]) -> int:
     settle(STEP, dict(zip(names, zip(*in_all, strict=True), strict=True)), codes=codes)
     if st.session_state.get(STEP) not in (None, *names):
         del st.session_state[STEP]
-    chosen = st.select_slider(p.text["time_step"], names, key=STEP, bind="query-params", persist_state="session")
+    chosen = st.select_slider(p.text["time_step"], names, key=STEP, **IN_ADDRESS)
     return names.index(chosen)
 
 
@@ -198,7 +198,7 @@ def _overview(p: Page, moments: Sequence[Moment], names: Sequence[str], here: in
             shared_focus.change(stack=stack, kind=kind, layer=layer, head=head)
             st.session_state[STEP] = names[index]
 
-    show_figure(figure, name=_CHART, caption=p.text["time_roles"], alt=p.text["time_roles"], on_select=go)
+    show_figure(figure, name=_CHART, caption=p.text["time_roles"], on_select=go)
 
 
 def _table(p: Page, moments: Sequence[Moment]) -> None:

@@ -45,7 +45,7 @@ def test_in_plus_update_is_out(traced):
             assert identity.largest_deviation == 0.0
             assert np.abs(identity.update).max() > 0.01  # an update of nothing would prove nothing
             if checkpoint.config.norm == "post":
-                assert identity.total_name == f"{step.norm}.input"
+                assert np.array_equal(identity.total, trace.values(f"{step.norm}.input"))
                 assert np.array_equal(trace.values(f"{step.norm}.output"), trace.values(step.after))
 
 

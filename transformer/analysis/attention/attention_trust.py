@@ -27,7 +27,6 @@ from transformer.runs.attention_view import AttentionView
 from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
 
-ATTENTION_MEASURES = ("head", "heads", "weighted", "rollout")
 ANSWER_MEASURES = ("gradient_times_input", "integrated_gradients", "leave_one_out")
 
 

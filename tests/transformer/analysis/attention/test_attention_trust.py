@@ -8,7 +8,6 @@ import pytest
 import transformer
 from transformer.analysis.attention.attention_trust import (
     ANSWER_MEASURES,
-    ATTENTION_MEASURES,
     beside_attention,
     beside_nothing,
     input_attributions,
@@ -54,6 +53,8 @@ CASES = [
     ("bert", "encoder", "self", 2, 4),
     ("sentiment", "encoder", "self", 2, 0),
 ]
+
+ATTENTION_MEASURES = ("head", "heads", "weighted", "rollout")
 
 
 @pytest.mark.parametrize(("model", "stack", "kind", "query", "row"), CASES)
