@@ -117,3 +117,15 @@ def test_rounds_must_be_positive(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         benchmark.main(["--rounds", "0"])
     assert "--rounds is 0.0; it must be greater than 0" in capsys.readouterr().err
+
+
+def test_families_are_measured_beside_hugging_face(tmp_path, capsys):
+    transformers = pytest.importorskip("transformers")
+    from benchmarks.families import measure
+    from tests.transformer.families.hugging_face import build
+
+    build("gpt2").save_pretrained(tmp_path)
+    measure(tmp_path, transformers.GPT2LMHeadModel, rounds=2, tokens=9)
+    printed = capsys.readouterr().out
+    assert printed.count("≤") == 3
+    assert "9 tokens" in printed
