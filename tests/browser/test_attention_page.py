@@ -73,7 +73,7 @@ def test_a_click_on_a_cell_opens_its_arithmetic_and_its_address_brings_it_back(
     row, column = view.query.labels[2], view.key.labels[3]
     assert f"‘{row}’ looks at ‘{column}’" in heading.inner_text()
     weight = f"{float(view.weights[1, 2, 3]):.9g}"
-    assert f"Recorded in the model: {weight}" in page.get_by_text("Recorded in the model").inner_text()
+    assert f"Recorded in the model: {weight}" in page.locator(".st-key-attention-arithmetic").inner_text()
     asked = parameters(page)
     assert (asked["token"], asked["attention_key"]) == ("2", column)
 
