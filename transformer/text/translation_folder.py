@@ -6,6 +6,7 @@ Marian: ``source.spm``, ``target.spm`` and ``vocab.json``; a text may begin with
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -44,8 +45,8 @@ def marian_parts(folder: Path, settings: dict, config: dict, generation: dict) -
         special=special_ids(added.named, writes, special, size, configs=(config, generation)),
         special_names=frozenset(special),
         size=size,
-        encode=_after_language(_to_ids(source, reads, added), reads, added),
-        encode_target=_after_language(_to_ids(target, writes, added), writes, added),
+        encode=_between_added(_after_language(_to_ids(source, reads, added), reads, added), reads, added),
+        encode_target=_between_added(_after_language(_to_ids(target, writes, added), writes, added), writes, added),
         source_ids=reads if separate else None,
         words=source.words,
         after=(reads[added.named["eos_token"]],),
@@ -79,7 +80,7 @@ def m2m100_parts(folder: Path, settings: dict, config: dict, generation: dict) -
         special=special_ids(added.named, ids, special, size, configs=(config, generation)),
         special_names=frozenset(special),
         size=size,
-        encode=_to_ids(model, ids, added),
+        encode=_between_added(_to_ids(model, ids, added), ids, added),
         words=model.words,
         after=(ids[added.named["eos_token"]],),
         space_in_front=model.file.space_in_front,
@@ -129,6 +130,28 @@ def _to_ids(model: SentencePieceModel, ids: dict[str, int], added: AddedTokens) 
     unknown = ids[added.named["unk_token"]]
     known = {piece: id for piece, id in ids.items() if piece not in added.special}
     return lambda text: [known.get(piece, unknown) for piece in model.pieces(text)]
+
+
+def _between_added(
+    encode: Callable[[str], list[int]], ids: dict[str, int], added: AddedTokens
+) -> Callable[[str], list[int]]:
+    """Added tokens that are no special ones are found wherever they are typed; what stands between is cut by itself."""
+    typed = {content: token for content, token in added.tokens.items() if not token["special"]}
+    if not typed:
+        return encode
+    expression = re.compile("(" + "|".join(map(re.escape, sorted(typed, key=len, reverse=True))) + ")")
+
+    def encoded(text: str) -> list[int]:
+        parts = expression.split(text)
+        for place in range(1, len(parts), 2):  # every second part is an added token
+            if typed[parts[place]]["lstrip"]:
+                parts[place - 1] = parts[place - 1].rstrip()
+            if typed[parts[place]]["rstrip"]:
+                parts[place + 1] = parts[place + 1].lstrip()
+        cut = ([ids[part]] if place % 2 else encode(part) for place, part in enumerate(parts) if part)
+        return [id for found in cut for id in found]
+
+    return encoded
 
 
 def _after_language(

@@ -146,6 +146,11 @@ def test_m2m100(settings: dict | None, tmp_path: Path) -> None:
     pieces = [piece for word in ours.words(SENTENCES[0]) for piece in merge_steps(ours, word)[-1].pieces]
     assert pieces == oracle.tokenize(SENTENCES[0])
     assert ours.languages["fr"] == oracle.get_lang_id("fr")
+    oracle.add_tokens(["cat", "sa"])
+    oracle.save_pretrained(tmp_path / "added")
+    write(tmp_path / "added", {"model_type": "m2m_100"}, None, None)
+    check_ids(opened(tmp_path / "added"), theirs(tmp_path / "added"))
+    oracle = theirs(folder)
     oracle.src_lang, oracle.tgt_lang = "fr", "ar"
     chosen = ours.with_languages(source="fr", target="ar")
     assert [*chosen.before, *chosen.encode("un chat"), *chosen.after] == oracle("un chat").input_ids
