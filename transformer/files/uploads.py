@@ -11,13 +11,24 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from transformer.config import ModelConfig
 from transformer.errors import CheckpointError
 from transformer.files.checkpoints import CARD, CONFIG, TOKENIZER, WEIGHTS, conversion, fingerprint, load
+from transformer.files.layout import config_of, is_foreign
 from transformer.text.message import Message
 from transformer.text.tokenizer_files import MOST_BYTES as MOST_TOKENIZER_BYTES
 
 MOST_BYTES = {WEIGHTS: 100_000_000, TOKENIZER: MOST_TOKENIZER_BYTES, CONFIG: 65_536, CARD: 1_000_000}
+# What a checkpoint of Hugging Face's layout has besides
+FOREIGN_BYTES = {
+    "generation_config.json": 65_536,
+    "tokenizer_config.json": 4_000_000,
+    "special_tokens_map.json": 1_000_000,
+    "added_tokens.json": 1_000_000,
+    **dict.fromkeys(("vocab.json", "merges.txt", "vocab.txt"), MOST_TOKENIZER_BYTES),
+    **dict.fromkeys(("source.spm", "target.spm", "spiece.model", "spm.model"), 8_000_000),
+    **dict.fromkeys(("tokenizer.model", "sentencepiece.bpe.model"), 8_000_000),
+}
+LEFT_OUT = ("head_roles.json", "history.csv")  # lie in our own folders; what they say is not believed of strangers
 LONGEST_MODEL = 4096  # max_length: no tensor in a file bears it out where positions are not learned
 MOST_KEPT = 6
 _NAME = re.compile(r"received-[0-9a-f]{12}")
@@ -29,6 +40,7 @@ def receive(files: Mapping[str, bytes], folder: Path) -> Path:
 
     At most ``MOST_KEPT`` are kept: the oldest go. Raises ``CheckpointError`` with what is wrong; nothing is kept then.
     """
+    files = {name: content for name, content in files.items() if name not in LEFT_OUT}
     _check_files(files)
     folder.mkdir(parents=True, exist_ok=True)
     waiting = Path(tempfile.mkdtemp(dir=folder, prefix=".waiting-"))
@@ -71,26 +83,28 @@ def _check_files(files: Mapping[str, bytes]) -> None:
                 name=repr(name),
                 code=conversion(name),
             )
-        if name not in MOST_BYTES:
+        most = {**MOST_BYTES, **FOREIGN_BYTES}
+        if name not in most:
             raise CheckpointError(
                 "{name} is no file of a checkpoint; it has {files}", name=repr(name), files=", ".join(MOST_BYTES)
             )
-        if len(content) > MOST_BYTES[name]:
+        if len(content) > most[name]:
             raise CheckpointError(
                 "{name} has {bytes} bytes; at most {most} are taken",
                 name=name,
                 bytes=f"{len(content):,}",
-                most=f"{MOST_BYTES[name]:,}",
+                most=f"{most[name]:,}",
             )
-    if missing := [name for name in (CONFIG, WEIGHTS, TOKENIZER) if name not in files]:
+    tokenizer = () if FOREIGN_BYTES.keys() & files.keys() else (TOKENIZER,)
+    if missing := [name for name in (CONFIG, WEIGHTS, *tokenizer) if name not in files]:
         raise CheckpointError(
             "{files} is missing; choose all files of the checkpoint at once", files=", ".join(missing)
         )
 
 
 def _check_config(path: Path) -> None:
-    config = ModelConfig.from_json(path)
-    if config.max_length > LONGEST_MODEL:
+    config = config_of(path.parent)
+    if not is_foreign(path.parent) and config.max_length > LONGEST_MODEL:  # of theirs nothing is made beforehand
         raise CheckpointError(
             "{file}: max_length is {value}; at most {most} is taken",
             file=CONFIG,

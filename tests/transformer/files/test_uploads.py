@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from safetensors.torch import load, save
 
 import transformer
+from tests.foreign_checkpoints import foreign_checkpoint
 from transformer import CheckpointError
 from transformer.files.uploads import MOST_BYTES, MOST_KEPT, is_received, kept, receive
 
@@ -40,6 +41,21 @@ def test_a_checkpoint_is_kept_under_its_fingerprint(
     assert transformer.load(place).fingerprint == original.fingerprint
     assert receive(files, tmp_path) == place  # the same once more
     assert [path.name for path in tmp_path.iterdir()] == [place.name]
+
+
+def test_a_folder_of_ours_is_taken_as_it_is(files: dict[str, bytes], tmp_path: Path) -> None:
+    """With its curves and its heads' roles, which are left out."""
+    place = receive({**files, "history.csv": b"step,loss\n", "head_roles.json": b"{}"}, tmp_path)
+    assert sorted(path.name for path in place.iterdir()) == sorted(files)
+
+
+@pytest.mark.parametrize("name", ["hf-gpt2", "hf-marian"])
+def test_a_folder_of_hugging_face_is_taken_as_it_is(name: str, tmp_path: Path) -> None:
+    folder = foreign_checkpoint(name, tmp_path)
+    files = {path.name: path.read_bytes() for path in folder.iterdir()}
+    opened = transformer.load(receive(files, tmp_path / "kept"))
+    assert opened.fingerprint == transformer.load(folder).fingerprint
+    refused({**files, "config.json": b'{"model_type": "mamba"}'}, tmp_path / "other", "'mamba'")
 
 
 def test_the_card_may_be_missing(files: dict[str, bytes], tmp_path: Path) -> None:
