@@ -5,10 +5,10 @@ import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -16,12 +16,17 @@ import streamlit as st
 
 from charts.toolkit.altair_size import in_signs_of_reader
 from charts.toolkit.figure_table import figure_table
+from charts.toolkit.numbers import number, signs, whole
 from ui.compute.loading import REPOSITORY
 from ui.shell.presenter import for_a_room, presenting
 from ui.show.exports import exports, figure_kind
 from ui.words.catalogues import gettext
 from ui.words.texts import common
 
+if TYPE_CHECKING:
+    from pandas.io.formats.style import Styler
+
+_MOST_STYLED = 20_000  # cells; a larger table keeps the signs of the browser
 _MARKS = re.compile(r"[*_`$\\]")  # of Markdown
 
 
@@ -83,10 +88,13 @@ def show_table(table: pd.DataFrame, *, name: str, caption: str = "", height: int
         column: st.column_config.NumberColumn(format=digits_of(table[column]))
         for column in table.select_dtypes("floating").columns
     }
+    shown = table
+    if signs() != (".", ",") and table.size <= _MOST_STYLED:
+        shown, numbers = _in_signs_of_reader(table), {}
     options["column_config"] = {**numbers, **configured}
     options.setdefault("placeholder", "")  # Streamlit writes "None" where there is nothing
     with st.container(key=f"table-{name}", gap="xsmall"):
-        result = st.dataframe(table, key=f"data-{name}", hide_index=True, height=height, **options)
+        result = st.dataframe(shown, key=f"data-{name}", hide_index=True, height=height, **options)
         with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
             if caption:
                 st.caption(caption)
@@ -101,6 +109,17 @@ def show_table(table: pd.DataFrame, *, name: str, caption: str = "", height: int
                 on_click="ignore",
             )
     return result
+
+
+def _in_signs_of_reader(table: pd.DataFrame) -> "Styler":
+    """The table with its numbers written for the reader; it is still sorted by the numbers themselves."""
+    ways = {column: partial(_written, digits_of(table[column])) for column in table.select_dtypes("floating").columns}
+    ways |= dict.fromkeys(table.select_dtypes("integer").columns, whole)
+    return table.style.format(ways, na_rep="")
+
+
+def _written(digits: str, value: float) -> str:
+    return number(digits % value)
 
 
 def digits_of(column: pd.Series) -> str:
