@@ -13,6 +13,7 @@ import plotly.graph_objects as go
 import pytest
 
 import transformer.attention
+from charts.toolkit import altair_size, numbers
 from transformer.layer_norm import LayerNorm
 from ui.show import figures
 from ui.show.exports import figure_kind, self_contained_html
@@ -89,3 +90,13 @@ def test_the_source_is_looked_for_once_and_by_one_thread_at_a_time(monkeypatch: 
 )
 def test_the_numbers_of_a_column_have_the_same_decimals(column: list[float], digits: str) -> None:
     assert digits_of(pd.Series(column)) == digits
+
+
+def test_tables_and_altair_have_the_signs_of_the_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = pd.DataFrame({"share": [0.5, 0.25], "count": [6000, 1], "word": ["a,b", "1.5"]})
+    chart = altair.Chart(table).mark_bar().encode(x="share:Q")
+    assert altair_size.in_signs_of_reader(chart) is chart, "English needs nothing"
+    monkeypatch.setattr(numbers, "_language", lambda: "fr")
+    written = figures._in_signs_of_reader(table).to_html()
+    assert ">0,500<" in written and ">6\u202f000<" in written and ">a,b<" in written and ">1.5<" in written
+    assert altair_size.in_signs_of_reader(chart).to_dict()["config"]["locale"]["number"]["decimal"] == ","
