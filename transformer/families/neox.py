@@ -12,7 +12,10 @@ def config(values: Values) -> FamilyConfig:
     n_layers = values.integer("num_hidden_layers", most=256)
     bias = values.flag("attention_bias", default=True)
     rotary = rotary_of(
-        values, width // n_heads, base=values.number("rotary_emb_base", default=10_000.0), share=_share(values)
+        values,
+        width // n_heads,
+        base=values.number("rotary_emb_base", default=10_000.0),
+        share=values.number("rotary_pct", default=0.25),
     )
     return FamilyConfig(
         family="gpt_neox",
@@ -34,11 +37,6 @@ def config(values: Values) -> FamilyConfig:
         final_norm=True,
         rotary=(rotary,) * n_layers,
     )
-
-
-def _share(values: Values) -> float:
-    """Of a head's channels that are turned."""
-    return values.number("rotary_pct", default=0.25)
 
 
 def table(config: FamilyConfig) -> Table:
