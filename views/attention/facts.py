@@ -45,7 +45,8 @@ def read_aloud(
     order = [int(key) for key in np.argsort(-weights, kind="stable") if allowed[key]]
     key_label = [as_plain(view.key.labels[key]) for key in order[:3]]
     share = three_digits_alike(weights[key] for key in order[:3])
-    template, then = "aloud_mostly" if weights[order[0]] >= _MOSTLY else "aloud_spread", "aloud_then"
+    mostly = weights[order[0]] >= _MOSTLY
+    template, then = ("aloud_mostly", "aloud_then") if mostly else ("aloud_spread", "aloud_then_to")
     if drawing in ("values", "rollout"):
         template, then = f"aloud_{drawing}", "aloud_then_from"
     sentence = text[template].format(row=label, first=key_label[0], share=share[0])
