@@ -3,23 +3,40 @@
 import streamlit as st
 
 from charts.toolkit.numbers import whole
-from transformer.feed_forward import FeedForward
 from ui.shell.page import Page, page
 from ui.shell.selectors import settle_labels
 from ui.show.figures import show_formula, show_source
-from views.feed_forward.units import all_tokens, one_token, words_of_units
+from views.feed_forward.units import all_tokens, is_gated, one_token, words_of_units
 
-FUNCTIONS = {"relu": r"\text{ReLU}", "gelu": r"\text{GELU}"}
+FUNCTIONS = {
+    "relu": r"\text{ReLU}",
+    "gelu": r"\text{GELU}",
+    "gelu_new": r"\text{GELU}_{\tanh}",
+    "gelu_tanh": r"\text{GELU}_{\tanh}",
+    "quick_gelu": r"\text{GELU}_{\text{quick}}",
+    "silu": r"\text{SiLU}",
+    "tanh": r"\tanh",
+}
 
 
 def formula(p: Page) -> None:
     """The layer with the shapes of this sentence."""
-    config = p.checkpoint.config
+    config, name = p.checkpoint.config, f"{p.focus.stack}.layers.{p.focus.layer}.feed_forward"
+    gated = is_gated(p)
+    biased = p.checkpoint.model.get_submodule(f"{name}.output_projection").bias is not None
+    b = {part: f" + b_{part}" if biased else "" for part in "12g"}
+    inner = rf"x W_1{b['1']}"
+    if gated:
+        inner = rf"\big({FUNCTIONS[config.activation]}(x W_g{b['g']}) \odot ({inner})\big)"
+    else:
+        inner = rf"{FUNCTIONS[config.activation]}({inner})"
+    caption = p.text["formula_caption_gated" if gated else "formula_caption" if biased else "formula_caption_unbiased"]
+    sizes = {"width": config.d_model, "units": whole(p.trace[f"{name}.hidden"].shape[-1])}
+    if gated and biased:
+        caption += f" {p.text['formula_biases_gated']}"
     show_formula(
-        rf"\text{{FFN}}(x) = {FUNCTIONS[config.activation]}(x W_1 + b_1)\, W_2 + b_2",
-        caption=p.text["formula_caption"].format(
-            tokens=len(p.trace.tokens(p.focus.stack)), width=config.d_model, units=whole(config.d_ff)
-        ),
+        rf"\text{{FFN}}(x) = {inner}\, W_2{b['2']}",
+        caption=caption.format(tokens=len(p.trace.tokens(p.focus.stack)), **sizes),
     )
 
 
@@ -34,4 +51,4 @@ with page("feed_forward", needs=("stack", "layer", "token")) as p:
             with tab:
                 draw(p)
     formula(p)
-    show_source(FeedForward)
+    show_source(type(p.checkpoint.model.get_submodule(f"{p.focus.stack}.layers.{p.focus.layer}.feed_forward")))

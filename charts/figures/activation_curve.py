@@ -1,6 +1,6 @@
-"""ReLU or GELU as a curve, with one token's hidden units on it."""
+"""An activation function as a curve, with one token's hidden units on it."""
 
-from math import erf, sqrt
+from math import erf, pi, sqrt
 from typing import Any
 
 import numpy as np
@@ -23,18 +23,37 @@ def gelu(values: np.ndarray) -> np.ndarray:
     return values * 0.5 * (1 + np.vectorize(erf, otypes=[float])(values / sqrt(2)))
 
 
-CURVES = {"relu": relu, "gelu": gelu}
+def gelu_tanh(values: np.ndarray) -> np.ndarray:
+    """GELU with tanh in place of the distribution function (Hendrycks & Gimpel 2016, §2)."""
+    return 0.5 * values * (1 + np.tanh(sqrt(2 / pi) * (values + 0.044715 * values**3)))
 
 
-def activation_curve(pre_activation: Any, *, activation: str, token: str) -> go.Figure:
+def sigmoid_unit(values: np.ndarray, slope: float = 1.0) -> np.ndarray:
+    """x · σ(slope · x): SiLU; with 1.702 the quick approximation of GELU."""
+    return values / (1 + np.exp(-slope * values))
+
+
+CURVES = {
+    "relu": ("ReLU(x) = max(0, x)", relu),
+    "gelu": ("GELU(x) = x · Φ(x)", gelu),
+    "gelu_new": ("GELU(x) ≈ x · (1 + tanh(√(2/π) (x + 0.0447 x³))) / 2", gelu_tanh),
+    "gelu_tanh": ("GELU(x) ≈ x · (1 + tanh(√(2/π) (x + 0.0447 x³))) / 2", gelu_tanh),
+    "quick_gelu": ("GELU(x) ≈ x · σ(1.702 x)", lambda values: sigmoid_unit(values, 1.702)),
+    "silu": ("SiLU(x) = x · σ(x)", sigmoid_unit),
+    "tanh": ("tanh(x)", np.tanh),
+}
+
+
+def activation_curve(pre_activation: Any, *, activation: str, token: str, gated: bool = False) -> go.Figure:
     """The activation function with one token's units as dots on the curve and as ticks along its lower edge.
 
-    ``pre_activation``: [unit]; ``activation``: "relu" or "gelu"; ``token``: what is displayed for the token.
+    ``pre_activation``: [unit]; ``activation``: one of ``CURVES``; ``token``: what is displayed for the token.
+    ``gated``: what the function gives is not yet the hidden value, but the gate that it is multiplied by.
     """
     values = as_array(pre_activation, name="pre_activation", axes=("unit",))
     if activation not in CURVES:
         raise ValueError(f"activation is {activation!r}; choose one of {', '.join(CURVES)}")
-    curve = CURVES[activation]
+    name, curve = CURVES[activation]
     reach = 1.05 * style.symmetric_limit(values)
     line = np.linspace(-reach, reach, 301).astype(np.float32)
     outputs = curve(values).astype(np.float32)
@@ -45,7 +64,7 @@ def activation_curve(pre_activation: Any, *, activation: str, token: str) -> go.
         x=line,
         y=curve(line).astype(np.float32),
         mode="lines",
-        name={"relu": "ReLU(x) = max(0, x)", "gelu": "GELU(x) = x · Φ(x)"}[activation],
+        name=name,
         line={"color": style.BAR, "width": 3},
         hoverinfo="skip",
     )
@@ -79,6 +98,7 @@ def activation_curve(pre_activation: Any, *, activation: str, token: str) -> go.
     ):
         figure.add_annotation(text=text, x=place * reach, y=0.96, xref="x", yref="paper", xanchor=anchor, yanchor="top")
     style.finish(figure, height=400, top=44)
-    figure.update_xaxes(title_text=_("pre-activation: x W₁ + b₁"), range=[-reach, reach], zeroline=False)
-    figure.update_yaxes(title_text=_("hidden value"))
+    before = _("pre-activation of the gate: x W_g") if gated else _("pre-activation: x W₁ + b₁")
+    figure.update_xaxes(title_text=before, range=[-reach, reach], zeroline=False)
+    figure.update_yaxes(title_text=_("gate") if gated else _("hidden value"))
     return figure.drawn()

@@ -76,5 +76,5 @@ def test_dots_lie_on_the_curve(activation, function):
 
 
 def test_unknown_activation():
-    with pytest.raises(ValueError, match="activation is 'tanh'; choose one of relu, gelu"):
-        activation_curve([1.0], activation="tanh", token="a")
+    with pytest.raises(ValueError, match="activation is 'swish'; choose one of relu, gelu"):
+        activation_curve([1.0], activation="swish", token="a")

@@ -12,7 +12,7 @@ from tests.foreign_checkpoints import FOREIGN
 from tests.pages.conftest import said
 from ui.words.texts import page_text
 
-PAGES = ["add_norm", "attention", "overview", "heads", "masks", "lens", "decoding", "embeddings"]
+PAGES = ["add_norm", "attention", "feed_forward", "overview", "heads", "masks", "lens", "decoding", "embeddings"]
 
 
 @pytest.fixture
@@ -116,3 +116,26 @@ def test_norms_that_other_families_have_besides(open_family: Callable, checkpoin
     for name in ("self_attention_output_norm", "embedding_norm", "convolution_norm", "vocabulary_projection_norm"):
         if page_text("add_norm")[name] in choice.options:
             fine(app.segmented_control(key="norm").set_value(name).run())
+
+
+@pytest.mark.parametrize("checkpoint", FOREIGN)
+def test_the_feed_forward_layer_is_the_models_own(
+    open_family: Callable, families_folder: Path, tmp_path: Path, run_snippet: Callable, checkpoint: str
+) -> None:
+    text = page_text("feed_forward")
+    gated = checkpoint in ("hf-llama", "hf-gemma2", "hf-t5")
+    for view in ("token", "words", "sentence"):
+        app = open_family("feed_forward", checkpoint=checkpoint, token="2", layer="1")
+        app.session_state["feed-forward view"] = text[f"tab_{view}"]
+        fine(app.run())
+        assert (r"\odot" in formulas(app)) == gated
+        assert ("b_2" in formulas(app)) == (checkpoint not in ("hf-gemma2", "hf-t5"))
+        if view == "words":
+            assert bool(app.info) == (checkpoint in ("hf-bert", "hf-deberta"))
+        if view == "token":
+            (tmp_path / "checkpoints").unlink()
+            (tmp_path / "checkpoints").symlink_to(families_folder)
+            snippet = next(code.value for code in app.code if "pre_activation =" in code.value)
+            told = float(snippet.split("  # ")[1].split("\n")[0])
+            for value in run_snippet(snippet).split():
+                assert float(value) == pytest.approx(told, rel=1e-3, abs=1e-4)

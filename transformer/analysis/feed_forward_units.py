@@ -11,9 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer.analysis.layer_norm_steps import norm_parameters
+from transformer.analysis.layer_norm_steps import denominators, norm_parameters
 from transformer.files.checkpoints import Checkpoint
 from transformer.runs.traces import Trace
+from transformer.text.message import Message
+from transformer.variants.heads import TokenHead
 
 
 def silent_share(trace: Trace, stack: str) -> np.ndarray:
@@ -63,6 +65,19 @@ class UnitWords:
     logits: bool
 
 
+def why_no_words(checkpoint: Checkpoint, stack: str) -> Message | None:
+    """Why what a unit adds to the stream cannot be read as words in this stack; ``None`` where it can."""
+    module = getattr(checkpoint.model, stack)
+    if isinstance(getattr(module, "vocabulary_projection", None), TokenHead):
+        return Message(
+            "Between the stream and the words stands a head of its own here, norm(f(x W + b)), which is not linear: "
+            "what one unit adds to a logit depends on all others, so no share of it is the unit's."
+        )
+    if not hasattr(module, "vocabulary_projection") and getattr(module.embedding, "projection", None) is not None:
+        return Message("The rows of the embedding matrix are narrower than the stream here: no unit meets a row.")
+    return None
+
+
 def unit_words(
     trace: Trace,
     stack: str,
@@ -77,21 +92,25 @@ def unit_words(
     h · w, with w the unit's column of W₂, goes through the LayerNorms between it and the vocabulary with their recorded
     σ (``direct_path``) and meets every row of the vocabulary matrix. What later layers make of it is left out. In a
     stack without words of its own (a translator's encoder, a classifier) the vector is compared with the embedding
-    rows: (h · w) · E[id] / ‖E[id]‖.
+    rows: (h · w) · E[id] / ‖E[id]‖. A model that scales or bends its logits: effects are scaled, but not bent.
+    Only where ``why_no_words`` says nothing.
     """
     checkpoint, prefix = trace.checkpoint, f"{stack}.layers.{layer}.feed_forward"
     units = list(units)
     pre = trace.values(f"{prefix}.pre_activation")[position, units]
     hidden = trace.values(f"{prefix}.hidden")[position, units]
     added = hidden[:, None] * output_vectors(checkpoint, stack, layer, units)  # [unit, model]
+    lengths = [float(length) for length in np.linalg.norm(added, axis=-1)]
     matrix, writes = vocabulary_matrix(checkpoint, stack)
-    effects = (direct_path(trace, stack, layer, position, added) if writes else added) @ matrix.T
+    if writes:
+        added = direct_path(trace, stack, layer, position, added)
+    effects = added @ matrix.T
     return tuple(
         UnitWords(
             unit=unit,
             pre_activation=float(pre[row]),
             hidden=float(hidden[row]),
-            length=float(np.linalg.norm(added[row])),
+            length=lengths[row],
             up=_ends(checkpoint, effects[row], words, largest=True),
             down=_ends(checkpoint, effects[row], words, largest=False),
             logits=writes,
@@ -107,11 +126,16 @@ def output_vectors(checkpoint: Checkpoint, stack: str, layer: int, units: Sequen
 
 
 def vocabulary_matrix(checkpoint: Checkpoint, stack: str) -> tuple[np.ndarray, bool]:
-    """(matrix [vocabulary, model], whether this stack projects onto it). If not: the embedding's rows at length 1."""
+    """(matrix [vocabulary, model], whether this stack projects onto it). If not: the embedding's rows at length 1.
+
+    The matrix contains the number that some families multiply the stream by first (T5).
+    """
     module = getattr(checkpoint.model, stack)
     writes = hasattr(module, "vocabulary_projection")
     weight = (module.vocabulary_projection if writes else module.embedding.table).weight.detach().cpu().numpy()
-    if not writes:
+    if writes:
+        weight = weight * getattr(module.vocabulary_projection, "scale", 1.0)
+    else:
         weight = weight / np.maximum(np.linalg.norm(weight, axis=-1, keepdims=True), 1e-12)
     return weight, writes
 
@@ -119,24 +143,26 @@ def vocabulary_matrix(checkpoint: Checkpoint, stack: str) -> tuple[np.ndarray, b
 def direct_path(trace: Trace, stack: str, layer: int, position: int, vectors: np.ndarray) -> np.ndarray:
     """What the direct path to the vocabulary makes of vectors [n, model] that a layer's feed-forward adds.
 
-    Each LayerNorm on that way, with the μ and σ of this run held fixed, is linear: v → γ · (v − mean(v)) / √(σ² + ε).
-    pre-norm: only the final norm. post-norm: this layer's feed-forward norm and all norms of the later layers.
+    Each LayerNorm on that way, with the μ and σ of this run held fixed, is linear: v → γ · (v − mean(v)) / √(σ² + ε);
+    an RMSNorm subtracts nothing: v → γ · v / √(mean(x²) + ε).
+    pre-norm: the norm behind this layer's feed-forward, if any (Gemma 2), and the final norm.
+    post-norm: this layer's feed-forward norm and all norms of the later layers.
     All parts of the stream together give exactly the logits (up to the β, which belong to no part).
     """
     for name in norms_on_the_way(trace, stack, layer):
-        gain, _, _ = norm_parameters(trace.checkpoint, name)
-        denominator = trace.values(f"{name}.std")[position]
-        vectors = gain * (vectors - vectors.mean(axis=-1, keepdims=True)) / denominator
+        gain, bias, _ = norm_parameters(trace.checkpoint, name)
+        centre = 0.0 if bias is None else vectors.mean(axis=-1, keepdims=True)
+        vectors = gain * (vectors - centre) / denominators(trace, name)[position]
     return vectors
 
 
 def norms_on_the_way(trace: Trace, stack: str, layer: int) -> tuple[str, ...]:
     """The LayerNorms between a layer's feed-forward output and the vocabulary, in order."""
-    final = f"{stack}.final_norm"
-    if f"{final}.std" in trace:  # pre-norm: the norms of later layers stand beside the stream, not in it
-        return (final,)
+    final, behind = f"{stack}.final_norm", f"{stack}.layers.{layer}.feed_forward_output_norm"
+    if f"{final}.input" in trace:  # pre-norm: the norms of later layers stand beside the stream, not in it
+        return (behind, final) if f"{behind}.input" in trace else (final,)
     first = f"{stack}.layers.{layer}.feed_forward_norm"
-    norms = [name.removesuffix(".std") for name in trace.names() if name.endswith("_norm.std")]
+    norms = [name.removesuffix(".input") for name in trace.names() if name.endswith("_norm.input")]
     norms = [name for name in norms if name.startswith(f"{stack}.")]
     return tuple(norms[norms.index(first) :])
 

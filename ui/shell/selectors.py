@@ -22,9 +22,9 @@ _DRAWN_ON = "choose: drawn on"  # the page of the run before
 
 def traits_of(config: ModelConfig) -> frozenset[str]:
     """What a sentence about a model may depend on: its kind (or "classifier"), its positions, "pre" or "post" norm,
-    "rms" where its norms subtract no mean."""
+    "rms" where its norms subtract no mean, "gated" where its feed-forward layers have a gate."""
     kind = "classifier" if config.n_classes else config.kind
-    more = ("rms",) if getattr(config, "rms_norm", False) else ()
+    more = [trait for trait, name in (("rms", "rms_norm"), ("gated", "gated")) if getattr(config, name, False)]
     return frozenset((kind, config.positions, config.norm, *more))
 
 

@@ -7,13 +7,17 @@ import charts.figures.activation_curve
 import charts.figures.feed_forward
 from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits
+from charts.toolkit.words import in_words
 from transformer.analysis.feed_forward_units import (
     UnitWords,
     most_active_units,
+    norms_on_the_way,
     silent_share,
     strongest_units,
     unit_words,
+    why_no_words,
 )
+from transformer.analysis.layer_norm_steps import norm_kind
 from transformer.text.message import N_
 from ui.shell import page_state
 from ui.shell.page import Page
@@ -32,26 +36,29 @@ def one_token(p: Page) -> None:
     name = f"{p.focus.stack}.layers.{p.focus.layer}.feed_forward"
     token = p.trace.tokens(p.focus.stack)[p.focus.token]
     share = float(silent_share(p.trace, p.focus.stack)[p.focus.layer, p.focus.token])
-    n_units, activation = p.checkpoint.config.d_ff, p.checkpoint.config.activation
+    n_units, activation, gated = p.trace[f"{name}.hidden"].shape[-1], p.checkpoint.config.activation, is_gated(p)
     silent = round(share * n_units)
     st.markdown(
-        p.text["token_line"].format(
+        p.text["token_line" if activation != "tanh" else "token_line_tanh"].format(
             token=as_plain(token.display),
             active=whole(n_units - silent),
             units=whole(n_units),
             silent=whole(silent),
             share=percent(share, decimals=1),
         )
-        + f" {p.text[f'silent_{activation}']}"
+        + f" {silence(p)}"
     )
     both = st.container(horizontal=True)
     with both.container():
         show_figure(
             charts.figures.activation_curve.activation_curve(
-                p.trace.values(f"{name}.pre_activation")[p.focus.token], activation=activation, token=token.display
+                p.trace.values(f"{name}.pre_activation")[p.focus.token],
+                activation=activation,
+                token=token.display,
+                gated=gated,
             ),
             name="activation-of-one-token",
-            caption=p.text["curve_caption"],
+            caption=p.text["curve_caption_gated" if gated else "curve_caption"],
             alt=p.text["curve_alt"],
         )
     with both.container():
@@ -67,8 +74,22 @@ def one_token(p: Page) -> None:
     show_snippet(_snippet(p, name, unit))
 
 
+def is_gated(p: Page) -> bool:
+    return f"{p.focus.stack}.layers.{p.focus.layer}.feed_forward.gate" in p.trace
+
+
+def silence(p: Page) -> str:
+    """What a pre-activation at or below 0 means for a unit of this model."""
+    activation = p.checkpoint.config.activation
+    kind = "gelu" if "gelu" in activation else activation
+    return p.text[f"silent_{kind}"] + (f" {p.text['silent_gated']}" if is_gated(p) else "")
+
+
 def words_of_units(p: Page) -> None:
     """What the strongest units of the focused token write: one unit as a figure, all of them as a table."""
+    if (reason := why_no_words(p.checkpoint, p.focus.stack)) is not None:
+        st.info(in_words(reason), icon=":material/info:")
+        return
     place = (p.focus.stack, p.focus.layer, p.focus.token)
     token = as_plain(p.trace.tokens(p.focus.stack)[p.focus.token].display)
     strongest = strongest_units(p.trace, *place, count=STRONGEST)
@@ -98,7 +119,8 @@ def words_of_units(p: Page) -> None:
 def all_tokens(p: Page) -> None:
     """Silence of every layer, and the most active units of the focused one, for the whole sentence."""
     stack, layer = p.focus.stack, p.focus.layer
-    tokens, config = p.trace.tokens(stack), p.checkpoint.config
+    tokens = p.trace.tokens(stack)
+    n_units = p.trace[f"{stack}.layers.{layer}.feed_forward.hidden"].shape[-1]
     share = silent_share(p.trace, stack)
     show_figure(
         charts.figures.feed_forward.silent_share(
@@ -106,9 +128,9 @@ def all_tokens(p: Page) -> None:
         ),
         name="silent-units",
         caption=p.text["silent_caption"].format(
-            units=whole(config.d_ff),
+            units=whole(n_units),
             stack=common(f"focus.{stack}"),
-            meaning=p.text[f"silent_{config.activation}"],
+            meaning=silence(p),
         ),
         alt=p.text["silent_alt"],
     )
@@ -120,14 +142,17 @@ def all_tokens(p: Page) -> None:
             values[:, units], tokens=tokens, units=units.tolist(), name=p.text[f"heatmap_{what}"]
         ),
         name="most-active-units",
-        caption=p.text["heatmap_caption"].format(shown=len(units), units=whole(config.d_ff)),
+        caption=p.text["heatmap_caption"].format(shown=len(units), units=whole(n_units)),
         alt=p.text["heatmap_alt"],
     )
 
 
 def _meaning(p: Page, words: UnitWords) -> str:
     if words.logits:
-        return p.text["words_logits"]
+        name = norm_kind(p.checkpoint, norms_on_the_way(p.trace, p.focus.stack, p.focus.layer)[-1])
+        capped = getattr(p.checkpoint.model.get_submodule(p.focus.stack).vocabulary_projection, "cap", None)
+        said = p.text["words_logits" if name == "LayerNorm" else "words_logits_rms"]
+        return said + ("" if capped is None else f" {p.text['words_cap'].format(cap=three_digits(capped))}")
     return p.text["words_encoder"].format(to=p.text["to_classes" if p.checkpoint.config.n_classes else "to_decoder"])
 
 
@@ -152,12 +177,22 @@ def _snippet(p: Page, name: str, unit: int) -> str:
         sublayer = "cross" if f"{name.rsplit('.', 1)[0]}.residual.after_cross_attention" in p.trace else "self"
         read = f"{name.rsplit('.', 1)[0]}.residual.after_{sublayer}_attention"
     hidden = p.trace.values(f"{name}.hidden")[p.focus.token, unit]
+    first, value = "input_projection", "layer.activation(pre_activation)"
+    if is_gated(p):
+        first, value = "gate_projection", f"({value} * {_linear(p, name, 'input_projection')})"
     return (
         f"import torch\n{p.preamble}\n"
         f"position, unit = {p.focus.token}, {unit}\n"
         f'layer = checkpoint.model.get_submodule("{name}")\n'
         f'x = torch.tensor(trace.values("{read}")[position])\n'
-        "pre_activation = layer.input_projection.weight[unit] @ x + layer.input_projection.bias[unit]\n"
-        f"print(layer.activation(pre_activation).item())  # {hidden:.7g}\n"
+        f"pre_activation = {_linear(p, name, first)}\n"
+        f"print({value}.item())  # {hidden:.7g}\n"
         f'print(trace.values("{name}.hidden")[position, unit])\n'
     )
+
+
+def _linear(p: Page, name: str, projection: str) -> str:
+    """One unit of one of the layer's matrices in Python, with its bias where there is one."""
+    product = f"layer.{projection}.weight[unit] @ x"
+    biased = p.checkpoint.model.get_submodule(f"{name}.{projection}").bias is not None
+    return f"({product} + layer.{projection}.bias[unit])" if biased else f"({product})"

@@ -13,6 +13,14 @@ from transformer.analysis.attention.attention_path import attention_path, output
 from transformer.analysis.attention.cell_arithmetic import cell_arithmetic
 from transformer.analysis.attention.query_arithmetic import query_arithmetic
 from transformer.analysis.attention.score_rule import score_rule
+from transformer.analysis.feed_forward_units import (
+    direct_path,
+    norms_on_the_way,
+    output_vectors,
+    unit_words,
+    vocabulary_matrix,
+    why_no_words,
+)
 from transformer.analysis.layer_norm_steps import norm_kind, norm_names, norm_steps
 from transformer.analysis.residual_stream import additions, residual_identity, stream_lengths, sublayers
 
@@ -101,3 +109,42 @@ def test_two_norms_around_a_sublayer_and_the_update_is_behind_the_second(family:
     trace = transformer.trace(family("hf-gemma2"), SENTENCE)
     assert sublayers(trace, "decoder")[0].update == "decoder.layers.0.self_attention_output_norm.output"
     assert len([name for name in norm_names(trace, "decoder", 0) if ".layers." in name]) == 4
+
+
+def test_all_parts_on_the_direct_path_add_up_to_the_logits(trace: transformer.Trace) -> None:
+    """Stream before the last feed-forward + all units + b₂, each sent alone, + β: together the logits."""
+    checkpoint = trace.checkpoint
+    stack = "decoder" if checkpoint.config.has_decoder else "encoder"
+    writes = vocabulary_matrix(checkpoint, stack)[1] if why_no_words(checkpoint, stack) is None else False
+    if not writes:
+        assert checkpoint.config.kind == "encoder-only"
+        return
+    layer, position = trace.n_layers(stack) - 1, 3
+    step = sublayers(trace, stack)[-1]
+    added = trace.values(f"{stack}.layers.{layer}.feed_forward.hidden")[position, :, None]
+    units = added * output_vectors(checkpoint, stack, layer, range(len(added)))
+    bias = checkpoint.model.get_submodule(f"{stack}.layers.{layer}.feed_forward.output_projection").bias
+    if bias is not None:
+        units = np.vstack([units, bias.detach().numpy()])
+    names, final = norms_on_the_way(trace, stack, layer), checkpoint.model.get_submodule(stack).final_norm
+    sent = direct_path(trace, stack, layer, position, units).sum(axis=0)
+    before = trace.values(step.before)[position]
+    last = norm_steps(trace, names[-1], position)
+    centre = before.mean() if last.mean is not None else 0.0
+    sent = sent + last.gain * (before - centre) / last.denominator + (0.0 if last.bias is None else last.bias)
+    projection = checkpoint.model.get_submodule(f"{stack}.vocabulary_projection")
+    logits = vocabulary_matrix(checkpoint, stack)[0] @ sent
+    logits = logits if projection.bias is None else logits + projection.bias.detach().numpy()
+    logits = logits if projection.cap is None else projection.cap * np.tanh(logits / projection.cap)
+    recorded = trace.values(f"{stack}.logits")[position]
+    np.testing.assert_allclose(logits, recorded, atol=1e-3 * np.abs(recorded).max())
+    assert (final is None) == (checkpoint.config.norm == "post")
+
+
+def test_units_are_read_as_words_only_where_that_is_linear(family: Callable) -> None:
+    for name in FOREIGN:
+        checkpoint = family(name)
+        stack = "decoder" if checkpoint.config.has_decoder else "encoder"
+        assert (why_no_words(checkpoint, stack) is not None) == (name in ("hf-bert", "hf-deberta")), name
+    trace = transformer.trace(family("hf-gemma2"), SENTENCE)
+    assert unit_words(trace, "decoder", 0, 1, units=[3])[0].logits
