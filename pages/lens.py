@@ -9,7 +9,17 @@ from transformer.analysis.lens import word_course as course_of
 from ui.shell.page import page
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
 from ui.words.texts import common
-from views.lens.logit_lens import GRID, chosen_lens, decided_text, make_room, notes, place_text, position_of, window
+from views.lens.logit_lens import (
+    GRID,
+    chosen_lens,
+    decided_text,
+    formula_of,
+    make_room,
+    notes,
+    place_text,
+    position_of,
+    window,
+)
 
 with page("lens", needs=("token",)) as p:
     text, config = p.text, p.checkpoint.config
@@ -35,7 +45,7 @@ with page("lens", needs=("token",)) as p:
         alt=text["course_alt"],
     )
     show_formula(
-        text["formula_pre" if lens.final_norm else "formula_post"],
+        formula_of(p, lens),
         caption=text["formula_caption"].format(
             steps=len(lens.steps),
             tokens=len(p.trace.tokens(lens.stack)),

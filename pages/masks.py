@@ -3,6 +3,7 @@
 import streamlit as st
 
 from charts.canvas.mask_editor import mask_editor
+from transformer.analysis.attention.score_rule import score_rule
 from transformer.attention import attention_weights
 from transformer.masks import combined_mask
 from transformer.runs import mask_edits
@@ -12,6 +13,7 @@ from ui.shell.page import page
 from ui.shell.selectors import chosen_option
 from ui.show.canvas import show_mask_editor
 from ui.show.figures import show_formula, show_snippet, show_source
+from ui.show.score_formula import score_formula
 from views.masks import editor
 from views.masks.mask_effects import difference, notes, padding_sandbox
 
@@ -45,8 +47,12 @@ with page("masks", needs=("stack", "kind", "layer", "head")) as p:
     else:
         padding_sandbox(p)
 
+    rule = score_rule(p.checkpoint, focus.stack, focus.layer, focus.kind)
+    score = score_formula(rule, r"q_i \cdot k_j", added=" + b_{ij}" if rule.added and not rule.is_of_the_paper else "")
+    if rule.window is not None:
+        st.caption(text["window"].format(window=rule.window))
     show_formula(
-        text["formula"].replace("%WIDTH%", str(p.checkpoint.config.d_head)),
+        text["formula"].replace("%SCORE%", score),
         caption=text["formula_caption"].format(
             rows=len(now.query), columns=len(now.key), blocked=int((~now.allowed).sum()), cells=now.allowed.size
         ),

@@ -146,6 +146,10 @@ class ModelConfig:
         """Width of one head, d_k = d_v = d_model / n_heads (Vaswani et al. 2017, §3.2.2)."""
         return self.d_model // self.n_heads
 
+    def heads_in(self, stack: str) -> int:
+        """How many heads each attention of a stack has."""
+        return self.n_heads
+
     @property
     def n_classes(self) -> int:
         """Number of classes of the classifier head, 0 where there is none."""

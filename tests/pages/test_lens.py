@@ -35,7 +35,7 @@ def test_every_row_colour_and_place(open_app, tiny_checkpoint, checkpoint):
     top = lens.words[-1][place]
     assert f"**{top}**" in said(app) and three_digits(float(lens.probabilities[-1, place, 0])) in said(app)
     assert f"{(lens.decided == 0).sum()} of {len(lens.read)} in the embedding" in said(app) or 0 not in lens.decided
-    assert TEXT["pre" if lens.final_norm else "post"] in said(app)
+    assert TEXT["pre" if lens.final_norm else "post"].format(norm="LayerNorm") in said(app)
 
 
 def test_a_sublayer_is_named_as_a_sentence_names_it(open_app):

@@ -19,6 +19,7 @@ from transformer.analysis.residual_stream import sublayers as sublayers_of
 from transformer.files.checkpoints import Checkpoint
 from transformer.runs.traces import Trace
 from transformer.text.message import Message
+from transformer.variants.heads import FirstTokenClassifier
 
 WHOLE = Message("whole sentence")
 
@@ -211,6 +212,9 @@ def _classes(trace: Trace, hidden: Tensor) -> Tensor:
     """Logits [the whole sentence and then each token, class]."""
     ids = torch.tensor([trace.source.ids], device=hidden.device)
     model = trace.checkpoint.model
+    if isinstance(model.classifier, FirstTokenClassifier):  # it reads the first token; each of the others in its place
+        alone = [model.classify(hidden[:, place:], ids[:, place:]) for place in range(hidden.shape[1])]
+        return torch.cat((alone[0], *alone))
     return torch.cat((model.classify(hidden, ids), model.classifier.projection(hidden[0])))
 
 

@@ -83,6 +83,9 @@ class FamilyConfig(ModelConfig):
     def d_head(self) -> int:
         return self.head_width or self.d_model // self.n_heads
 
+    def heads_in(self, stack: str) -> int:
+        return self.decoder_heads or self.n_heads if stack == "decoder" else self.n_heads
+
     @property
     def grouped(self) -> bool:
         """Whether attention is more than the paper's: shared keys, windows, caps, norms of queries and keys."""

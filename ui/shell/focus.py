@@ -106,7 +106,7 @@ def fit_model(focus: Focus, config: ModelConfig) -> tuple[Focus, tuple[str, ...]
             notes.append(common("note.attention", missing=missing, shown=f"{near[0]} {near[1]}-attention"))
         focus = replace(focus, stack=near[0], kind=near[1])
     n_layers = config.n_encoder_layers if focus.stack == "encoder" else config.n_decoder_layers
-    for name, count in (("layer", n_layers), ("head", config.n_heads)):
+    for name, count in (("layer", n_layers), ("head", config.heads_in(focus.stack))):
         value = getattr(focus, name)
         if value >= count:
             notes.append(common(f"note.{name}", value=value, last=count - 1))

@@ -230,7 +230,7 @@ def _open_checkpoint(p: Page) -> None:
 def _keys(p: Page, lesson: Lesson | None, *, needs: Sequence[str]) -> None:
     config = p.checkpoint.config
     n_layers = config.n_encoder_layers if p.focus.stack == "encoder" else config.n_decoder_layers
-    counts = {"head": config.n_heads, "layer": n_layers}
+    counts = {"head": config.heads_in(p.focus.stack), "layer": n_layers}
     if "token" in needs and presenting():
         counts["token"] = len(p.trace.tokens(p.focus.stack))
     steps = p.name == "decoding" and config.has_decoder

@@ -45,7 +45,7 @@ def selectors(focus: Focus, config: ModelConfig, *, needs: Sequence[str], room: 
         if "layer" in needs:
             _choose("layer", list(range(n_layers)), focus.layer, anew=anew)
         if "head" in needs:
-            _choose("head", list(range(config.n_heads)), focus.head, anew=anew)
+            _choose("head", list(range(config.heads_in(focus.stack))), focus.head, anew=anew)
 
 
 def _choose(name: str, options: list, value: object, *, anew: bool, change: Callable[[], None] | None = None) -> None:

@@ -13,8 +13,8 @@ from transformer.analysis.attention.query_arithmetic import query_input
 from transformer.runs.attention_view import AttentionView
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_snippet, show_table
+from ui.show.score_formula import score_formula, signed, tex_number
 from ui.words.texts import as_plain
-from views.attention.score_formula import score_formula, signed, tex_number
 
 _STYLE = Path(__file__).with_suffix(".css")
 _SHOWN = 2  # products that are written out on the first line

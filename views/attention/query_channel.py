@@ -7,8 +7,8 @@ from transformer.analysis.attention.attention_path import AttentionPath
 from transformer.analysis.attention.query_arithmetic import QueryArithmetic, query_arithmetic
 from transformer.analysis.layer_norm_steps import norm_kind
 from ui.shell.page import Page
+from ui.show.score_formula import signed, tex_number
 from ui.words.texts import as_plain
-from views.attention.score_formula import signed, tex_number
 
 _SHOWN = 3  # products that are written out
 

@@ -20,9 +20,9 @@ from ui.shell.page_state import IN_ADDRESS
 from ui.shell.selectors import settle
 from ui.show.canvas import show_map
 from ui.show.figures import show_figure, show_formula
+from ui.show.score_formula import score_formula
 from ui.words.texts import as_plain, page_texts
 from views.attention.query_channel import query_channel
-from views.attention.score_formula import score_formula
 
 STEP = "attention_step"
 _CHOOSES = 0.9  # from this largest weight on a softmax chooses rather than mixes

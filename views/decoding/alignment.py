@@ -36,7 +36,7 @@ def alignment(p: Page) -> None:
     best = found.best(specials=specials)
     target, source = [word.text for word in found.target], [word.text for word in found.source]
     of = p.text["attention_of_one" if heads == "one" else "attention_of_mean"].format(
-        layer=layer, count=p.checkpoint.config.n_heads, head=p.focus.head
+        layer=layer, count=p.checkpoint.config.heads_in("decoder"), head=p.focus.head
     )
     among = "" if specials else p.text["alignment_among"]
     show_figure(

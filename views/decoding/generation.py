@@ -164,7 +164,7 @@ def choose_attention(p: Page) -> tuple[str, int, int | None]:
 
 def attention_of(p: Page, *, layer: int, head: int | None) -> str:
     of = p.text[f"attention_of_{'mean' if head is None else 'one'}"]
-    return of.format(layer=layer, count=p.checkpoint.config.n_heads, head=head)
+    return of.format(layer=layer, count=p.checkpoint.config.heads_in("decoder"), head=head)
 
 
 def attention(p: Page, decoding: Decoding, step: int) -> None:
@@ -188,7 +188,7 @@ def attention(p: Page, decoding: Decoding, step: int) -> None:
 
 def choose(p: Page, key: str, options: list[str], name: str) -> str:
     """One of a few, as buttons in a row, called ``<name>_<option>`` in the page's text; kept in the address."""
-    texts, heads = page_texts(p.text.name), (p.focus.head, *range(p.checkpoint.config.n_heads))
+    texts, heads = page_texts(p.text.name), (p.focus.head, *range(p.checkpoint.config.heads_in("decoder")))
 
     def called(option: str) -> list[str]:  # an address may have been made when another head was looked at
         return [text[f"{name}_{option}"].format(head=head) for head in heads for text in texts]

@@ -11,6 +11,7 @@ from transformer.analysis.lens import Lens, logit_lens
 from transformer.analysis.residual_stream import in_a_sentence
 from transformer.runs.inputs import prompt_ids
 from transformer.runs.traces import Trace
+from transformer.variants.heads import FirstTokenClassifier, TokenHead
 from ui.compute.store import store
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
@@ -129,9 +130,27 @@ def make_room(lens: Lens) -> None:
 
 def notes(p: Page, lens: Lens) -> str:
     """A remark about this kind of model."""
-    said = [p.text["pre" if lens.final_norm else "post"]]
+    model, stack = p.checkpoint.model, p.checkpoint.model.get_submodule(lens.stack)
+    said = [p.text["pre" if lens.final_norm else "post"].format(norm=type(stack.final_norm).__name__)]
     if lens.of_classes:
-        said.append(p.text["classes"])
+        first = isinstance(model.classifier, FirstTokenClassifier)
+        said.append(p.text["classes_first" if first else "classes"])
+    projection = getattr(stack, "vocabulary_projection", None)
+    if isinstance(projection, TokenHead):
+        said.append(p.text["token_head"])
+    if (cap := getattr(projection, "cap", None)) is not None:
+        said.append(p.text["cap"].format(cap=three_digits(cap)))
     if len(p.trace.stacks) > 1:
         said.append(p.text["encoder"])
     return " ".join((*said, p.text["caution"], p.text["source"]))
+
+
+def formula_of(p: Page, lens: Lens) -> str:
+    """How a row is read out: through the final norm, where there is one, and what stands in front of the words."""
+    stack = p.checkpoint.model.get_submodule(lens.stack)
+    norm = type(stack.final_norm).__name__
+    head = getattr(p.checkpoint.model, "classifier", None) or getattr(stack, "vocabulary_projection", None)
+    if isinstance(head, (TokenHead, FirstTokenClassifier)):
+        stream = rf"\text{{{norm}}}_{{\text{{final}}}}(x_k)" if lens.final_norm else "x_k"
+        return p.text["formula_head"].replace("%X%", stream)
+    return p.text["formula_pre" if lens.final_norm else "formula_post"].replace("%NORM%", norm)

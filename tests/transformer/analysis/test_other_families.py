@@ -21,7 +21,9 @@ from transformer.analysis.feed_forward_units import (
     vocabulary_matrix,
     why_no_words,
 )
+from transformer.analysis.heads.head_importance import all_heads, head_importance
 from transformer.analysis.layer_norm_steps import norm_kind, norm_names, norm_steps
+from transformer.analysis.lens import logit_lens
 from transformer.analysis.residual_stream import additions, residual_identity, stream_lengths, sublayers
 
 SENTENCE = "The cat sat on the mat, and the dog slept."
@@ -148,3 +150,25 @@ def test_units_are_read_as_words_only_where_that_is_linear(family: Callable) -> 
         assert (why_no_words(checkpoint, stack) is not None) == (name in ("hf-bert", "hf-deberta")), name
     trace = transformer.trace(family("hf-gemma2"), SENTENCE)
     assert unit_words(trace, "decoder", 0, 1, units=[3])[0].logits
+
+
+def test_the_last_row_of_the_lens_is_what_the_model_says(trace: transformer.Trace) -> None:
+    lens, config = logit_lens(trace, candidates=3), trace.checkpoint.config
+    logits = trace.values("classifier.logits" if config.n_classes else f"{lens.stack}.logits").astype(np.float64)
+    logits = np.atleast_2d(logits)
+    probabilities = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    probabilities /= probabilities.sum(axis=-1, keepdims=True)
+    found = lens.probabilities[-1][: len(logits)]
+    np.testing.assert_allclose(found, -np.sort(-probabilities, axis=-1)[:, : found.shape[-1]], atol=1e-5)
+    if config.n_classes:  # the head reads the first token: the whole sentence is what stands under it
+        np.testing.assert_allclose(lens.probabilities[-1, 0], lens.probabilities[-1, 1], atol=1e-6)
+
+
+def test_every_stack_has_its_own_number_of_heads(family: Callable) -> None:
+    checkpoint = family("hf-marian")
+    trace = transformer.trace(checkpoint, SENTENCE, "Le chat dort.")
+    places = all_heads(checkpoint.config)
+    for stack, layer, kind in attentions(trace):
+        heads = [place for place in places if (place.stack, place.layer, place.kind) == (stack, layer, kind)]
+        assert len(heads) == trace.attention(stack, layer, kind).n_heads == checkpoint.config.heads_in(stack)
+    assert len(head_importance(trace).measured) == len(places)

@@ -71,7 +71,7 @@ def all_heads(config: ModelConfig) -> tuple[Head, ...]:
         Head(stack, kind, layer, head)
         for stack, kind, n_layers in kinds
         for layer in range(n_layers)
-        for head in range(config.n_heads)
+        for head in range(config.heads_in(stack))
     )
 
 
@@ -117,7 +117,7 @@ def importance_by_chunks(
         for start in range(0, len(heads), rows):
             chunk = heads[start : start + rows]
             inputs = [torch.tensor([sequence], device=device).expand(len(chunk), -1) for sequence in sequences]
-            with record(remove_one_head_per_row(chunk, model.config.n_heads)):
+            with record(remove_one_head_per_row(chunk, model.config)):
                 after = model(*inputs)
             if after.ndim == 2:  # a classifier has one row of logits per sentence
                 after = after[:, None]
@@ -128,17 +128,17 @@ def importance_by_chunks(
             yield tuple(HeadImportance(Head(*head), gain, kl) for head, gain, kl in numbers)
 
 
-def remove_one_head_per_row(heads: Iterable[Head], n_heads: int) -> list[Edit]:
+def remove_one_head_per_row(heads: Iterable[Head], config: ModelConfig) -> list[Edit]:
     """Edits after which row b of the batch runs without ``heads[b]``, and with all others."""
     by_layer: dict[tuple[str, str, int], list[tuple[int, int]]] = {}
     heads = tuple(heads)
     for row, (stack, kind, layer, head) in enumerate(heads):
-        if not 0 <= head < n_heads:
-            raise ValueError(f"there is no head {head}; this model has heads 0 to {n_heads - 1}")
+        if not 0 <= head < config.heads_in(stack):
+            raise ValueError(f"there is no head {head}; this model has heads 0 to {config.heads_in(stack) - 1}")
         by_layer.setdefault((stack, kind, layer), []).append((row, head))
     edits = []
     for (stack, kind, layer), places in by_layer.items():
-        kept = torch.ones(len(heads), n_heads, 1, 1)
+        kept = torch.ones(len(heads), config.heads_in(stack), 1, 1)
         for row, head in places:
             kept[row, head] = 0.0
 

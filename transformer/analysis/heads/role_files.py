@@ -119,7 +119,8 @@ def _head_as_json(head: CorpusRole) -> dict[str, Any]:
 
 def _roles_from(checkpoint: Checkpoint, values: dict[str, Any]) -> CorpusRoles:
     heads = tuple(_head_from(head) for head in values["heads"])
-    expected = [(*layer, head) for layer in attention_layers(checkpoint) for head in range(checkpoint.config.n_heads)]
+    layers, heads_in = attention_layers(checkpoint), checkpoint.config.heads_in
+    expected = [(*layer, head) for layer in layers for head in range(heads_in(layer[0]))]
     if [(head.stack, head.kind, head.layer, head.head) for head in heads] != expected:
         raise ValueError(f"it lists {len(heads)} heads, which are not the {len(expected)} of this model in their order")
     test = None
