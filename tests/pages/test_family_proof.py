@@ -17,6 +17,7 @@ def test_the_page_names_the_family_and_proves_it(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path))
     app = open_by_address("checkpoint", {"checkpoint": "hf-bert"})
     assert any("**bert**" in text.value for text in app.markdown)
+    assert any(" · bert · 3 " in text.value for text in app.sidebar.caption)
     assert not app.success
     app.button("verify checkpoint").click().run()
     assert not app.exception

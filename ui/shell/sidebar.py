@@ -6,6 +6,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from transformer.config import ModelConfig
+from transformer.families.config import FamilyConfig
 from ui.compute.loading import choosable_checkpoints, config_of
 from ui.shell import focus as shared_focus
 from ui.shell.focus import MOST_PADS, Focus
@@ -73,7 +74,8 @@ def _checkpoint(focus: Focus) -> None:
         task = "classifier" if config.n_classes else config.kind
         layers = max(config.n_encoder_layers, config.n_decoder_layers)
         size = common("sidebar.size", layers=layers, heads=config.n_heads, width=config.d_model)
-        st.caption(f"{common(f'task.{task}')} · {size}")
+        family = [config.family] if isinstance(config, FamilyConfig) else []
+        st.caption(" · ".join((common(f"task.{task}"), *family, size)))
 
 
 def _config(focus: Focus) -> ModelConfig | None:
