@@ -5,7 +5,10 @@ import streamlit as st
 from transformer import positions as schemes
 from transformer.analysis.position_edits import reordered_positions, without_positions
 from transformer.analysis.position_scores import alibi_bias, measured_position_scores
-from ui.shell.page import page
+from transformer.variants.disentangled_attention import DisentangledAttention, RelativeEmbedding
+from transformer.variants.embedding import HalvedSinusoids
+from transformer.variants.rotary import PartialRotaryEncoding
+from ui.shell.page import Page, page
 from ui.shell.page_state import belongs_to
 from ui.shell.presenter import labels
 from ui.shell.selectors import chosen_option
@@ -19,14 +22,24 @@ SOURCES = {
     "rotary": (schemes.RotaryEncoding,),
     "relative": (schemes.RelativePositionBias,),
     "alibi": (alibi_bias,),
+    "disentangled": (DisentangledAttention.position_terms, RelativeEmbedding),
 }
+
+
+def own_sources(p: Page) -> tuple[type, ...]:
+    """The code that computes this model's own positions, where it is not the paper's."""
+    stack = p.checkpoint.model.get_submodule(p.focus.stack)
+    used = (stack.embedding.position_encoding, stack.layers[0].self_attention.rotary)
+    own = tuple(type(part) for part in used if type(part) in (HalvedSinusoids, PartialRotaryEncoding))
+    return own or SOURCES[p.checkpoint.config.positions]
+
 
 with page("positions", needs=("token",)) as p:
     own = p.checkpoint.config.positions
     with st.container(horizontal=True, vertical_alignment="bottom"):
         shown = choose_scheme(p)
         views = dict(views_of(shown))
-        if shown.own:
+        if shown.own and shown.scheme != "disentangled":
             views["order"] = lambda p, shown: another_order(p)
         view = None
         if views:
@@ -36,7 +49,12 @@ with page("positions", needs=("token",)) as p:
     say_whose(p, shown)
     if view:
         views[view](p, shown)
-    show_source(*SOURCES[shown.scheme], measured_position_scores, without_positions, reordered_positions)
+    show_source(
+        *own_sources(p) if shown.own else SOURCES[shown.scheme],
+        measured_position_scores,
+        without_positions,
+        reordered_positions,
+    )
     stack = "encoder" if p.checkpoint.config.has_encoder else "decoder"
     show_snippet(
         p.preamble

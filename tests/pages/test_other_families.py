@@ -12,7 +12,18 @@ from tests.foreign_checkpoints import FOREIGN
 from tests.pages.conftest import said
 from ui.words.texts import page_text
 
-PAGES = ["add_norm", "attention", "feed_forward", "overview", "heads", "masks", "lens", "decoding", "embeddings"]
+PAGES = [
+    "add_norm",
+    "attention",
+    "feed_forward",
+    "positions",
+    "overview",
+    "heads",
+    "masks",
+    "lens",
+    "decoding",
+    "embeddings",
+]
 
 
 @pytest.fixture
@@ -139,3 +150,23 @@ def test_the_feed_forward_layer_is_the_models_own(
             told = float(snippet.split("  # ")[1].split("\n")[0])
             for value in run_snippet(snippet).split():
                 assert float(value) == pytest.approx(told, rel=1e-3, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "formula"),
+    [
+        ("hf-deberta", r"\sqrt{3 \cdot d_k}"),
+        ("hf-llama", r"\theta_i \approx"),
+        ("hf-neox", r"^{-2i/4}"),
+        ("hf-marian", r"PE_{\text{pos},\,i+18}"),
+        ("hf-t5", r"s_{ij} = q_i \cdot k_j + b_"),
+        ("hf-gpt2", r"P[\text{pos}]"),
+    ],
+)
+def test_positions_are_the_models_own(open_family: Callable, checkpoint: str, formula: str) -> None:
+    app = fine(open_family("positions", checkpoint=checkpoint))
+    assert formula in formulas(app), formulas(app)
+    views = app.segmented_control(key="positions view").options
+    assert ("Another order" in views) == (checkpoint != "hf-deberta")
+    for view in views:
+        fine(app.segmented_control(key="positions view").set_value(view).run())

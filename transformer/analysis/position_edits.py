@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from transformer.analysis.positional import rotary_of
+from transformer.attention import MultiHeadAttention
 from transformer.models import Model
-from transformer.positions import RotaryEncoding
 from transformer.probes import Edit
 
 
@@ -16,7 +17,7 @@ def without_positions(model: Model, stack: str) -> tuple[Edit, ...]:
     Added encodings become 0; rotary queries and keys are turned back; the relative bias becomes 0. A decoder's causal
     mask stays: even without positions it lets a model tell early tokens from late ones (Haviv et al. 2022).
     """
-    return _edits(model, stack, torch.zeros_like, _turned(model, lambda n: None), "no positions")
+    return _edits(model, stack, torch.zeros_like, lambda n: None, "no positions")
 
 
 def reordered_positions(model: Model, stack: str, order: Sequence[int]) -> tuple[Edit, ...]:
@@ -40,14 +41,14 @@ def reordered_positions(model: Model, stack: str, order: Sequence[int]) -> tuple
             return tensor[:, places]
         return tensor[:, :, places][:, :, :, places]
 
-    return _edits(model, stack, reorder, _turned(model, whole), "positions in another order")
+    return _edits(model, stack, reorder, whole, "positions in another order")
 
 
 def _edits(
     model: Model,
     stack: str,
     change: Callable[[Tensor], Tensor],
-    turn: Callable[[Tensor], Tensor],
+    places: Callable[[int], Tensor | None],
     description: str,
 ) -> tuple[Edit, ...]:
     scheme = model.config.positions
@@ -56,25 +57,33 @@ def _edits(
     if scheme == "relative":
         return (Edit(f"{stack}.position_bias.values", change, description),)
     if scheme == "rotary":
-        layers = range(len(getattr(model, stack).layers))
-        names = [f"{stack}.layers.{layer}.self_attention.{what}" for layer in layers for what in ("query", "key")]
-        return tuple(Edit(name, turn, description) for name in names)
+        return tuple(
+            Edit(f"{stack}.layers.{layer}.self_attention.{what}", _turned(module.self_attention, places), description)
+            for layer, module in enumerate(getattr(model, stack).layers)
+            for what in ("query", "key")
+        )
     return ()
 
 
-def _turned(model: Model, places: Callable[[int], Tensor | None]) -> Callable[[Tensor], Tensor]:
-    """A function that takes the turn of rotary encoding off [batch, head, position, channel], and puts another on."""
+def _turned(attention: MultiHeadAttention, places: Callable[[int], Tensor | None]) -> Callable[[Tensor], Tensor]:
+    """A function that takes the turn of rotary encoding off [batch, head, position, channel], and puts another on.
+
+    Base, width and stretching are those of this layer.
+    """
+    frequencies = rotary_of(attention).frequencies(torch.device("cpu"))
 
     def turn(heads: Tensor) -> Tensor:
-        rotary = RotaryEncoding(model.config)
         n_positions = heads.shape[-2]
-        plain = _rotate(heads, rotary.cosine[:n_positions], -rotary.sine[:n_positions])
+        angle = torch.arange(n_positions)[:, None] * frequencies  # [position, pair]
+        plain = _rotate(heads, -angle)
         wanted = places(n_positions)
-        return plain if wanted is None else _rotate(plain, rotary.cosine[wanted], rotary.sine[wanted])
+        return plain if wanted is None else _rotate(plain, angle[wanted])
 
     return turn
 
 
-def _rotate(heads: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
-    first, second = heads.chunk(2, dim=-1)
-    return torch.cat((first * cosine - second * sine, second * cosine + first * sine), dim=-1)
+def _rotate(heads: Tensor, angle: Tensor) -> Tensor:
+    """Turns the first channels, as many as there are angles for; the others stay."""
+    cosine, sine = angle.cos().to(heads), angle.sin().to(heads)
+    first, second, kept = heads.tensor_split((angle.shape[-1], 2 * angle.shape[-1]), dim=-1)
+    return torch.cat((first * cosine - second * sine, second * cosine + first * sine, kept), dim=-1)

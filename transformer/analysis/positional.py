@@ -3,9 +3,11 @@
 import numpy as np
 import torch
 
+from transformer.attention import MultiHeadAttention
 from transformer.config import ModelConfig
 from transformer.models import Model
 from transformer.positions import RelativePositionBias, sinusoidal_encoding
+from transformer.variants.rotary import Rotary
 
 
 def added_encoding(model: Model, stack: str, n_positions: int) -> np.ndarray | None:
@@ -53,6 +55,17 @@ def rotary_angles(config: ModelConfig, n_distances: int) -> np.ndarray:
     half = config.d_head // 2
     frequency = 10_000.0 ** (-np.arange(half, dtype=np.float64) / half)
     return np.arange(n_distances, dtype=np.float64)[:, None] * frequency
+
+
+def rotary_of(attention: MultiHeadAttention) -> Rotary:
+    """Which channels one layer turns, and how fast: all of a head's by base 10,000 in the paper's models."""
+    return getattr(attention.rotary, "rotary", None) or Rotary(attention.d_head)
+
+
+def own_rotary_angles(attention: MultiHeadAttention, n_distances: int) -> np.ndarray:
+    """By which angle this layer turns each of its pairs of channels, in radians: [distance, pair]."""
+    frequencies = rotary_of(attention).frequencies(torch.device("cpu")).double().numpy()
+    return np.arange(n_distances, dtype=np.float64)[:, None] * frequencies
 
 
 def relative_bias(model: Model, stack: str, n_distance: int) -> tuple[np.ndarray, np.ndarray]:

@@ -5,6 +5,7 @@ import streamlit as st
 
 from charts.figures.relative_positions import agreement_by_distance, relative_bias
 from transformer.analysis import position_scores, positional
+from transformer.families.config import FamilyConfig
 from transformer.text.tokens import TokenSequence
 from ui.compute.store import store
 from ui.shell.page import Page
@@ -18,6 +19,8 @@ def by_distance(p: Page, shown: Shown) -> None:
     """The model's own heads where it has this scheme; then the scheme's formula, where it has one."""
     if shown.own:
         _measured(p)
+        if isinstance(p.checkpoint.config, FamilyConfig):
+            return  # the formulas below are those of the paper's sizes and bases, not of this family's
     {
         "sinusoidal": _agreement,
         "rotary": _agreement,

@@ -6,18 +6,24 @@ import numpy as np
 import streamlit as st
 
 from charts.figures.positions import embedding_sum, encoding_heatmap, encoding_waves, position_similarity
-from charts.figures.relative_positions import distance_buckets, relative_bias, rotary_angles
+from charts.figures.relative_positions import distance_buckets, relative_bias
 from charts.toolkit.numbers import in_tex
 from charts.toolkit.style import three_digits
 from transformer.analysis import positional
+from transformer.analysis.attention.score_rule import score_rule
+from transformer.variants.embedding import HalvedSinusoids
 from ui.compute.loading import checkpoint_names, config_of, load_checkpoint
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.shell.presenter import labels
 from ui.shell.selectors import settle
 from ui.show.figures import show_figure, show_formula
+from ui.show.score_formula import score_formula
+from ui.words.model_terms import embedding_scale
 from ui.words.texts import PageText, as_plain, page_texts
+from views.positions.disentangled import position_terms
 from views.positions.distance import by_distance
+from views.positions.rotary import angles
 from views.positions.table import Shown, even, table_of
 
 LONGEST = 64  # positions shown at first; a longer sentence shows all of its own
@@ -29,17 +35,18 @@ SCHEMES = ("sinusoidal", "learned", "rotary", "relative", "alibi")
 def choose_scheme(p: Page) -> Shown:
     """The checkpoint's own scheme unless another one is asked for."""
     own = p.checkpoint.config.positions
-    first = own if own in SCHEMES else SCHEMES[0]
+    schemes = (*SCHEMES, own) if own == "disentangled" else SCHEMES
+    first = own if own in schemes else SCHEMES[0]
 
     def name(scheme: str, text: PageText = p.text) -> str:
         return text["own_mark"].format(scheme=text[scheme]) if scheme == own else text[scheme]
 
     belongs_to("scheme", p.focus.checkpoint, default=first)
-    settle("scheme", {scheme: [name(scheme, text) for text in page_texts(p.text.name)] for scheme in SCHEMES})
+    settle("scheme", {scheme: [name(scheme, text) for text in page_texts(p.text.name)] for scheme in schemes})
     scheme = st.selectbox(
         p.text["scheme"],
-        SCHEMES,
-        index=SCHEMES.index(first),
+        schemes,
+        index=schemes.index(first),
         format_func=name,
         key="scheme",
         width=190,
@@ -78,6 +85,8 @@ def _other_checkpoint(scheme: str) -> str:
 
 def views_of(shown: Shown) -> dict[str, Callable[[Page, Shown], None]]:
     """The ways to look at a scheme, by the name of their texts."""
+    if shown.scheme == "disentangled":
+        return {"terms": position_terms}
     if shown.scheme == "rotary":
         return {"angles": angles, "distance": by_distance}
     if shown.scheme == "relative":
@@ -100,6 +109,13 @@ def _n_positions(p: Page, shown: Shown) -> int:
     start = min(limit, max(LONGEST, smallest))
     belongs_to("positions shown", (limit, smallest), default=start)
     return st.slider(p.text["shown"], smallest, limit, start, key="positions shown", width=420, **IN_ADDRESS)
+
+
+def in_halves(p: Page, shown: Shown) -> bool:
+    """Whether all sines stand before all cosines (Marian, M2M100), not in pairs."""
+    return shown.own and isinstance(
+        p.checkpoint.model.get_submodule(p.focus.stack).embedding.position_encoding, HalvedSinusoids
+    )
 
 
 def heatmap(p: Page, shown: Shown) -> None:
@@ -132,7 +148,7 @@ def waves(p: Page, shown: Shown) -> None:
             default=start,
             max_selections=8,
             key="dimensions",
-            help=p.text["dimensions_help"],
+            help=p.text["dimensions_help_halves" if in_halves(p, shown) else "dimensions_help"],
             **IN_ADDRESS,
         )
     tokens = p.trace.tokens(p.focus.stack)
@@ -155,7 +171,7 @@ def similarity(p: Page, shown: Shown) -> None:
             name="positions-similarity",
             caption=p.text["similarity_caption"].format(regularity=p.text[f"similarity_{shown.scheme}"]),
         )
-    if shown.scheme == "sinusoidal" and table.shape[1] % 2 == 0 and len(table) > _BACK:
+    if shown.scheme == "sinusoidal" and not in_halves(p, shown) and table.shape[1] % 2 == 0 and len(table) > _BACK:
         _linear_map(p, table)
 
 
@@ -175,12 +191,19 @@ def _linear_map(p: Page, table: np.ndarray) -> None:
 def token_plus_position(p: Page, shown: Shown) -> None:
     """What enters the first layer, and what it is the sum of."""
     stack, tokens = p.focus.stack, p.trace.tokens(p.focus.stack)
+    embedding = p.checkpoint.model.get_submodule(stack).embedding
+    scale = embedding_scale(embedding, p.checkpoint.config.d_model)
     token, position, total = (p.trace.values(f"{stack}.embedding.{part}") for part in ("token", "position", "sum"))
     show_figure(
         embedding_sum(token, position=position, total=total, tokens=tokens),
         name="token-plus-position",
-        caption=p.text["sum_caption"],
+        caption=p.text["sum_caption"].format(scale=scale),
     )
+    for part in ("segment", "projection", "norm"):
+        if getattr(embedding, part, None) is not None:
+            st.markdown(p.text[f"sum_{part}"])
+    paper = scale == " × √d_model"
+    factor = r"\sqrt{d_{\text{model}}}\, " if paper else rf"{in_tex(three_digits(embedding.scale))}\, " if scale else ""
     lengths = [three_digits(np.linalg.norm(rows[p.focus.token])) for rows in (token, position, total)]
     st.markdown(
         p.text["sum_text"].format(
@@ -190,28 +213,9 @@ def token_plus_position(p: Page, shown: Shown) -> None:
         )
     )
     show_formula(
-        r"x_{\text{pos}} = \sqrt{d_{\text{model}}}\, E[\text{id}_{\text{pos}}] + PE_{\text{pos}}",
+        rf"x_{{\text{{pos}}}} = {factor}E[\text{{id}}_{{\text{{pos}}}}] + PE_{{\text{{pos}}}}"
+        + (r" + S_0" if getattr(embedding, "segment", None) is not None else ""),
         caption=" + ".join([f"{len(tokens)} × {token.shape[1]}"] * 2) + f" = {len(tokens)} × {token.shape[1]}",
-    )
-
-
-def angles(p: Page, shown: Shown) -> None:
-    """Rotary encoding: what turning leaves of the agreement between two tokens, over their distance."""
-    config = p.checkpoint.config
-    half = config.d_head // 2
-    if not half:
-        st.caption(p.text["nothing_added"])
-        return
-    pairs = sorted({min(half - 1, round(part * (half - 1) / 5)) for part in range(6)})
-    n_distances = min(config.max_length, max(LONGEST, len(p.trace.tokens(p.focus.stack))))
-    show_figure(
-        rotary_angles(positional.rotary_angles(config, n_distances), pairs=pairs),
-        name="rotary-angles",
-        caption=p.text["angles_caption"],
-    )
-    show_formula(
-        r"\theta_i = 10000^{-2i/d_k}, \qquad \langle R_m q,\, R_n k \rangle = \langle R_{m-n}\, q,\, k \rangle",
-        caption=p.text["rotary_formula"].format(width=config.d_head),
     )
 
 
@@ -229,9 +233,11 @@ def bias(p: Page, shown: Shown) -> None:
         figure, caption = relative_bias(values, distances=distances), p.text["bias_caption"].format(zero=zero)
     show_figure(figure, name="relative-bias", caption=caption)
     n_tokens = len(p.trace.tokens(p.focus.stack))
+    rule, heads = score_rule(p.checkpoint, p.focus.stack, 0, "self"), p.checkpoint.config.heads_in(p.focus.stack)
+    product = score_formula(rule, r"q_i \cdot k_j", root="d_k") if shown.own else r"\frac{q_i \cdot k_j}{\sqrt{d_k}}"
     show_formula(
-        r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} + b_{\text{head}}(j - i)",
-        caption=f"{p.text['relative_formula']} b: {p.checkpoint.config.n_heads} × {n_tokens} × {n_tokens}.",
+        rf"s_{{ij}} = {product} + b_{{\text{{head}}}}(j - i)",
+        caption=f"{p.text['relative_formula']} b: {heads} × {n_tokens} × {n_tokens}.",
     )
 
 
@@ -242,6 +248,16 @@ def _formula(p: Page, shown: Shown, *, dimension: int = 0) -> None:
     if shown.scheme == "learned":
         caption = p.text["learned_formula"].format(maximum=config.max_length, width=width, count=count)
         show_formula(r"PE_{\text{pos}} = P[\text{pos}]", caption=caption)
+        return
+    if in_halves(p, shown):
+        encoding = p.checkpoint.model.get_submodule(p.focus.stack).embedding.position_encoding
+        place = f"(\\text{{pos}} + {encoding.offset})" if encoding.offset else r"\text{pos}"
+        angle = rf"\left({place} \cdot 10000^{{-i/{encoding.steps:g}}}\right)"
+        show_formula(
+            rf"\begin{{aligned}} PE_{{\text{{pos}},\,i}} &= \sin{angle} \\"
+            rf" PE_{{\text{{pos}},\,i+{width // 2}}} &= \cos{angle} \end{{aligned}}",
+            caption=p.text["sinusoidal_formula"].format(width=width, count=count),
+        )
         return
     show_formula(
         rf"\begin{{aligned}} PE_{{\text{{pos}},\,2i}} &= \sin\left(\text{{pos}} / 10000^{{2i/{width}}}\right) \\"

@@ -24,6 +24,7 @@ from transformer.analysis.feed_forward_units import (
 from transformer.analysis.heads.head_importance import all_heads, head_importance
 from transformer.analysis.layer_norm_steps import norm_kind, norm_names, norm_steps
 from transformer.analysis.lens import logit_lens
+from transformer.analysis.position_edits import without_positions
 from transformer.analysis.residual_stream import additions, residual_identity, stream_lengths, sublayers
 
 SENTENCE = "The cat sat on the mat, and the dog slept."
@@ -172,3 +173,14 @@ def test_every_stack_has_its_own_number_of_heads(family: Callable) -> None:
         heads = [place for place in places if (place.stack, place.layer, place.kind) == (stack, layer, kind)]
         assert len(heads) == trace.attention(stack, layer, kind).n_heads == checkpoint.config.heads_in(stack)
     assert len(head_importance(trace).measured) == len(places)
+
+
+@pytest.mark.parametrize("name", ["hf-llama", "hf-gemma2", "hf-neox"])
+def test_taking_the_turn_off_gives_what_the_projection_gave(family: Callable, name: str) -> None:
+    """Base, width and stretching of the layer's own rotary encoding; the channels beside it stay."""
+    checkpoint = family(name)
+    edits = without_positions(checkpoint.model, "decoder")
+    trace = transformer.trace(checkpoint, SENTENCE, edits=edits)
+    for row in (1, 4):
+        found = query_arithmetic(trace, "decoder", 0, "self", head=1, row=row)
+        assert found.value == pytest.approx(found.recorded, rel=1e-3, abs=1e-3)
