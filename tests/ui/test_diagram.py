@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import transformer
+from tests.foreign_checkpoints import foreign_checkpoint
 from views.overview.diagram import diagram_data, model_stacks
 
 SENTENCE = "The cat <b>sat</b> on the mat."
@@ -109,3 +110,32 @@ def test_a_model_with_one_stack_has_no_edge_between_stacks(tiny_checkpoint) -> N
     for kind in ("gpt", "bert", "sentiment"):
         trace, stacks = stacks_of(tiny_checkpoint(kind))
         assert diagram_data(stacks, trace, pages=())["edges"] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "labels", "notes"),
+    [
+        (
+            "hf-gemma2",
+            ["RMSNorm", "Masked self-attention", "RMSNorm", "Add", "RMSNorm", "Feed-forward", "RMSNorm", "Add"],
+            {"feed_forward": "gated", "self_attention": "6 heads share 2 of keys and values · looks back 6 tokens"},
+        ),
+        (
+            "hf-neox",
+            ["LayerNorm", "Masked self-attention", "Add", "LayerNorm", "Feed-forward", "Add"],
+            {"feed_forward": "beside attention: reads what the layer got"},
+        ),
+        (
+            "hf-deberta",
+            ["Self-attention", "Add", "LayerNorm", "Feed-forward", "Add", "LayerNorm", "Convolution", "LayerNorm"],
+            {"self_attention": "positions: terms of their own in the scores"},
+        ),
+    ],
+)
+def test_layers_of_other_families_are_drawn_as_they_are(name, labels, notes, tmp_path):
+    checkpoint = transformer.load(foreign_checkpoint(name, tmp_path))
+    trace = transformer.trace(checkpoint, "The cat sat.", strategy=transformer.Greedy(2))
+    (stack,) = model_stacks(checkpoint.config, trace)
+    assert [block.label for block in stack.blocks if block.in_layer] == labels
+    noted = {block.id.split(".")[1]: block.note for block in stack.blocks}
+    assert all(noted[name].endswith(note) for name, note in notes.items()), noted

@@ -372,12 +372,12 @@ def test_a_third_language_needs_two_small_files(texts: Path, open_app: Callable[
 def test_the_canvas_gets_its_words_in_french_and_none_in_english(in_language: Callable) -> None:
     from charts.canvas.figure import CanvasFigure
     from charts.toolkit.payload_bytes import unpack
-    from ui.show.canvas import _spoken
+    from ui.show.canvas import spoken
 
     figure = CanvasFigure({"title": "t"}, {})
-    assert _spoken(figure).packed() == figure.packed()
+    assert spoken(figure).packed() == figure.packed()
     in_language("fr")
-    metadata, _ = unpack(_spoken(figure).packed())
+    metadata, _ = unpack(spoken(figure).packed())
     assert metadata["title"] == "t" and metadata["words"]["head {head}"] == "tête {head}"
 
 

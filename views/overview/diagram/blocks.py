@@ -4,8 +4,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from transformer.config import ModelConfig
+from transformer.families.config import FamilyConfig
 from transformer.runs.traces import Trace
 from ui.words.texts import common
+
+_IN_SCORES = ("rotary", "relative", "disentangled")  # positions that are not added to the embedding
 
 
 @dataclass(frozen=True)
@@ -90,39 +93,78 @@ def _blocks(config: ModelConfig, trace: Trace, stack: str, layer: int) -> list[B
     blocks = [tokens, embedded]
     if f"{stack}.embedding.position" in trace:
         blocks.append(block("positions", "positions", "positions", f"{stack}.embedding.sum", "positions"))
+    blocks += _norm(trace, f"{stack}.embedding.norm", "embedding_norm", block)
     for name in ("self_attention", "cross_attention", "feed_forward"):
         if f"{stack}.layers.{layer}.{name}.output" in trace:
-            blocks += _sublayer(config, stack, layer, name, block)
-    if f"{stack}.final_norm.output" in trace:
-        blocks.append(block("final_norm", "norm", "norm", f"{stack}.final_norm.output", "add_norm"))
+            blocks += _sublayer(config, trace, stack, layer, name, block)
+    blocks += _convolution(trace, f"{stack}.layers.{layer}", layer, block)
+    blocks += _norm(trace, f"{stack}.final_norm", "final_norm", block)
     if f"{stack}.logits" in trace:
-        blocks.append(block("logits", "logits", "logits", f"{stack}.logits", "decoding"))
+        note = common("diagram.own_layer") if stack == "encoder" and isinstance(config, FamilyConfig) else ""
+        blocks.append(block("logits", "logits", "logits", f"{stack}.logits", "decoding", note=note))
     elif stack == "encoder" and "classifier.logits" in trace:
         blocks.append(block("logits", "class_logits", "logits", "classifier.logits", "decoding"))
     return blocks
 
 
-def _sublayer(config: ModelConfig, stack: str, layer: int, name: str, block: Any) -> list[Block]:
-    """LayerNorm, sub-layer and Add, in the order of this model: pre-norm normalises first, post-norm last."""
+def _norm(trace: Trace, path: str, name: str, block: Any, **more: Any) -> list[Block]:
+    """The block of a LayerNorm or RMSNorm, where there is one."""
+    if f"{path}.output" not in trace:
+        return []
+    label = "rms_norm" if f"{path}.mean_square" in trace else "norm"
+    return [block(name, label, "norm", f"{path}.output", "add_norm", **more)]
+
+
+def _convolution(trace: Trace, path: str, layer: int, block: Any) -> list[Block]:
+    """What DeBERTa-v2 adds to its first layer."""
+    if f"{path}.convolution" not in trace:
+        return []
+    more = {"in_layer": True, "focus": {"layer": layer}}
+    return [
+        block("convolution", "convolution", "feed_forward", f"{path}.convolution", "add_norm", **more),
+        *_norm(trace, f"{path}.convolution_norm", "convolution_norm", block, **more),
+    ]
+
+
+def _attention_notes(config: ModelConfig, layer: int, name: str) -> list[str]:
+    """Where positions come in, which heads share keys, how far back a query may look."""
+    if name != "self_attention":
+        return []
+    notes = [common(f"diagram.{config.positions}")] if config.positions in _IN_SCORES else []
+    if isinstance(config, FamilyConfig):
+        if config.n_key_heads and config.n_key_heads < config.n_heads:
+            notes.append(common("diagram.shared_keys", heads=config.n_heads, keys=config.n_key_heads))
+        if config.windows and config.windows[layer] is not None:
+            notes.append(common("diagram.window", window=config.windows[layer]))
+    return notes
+
+
+def _feed_forward_notes(config: ModelConfig) -> list[str]:
+    if not isinstance(config, FamilyConfig):
+        return []
+    notes = [common("diagram.gated")] if config.gated else []
+    return notes + ([common("diagram.parallel")] if config.block == "parallel" else [])
+
+
+def _sublayer(config: ModelConfig, trace: Trace, stack: str, layer: int, name: str, block: Any) -> list[Block]:
+    """Norm, sub-layer and Add, in the order of this model: pre-norm normalises first, post-norm last, a sandwich
+    before and behind."""
     path = f"{stack}.layers.{layer}"
     focus = {"layer": layer, "kind": "cross" if name == "cross_attention" else "self"}
     pre_norm = config.norm == "pre"
     if name == "feed_forward":
         role, label, page, activation = "feed_forward", name, "feed_forward", f"{path}.{name}.output"
-        note = ""
+        notes = _feed_forward_notes(config)
     else:
         role, page, activation = name, "attention", f"{path}.{name}.output"
         label = "masked_self_attention" if (stack, name) == ("decoder", "self_attention") else name
-        in_scores = config.positions in ("rotary", "relative") and name == "self_attention"
-        note = common(f"diagram.{config.positions}") if in_scores else ""
+        notes = _attention_notes(config, layer, name)
     after = {"self_attention": "after_self_attention", "cross_attention": "after_cross_attention"}.get(name, "out")
     added = f"{path}.residual.{after}" if pre_norm else f"{path}.{name}_norm.input"
-    norm = block(
-        f"{name}_norm", "norm", "norm", f"{path}.{name}_norm.output", "add_norm", in_layer=True, focus={"layer": layer}
-    )
-    core = block(name, label, role, activation, page, in_layer=True, focus=focus, note=note)
-    first = norm if pre_norm else core
-    add = block(
-        f"{name}_add", "add", "add", added, "add_norm", in_layer=True, focus={"layer": layer}, skips_from=first.id
-    )
-    return [norm, core, add] if pre_norm else [core, add, norm]
+    more = {"in_layer": True, "focus": {"layer": layer}}
+    norm = _norm(trace, f"{path}.{name}_norm", f"{name}_norm", block, **more)
+    behind = _norm(trace, f"{path}.{name}_output_norm", f"{name}_output_norm", block, **more)
+    core = block(name, label, role, activation, page, in_layer=True, focus=focus, note=" · ".join(notes))
+    first = norm[0] if pre_norm else core
+    add = block(f"{name}_add", "add", "add", added, "add_norm", skips_from=first.id, **more)
+    return [*norm, core, *behind, add] if pre_norm else [core, add, *norm]
