@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+import transformer
 from tests.foreign_checkpoints import FOREIGN
 from tests.pages.conftest import said
+from transformer.faults.catalogue import diagnoses, inapplicable
+from transformer.faults.checks import CHECKS
+from transformer.faults.patients import patient_of
 from ui.words.texts import page_text
 
 PAGES = [
@@ -17,6 +21,8 @@ PAGES = [
     "attention",
     "feed_forward",
     "positions",
+    "bugs",
+    "surgery",
     "overview",
     "heads",
     "masks",
@@ -170,3 +176,23 @@ def test_positions_are_the_models_own(open_family: Callable, checkpoint: str, fo
     assert ("Another order" in views) == (checkpoint != "hf-deberta")
     for view in views:
         fine(app.segmented_control(key="positions view").set_value(view).run())
+
+
+@pytest.mark.parametrize("checkpoint", FOREIGN)
+def test_a_healthy_patient_is_found_healthy_and_mistakes_fit_the_model(family: Callable, checkpoint: str) -> None:
+    loaded = family(checkpoint)
+    target = "Le chat dort." if loaded.config.kind == "encoder-decoder" else None
+    patient = patient_of(transformer.trace(loaded, "The cat sat on the mat.", target))
+    found = {name: check(patient) for name, check in CHECKS.items()}
+    assert [name for name, finding in found.items() if finding and finding.fires] == []
+    assert {"scale", "norm"} <= set(inapplicable(loaded.config)) and found["scale"] is None
+    assert ("padding" in inapplicable(loaded.config)) == (found["padding"] is None)
+    for fault in {one.fault for one in diagnoses(loaded.config) if not one.in_training} - {"healthy"}:
+        assert CHECKS[fault](patient_of(transformer.trace(loaded, "The cat sat.", target), fault)) is not None
+
+
+@pytest.mark.parametrize("checkpoint", ["hf-t5", "hf-marian", "hf-gpt2"])
+def test_the_padding_of_the_masks_page(open_family: Callable, checkpoint: str) -> None:
+    app = open_family("masks", checkpoint=checkpoint)
+    assert not app.segmented_control(key="masks view").set_value("padding").run().exception
+    assert not app.error

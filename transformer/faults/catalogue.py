@@ -4,6 +4,7 @@ import random
 from dataclasses import dataclass
 
 from transformer.config import ModelConfig
+from transformer.families.config import FamilyConfig
 from transformer.faults.forward_faults import LIVE_FAULTS
 
 HEALTHY = "healthy"
@@ -23,7 +24,13 @@ class Diagnosis:
 def inapplicable(config: ModelConfig) -> dict[str, str]:
     """The mistakes that a model cannot be given, each with the reason as a name."""
     found = {}
-    if config.d_head == 1:
+    if isinstance(config, FamilyConfig):  # the edits and the second model are written for the paper's layers
+        found = dict.fromkeys(("scale", "norm"), "other_family")
+        if config.positions == "disentangled":
+            found["positions"] = "positions_inside"
+        if config.pad_id is None:
+            found["padding"] = "no_padding"
+    elif config.d_head == 1:
         found["scale"] = "one_channel"
     if config.positions == "none":
         found["positions"] = "no_positions"

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from transformer.families.config import FamilyConfig
 from transformer.faults.forward_faults import position_bias, score_names
 from transformer.faults.patients import Patient
-from transformer.text.tokenizer import PAD_ID
 
 PADS = 4
 _NOTHING = 1e-3  # changes below this share of the usual size are rounding
@@ -36,9 +36,12 @@ class Finding:
 
 
 def scale(patient: Patient) -> Finding | None:
-    """Are the scores q·k / √d_k? The factor between the recorded scores and q·k, times √d_k: 1, or √d_k without it."""
+    """Are the scores q·k / √d_k? The factor between the recorded scores and q·k, times √d_k: 1, or √d_k without it.
+
+    Not asked of a model whose scores are something else (another scale, a cap, other terms).
+    """
     width = patient.model.config.d_head
-    if width == 1:
+    if width == 1 or isinstance(patient.model.config, FamilyConfig):
         return None
     _, tensors = patient.run()
     products, scores = [], []
@@ -102,12 +105,13 @@ def target(patient: Patient) -> Finding | None:
 
 def padding(patient: Patient) -> Finding | None:
     """Do tokens that mean nothing change the answer? ``PADS`` of them are put behind the sentence that is encoded."""
-    if not patient.has("encoder"):
+    pad_id = patient.model.encoder.pad_id if patient.has("encoder") else None
+    if pad_id is None:
         return None
     pads = min(PADS, patient.model.config.max_length - patient.source.shape[1])
     if pads < 1:
         return None
-    padded = F.pad(patient.source, (0, pads), value=PAD_ID)
+    padded = F.pad(patient.source, (0, pads), value=pad_id)
     before, after = patient.run()[0], patient.run(source=padded)[0]
     rows = slice(None, before.shape[1])  # a masked-token model gives a row for each pad, too
     change = _change(before, after[:, rows])
@@ -116,11 +120,13 @@ def padding(patient: Patient) -> Finding | None:
 
 def norm(patient: Patient) -> Finding | None:
     """Does LayerNorm stand where the weights were trained with it? The residual stream has to add up there:
-    before + sub-layer = after (pre-norm), or = what LayerNorm reads (post-norm); the largest difference."""
+    before + sub-layer = after (pre-norm), or = what LayerNorm reads (post-norm); the largest difference. A norm behind
+    the sub-layer (Gemma 2) belongs to it."""
     _, tensors = patient.run()
     worst, first, last = 0.0, 0.0, 0.0
     for prefix, sublayer, before_name, after_name in _sublayers(tensors):
-        before, update = tensors[before_name], tensors[f"{prefix}.{sublayer}.output"]
+        written = f"{prefix}.{sublayer}_output_norm.output"
+        before, update = tensors[before_name], tensors.get(written, tensors[f"{prefix}.{sublayer}.output"])
         after = tensors[after_name] if patient.norm == "pre" else tensors[f"{prefix}.{sublayer}_norm.input"]
         worst = max(worst, _change(before + update, after))
         first, last = first or float(before.std()), float(tensors[after_name].std())

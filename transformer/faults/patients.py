@@ -50,7 +50,7 @@ def patient_of(trace: Trace, fault: str = "") -> Patient:
     device = checkpoint.model.device
 
     def ids(tokens) -> Tensor | None:
-        real = None if tokens is None else [token.id for token in tokens if token.role != "pad"]
+        real = None if tokens is None else [token.id for token in tokens if not token.is_padding]
         return None if real is None else torch.tensor([real], device=device)
 
     has_decoder = checkpoint.config.has_decoder

@@ -77,7 +77,7 @@ def guessed(p: Page, diagnosis: Diagnosis) -> str:
 
 def about_guesses(p: Page) -> None:
     """How many there are, and which of them this model cannot have."""
-    reasons = [p.text[f"cannot_{reason}"] for reason in inapplicable(p.checkpoint.config).values()]
+    reasons = [p.text[f"cannot_{reason}"] for reason in dict.fromkeys(inapplicable(p.checkpoint.config).values())]
     st.caption(" ".join((p.text["guess_help"].format(name=as_plain(p.checkpoint.name)), *reasons)))
 
 

@@ -48,7 +48,10 @@ def importance_map(p: Page, found: Importance, *, click: str, what: str) -> None
     rows = [
         (stack, kind, layer) for (stack, kind), table in zip(kinds, tables, strict=True) for layer in range(len(table))
     ]
-    values = np.concatenate(tables)
+    most = max(table.shape[1] for table in tables)  # a decoder may have more heads than the encoder, or fewer
+    values = np.concatenate(
+        [np.pad(table, ((0, 0), (0, most - table.shape[1])), constant_values=np.nan) for table in tables]
+    )
     place = (p.focus.stack, p.focus.kind, p.focus.layer)
     clicked = show_map(
         value_map(
@@ -73,6 +76,8 @@ def importance_map(p: Page, found: Importance, *, click: str, what: str) -> None
     st.caption(text["map_caption"].format(count=len(found.heads)))
     if clicked is not None:
         stack, kind, layer = rows[clicked.query]
+        if clicked.key >= p.checkpoint.config.heads_in(stack):
+            return
         if click == "focus":
             p.set_focus(stack=stack, kind=kind, layer=layer, head=clicked.key)
         edit_list.toggle(f"{click}:{stack}.{layer}.{kind}.{clicked.key}")

@@ -41,7 +41,7 @@ def padding_drift(trace: Trace, *, pads: Sequence[int] = PADS) -> tuple[PaddingD
     up in another order.
     """
     checkpoint, config = trace.checkpoint, trace.checkpoint.config
-    if any(token.role == "pad" for tokens in (trace.source, trace.target) for token in tokens or ()):
+    if any(token.is_padding for tokens in (trace.source, trace.target) for token in tokens or ()):
         raise ValueError("this trace holds padding already; make it without")
     question = asked(trace)
     before = question.log_probabilities(trace)
