@@ -1,9 +1,10 @@
 """BART (Lewis et al. 2020), Marian (Junczys-Dowmunt et al. 2018) and M2M-100 / NLLB (Fan et al. 2021; 2022)."""
 
+from transformer.families.bert import positions
 from transformer.families.config import FamilyConfig
 from transformer.families.family import Family
 from transformer.families.values import Values
-from transformer.families.weights import Stored, Table, linear, stored
+from transformer.families.weights import Table, linear, stored
 
 
 def _config(values: Values, family: str, **changes: object) -> FamilyConfig:
@@ -67,14 +68,12 @@ def m2m_config(values: Values) -> FamilyConfig:
 def table(config: FamilyConfig) -> Table:
     rows = {
         "decoder.vocabulary_projection.weight": stored("lm_head.weight"),
-        "decoder.vocabulary_projection.bias": Stored(("final_logits_bias",), lambda bias: bias[0]),
+        "decoder.vocabulary_projection.bias": stored("final_logits_bias", view=lambda bias: bias[0]),
     }
     for stack, n_layers in (("encoder", config.n_encoder_layers), ("decoder", config.n_decoder_layers)):
         rows |= {
             f"{stack}.embedding.table.weight": stored(f"{stack}.embed_tokens.weight", "shared.weight"),
-            f"{stack}.embedding.position_encoding.table": Stored(
-                (f"{stack}.embed_positions.weight",), lambda rows: rows[config.position_offset :][: config.max_length]
-            ),
+            f"{stack}.embedding.position_encoding.table": positions(config, f"{stack}.embed_positions.weight"),
             **linear(f"{stack}.embedding.norm", f"{stack}.layernorm_embedding"),
             **linear(f"{stack}.final_norm", f"{stack}.layer_norm"),
         }

@@ -75,7 +75,7 @@ def _table(config: FamilyConfig) -> Table:
     rows = {
         "encoder.embedding.table.weight": stored("embeddings.word_embeddings.weight"),
         "encoder.embedding.position_encoding.table": positions(config, "embeddings.position_embeddings.weight"),
-        "encoder.embedding.segment": Stored(("embeddings.token_type_embeddings.weight",), lambda rows: rows[0]),
+        "encoder.embedding.segment": stored("embeddings.token_type_embeddings.weight", view=lambda rows: rows[0]),
         **linear("encoder.embedding.norm", "embeddings.LayerNorm"),
     }
     for index in range(config.n_encoder_layers):
@@ -93,7 +93,7 @@ def _table(config: FamilyConfig) -> Table:
 def positions(config: FamilyConfig, name: str) -> Stored:
     """The rows of the positions that are read."""
     first = config.position_offset
-    return Stored((name,), lambda rows: rows[first : first + config.max_length])
+    return stored(name, view=lambda rows: rows[first : first + config.max_length])
 
 
 def bert_table(config: FamilyConfig) -> Table:

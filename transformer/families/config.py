@@ -14,10 +14,15 @@ class FamilyConfig(ModelConfig):
     """A ``ModelConfig`` of somebody else's checkpoint: everything that our own models never choose otherwise.
 
     ``family``: Hugging Face's ``model_type``. ``head_width``: d_k where it is not d_model / n_heads. ``n_key_heads``:
-    heads of keys and values. ``attention_scale``: what QKᵀ is multiplied by, one number a layer. ``windows``,
-    ``rotary``: one entry a layer. ``block``: "sequential", "parallel" or "sandwich". ``shared_tables``: encoder and
-    decoder read the same E; ``tie_embeddings``: and the projection to the vocabulary is E, too. ``decoder_heads``,
-    ``decoder_d_ff``: where the decoder has others than the encoder, of which ``n_heads`` and ``d_ff`` speak.
+    heads of keys and values, 0 for the paper's attention. ``attention_scale``: what QKᵀ is multiplied by, one number a
+    layer (none: 1/√d_k). ``windows``, ``rotary``: one entry a layer. ``score_cap``, ``logit_cap``: see
+    ``GroupedQueryAttention`` and ``ScaledProjection``. ``query_bias`` is of queries, keys and values, ``output_bias``
+    of W_O. ``block``: "sequential", "parallel" or "sandwich". ``embedding_scale``: what E[id] is multiplied by.
+    ``embedding_width``: of a table that is narrower than the model. ``position_offset``, ``position_steps``: see
+    ``HalvedSinusoids``; of learned positions the rows that are skipped. ``n_buckets``, ``max_distance``: T5's.
+    ``shared_tables``: encoder and decoder read the same E; ``tie_embeddings``: and the projection to the vocabulary is
+    E, too. ``decoder_heads``, ``decoder_d_ff``: where the decoder has others than the encoder, of which ``n_heads`` and
+    ``d_ff`` speak. ``head_activation``: of the token head or the classifier.
     """
 
     family: str = ""

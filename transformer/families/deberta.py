@@ -5,7 +5,7 @@ from transformer.families.bert import positions
 from transformer.families.config import Disentangled, FamilyConfig
 from transformer.families.family import Family
 from transformer.families.values import Values, class_names
-from transformer.families.weights import Stored, Table, linear, stored
+from transformer.families.weights import Table, linear, stored
 
 
 def config(values: Values) -> FamilyConfig:
@@ -83,7 +83,7 @@ def table(config: FamilyConfig) -> Table:
     rows = {
         "encoder.embedding.table.weight": stored("embeddings.word_embeddings.weight"),
         "encoder.embedding.position_encoding.table": positions(config, "embeddings.position_embeddings.weight"),
-        "encoder.embedding.segment": Stored(("embeddings.token_type_embeddings.weight",), lambda rows: rows[0]),
+        "encoder.embedding.segment": stored("embeddings.token_type_embeddings.weight", view=lambda rows: rows[0]),
         "encoder.embedding.projection.weight": stored("embeddings.embed_proj.weight"),
         **linear("encoder.embedding.norm", "embeddings.LayerNorm"),
         "encoder.relative_embedding.table": stored("encoder.rel_embeddings.weight"),

@@ -3,7 +3,7 @@
 from transformer.families.config import FamilyConfig
 from transformer.families.family import Family
 from transformer.families.values import Values
-from transformer.families.weights import Stored, Table, linear, stored, transposed
+from transformer.families.weights import Table, linear, stored, transposed
 
 
 def config(values: Values) -> FamilyConfig:
@@ -51,7 +51,7 @@ def table(config: FamilyConfig) -> Table:
 
 def _turned(ours: str, theirs: str) -> Table:
     return {
-        f"{ours}.weight": Stored((f"{theirs}.weight",), transposed),
+        f"{ours}.weight": stored(f"{theirs}.weight", view=transposed),
         f"{ours}.bias": stored(f"{theirs}.bias"),
     }
 
@@ -59,8 +59,8 @@ def _turned(ours: str, theirs: str) -> Table:
 def _third(ours: str, theirs: str, place: int) -> Table:
     """Queries, keys and values lie side by side in one matrix [model, 3 · model]."""
     return {
-        f"{ours}.weight": Stored((f"{theirs}.weight",), lambda matrix: matrix.chunk(3, dim=1)[place].T),
-        f"{ours}.bias": Stored((f"{theirs}.bias",), lambda vector: vector.chunk(3)[place]),
+        f"{ours}.weight": stored(f"{theirs}.weight", view=lambda matrix: matrix.chunk(3, dim=1)[place].T),
+        f"{ours}.bias": stored(f"{theirs}.bias", view=lambda vector: vector.chunk(3)[place]),
     }
 
 

@@ -11,7 +11,7 @@ from transformer.families.config import FamilyConfig
 from transformer.families.family import Family
 from transformer.families.rope import rotary_of
 from transformer.families.values import Values
-from transformer.families.weights import Stored, Table, linear, stored
+from transformer.families.weights import Table, linear, stored
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 
@@ -224,7 +224,7 @@ def table(config: FamilyConfig) -> Table:
     rows = {
         "decoder.embedding.table.weight": stored("embed_tokens.weight"),
         "decoder.vocabulary_projection.weight": stored("lm_head.weight"),
-        "decoder.final_norm.weight": Stored(("norm.weight",), norm),
+        "decoder.final_norm.weight": stored("norm.weight", view=norm),
     }
     second = "pre_feedforward_layernorm" if config.block == "sandwich" else "post_attention_layernorm"
     for index in range(config.n_decoder_layers):
@@ -237,7 +237,9 @@ def table(config: FamilyConfig) -> Table:
             "self_attention.query_norm": "self_attn.q_norm",
             "self_attention.key_norm": "self_attn.k_norm",
         }
-        rows |= {f"{ours}.{mine}.weight": Stored((f"{theirs}.{other}.weight",), norm) for mine, other in norms.items()}
+        rows |= {
+            f"{ours}.{mine}.weight": stored(f"{theirs}.{other}.weight", view=norm) for mine, other in norms.items()
+        }
         for part, short in (("query", "q"), ("key", "k"), ("value", "v"), ("output", "o")):
             rows |= linear(f"{ours}.self_attention.{part}_projection", f"{theirs}.self_attn.{short}_proj")
         for part, short in (("gate", "gate"), ("input", "up"), ("output", "down")):

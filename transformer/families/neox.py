@@ -4,7 +4,7 @@ from transformer.families.config import FamilyConfig
 from transformer.families.family import Family
 from transformer.families.rope import rotary_of
 from transformer.families.values import Values
-from transformer.families.weights import Stored, Table, linear, stored
+from transformer.families.weights import Table, linear, stored
 
 
 def config(values: Values) -> FamilyConfig:
@@ -62,10 +62,10 @@ def _part(ours: str, theirs: str, place: int, config: FamilyConfig) -> Table:
     """Head by head its rows of queries, of keys, of values: [head · 3 · channel, model]."""
     shape = (config.n_heads, 3, config.d_head)
     return {
-        f"{ours}.weight": Stored(
-            (f"{theirs}.weight",), lambda matrix: matrix.reshape(*shape, -1)[:, place].flatten(0, 1)
+        f"{ours}.weight": stored(
+            f"{theirs}.weight", view=lambda matrix: matrix.reshape(*shape, -1)[:, place].flatten(0, 1)
         ),
-        f"{ours}.bias": Stored((f"{theirs}.bias",), lambda vector: vector.reshape(shape)[:, place].flatten()),
+        f"{ours}.bias": stored(f"{theirs}.bias", view=lambda vector: vector.reshape(shape)[:, place].flatten()),
     }
 
 

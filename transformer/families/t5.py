@@ -3,7 +3,7 @@
 from transformer.families.config import FamilyConfig
 from transformer.families.family import Family
 from transformer.families.values import Values
-from transformer.families.weights import Stored, Table, linear, stored, transposed
+from transformer.families.weights import Table, linear, stored, transposed
 
 # What T5 calls "gated-gelu" is the tanh form.
 _PROJECTIONS = {"gated-gelu": "gated-gelu_new"}
@@ -54,7 +54,7 @@ def table(config: FamilyConfig) -> Table:
         bias = f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
         rows |= {
             f"{stack}.embedding.table.weight": stored(f"{stack}.embed_tokens.weight", "shared.weight"),
-            f"{stack}.position_bias.table": Stored((bias,), transposed),
+            f"{stack}.position_bias.table": stored(bias, view=transposed),
             f"{stack}.final_norm.weight": stored(f"{stack}.final_layer_norm.weight"),
         }
         last = 2 if stack == "decoder" else 1
