@@ -74,12 +74,21 @@ def test_no_page_has_a_serious_finding_light_or_dark(app: str, visit: Callable[.
         page.wait_for_timeout(AT_REST)
         problems.extend(f"{entry.name}: {line}" for line in findings(page))
         page.emulate_media(color_scheme="dark")
-        page.wait_for_timeout(AT_REST)
-        problems.extend(f"{entry.name}, dark: {line}" for line in findings(page, rules=COLOUR))
+        problems.extend(f"{entry.name}, dark: {line}" for line in lasting(page))
         page.emulate_media(color_scheme="light")
 
     walk(page, sentence, look)
     assert not problems, "\n".join(problems)
+
+
+def lasting(page: Page) -> list[str]:
+    """Findings about colour that stay: on a busy machine a drawing takes the other theme later than the page."""
+    found = []
+    for _ in range(6):
+        page.wait_for_timeout(AT_REST)
+        if not (found := findings(page, rules=COLOUR)):
+            break
+    return found
 
 
 @pytest.mark.parametrize("name", ["tiny-gpt", "tiny-bert", "tiny-sentiment"])

@@ -54,7 +54,7 @@ def both(
     asked: dict[str, torch.Tensor] = {"input_ids": ids, "attention_mask": real.long()}
     inputs = [ids]
     if ours.config.kind == "encoder-decoder":
-        target = torch.randint(3, VOCABULARY - 2, (2, max(1, length - 1)))
+        target = torch.randint(3, VOCABULARY - 2, (2, max(1, length - 1)), generator=torch.Generator().manual_seed(2))
         target[:, 0] = getattr(theirs.config, "decoder_start_token_id", None) or 0
         asked["decoder_input_ids"] = target
         inputs.append(target)
@@ -101,7 +101,7 @@ def test_writing_with_a_cache_gives_the_same_logits(opened, case: str) -> None:
     ours, _ = opened(case)
     ids, _ = texts(ours, 17)
     source = ids if ours.config.has_encoder else None
-    target = torch.randint(3, VOCABULARY - 2, (2, 17))
+    target = torch.randint(3, VOCABULARY - 2, (2, 17), generator=torch.Generator().manual_seed(1))
     with torch.no_grad():
         memory = () if source is None else (ours.model.encode(source), source)
         whole = ours.model.project(ours.model.decode(target, *memory))
@@ -109,7 +109,8 @@ def test_writing_with_a_cache_gives_the_same_logits(opened, case: str) -> None:
         with fast_path():
             steps = [ours.model.decode(target[:, i : i + 1], *memory, cache=cache) for i in range(17)]
             written = ours.model.project(torch.cat(steps, dim=1))
-    torch.testing.assert_close(written, whole, atol=1e-4, rtol=0)
+    # The weights are large, so the fused kernel's other order of sums grows; a wrong place gives differences of 1.
+    torch.testing.assert_close(written, whole, atol=1e-3, rtol=0)
 
 
 @pytest.mark.parametrize("case", ["bert", "gpt2", "deberta-v2", "t5", "gemma 2"])
