@@ -27,11 +27,14 @@ SECTIONS = {
 with page("embeddings", needs=("token",)) as p:
     tokens = p.trace.tokens(p.focus.stack)
     table = embedding_table(p.checkpoint, p.focus.stack)
+    embedding = getattr(p.checkpoint.model, p.focus.stack).embedding
     vocabulary, width = table.shape
     show_figure(
         embedding_rows(table[list(tokens.ids)], tokens=tokens, vocabulary_size=vocabulary),
         name="embedding-rows",
-        caption=p.text["rows_caption"].format(vocabulary=whole(vocabulary), width=width),
+        caption=p.text["rows_caption" if embedding.scale != 1 else "rows_caption_unscaled"].format(
+            vocabulary=whole(vocabulary), width=width
+        ),
     )
     if st.toggle(p.text["window"], key="embeddings window", **IN_ADDRESS):
         word_vectors.neighbouring_rows(p)

@@ -76,7 +76,7 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
     if same:
         show_table(comparison_table(this, found, same, text), name="head-here-and-over-all")
 
-    latex, caption = concatenation(text, p.checkpoint.config, n_rows=len(views[0].query))
+    latex, caption = concatenation(text, p.checkpoint.model.get_submodule(views[0].name), n_rows=len(views[0].query))
     show_formula(latex, caption=caption)
     section = chosen_section(text, ("table", "map", "rows"), key="heads_section")
     depth(p, section, roles, views[focus.layer])

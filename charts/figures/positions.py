@@ -142,12 +142,13 @@ def position_similarity(similarity: Any, *, measure: str = N_("cosine similarity
     return figure.drawn()
 
 
-def embedding_sum(token: Any, *, position: Any, total: Any, tokens: TokenSequence) -> go.Figure:
+def embedding_sum(token: Any, *, position: Any, total: Any, tokens: TokenSequence, scaled: bool = True) -> go.Figure:
     """Token embedding + positional encoding = what enters the first layer: three heatmaps on one scale.
 
-    All three: [token, model]; ``token`` already multiplied by √d_model, as in the model.
+    All three: [token, model]; ``token`` as the model has it, multiplied by √d_model where it does that (``scaled``).
     """
-    names = (_("token embedding × √d_model"), _("+ position"), _("= sum, what enters the first layer"))
+    embedded = _("token embedding × √d_model") if scaled else _("token embedding")
+    names = (embedded, _("+ position"), _("= sum, what enters the first layer"))
     sizes = {"token": len(tokens)}
     first = as_array(token, name="token", axes=("token", "dimension"), sizes=sizes)
     sizes["dimension"] = first.shape[1]

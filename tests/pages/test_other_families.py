@@ -196,3 +196,15 @@ def test_the_padding_of_the_masks_page(open_family: Callable, checkpoint: str) -
     app = open_family("masks", checkpoint=checkpoint)
     assert not app.segmented_control(key="masks view").set_value("padding").run().exception
     assert not app.error
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "factor"), [("hf-gpt2", ""), ("hf-gemma2", "√d_model"), ("hf-marian", "√d_model")]
+)
+def test_rows_of_e_are_multiplied_only_where_the_model_does_it(
+    open_family: Callable, checkpoint: str, factor: str
+) -> None:
+    app = fine(open_family("embeddings", checkpoint=checkpoint))
+    shown = said(app) + " ".join(str(column) for table in app.dataframe for column in table.value.columns)
+    assert ("√d_model" in shown) is bool(factor)
+    assert ("does not multiply the row" in shown) is (not factor)

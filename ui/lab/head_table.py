@@ -19,7 +19,7 @@ from transformer.analysis.heads.head_roles import (
     HeadRole,
 )
 from transformer.analysis.heads.induction import LEAST_INDUCTION, LENGTH, N_SEQUENCES
-from transformer.config import ModelConfig
+from transformer.attention import MultiHeadAttention
 from ui.words.texts import PageText
 
 ORDERS = ("layer", "role", "entropy", "sinks")
@@ -70,15 +70,17 @@ def role_counts(roles: Sequence[HeadRole], text: PageText) -> str:
     return text["counted"].format(roles=", ".join(counts))
 
 
-def concatenation(text: PageText, config: ModelConfig, *, n_rows: int) -> tuple[str, str]:
+def concatenation(text: PageText, attention: MultiHeadAttention, *, n_rows: int) -> tuple[str, str]:
     """MultiHead = Concat(head_0 …) W_O with this sentence's shapes, as LaTeX, and a caption."""
-    d_model, last = config.d_model, config.n_heads - 1
+    d_model, together = attention.output_projection.weight.shape
+    bias = "" if attention.output_projection.bias is None else " + b_O"
+    heads, d_head, last = attention.n_heads, attention.d_head, attention.n_heads - 1
     latex = (
         rf"\underset{{{n_rows} \times {d_model}}}{{\text{{MultiHead}}}} = "
-        rf"\underset{{{n_rows} \times {d_model}}}{{[\text{{head}}_0 \mid \dots \mid \text{{head}}_{{{last}}}]}}\;\;"
-        rf"\underset{{{d_model} \times {d_model}}}{{W_O}} + b_O"
+        rf"\underset{{{n_rows} \times {together}}}{{[\text{{head}}_0 \mid \dots \mid \text{{head}}_{{{last}}}]}}\;\;"
+        rf"\underset{{{together} \times {d_model}}}{{W_O}}{bias}"
     )
-    return latex, text["formula"].format(heads=config.n_heads, d_head=config.d_head, d_model=d_model, rows=n_rows)
+    return latex, text["formula"].format(heads=heads, d_head=d_head, d_model=together, rows=n_rows)
 
 
 def measures(roles: Sequence[HeadRole | CorpusRole], text: PageText) -> dict[str, str]:

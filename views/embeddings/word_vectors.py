@@ -12,6 +12,7 @@ from transformer import Checkpoint
 from transformer.analysis.neighbours import Neighbour, analogy, nearest_rows
 from transformer.analysis.projection import principal_components
 from transformer.text.message import N_
+from transformer.variants.embedding import FamilyEmbedding
 from ui.compute.store import store
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
@@ -55,7 +56,7 @@ def neighbouring_rows(p: Page) -> None:
 
 
 def lookup(p: Page) -> None:
-    """Row = one-hot × E, and × √d_model, with the numbers of the followed token."""
+    """Row = one-hot × E, and × √d_model where the model does that, with the numbers of the followed token."""
     token = p.trace.tokens(p.focus.stack)[p.focus.token]
     table = embedding_table(p.checkpoint, p.focus.stack)
     vocabulary, width = table.shape
@@ -64,7 +65,8 @@ def lookup(p: Page) -> None:
     product, row = one_hot @ table, table[token.id]
     name = f"{p.focus.stack}.embedding.token"
     recorded = p.trace.values(name)[p.focus.token]
-    scale = width**0.5
+    embedding = getattr(p.checkpoint.model, p.focus.stack).embedding
+    scale, scaled = embedding.scale, embedding.scale != 1
     difference = three_digits(np.abs(product - row).max())
     st.markdown(p.text["lookup"].format(token=as_plain(token.display), id=token.id, difference=difference))
     start, end = (r"\;\; ".join(three_digits(value) for value in part) for part in (row[:4], row[-1:]))
@@ -72,7 +74,9 @@ def lookup(p: Page) -> None:
     show_formula(
         rf"\begin{{bmatrix}} 0 & \cdots & {place} & \cdots & 0 \end{{bmatrix}} \cdot E"
         rf" = \begin{{bmatrix}} {start} \; \cdots \; {end} \end{{bmatrix}}",
-        caption=p.text["lookup_caption"].format(vocabulary=whole(vocabulary), width=width, scale=three_digits(scale)),
+        caption=p.text["lookup_caption" if scaled else "lookup_caption_unscaled"].format(
+            vocabulary=whole(vocabulary), width=width, scale=three_digits(scale)
+        ),
     )
     show_table(
         pd.DataFrame(
@@ -80,14 +84,19 @@ def lookup(p: Page) -> None:
                 p.text["dimension"]: range(min(width, SHOWN_DIMENSIONS)),
                 N_("one-hot @ E"): product[:SHOWN_DIMENSIONS],
                 p.text["row"]: row[:SHOWN_DIMENSIONS],
-                p.text["scaled"]: row[:SHOWN_DIMENSIONS] * scale,
+                **({p.text["scaled"]: row[:SHOWN_DIMENSIONS] * scale} if scaled else {}),
                 p.text["recorded"]: recorded[:SHOWN_DIMENSIONS],
             }
         ),
         name="row-of-e",
     )
     lengths = {"before": np.linalg.norm(row), "after": np.linalg.norm(recorded), "scale": scale}
-    st.markdown(p.text["scale_text"].format(name=name, **{key: three_digits(value) for key, value in lengths.items()}))
+    added = f"{p.focus.stack}.embedding.position" in p.trace
+    said = "scale_text" if scaled and added else "scale_text_alone" if scaled else "scale_text_unscaled"
+    st.markdown(p.text[said].format(name=name, **{key: three_digits(value) for key, value in lengths.items()}))
+    if isinstance(embedding, FamilyEmbedding):
+        further = [p.text[part] for part in ("segment", "projection", "norm") if getattr(embedding, part) is not None]
+        st.markdown(" ".join(further))
 
 
 def neighbours(p: Page) -> None:
