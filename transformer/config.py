@@ -183,13 +183,19 @@ class ModelConfig:
     @classmethod
     def from_json(cls, path: Path) -> ModelConfig:
         """Read a file. Raises ``ValueError`` that names the file and what is wrong in it."""
-        try:
-            values = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (ValueError, RecursionError) as error:
-            raise MessageError("{path} is not valid JSON: {problem}", path=path, problem=error) from error
-        if not isinstance(values, dict):
-            raise MessageError("{path} must hold a JSON object, not {type}", path=path, type=type(values).__name__)
+        values = json_object(Path(path))
         try:
             return cls.from_dict(values)
         except ValueError as error:
             raise MessageError("{where}: {problem}", where=path, problem=error) from error
+
+
+def json_object(path: Path) -> dict:
+    """The JSON object of a file. Raises ``ValueError`` that names the file and what is wrong in it."""
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise MessageError("{path} is not valid JSON: {problem}", path=path, problem=error) from error
+    if not isinstance(values, dict):
+        raise MessageError("{path} must hold a JSON object, not {type}", path=path, type=type(values).__name__)
+    return values

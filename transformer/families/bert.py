@@ -71,7 +71,8 @@ def distilbert_config(values: Values) -> FamilyConfig:
     )
 
 
-def _table(config: FamilyConfig) -> Table:
+def encoder_table(config: FamilyConfig, *, suffix: str = "") -> Table:
+    """Embedding and layers; ``suffix``: behind the names of the three projections (DeBERTa's ``query_proj``)."""
     rows = {
         "encoder.embedding.table.weight": stored("embeddings.word_embeddings.weight"),
         "encoder.embedding.position_encoding.table": positions(config, "embeddings.position_embeddings.weight"),
@@ -81,7 +82,7 @@ def _table(config: FamilyConfig) -> Table:
     for index in range(config.n_encoder_layers):
         ours, theirs = f"encoder.layers.{index}", f"encoder.layer.{index}"
         for part in ("query", "key", "value"):
-            rows |= linear(f"{ours}.self_attention.{part}_projection", f"{theirs}.attention.self.{part}")
+            rows |= linear(f"{ours}.self_attention.{part}_projection", f"{theirs}.attention.self.{part}{suffix}")
         rows |= linear(f"{ours}.self_attention.output_projection", f"{theirs}.attention.output.dense")
         rows |= linear(f"{ours}.self_attention_norm", f"{theirs}.attention.output.LayerNorm")
         rows |= linear(f"{ours}.feed_forward.input_projection", f"{theirs}.intermediate.dense")
@@ -97,7 +98,7 @@ def positions(config: FamilyConfig, name: str) -> Stored:
 
 
 def bert_table(config: FamilyConfig) -> Table:
-    return _table(config) | {
+    return encoder_table(config) | {
         **linear("encoder.vocabulary_projection.dense", "cls.predictions.transform.dense"),
         **linear("encoder.vocabulary_projection.norm", "cls.predictions.transform.LayerNorm"),
         "encoder.vocabulary_projection.projection.weight": stored("cls.predictions.decoder.weight"),
@@ -108,7 +109,7 @@ def bert_table(config: FamilyConfig) -> Table:
 
 
 def roberta_table(config: FamilyConfig) -> Table:
-    return _table(config) | {
+    return encoder_table(config) | {
         **linear("encoder.vocabulary_projection.dense", "lm_head.dense"),
         **linear("encoder.vocabulary_projection.norm", "lm_head.layer_norm"),
         "encoder.vocabulary_projection.projection.weight": stored("lm_head.decoder.weight"),

@@ -62,7 +62,7 @@ def _skeleton(config: FamilyConfig) -> ModelConfig:
 
 
 def _of_decoder(config: FamilyConfig) -> FamilyConfig:
-    return replace(config, n_heads=config.decoder_heads or config.n_heads, d_ff=config.decoder_d_ff or config.d_ff)
+    return replace(config, n_heads=config.heads_in("decoder"), d_ff=config.decoder_d_ff or config.d_ff)
 
 
 def _tables(config: FamilyConfig) -> list[nn.Embedding]:

@@ -1,7 +1,7 @@
 """DeBERTa-v2 and -v3 (He et al. 2021, 2023): disentangled attention, a convolution beside the first layer."""
 
 from transformer.errors import CheckpointError
-from transformer.families.bert import positions
+from transformer.families.bert import encoder_table
 from transformer.families.config import Disentangled, FamilyConfig
 from transformer.families.family import Family
 from transformer.families.values import Values, class_names
@@ -80,12 +80,8 @@ def table(config: FamilyConfig) -> Table:
     if not config.disentangled.legacy_head:
         head, output = ("lm_predictions.lm_head", "embeddings.word_embeddings.weight")
     bias = ("cls.predictions.decoder.bias", "cls.predictions.bias", "lm_predictions.lm_head.bias")
-    rows = {
-        "encoder.embedding.table.weight": stored("embeddings.word_embeddings.weight"),
-        "encoder.embedding.position_encoding.table": positions(config, "embeddings.position_embeddings.weight"),
-        "encoder.embedding.segment": stored("embeddings.token_type_embeddings.weight", view=lambda rows: rows[0]),
+    rows = encoder_table(config, suffix="_proj") | {
         "encoder.embedding.projection.weight": stored("embeddings.embed_proj.weight"),
-        **linear("encoder.embedding.norm", "embeddings.LayerNorm"),
         "encoder.relative_embedding.table": stored("encoder.rel_embeddings.weight"),
         **linear("encoder.relative_embedding.norm", "encoder.LayerNorm"),
         **linear("encoder.layers.0.convolution_weights", "encoder.conv.conv"),
@@ -98,16 +94,9 @@ def table(config: FamilyConfig) -> Table:
         **linear("classifier.projection", "classifier"),
     }
     for index in range(config.n_encoder_layers):
-        ours, theirs = f"encoder.layers.{index}", f"encoder.layer.{index}"
-        for part in ("query", "key", "value"):
-            rows |= linear(f"{ours}.self_attention.{part}_projection", f"{theirs}.attention.self.{part}_proj")
         for part, short in (("position_key", "pos_key"), ("position_query", "pos_query")):
-            rows |= linear(f"{ours}.self_attention.{part}_projection", f"{theirs}.attention.self.{short}_proj")
-        rows |= linear(f"{ours}.self_attention.output_projection", f"{theirs}.attention.output.dense")
-        rows |= linear(f"{ours}.self_attention_norm", f"{theirs}.attention.output.LayerNorm")
-        rows |= linear(f"{ours}.feed_forward.input_projection", f"{theirs}.intermediate.dense")
-        rows |= linear(f"{ours}.feed_forward.output_projection", f"{theirs}.output.dense")
-        rows |= linear(f"{ours}.feed_forward_norm", f"{theirs}.output.LayerNorm")
+            ours = f"encoder.layers.{index}.self_attention.{part}_projection"
+            rows |= linear(ours, f"encoder.layer.{index}.attention.self.{short}_proj")
     return rows
 
 

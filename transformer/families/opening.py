@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 
+from transformer.config import json_object
 from transformer.errors import CheckpointError
 from transformer.families.bart import BART, M2M100, MARIAN
 from transformer.families.bert import BERT, DISTILBERT, ROBERTA
@@ -63,12 +63,11 @@ class OpenedModel:
 def read_json(file: Path) -> dict:
     """A JSON object. Raises ``CheckpointError`` for a file that holds none."""
     try:
-        values = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        return json_object(file)
+    except OSError as error:
         raise CheckpointError("{path} is not valid JSON: {problem}", path=file, problem=error) from error
-    if not isinstance(values, dict):
-        raise CheckpointError("{path} must hold a JSON object, not {type}", path=file, type=type(values).__name__)
-    return values
+    except ValueError as error:
+        raise CheckpointError("{problem}", problem=error) from error
 
 
 def read_config(folder: Path, fields: dict) -> FamilyConfig:

@@ -163,9 +163,12 @@ def assign(model: Model, table: Table, weights: StoredWeights) -> dict[str, str]
         )
     _refuse_more_layers(weights, set(chosen.values()))
     read = {name: _finite(name, weights) for name in dict.fromkeys(chosen.values())}
+    places = _places(model)
     for ours, parameter in wanted.items():
         view, tensor = table[ours].view, read[chosen[ours]]
-        _set(model, parameter, tensor if view is None else view(tensor))
+        new = nn.Parameter(tensor if view is None else view(tensor), requires_grad=False)
+        for module, name in places[parameter]:
+            setattr(module, name, new)
     return chosen
 
 
@@ -199,13 +202,13 @@ def _refuse_more_layers(weights: StoredWeights, used: set[str]) -> None:
             )
 
 
-def _set(model: nn.Module, parameter: nn.Parameter, tensor: Tensor) -> None:
-    """Put ``tensor`` wherever ``parameter`` stands: a tied matrix stands in several places."""
-    new = nn.Parameter(tensor, requires_grad=False)
+def _places(model: nn.Module) -> dict[nn.Parameter, list[tuple[nn.Module, str]]]:
+    """Wherever each parameter stands: a tied matrix stands in several places."""
+    places: dict[nn.Parameter, list[tuple[nn.Module, str]]] = {}
     for module in model.modules():
-        for name, found in module._parameters.items():
-            if found is parameter:
-                module._parameters[name] = new
+        for name, parameter in module.named_parameters(recurse=False):
+            places.setdefault(parameter, []).append((module, name))
+    return places
 
 
 def _plain(name: str, prefixes: tuple[str, ...]) -> str:

@@ -76,6 +76,7 @@ def is_received(name: str) -> bool:
 
 def _check_files(files: Mapping[str, bytes]) -> None:
     """Check names and sizes only: cheap, and enough to refuse most wrong files."""
+    most = {**MOST_BYTES, **FOREIGN_BYTES}
     for name, content in files.items():
         if name.lower().endswith(_PICKLES):
             raise CheckpointError(
@@ -83,7 +84,6 @@ def _check_files(files: Mapping[str, bytes]) -> None:
                 name=repr(name),
                 code=conversion(name),
             )
-        most = {**MOST_BYTES, **FOREIGN_BYTES}
         if name not in most:
             raise CheckpointError(
                 "{name} is no file of a checkpoint; it has {files}", name=repr(name), files=", ".join(MOST_BYTES)

@@ -33,7 +33,7 @@ _WRITING = {"ends": (END_ID,), "never": NEVER_WRITTEN}
 FRAMINGS = {
     "encoder-decoder": Framing(after=(END_ID,), answer=(START_ID,), given=(START_ID,), **_WRITING),
     "decoder-only": Framing(before=(START_ID,), **_WRITING),
-    "encoder-only": Framing(before=(START_ID,), after=(END_ID,), never=(PAD_ID, START_ID)),
+    "encoder-only": Framing(before=(START_ID,), after=(END_ID,), never=NEVER_WRITTEN),
 }
 
 

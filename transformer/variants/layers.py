@@ -8,11 +8,8 @@ from transformer.decoder import DecoderLayer
 from transformer.layer_norm import LayerNorm
 
 
-class ParallelLayer(DecoderLayer):
-    """x + attention(norm₁(x)) + feed-forward(norm₂(x)): both read one stream (GPT-NeoX, Black et al. 2022, §2.1.2).
-
-    The probe ``after_self_attention`` holds x + attention, although the feed-forward layer does not read it.
-    """
+class _ReorderedLayer(DecoderLayer):
+    """A layer without cross-attention whose ``add`` says how its two sub-layers come into the stream."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config, cross=False)
@@ -30,35 +27,36 @@ class ParallelLayer(DecoderLayer):
         stream = self.residual["in"](stream)
         normed = self.self_attention_norm(stream)
         attended = self.self_attention(normed, normed, allowed, position_bias, self_cache)
+        return self.residual["out"](self.add(stream, attended))
+
+    def add(self, stream: Tensor, attended: Tensor) -> Tensor:
+        """The stream behind the layer, from the stream before it and what attention wrote."""
+        raise NotImplementedError
+
+
+class ParallelLayer(_ReorderedLayer):
+    """x + attention(norm₁(x)) + feed-forward(norm₂(x)): both read one stream (GPT-NeoX, Black et al. 2022, §2.1.2).
+
+    The probe ``after_self_attention`` holds x + attention, although the feed-forward layer does not read it.
+    """
+
+    def add(self, stream: Tensor, attended: Tensor) -> Tensor:
         fed_forward = self.feed_forward(self.feed_forward_norm(stream))
-        stream = self.residual["after_self_attention"](stream + attended)
-        return self.residual["out"](stream + fed_forward)
+        return self.residual["after_self_attention"](stream + attended) + fed_forward
 
 
-class SandwichLayer(DecoderLayer):
+class SandwichLayer(_ReorderedLayer):
     """x + norm(sublayer(norm(x))): what is written is normalised as well (Ding et al. 2021, §3.2; Gemma 2, 2024).
 
     ``self_attention_norm`` and ``feed_forward_norm`` stand before, ``…_output_norm`` behind.
     """
 
     def __init__(self, config: ModelConfig) -> None:
-        super().__init__(config, cross=False)
+        super().__init__(config)
         self.self_attention_output_norm = LayerNorm(config)
         self.feed_forward_output_norm = LayerNorm(config)
 
-    def forward(
-        self,
-        stream: Tensor,  # [batch, position, model]
-        allowed: Tensor,  # [batch, position, position]
-        memory: Tensor | None = None,
-        memory_allowed: Tensor | None = None,
-        position_bias: Tensor | None = None,
-        self_cache: AttentionCache | None = None,
-        cross_cache: AttentionCache | None = None,
-    ) -> Tensor:
-        stream = self.residual["in"](stream)
-        normed = self.self_attention_norm(stream)
-        attended = self.self_attention(normed, normed, allowed, position_bias, self_cache)
+    def add(self, stream: Tensor, attended: Tensor) -> Tensor:
         stream = self.residual["after_self_attention"](stream + self.self_attention_output_norm(attended))
         fed_forward = self.feed_forward(self.feed_forward_norm(stream))
-        return self.residual["out"](stream + self.feed_forward_output_norm(fed_forward))
+        return stream + self.feed_forward_output_norm(fed_forward)

@@ -195,7 +195,7 @@ def token_plus_position(p: Page, shown: Shown) -> None:
     scale = embedding_scale(embedding, p.checkpoint.config.d_model)
     token, position, total = (p.trace.values(f"{stack}.embedding.{part}") for part in ("token", "position", "sum"))
     show_figure(
-        embedding_sum(token, position=position, total=total, tokens=tokens, scaled=embedding.scale != 1),
+        embedding_sum(token, position=position, total=total, tokens=tokens, scaled=bool(scale)),
         name="token-plus-position",
         caption=p.text["sum_caption"].format(scale=scale),
     )
