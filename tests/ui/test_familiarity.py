@@ -6,6 +6,7 @@ import pytest
 
 import transformer
 from tests.conftest import ROOT
+from tests.foreign_checkpoints import foreign_checkpoint
 from ui.shell.familiarity import unlike_training
 from ui.words.language_guess import guess_language
 from ui.words.texts import model_sentences
@@ -54,3 +55,17 @@ def test_another_language_and_a_long_text_are_said(checkpoint) -> None:
     long = line(checkpoint, "and then " * 40)
     assert "81 tokens, where training had at most 64" in long
     assert line(checkpoint, "Le chat est sur le tapis.", name="upload") == "", "nobody knows how that was trained"
+
+
+def test_what_a_model_wrote_itself_says_nothing_about_the_sentence(tiny_checkpoint) -> None:
+    """A decoder-only model's answer stands behind the sentence in the same sequence."""
+    trace = transformer.trace(tiny_checkpoint("gpt"), "The cat sat.", "日本語の文字" * 3)
+    assert sum(token.display.startswith("⟨") for token in trace.target) > 0.5 * len(trace.target)
+    assert not unlike_training(trace, "upload")
+
+
+def test_unknown_tokens_are_not_called_bytes(tmp_path) -> None:
+    checkpoint = transformer.load(foreign_checkpoint("hf-bert", tmp_path))
+    said = unlike_training(transformer.trace(checkpoint, "☃ ☂ ♞ cat"), "upload")
+    assert "does not know" in said
+    assert "bytes" not in said

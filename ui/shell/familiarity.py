@@ -1,7 +1,9 @@
 """One quiet line where a sentence is longer than, or unlike, what the model was trained on."""
 
 from charts.toolkit.numbers import language_name, percent, whole
+from transformer.runs.inputs import prompt_ids
 from transformer.runs.traces import Trace
+from transformer.text.tokens import Token
 from ui.compute.loading import recipe_of
 from ui.words.language_guess import guess_language
 from ui.words.texts import common
@@ -12,16 +14,25 @@ _MANY_BYTES = 0.2  # share of tokens from which on a sentence is unlike the trai
 
 def unlike_training(trace: Trace, name: str) -> str:
     """What is unusual about the sentence for the checkpoint ``name``, in a line; "" where nothing is."""
-    tokens = [token for token in (trace.source or trace.target) if token.role in ("", "other")]
+    tokens = [token for token in _typed(trace) if token.role in ("", "other")]
     reasons = []
     recipe = recipe_of(name)
     if recipe is not None and len(tokens) > recipe.max_sequence_length:
         most = whole(recipe.max_sequence_length)
         reasons.append(common("familiarity.long", count=whole(len(tokens)), most=most))
-    lone = sum(token.display.startswith("⟨") or token.role == "other" for token in tokens)
+    unknown = sum(token.role == "other" for token in tokens)
+    lone = unknown + sum(token.display.startswith("⟨") for token in tokens if not token.role)
     if tokens and lone / len(tokens) >= _MANY_BYTES:
-        reasons.append(common("familiarity.bytes", share=percent(lone / len(tokens))))
+        which = "familiarity.unknown" if unknown else "familiarity.bytes"
+        reasons.append(common(which, share=percent(lone / len(tokens))))
     guess = guess_language(trace.sentence)
     if recipe is not None and guess not in ("", READ):
         reasons.append(common("familiarity.language", language=language_name(guess), own=language_name(READ)))
     return common("familiarity.line", reasons="; ".join(reasons)) if reasons else ""
+
+
+def _typed(trace: Trace) -> tuple[Token, ...]:
+    """The tokens of the sentence, without what a decoder-only model wrote behind it."""
+    if trace.source is not None:
+        return trace.source.tokens
+    return trace.target.tokens[: len(prompt_ids(trace.checkpoint, trace.sentence))]
