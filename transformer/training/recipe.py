@@ -25,7 +25,9 @@ class Recipe:
     cosine after that step, from ``restart_learning_rate``. ``average_decay`` > 0 keeps an
     exponential moving average of the weights, and that average is what is evaluated and saved. ``precision`` "bfloat16"
     runs the matrix products in mixed precision (Micikevicius et al. 2018), on CPUs and GPUs that have units for it.
-    ``start_from`` is a checkpoint directory whose tokenizer and encoder the run begins with.
+    ``inner_dropout`` is the dropout of attention weights and of the feed-forward layer's hidden units; without it they
+    have the model's own ``dropout``, which embeddings and sub-layers' outputs always have (Vaswani et al. 2017, §5.4
+    drop only those). ``start_from`` is a checkpoint directory whose tokenizer and encoder the run begins with.
 
     Raises ``ValueError`` that names the entry, its value and what would be right.
     """
@@ -47,6 +49,7 @@ class Recipe:
     gradient_clip: float = 1.0
     weight_decay: float = 0.0
     average_decay: float = 0.0
+    inner_dropout: float | None = None
     precision: str = "float32"
     log_every: int = 50
     evaluate_every: int = 1_000
@@ -75,6 +78,8 @@ class Recipe:
         for name in ("label_smoothing", "average_decay", "weight_decay"):
             if not 0.0 <= getattr(self, name) < 1.0:
                 raise ValueError(f"{name} is {getattr(self, name)!r}; it must be at least 0 and below 1")
+        if self.inner_dropout is not None and not 0.0 <= self.inner_dropout < 1.0:
+            raise ValueError(f"inner_dropout is {self.inner_dropout!r}; it must be at least 0 and below 1")
         if self.restart_at and not (
             self.schedule == "cosine"
             and self.warmup_steps < self.restart_at < self.steps

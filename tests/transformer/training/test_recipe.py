@@ -80,6 +80,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         ({"gradient_clip": -1.0}, "gradient_clip is -1.0"),
         ({"label_smoothing": 1.0}, "label_smoothing is 1.0"),
         ({"average_decay": 1.0}, "average_decay is 1.0"),
+        ({"inner_dropout": 1.0}, "inner_dropout is 1.0"),
         ({"weight_decay": -0.1}, "weight_decay is -0.1"),
         ({"max_sequence_length": 65}, "max_sequence_length is 65, but the model reads 64 tokens"),
         ({"task": "next-token"}, "'next-token' needs a model of kind 'decoder-only', not 'encoder-decoder'"),

@@ -285,3 +285,11 @@ def test_a_run_may_be_made_longer(data: Path, tmp_path: Path) -> None:
 def test_texts_that_are_all_too_long_are_refused(data: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no training text of tatoeba-en-fr has at most 2 tokens"):
         Trainer(recipe(max_sequence_length=2), data=data, run_directory=tmp_path)
+
+
+def test_inner_dropout_is_that_of_attention_weights_and_hidden_units_only(data: Path, tmp_path: Path) -> None:
+    trainer = Trainer(recipe(inner_dropout=0.0), data=data, run_directory=tmp_path)
+    layer = trainer._trained_model.decoder.layers[0]
+    assert (layer.self_attention.dropout, layer.cross_attention.dropout, layer.feed_forward.dropout.p) == (0, 0, 0)
+    assert (layer.dropout.p, trainer._trained_model.decoder.embedding.dropout.p) == (0.2, 0.2)
+    assert trainer.model.decoder.layers[0].self_attention.dropout == 0.0  # the average is evaluated, not trained
