@@ -15,8 +15,14 @@ def progress_bar(items: Iterable) -> Iterable:
     return tqdm(items, unit="sentence", disable=None)  # None: silent without a terminal
 
 
+_SHORTEST = 1.0  # seconds: the times of the history are rounded, and a rate over almost no time says nothing
+
+
 class TrainingProgress:
-    """Loss, target tokens per second and time left; one line a log interval."""
+    """Loss, target tokens per second and time left; one line a log interval.
+
+    The rate is taken over at least a second; until one has passed it is not shown.
+    """
 
     def __init__(self, trainer: Trainer) -> None:
         self._bar = tqdm(
@@ -27,6 +33,7 @@ class TrainingProgress:
             disable=not trainer.accelerator.is_main_process,
         )
         self._before = (trainer.target_tokens, trainer.seconds)
+        self._rate = ""
 
     def __enter__(self) -> TrainingProgress:
         return self
@@ -36,9 +43,10 @@ class TrainingProgress:
 
     def __call__(self, row: dict[str, float]) -> None:
         tokens, seconds = self._before
-        rate = (row["target_tokens"] - tokens) / max(row["seconds"] - seconds, 1e-9)
-        self._before = (row["target_tokens"], row["seconds"])
+        if (passed := row["seconds"] - seconds) >= _SHORTEST:
+            self._rate = f", {(row['target_tokens'] - tokens) / passed:,.0f} target tokens/s"
+            self._before = (row["target_tokens"], row["seconds"])
         self._bar.update(row["step"] - self._bar.n)
-        self._bar.set_postfix_str(f"loss {row['train_loss']:.3f}, {rate:,.0f} target tokens/s")
+        self._bar.set_postfix_str(f"loss {row['train_loss']:.3f}{self._rate}")
         if "dev_score" in row:
             self._bar.write(f"step {row['step']}: dev loss {row['dev_loss']:.3f}, dev score {row['dev_score']:.2f}")
