@@ -132,7 +132,7 @@ def logit_lens(
         decided=decided_step(arrays["ids"][:, :, 0] == followed),
         final_norm=getattr(checkpoint.model, stack).final_norm is not None,
         of_classes=bool(config.n_classes),
-        pieces={id: _piece(checkpoint, id) for id in sorted(used)},
+        pieces={id: shown_word(checkpoint, id) for id in sorted(used)},
         **arrays,
     )
 
@@ -177,7 +177,7 @@ def word_course(trace: Trace, lens: Lens, position: int, *, most: int = 6) -> Wo
     others = [int(id) for id in np.argsort(-log_p[-1], kind="stable")[:2] if id != followed]
     leaders = [int(id) for id in lens.ids[:, position, 0]]
     ids = tuple(dict.fromkeys([followed, *others[:1], *leaders]))[:most]
-    words = tuple(_piece(trace.checkpoint, id) for id in ids)
+    words = tuple(shown_word(trace.checkpoint, id) for id in ids)
     return WordCourse(lens.steps, words, ids, np.exp(log_p[:, list(ids)]).T)
 
 
@@ -218,6 +218,7 @@ def _classes(trace: Trace, hidden: Tensor) -> Tensor:
     return torch.cat((model.classify(hidden, ids), model.classifier.projection(hidden[0])))
 
 
-def _piece(checkpoint: Checkpoint, id: int) -> str:
+def shown_word(checkpoint: Checkpoint, id: int) -> str:
+    """How a token of the vocabulary, or a class, is shown."""
     config = checkpoint.config
     return config.class_names[id] if config.n_classes else checkpoint.tokenizer.display(id)

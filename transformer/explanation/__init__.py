@@ -1,0 +1,1 @@
+"""Which parts of a model wrote its answer, and by what path."""
