@@ -9,8 +9,11 @@ from transformer.analysis.lens import word_course as course_of
 from ui.shell.page import page
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
 from ui.words.texts import common
+from views.lens.author import author, choose_words
 from views.lens.logit_lens import (
     GRID,
+    choose,
+    chosen_follow,
     chosen_lens,
     decided_text,
     formula_of,
@@ -23,7 +26,17 @@ from views.lens.logit_lens import (
 
 with page("lens", needs=("token",)) as p:
     text, config = p.text, p.checkpoint.config
-    lens, colour = chosen_lens(p)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if choose(p, "view", ["layers", "author"]) == "author":
+            lens = chosen_follow(p, sublayers=False)
+            place = None if lens.of_classes else position_of(p, lens)
+            words = choose_words(p, lens, place)
+        else:
+            words = None
+            lens, colour = chosen_lens(p)
+    if words is not None:
+        author(p, lens, place, words)
+        p.finish()
     position = position_of(p, lens)
     shown, selected, piece = window(p, lens, position)
     make_room(shown)

@@ -123,3 +123,13 @@ def test_a_head_clicked_on_the_grid_is_the_head_of_the_attention_page(app: str, 
     asked = parameters(page)
     assert (asked["layer"], asked.get("head", "0"), asked["kind"]) == ("1", "0", "cross")
     assert urlsplit(page.url).path.endswith("/attention")
+
+
+def test_a_head_clicked_among_the_authors_of_a_word_opens_where_it_looked(app: str, visit: Callable[..., Page]) -> None:
+    page = open_at(visit, f"{app}/lens?{PLACE}&lens_view=who+wrote+it")
+    page.mouse.click(*cell(page, 1, 2))  # after two heads of self-attention come those of cross-attention
+    page.get_by_text(TEXT["section_path"]).wait_for(timeout=60_000)
+    settle(page)
+    asked = parameters(page)
+    assert urlsplit(page.url).path.endswith("/attention")
+    assert (asked["layer"], asked.get("head", "0"), asked["kind"], asked["token"]) == ("1", "0", "cross", "1")

@@ -186,6 +186,7 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         attention_output,
         attention_row,
         attention_trust,
+        attribution,
         beam_tree,
         comparison,
         decoding,
@@ -298,6 +299,9 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         "head_scores": heads.head_scores(np.full((2, 3), 0.25), name="sink share", roles=[["<b>", "", ""]] * 2),
         "entropy_strip": heads.entropy_strip(causal_view),
         "lens_grid": lens.lens_grid(small_lens(), selected=1),
+        "attribution_waterfall": attribution.attribution_waterfall(
+            [0.5, -0.2], labels=["0 feed-forward", "·<b>"], total=0.7, n_others=3, of="·$y$ − ·%{z}"
+        ),
         "word_course": lens.word_course(
             WordCourse(("embedding", "layer 0"), ("·<b>", "·$y$", "·%{z}"), (5, 6, 7), np.full((3, 2), 0.3))
         ),

@@ -29,14 +29,18 @@ def choose(p: Page, name: str, options: list[str], **more: object) -> str:
 
 def chosen_lens(p: Page) -> tuple[Lens, str]:
     """The lens with the rows and the word to follow that were chosen, and the colouring."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        rows = choose(p, "rows", ["layers", "sublayers"])
-        colour = choose(p, "colour", ["probability", "rank", "divergence"], help=p.text["colour_help"])
-        lens = lens_of(p, sublayers=rows == "sublayers")
-        came = came_instead(p.trace, lens)
-        if came and choose(p, "follow", ["own", "came"], help=p.text["follow_help"]) == "came":
-            lens = lens_of(p, sublayers=rows == "sublayers", follow=came)
-    return lens, colour
+    rows = choose(p, "rows", ["layers", "sublayers"])
+    colour = choose(p, "colour", ["probability", "rank", "divergence"], help=p.text["colour_help"])
+    return chosen_follow(p, sublayers=rows == "sublayers"), colour
+
+
+def chosen_follow(p: Page, *, sublayers: bool) -> Lens:
+    """The lens that follows the model's own words, or those that came where the reader wants that."""
+    lens = lens_of(p, sublayers=sublayers)
+    came = came_instead(p.trace, lens)
+    if came and choose(p, "follow", ["own", "came"], help=p.text["follow_help"]) == "came":
+        return lens_of(p, sublayers=sublayers, follow=came)
+    return lens
 
 
 def came_instead(trace: Trace, lens: Lens) -> tuple[int, ...]:

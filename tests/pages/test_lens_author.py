@@ -1,0 +1,87 @@
+"""Who wrote it, on the Lens page: what is said and listed is what the library finds, for every kind of model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import transformer
+from charts.toolkit.style import three_digits
+from tests.pages.conftest import is_fine, said
+from transformer.explanation.attribution import attribute
+from transformer.explanation.attribution_by_key import strongest_sources
+from ui.words.texts import page_text
+
+TEXT = page_text("lens")
+KINDS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
+SENTENCE = "The old man told us a story."
+STACK = {"tiny-translator": "decoder", "tiny-gpt": "decoder", "tiny-bert": "encoder", "tiny-sentiment": "encoder"}
+VIEW = {"lens_view": TEXT["view_author"]}
+
+
+def sources_of(app):
+    return next(table.value for table in app.dataframe if TEXT["author_column_weight"] in table.value)
+
+
+@pytest.mark.parametrize("checkpoint", KINDS)
+def test_the_sum_the_parts_and_the_words(open_app: Callable, tiny_checkpoint: Callable, checkpoint: str) -> None:
+    app = open_app("lens", checkpoint=checkpoint, sentence=SENTENCE, stack=STACK[checkpoint], token="2", **VIEW)
+    is_fine(app)
+    trace = transformer.trace(tiny_checkpoint(checkpoint), SENTENCE)
+    found = attribute(trace, None if checkpoint == "tiny-sentiment" else 2)
+    assert f"**{three_digits(found.logit)}**" in said(app) and f"**{found.strongest(1)[0].label}**" in said(app)
+    table, sources = sources_of(app), strongest_sources(trace, found)
+    assert list(table[TEXT["author_column_word"]]) == [source.display for source in sources]
+    np.testing.assert_allclose(table[TEXT["author_column_value"]], [source.value for source in sources])
+    assert (TEXT["author_mean"].split(" {")[0] in said(app)) == (checkpoint == "tiny-sentiment")
+
+
+def test_a_second_word_and_one_that_is_typed(open_app: Callable, tiny_checkpoint: Callable) -> None:
+    place = {"checkpoint": "tiny-translator", "sentence": SENTENCE, "stack": "decoder", "token": "1", **VIEW}
+    app = open_app("lens", **place)
+    options = app.selectbox(key="lens_word").options
+    checkpoint = tiny_checkpoint("translator")
+    trace = transformer.trace(checkpoint, SENTENCE)
+    order = np.argsort(-trace.values("decoder.logits")[1], kind="stable")
+    assert options[:3] == [checkpoint.tokenizer.display(int(id)) for id in order[:3]]
+    app.selectbox(key="lens_against").set_value(options[2])
+    is_fine(app.run())
+    found = attribute(trace, 1, token=int(order[0]), against=int(order[2]))
+    assert f"**{options[0]} − {options[2]}** is **{three_digits(found.logit)}**" in said(app)
+    assert TEXT["author_alone"] not in said(app)
+    # From an address, as a copied one brings it: a typed word is no option.
+    app = open_app("lens", **place, lens_word="chat", lens_against=options[1])
+    is_fine(app)
+    token = checkpoint.tokenizer.encode("chat")[0]
+    found = attribute(trace, 1, token=token, against=int(order[1]))
+    assert f"{checkpoint.tokenizer.display(token)} − {options[1]}" in said(app)
+    assert f"**{three_digits(found.logit)}**" in said(app)
+    # At another place the likeliest word comes first again.
+    app = open_app("lens", **place, lens_word=options[3], lens_against=options[1])
+    assert app.selectbox(key="lens_word").value == options[3]
+    app.query_params["token"] = "3"
+    is_fine(app.run())
+    assert app.selectbox(key="lens_word").value == app.selectbox(key="lens_word").options[0]
+    assert app.selectbox(key="lens_against").value is None
+
+
+@pytest.mark.parametrize("checkpoint", ["hf-gemma2", "hf-neox", "hf-deberta", "hf-bert-classes", "hf-t5"])
+def test_other_families(
+    open_app: Callable, families_folder: Path, monkeypatch: pytest.MonkeyPatch, checkpoint: str
+) -> None:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(families_folder))
+    app = open_app("lens", checkpoint=checkpoint, sentence=SENTENCE, **VIEW)
+    is_fine(app)
+    assert (TEXT["author_gated"] in said(app)) == ("bert" in checkpoint)
+    assert ("bent to stay between" in said(app)) == (checkpoint == "hf-gemma2")
+
+
+def test_the_snippet_prints_what_is_shown(open_app: Callable, run_snippet: Callable) -> None:
+    app = open_app("lens", checkpoint="tiny-gpt", sentence=SENTENCE, stack="decoder", token="3", **VIEW)
+    lines = run_snippet(next(code.value for code in app.code if "import transformer" in code.value)).splitlines()
+    total, logit, deviation = map(float, lines[0].split())
+    assert f"**{three_digits(logit)}**" in said(app) and abs(total - logit) == pytest.approx(deviation)
+    assert lines[1].rsplit(" ", 1)[0] in said(app)

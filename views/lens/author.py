@@ -1,0 +1,228 @@
+"""Who wrote it? A word's logit as a sum over the parts of the model, and where each head took its share from."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from charts.canvas.figure import CanvasFigure
+from charts.canvas.value_map import value_map
+from charts.figures.attribution import attribution_waterfall
+from charts.toolkit.numbers import whole
+from charts.toolkit.style import three_digits
+from charts.toolkit.words import _, in_words
+from transformer.analysis.lens import Lens, shown_word
+from transformer.explanation.attribution import Attribution, attribute
+from transformer.explanation.attribution_by_key import strongest_sources
+from transformer.explanation.attribution_walk import Part
+from transformer.text.message import N_
+from ui.compute.store import store
+from ui.lab.effects import signed
+from ui.shell.navigation import go_to
+from ui.shell.page import Page
+from ui.shell.page_state import IN_ADDRESS, belongs_to
+from ui.show.canvas import show_map
+from ui.show.figures import show_figure, show_formula, show_snippet, show_source, show_table
+from ui.words.texts import as_plain
+
+MOST = 9  # parts that have a bar of their own
+_CANDIDATES = 100
+_MOST_SOURCES = 2000
+_HEIGHT = 300  # pixels
+ATTENTIONS = ("self_attention", "cross_attention")
+
+
+@dataclass(frozen=True)
+class Words:
+    """What was chosen: ids, and how they are shown."""
+
+    token: int
+    against: int | None
+    shown: str
+
+
+def choose_words(p: Page, lens: Lens, position: int | None) -> Words:
+    """The word whose logit is taken apart, and the one it is compared with, if any."""
+    known = _candidates(p, lens, position)
+    owner = (lens.read, position, *list(known)[:2])
+    belongs_to("lens_word", owner, default=next(iter(known)))
+    belongs_to("lens_against", owner, default=None)
+    more = {"accept_new_options": not lens.of_classes, "width": 190, **IN_ADDRESS}
+    word = st.selectbox(p.text["word"], list(known), key="lens_word", help=p.text["word_help"], **more)
+    token = _id(p, word, known)
+    token = next(iter(known.values())) if token is None else token
+    others = [label for label, id in known.items() if id != token]
+    against = st.selectbox(
+        p.text["against"],
+        others,
+        index=None,
+        key="lens_against",
+        placeholder=p.text["against_placeholder"],
+        help=p.text["against_help"],
+        **more,
+    )
+    other = _id(p, against, known)
+    shown = shown_word(p.checkpoint, token)
+    if other is None or other == token:
+        return Words(token, None, shown)
+    return Words(token, other, f"{shown} − {shown_word(p.checkpoint, other)}")
+
+
+def _candidates(p: Page, lens: Lens, position: int | None) -> dict[str, int]:
+    """The likeliest words there, the followed one first: ids by what they are called."""
+    logits = p.trace.values("classifier.logits" if position is None else f"{lens.stack}.logits")
+    logits = logits if position is None else logits[position]
+    ids = [int(lens.followed[position or 0]), *np.argsort(-logits, kind="stable")[:_CANDIDATES].tolist()]
+    known: dict[str, int] = {}
+    for id in dict.fromkeys(ids):
+        label = shown_word(p.checkpoint, id)
+        known[f"{label} ({id})" if label in known else label] = id
+    return known
+
+
+def _id(p: Page, asked: str | None, known: dict[str, int]) -> int | None:
+    """Of a word that was chosen; of one that was typed, the id of its first token."""
+    if asked is None or asked in known:
+        return known.get(asked)
+    word = asked.strip()
+    found = p.checkpoint.tokenizer.encode(word, continues=not word[:1].isalnum()) if word else ()
+    return next(iter(found), None)
+
+
+def author(p: Page, lens: Lens, position: int | None, words: Words) -> None:
+    """The pictures and the sentences below the controls."""
+    found = store.get(
+        p.run,
+        ("attribution", position, words.token, words.against),
+        lambda: attribute(p.trace, position, token=words.token, against=words.against),
+    )
+    st.markdown(_in_words(p, lens, found, words))
+    left, right = st.columns([6, 5], gap="medium")
+    with left:
+        drawn = [part for part in found.parts if part in found.strongest(MOST)]
+        show_figure(
+            attribution_waterfall(
+                [found.of(part) for part in drawn],
+                labels=[in_words(part.label) for part in drawn],
+                total=found.total,
+                n_others=len(found.parts) - len(drawn),
+                of=words.shown,
+            ),
+            name="who-wrote-it",
+            alt=p.text["author_alt"].format(word=as_plain(words.shown)),
+        )
+    with right:
+        columns, figure = heads_map(found, title=p.text["author_heads"].format(word=words.shown))
+        clicked = show_map(figure, key="lens heads")
+        st.caption(p.text["author_heads_caption"])
+    if clicked is not None:
+        _open(found, columns[clicked.key]._replace(layer=clicked.query), position)
+    _sources(p, found)
+    st.markdown(_notes(p, found, words))
+    show_formula(p.text["author_formula"], caption=_shapes(p, found))
+    show_snippet(_snippet(p, found))
+    show_source(attribute)
+
+
+def heads_map(found: Attribution, *, title: str) -> tuple[list[Part], CanvasFigure]:
+    """What each column is (its ``layer`` is 0), and layers × heads and feed-forward layers as a map."""
+    kinds = [kind for kind in ATTENTIONS if Part(kind, 0, 0) in found.parts]
+    tables = [found.table(kind) for kind in (*kinds, "feed_forward")]
+    columns = [
+        Part(kind, 0, head) for kind, table in zip(kinds, tables, strict=False) for head in range(table.shape[1])
+    ]
+    columns.append(Part("feed_forward", 0))
+    names = {"self_attention": N_("self {head}"), "cross_attention": N_("cross {head}"), "feed_forward": N_("FFN")}
+    values = np.concatenate(tables, axis=1)
+    return columns, value_map(
+        values,
+        row_labels=[_("layer {layer}", layer=layer) for layer in range(len(values))],
+        column_labels=[_(names[part.kind], head=part.head) for part in columns],
+        row_title=N_("layer"),
+        column_title=N_("head"),
+        title=title,
+        value_name=_("logits"),
+        height=_HEIGHT,
+    )
+
+
+def _open(found: Attribution, part: Part, position: int | None) -> None:
+    """The page that shows the part in full."""
+    place = {"stack": found.question.stack, "layer": part.layer, "token": position or 0}
+    if part.head < 0:
+        go_to("feed_forward", **place)
+    go_to("attention", kind=part.kind.removesuffix("_attention"), head=part.head, **place)
+
+
+def _in_words(p: Page, lens: Lens, found: Attribution, words: Words) -> str:
+    position = found.question.position
+    key = "author_class" if position is None else f"author_{lens.stack}"
+    best = found.strongest(1)[0]
+    return p.text[key].format(
+        read=as_plain(lens.read[position or 0]),
+        position=position,
+        word=as_plain(words.shown),
+        logit=three_digits(found.logit),
+        count=len(found.parts),
+        deviation=three_digits(found.deviation),
+        part=as_plain(in_words(best.label)),
+        value=signed(found.of(best)),
+    )
+
+
+def _sources(p: Page, found: Attribution) -> None:
+    """Which word, through which head: the strongest pairs of a head and a key."""
+    st.markdown(f"**{p.text['author_sources']}**")
+    show_table(
+        pd.DataFrame(
+            [
+                {
+                    p.text["author_column_word"]: source.display,
+                    p.text["author_column_head"]: in_words(source.part.label),
+                    p.text["author_column_weight"]: source.weight,
+                    p.text["author_column_value"]: source.value,
+                }
+                for source in strongest_sources(p.trace, found, most=_MOST_SOURCES)
+            ]
+        ),
+        name="which-word-through-which-head",
+        caption=p.text["author_sources_caption"],
+        height=320,
+    )
+
+
+def _notes(p: Page, found: Attribution, words: Words) -> str:
+    said = [p.text["author_fixed"]]
+    if words.against is None and not p.checkpoint.config.n_classes:
+        said.append(p.text["author_alone"])
+    if found.cap is not None:
+        said.append(p.text["author_cap"].format(cap=three_digits(found.cap)))
+    if found.gated:
+        said.append(p.text["author_gated"])
+    if len(found.question.rows) > 1:
+        said.append(p.text["author_mean"].format(count=len(found.question.rows)))
+    return " ".join((*said, p.text["author_caution"], p.text["author_source"]))
+
+
+def _shapes(p: Page, found: Attribution) -> str:
+    return p.text["author_formula_caption"].format(
+        count=len(found.parts), width=whole(p.checkpoint.config.d_model), rows=len(found.question.rows)
+    )
+
+
+def _snippet(p: Page, found: Attribution) -> str:
+    question = found.question
+    place = [] if question.position is None else [str(question.position)]
+    place.append(f"token={question.token}")
+    if question.against is not None:
+        place.append(f"against={question.against}")
+    return (
+        f"{p.preamble}\nfrom transformer.explanation.attribution import attribute\n"
+        "from transformer.explanation.attribution_by_key import strongest_sources\n\n"
+        f"found = attribute(trace, {', '.join(place)})\n"
+        "print(found.total, found.logit, found.deviation)\n"
+        "for part in found.strongest(10):\n    print(part.label, found.of(part))\n"
+        "for source in strongest_sources(trace, found, most=10):\n"
+        "    print(source.display, source.part.label, source.weight, source.value)\n"
+    )
