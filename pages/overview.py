@@ -10,6 +10,7 @@ from charts.toolkit.words import in_words
 from transformer.analysis.answers.answer_probabilities import Answer, answer_of, class_probabilities
 from transformer.analysis.costs import measured_costs
 from transformer.files.trace_files import trace_to_bytes
+from transformer.text.message import Message
 from ui.compute.store import store
 from ui.shell.navigation import GROUPS, go_to, pages
 from ui.shell.page import Page, page
@@ -94,7 +95,7 @@ def show_costs(p: Page) -> None:
             [{**vars(cost), "block": in_words(cost.block), "part": in_words(cost.part)} for cost in found]
         )
         show_figure(time_and_parameters(table), name="parameters-and-time", caption=p.text["costs_caption"])
-        if p.checkpoint.config.tie_embeddings and not p.checkpoint.config.n_classes:
+        if [cost.parameters for cost in found if cost.part == Message("projection")] == [0]:
             st.caption(p.text["tied"])
 
 

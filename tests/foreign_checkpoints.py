@@ -15,11 +15,11 @@ BERT_NAMES = {name: f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep",
 
 
 def foreign_checkpoint(name: str, folder: Path) -> Path:
-    """Writes ``folder / name``: one of ``FOREIGN``."""
+    """Writes ``folder / name``: one of ``FOREIGN`` or of ``MANY_LANGUAGES``."""
     pytest.importorskip("transformers")
     path = folder / name
     path.mkdir(parents=True)
-    FOREIGN[name](path)
+    (FOREIGN | MANY_LANGUAGES)[name](path)
     return path
 
 
@@ -59,7 +59,7 @@ def _t5(path: Path, case: str = "t5") -> None:
     _write(path, case, backend, settings, pad_token_id=0, eos_token_id=1, decoder_start_token_id=0)
 
 
-def _marian(path: Path) -> None:
+def _marian(path: Path, more: tuple[str, ...] = ()) -> None:
     import sentencepiece as library
 
     pieces = ["</s>", "<unk>"]
@@ -67,13 +67,28 @@ def _marian(path: Path) -> None:
         file = sentencepiece(path / f"{side}.spm", "unigram", vocab_size=200)
         processor = library.SentencePieceProcessor(model_file=str(file))
         pieces += [processor.id_to_piece(id) for id in range(processor.get_piece_size())]
-    entries = dict.fromkeys(piece for piece in (*pieces, "<pad>") if piece != "<s>")
+    entries = dict.fromkeys(piece for piece in (*pieces, *more, "<pad>") if piece != "<s>")
     (path / "vocab.json").write_text(json.dumps({piece: id for id, piece in enumerate(entries)}))
     last = len(entries) - 1
     special = {"pad_token_id": last, "decoder_start_token_id": last}
     build("marian", vocab_size=len(entries), **special).save_pretrained(path)
     settings = {"tokenizer_class": "MarianTokenizer", "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
     (path / "tokenizer_config.json").write_text(json.dumps({**settings, "source_lang": "en", "target_lang": "fr"}))
+
+
+def _m2m100(path: Path) -> None:
+    import sentencepiece as library
+
+    from transformer.text.language_codes import M2M100
+
+    file = sentencepiece(path / "sentencepiece.bpe.model", "bpe", vocab_size=250)
+    processor = library.SentencePieceProcessor(model_file=str(file))
+    pieces = [processor.id_to_piece(id) for id in range(processor.get_piece_size())]
+    entries = dict.fromkeys(("<s>", "<pad>", "</s>", "<unk>", *pieces))
+    (path / "vocab.json").write_text(json.dumps({piece: id for id, piece in enumerate(entries)}))
+    size = len(entries) + len(M2M100["m2m100"]) + 8
+    build("m2m100", vocab_size=size, pad_token_id=1, eos_token_id=2, decoder_start_token_id=2).save_pretrained(path)
+    (path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "M2M100Tokenizer", "src_lang": "en"}))
 
 
 FOREIGN: dict[str, Callable[[Path], None]] = {
@@ -86,4 +101,8 @@ FOREIGN: dict[str, Callable[[Path], None]] = {
     "hf-deberta": _deberta,
     "hf-t5": lambda path: _t5(path, "t5 1.1"),
     "hf-marian": _marian,
+}
+MANY_LANGUAGES: dict[str, Callable[[Path], None]] = {
+    "hf-m2m100": _m2m100,
+    "hf-marian-many": lambda path: _marian(path, (">>fra<<", ">>deu<<")),
 }

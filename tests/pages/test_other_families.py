@@ -208,3 +208,33 @@ def test_rows_of_e_are_multiplied_only_where_the_model_does_it(
     shown = said(app) + " ".join(str(column) for table in app.dataframe for column in table.value.columns)
     assert ("√d_model" in shown) is bool(factor)
     assert ("does not multiply the row" in shown) is (not factor)
+
+
+@pytest.mark.parametrize("checkpoint", ["hf-bert", "hf-bert-classes", "hf-deberta", "hf-t5"])
+def test_one_training_step_names_every_block(open_family: Callable, checkpoint: str) -> None:
+    app = open_family("training", checkpoint=checkpoint)
+    fine(app.segmented_control(key="training section").set_value("step").run())
+    names = app.get("plotly_chart")[0].proto.spec
+    assert ("convolution" in names) == (checkpoint == "hf-deberta"), names
+    assert ("classifier: dense layer" in names) == (checkpoint == "hf-bert-classes")
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "formula"),
+    [
+        ("hf-bert", r"\text{norm}\big(f(h_{0}\, W_1 + b_1)\big)\, E^\top + c"),
+        ("hf-bert-classes", r"f(h_0\, W_1 + b_1)\, W + b"),
+        ("hf-gemma2", r"3 \tanh\big((h\, E^\top) / 3\big)"),
+        ("hf-t5", r"z = h\, E^\top"),
+        ("hf-marian", r"z = h\, E^\top + b"),
+        ("hf-llama", r"z = h\, W"),
+    ],
+)
+def test_the_logits_are_made_as_this_model_makes_them(open_family: Callable, checkpoint: str, formula: str) -> None:
+    assert formula in formulas(fine(open_family("decoding", checkpoint=checkpoint)))
+
+
+def test_the_end_of_a_text_bears_its_own_name(open_family: Callable) -> None:
+    app = open_family("decoding", checkpoint="hf-gpt2")
+    fine(app.segmented_control(key="decoding_section").set_value("tree").run())
+    assert "<|endoftext|>" in said(app).replace("\\", "") and "</s>" not in said(app)

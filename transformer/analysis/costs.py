@@ -9,9 +9,11 @@ from statistics import median
 import torch
 from torch import nn
 
+from transformer.layer_norm import LayerNorm
 from transformer.models import Model
 from transformer.runs.traces import Trace
 from transformer.text.message import Message
+from transformer.variants.rms_norm import RMSNorm
 
 REST = Message("adding, masks")
 _STACKS = {"encoder": Message("encoder"), "decoder": Message("decoder")}
@@ -121,10 +123,16 @@ def _parts(model: Model) -> Iterator[tuple[str, str, nn.Module]]:
             for sublayer in _SUBLAYERS:
                 if getattr(layer, sublayer, None) is not None:
                     yield block, _SUBLAYERS[sublayer], getattr(layer, sublayer)
-                    yield block, "LayerNorm", getattr(layer, f"{sublayer}_norm")
+            for child in layer.children():
+                if isinstance(child, nn.Conv1d):
+                    yield block, Message("convolution"), child
+                elif isinstance(child, LayerNorm | RMSNorm):
+                    yield block, type(child).__name__, child
             yield block, REST, layer
+        if (relative := getattr(stack, "relative_embedding", None)) is not None:
+            yield Message("{stack} embedding", stack=_STACKS[name]), Message("positions"), relative
         if stack.final_norm is not None:
-            yield Message("{stack} final norm", stack=_STACKS[name]), "LayerNorm", stack.final_norm
+            yield Message("{stack} final norm", stack=_STACKS[name]), type(stack.final_norm).__name__, stack.final_norm
         if getattr(stack, "vocabulary_projection", None) is not None:
             yield Message("projection"), Message("projection"), stack.vocabulary_projection
     if getattr(model, "classifier", None) is not None:

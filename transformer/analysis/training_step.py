@@ -86,11 +86,11 @@ def training_step(
         raise ValueError(f"optimizer is {optimizer!r}; choose one of {', '.join(OPTIMIZERS)}")
     checkpoint = trace.checkpoint
     inputs, labels = _example(trace, masked=masked, label=label)
-    shared = checkpoint.config.tie_embeddings
-    looked_up = inputs if shared else inputs[-1:] if stack == "decoder" else inputs[:1]
-    read_ids = [id for part in looked_up for id in part[0].tolist()]
     model = copy.deepcopy(checkpoint.model).requires_grad_()
     table = _table(model, stack)
+    stacks = [name for name in ("encoder", "decoder") if hasattr(model, name)]  # as the inputs are ordered
+    reading = [ids for name, ids in zip(stacks, inputs, strict=True) if _table(model, name) is table]
+    read_ids = [id for ids in reading for id in ids[0].tolist()]
     before = dict(zip(model.parameters(), checkpoint.model.parameters(), strict=True))
     stepper = OPTIMIZERS[optimizer](model.parameters(), lr=rate)
     with torch.inference_mode(False), torch.enable_grad():
@@ -182,22 +182,17 @@ def _gradients_by_way(
 ) -> tuple[Tensor, Tensor | None]:
     """∂loss/∂E of one stack's matrix, [vocabulary, model] each: through the lookups, and through the projection.
 
-    On a copy in which every use of a shared matrix has a matrix of its own; their gradients add up to the shared one's.
+    On a copy in which the projection has a matrix of its own; the two gradients add up to a shared one's.
     """
     model = copy.deepcopy(model).requires_grad_()
-    tied = model.config.tie_embeddings
-    stacks = [getattr(model, name) for name in ("encoder", "decoder") if hasattr(model, name)]
-    projection = next((s.vocabulary_projection for s in stacks if hasattr(s, "vocabulary_projection")), None)
-    if tied:
-        for part in stacks:
-            part.embedding.table = copy.deepcopy(part.embedding.table)
-        if projection is not None:
-            projection.weight = nn.Parameter(projection.weight.detach().clone())
+    parts = [getattr(model, name) for name in ("encoder", "decoder") if hasattr(model, name)]
+    projection = next((part.vocabulary_projection for part in parts if hasattr(part, "vocabulary_projection")), None)
+    if projection is not None:
+        projection = getattr(projection, "projection", projection)  # a token head's last layer
+        projection.weight = nn.Parameter(projection.weight.detach().clone())
     with torch.inference_mode(False), torch.enable_grad():
         _loss(model, inputs, labels).backward()
-    ways = stacks if tied else [getattr(model, stack)]
-    lookup = sum(part.embedding.table.weight.grad for part in ways)
-    return lookup, None if projection is None else projection.weight.grad
+    return _table(model, stack).grad, None if projection is None else projection.weight.grad
 
 
 def _lengths(rows: Tensor) -> np.ndarray:

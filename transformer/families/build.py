@@ -118,6 +118,7 @@ def _position_encoding(config: FamilyConfig) -> nn.Module | None:
                 offset=config.position_offset,
                 steps=config.position_steps,
                 dtype=torch.float32 if m2m else torch.float64,
+                stored=config.max_length if config.stored_positions else 0,
             )
     return None
 

@@ -19,10 +19,10 @@ class FamilyConfig(ModelConfig):
     ``GroupedQueryAttention`` and ``ScaledProjection``. ``query_bias`` is of queries, keys and values, ``output_bias``
     of W_O. ``block``: "sequential", "parallel" or "sandwich". ``embedding_scale``: what E[id] is multiplied by.
     ``embedding_width``: of a table that is narrower than the model. ``position_offset``, ``position_steps``: see
-    ``HalvedSinusoids``; of learned positions the rows that are skipped. ``n_buckets``, ``max_distance``: T5's.
-    ``shared_tables``: encoder and decoder read the same E; ``tie_embeddings``: and the projection to the vocabulary is
-    E, too. ``decoder_heads``, ``decoder_d_ff``: where the decoder has others than the encoder, of which ``n_heads`` and
-    ``d_ff`` speak. ``head_activation``: of the token head or the classifier.
+    ``HalvedSinusoids``; of learned positions the rows that are skipped. ``stored_positions``: its table is in the file.
+    ``n_buckets``, ``max_distance``: T5's. ``shared_tables``: encoder and decoder read the same E; ``tie_embeddings``:
+    and the projection to the vocabulary is E, too. ``decoder_heads``, ``decoder_d_ff``: where the decoder has others
+    than the encoder, of which ``n_heads`` and ``d_ff`` speak. ``head_activation``: of the token head or the classifier.
     """
 
     family: str = ""
@@ -49,6 +49,7 @@ class FamilyConfig(ModelConfig):
     segments: bool = False
     position_offset: int = 0
     position_steps: float = 0.0
+    stored_positions: bool = False
     n_buckets: int = 32
     max_distance: int = 128
     shared_tables: bool = True

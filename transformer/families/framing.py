@@ -6,6 +6,21 @@ from transformer.families.config import FamilyConfig
 from transformer.text.foreign_tokenizer import ForeignTokenizer
 from transformer.text.special_ids import Framing
 
+# What ``generate`` also does with the logits or the hypotheses, and the values with which it does nothing.
+NEUTRAL: dict[str, tuple[object, ...]] = {
+    "num_beams": (1,),
+    "do_sample": (False,),
+    "repetition_penalty": (1.0,),
+    "encoder_repetition_penalty": (1.0,),
+    "no_repeat_ngram_size": (0,),
+    "encoder_no_repeat_ngram_size": (0,),
+    "min_length": (0,),
+    "min_new_tokens": (0,),
+    "diversity_penalty": (0.0,),
+    "begin_suppress_tokens": ([],),
+    "sequence_bias": ([], {}),
+}
+
 
 def framing_of(config: FamilyConfig, tokenizer: ForeignTokenizer, fields: dict, generation: dict) -> Framing:
     """``fields``: the content of ``config.json``; ``generation``: of ``generation_config.json``, which comes first.
@@ -25,7 +40,8 @@ def framing_of(config: FamilyConfig, tokenizer: ForeignTokenizer, fields: dict, 
     if config.kind == "encoder-decoder":
         start = _ids(said("decoder_start_token_id")) or _ids(said("bos_token_id")) or _ids(config.pad_id)
         given = (*start[:1], *tokenizer.answer_before)
-        answer = given if tokenizer.languages else (*start[:1], *_ids(said("forced_bos_token_id"))[:1])
+        spoken = tokenizer.target_language and tokenizer.answer_before
+        answer = given if spoken else (*start[:1], *_ids(said("forced_bos_token_id"))[:1])
     banned = said("bad_words_ids") or []
     never = {words[0] for words in banned if isinstance(words, list) and len(words) == 1}
     never |= set(_ids(said("suppress_tokens")))
@@ -36,6 +52,7 @@ def framing_of(config: FamilyConfig, tokenizer: ForeignTokenizer, fields: dict, 
         given=given,
         ends=ends,
         never=tuple(sorted(id for id in never if isinstance(id, int) and 0 <= id < config.vocabulary_size)),
+        ignored=tuple(f"{name} {value}" for name in NEUTRAL if (value := said(name)) not in (None, *NEUTRAL[name])),
     )
 
 

@@ -203,19 +203,19 @@ def _gemma(values: Values, family: str, **changes: object) -> FamilyConfig:
 
 
 def _sandwich(values: Values, n_layers: int, *, caps: bool = True) -> dict[str, object]:
-    """Gemma 2 bends scores and logits unless its config says null; Gemma 3 only where its config says so."""
+    """Gemma 2 bends scores and logits unless its config says null; Gemma 3 logits alone, where its config says so."""
+
+    def cap(name: str, usual: float) -> float | None:
+        value = values.fields.get(name, usual if caps else None)
+        return None if value is None else Values({name: value}).number(name)
+
     scale = values.number("query_pre_attn_scalar", default=256.0) ** -0.5
-    usual = {"attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0} if caps else {}
-    asked = Values({name: values.fields.get(name, usual.get(name)) for name in _CAPS})
     return {
         "block": "sandwich",
         "attention_scale": (scale,) * n_layers,
-        "score_cap": None if asked.get(_CAPS[0]) is None else asked.number(_CAPS[0]),
-        "logit_cap": None if asked.get(_CAPS[1]) is None else asked.number(_CAPS[1]),
+        "score_cap": cap("attn_logit_softcapping", 50.0) if caps else None,
+        "logit_cap": cap("final_logit_softcapping", 30.0),
     }
-
-
-_CAPS = ("attn_logit_softcapping", "final_logit_softcapping")
 
 
 def table(config: FamilyConfig) -> Table:

@@ -136,7 +136,8 @@ def _settled(config: FamilyConfig, family: Family, weights: StoredWeights, field
         all(name in weights for name in tables) and not torch.equal(*map(weights.read, tables))
     )
     bias = config.logit_bias and "final_logits_bias" in weights
-    return replace(config, tie_embeddings=tied, shared_tables=shared, logit_bias=bias)
+    stored = config.family == "marian" and "encoder.embed_positions.weight" in weights
+    return replace(config, tie_embeddings=tied, shared_tables=shared, logit_bias=bias, stored_positions=stored)
 
 
 def _completed(table: Table, family: Family, config: FamilyConfig) -> Table:

@@ -8,10 +8,11 @@ from transformer.variants.rotary import Rotary, RotaryScaling
 
 
 def rotary_of(
-    values: Values, d_head: int, *, base: float = 10_000.0, share: float = 1.0, layer_type: str = ""
+    values: Values, d_head: int, *, base: float = 10_000.0, share: float | None = None, layer_type: str = ""
 ) -> Rotary:
     """From ``rope_parameters`` (new) or ``rope_theta`` and ``rope_scaling`` (old).
 
+    ``share``: of the channels, where a family turns a part of them; the others' own code does not read it.
     ``layer_type``: the part of nested parameters that is meant ("full_attention", "sliding_attention"). Raises
     ``CheckpointError`` for a way of stretching that is not known here.
     """
@@ -25,14 +26,15 @@ def rotary_of(
     asked = Values(found)
     kind = asked.get("rope_type", asked.get("type", "default"))
     base = asked.number("rope_theta", default=values.number("rope_theta", default=base))
-    share = asked.number("partial_rotary_factor", default=share)
-    return Rotary(int(d_head * share), base, **_stretching(values, kind, found))
+    if share is not None:
+        d_head = int(d_head * asked.number("partial_rotary_factor", default=share))
+    return Rotary(d_head, base, **_stretching(values, kind, found))
 
 
 def _stretching(values: Values, kind: object, found: Mapping[str, object]) -> dict:
     asked = Values(found)
     match kind:
-        case "default":
+        case "default" | "dynamic":  # dynamic: stretched only beyond max_position_embeddings, where nothing is read
             return {}
         case "linear":
             return {"factor": asked.number("factor")}
@@ -52,5 +54,5 @@ def _stretching(values: Values, kind: object, found: Mapping[str, object]) -> di
     raise CheckpointError(
         "config.json stretches rotary positions by {kind}; only {known} can be read",
         kind=repr(kind),
-        known="default, linear, llama3",
+        known="default, linear, dynamic, llama3",
     )

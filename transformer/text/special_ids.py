@@ -41,7 +41,8 @@ class Framing:
 
     ``before`` and ``after`` surround a text that an encoder, or a decoder-only model, reads. A decoder begins with
     ``answer`` when it writes, with ``given`` when the answer is given, and one of ``ends`` ends it; the first of them
-    stands behind a given answer. ``never``: ids that are never written, for training never asked for them.
+    stands behind a given answer. ``never``: ids that are never written, for training never asked for them. ``ignored``:
+    settings that the checkpoint was published with and that change what is written elsewhere ("min_length 56").
     """
 
     before: tuple[int, ...] = ()
@@ -50,6 +51,7 @@ class Framing:
     given: tuple[int, ...] = ()
     ends: tuple[int, ...] = ()
     never: tuple[int, ...] = ()
+    ignored: tuple[str, ...] = ()
 
     @property
     def end(self) -> tuple[int, ...]:

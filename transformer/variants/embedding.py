@@ -58,15 +58,21 @@ class HalvedSinusoids(nn.Module):
 
     ``offset``: the row of position 0; the families number positions from behind the padding token's.
     ``n_sines``: of an odd width, Marian has one sine more than cosines, M2M100 a last channel of zeros. ``steps``: the
-    frequencies are 10000^(−i / steps), computed in ``dtype``, as the family does.
+    frequencies are 10000^(−i / steps), computed in ``dtype``, as the family does. ``stored``: rows of a table that the
+    checkpoint brings along, rounded where it is in half precision.
     """
 
-    def __init__(self, width: int, *, n_sines: int, offset: int, steps: float, dtype: torch.dtype) -> None:
+    def __init__(
+        self, width: int, *, n_sines: int, offset: int, steps: float, dtype: torch.dtype, stored: int = 0
+    ) -> None:
         super().__init__()
         self.n_sines = n_sines
+        self.table = nn.Parameter(torch.empty(stored, width)) if stored else None
         self.width, self.offset, self.steps, self.dtype = width, offset, steps, dtype
 
     def forward(self, n_positions: int, start: int = 0) -> Tensor:
+        if self.table is not None:
+            return self.table[None, start : start + n_positions]  # [1, position, model]
         position = torch.arange(start, start + n_positions, dtype=self.dtype)[:, None] + self.offset
         channel = torch.arange(self.n_sines, dtype=self.dtype)
         angle = position * torch.exp(channel * -(math.log(10_000.0) / self.steps))

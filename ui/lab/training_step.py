@@ -20,7 +20,13 @@ from ui.show.figures import show_figure, show_formula, show_snippet, show_source
 from ui.words.texts import common, page_text
 
 _RATES = (0.0001, 0.001, 0.01, 0.1)
-_KINDS = ("self_attention", "cross_attention", "feed_forward", "norms")  # of blocks inside of a layer
+_KINDS = (
+    "self_attention",
+    "cross_attention",
+    "feed_forward",
+    "norms",
+    "convolution_weights",
+)  # of blocks inside of a layer
 
 
 def one_training_step(p: Page) -> None:
@@ -155,12 +161,13 @@ def _who_moved(p: Page, step: TrainingStep) -> None:
     else:
         st.markdown(f"{text['untied'].format(**still)} {text['untied_other']}")
     if not config.has_decoder and not config.n_classes and step.read.ids != tuple(token.id for token in _real(p)):
-        st.markdown(text["hidden_word"])
+        st.markdown(text["hidden_word"].format(mask=p.checkpoint.tokenizer.display(p.checkpoint.special.mask)))
 
 
 def _by_block(p: Page, step: TrainingStep) -> go.Figure:
     """The gradient of all blocks: the places of the model below each other, the kinds of blocks side by side."""
     text, shared = p.text, p.checkpoint.config.tie_embeddings
+    outside = text["step_outside"]
     found: dict[str, dict[str, float]] = {text[f"step_{kind}"]: {} for kind in ("outside", *_KINDS)}
     places: dict[str, None] = {}
     for block in step.blocks:
@@ -169,7 +176,7 @@ def _by_block(p: Page, step: TrainingStep) -> go.Figure:
             place, kind = _in_stack(block.stack, block.layer), name
         else:
             part = text["step_shared"] if shared and block.part == "embedding" else _in_stack(block.stack, name)
-            place, kind = part, text["step_outside"]
+            place, kind = text["step_classifier"].format(part=name) if block.stack == "classifier" else part, outside
         places[place] = None
         found[kind][place] = block.gradient
     kinds = [kind for kind, values in found.items() if values]

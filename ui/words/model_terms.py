@@ -1,7 +1,11 @@
 """What a model does that others do otherwise, as it is written in sentences and formulas."""
 
+from torch import nn
+
+from charts.toolkit.numbers import in_tex
 from charts.toolkit.style import three_digits
 from transformer.embedding import Embedding
+from transformer.variants.heads import TokenHead
 
 
 def embedding_scale(embedding: Embedding, width: int) -> str:
@@ -9,3 +13,17 @@ def embedding_scale(embedding: Embedding, width: int) -> str:
     if abs(embedding.scale - width**0.5) < 1e-3:
         return " × √d_model"
     return "" if embedding.scale == 1 else f" × {three_digits(embedding.scale)}"
+
+
+def logits_formula(projection: nn.Module, h: str, matrix: str) -> str:
+    """The logits of a row ``h`` as LaTeX: ``h`` times ``matrix`` in the paper; what others do before and behind it."""
+    if isinstance(projection, TokenHead):
+        return rf"\text{{norm}}\big(f({h}\, W_1 + b_1)\big)\, {matrix} + c"
+    scale, cap = getattr(projection, "scale", 1.0), getattr(projection, "cap", None)
+    logits = (rf"{in_tex(three_digits(scale))}\, " if scale != 1 else "") + rf"{h}\, {matrix}"
+    logits += " + b" if projection.bias is not None else ""
+    return (
+        logits
+        if cap is None
+        else rf"{in_tex(three_digits(cap))} \tanh\big(({logits}) / {in_tex(three_digits(cap))}\big)"
+    )

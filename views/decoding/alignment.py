@@ -30,7 +30,11 @@ def alignment(p: Page) -> None:
         layer = _choose_layer(p)
         heads = choose(p, "attention_heads", ["mean", "one"], "attention")
         when = choose(p, "when", ["written", "read"], "when")
-        specials = st.toggle(p.text["specials"], key="align specials", help=p.text["specials_help"], **IN_ADDRESS)
+        tokens = dict.fromkeys(token.display for token in p.trace.source if token.special and token.role != "pad")
+        special = {"tokens": " ".join(tokens) or "–"}
+        specials = st.toggle(
+            p.text["specials"].format(**special), key="align specials", help=p.text["specials_help"], **IN_ADDRESS
+        )
     head = p.focus.head if heads == "one" else None
     found = align(p.trace, layer=layer, head=head, when=when)
     best = found.best(specials=specials)
@@ -38,7 +42,7 @@ def alignment(p: Page) -> None:
     of = p.text["attention_of_one" if heads == "one" else "attention_of_mean"].format(
         layer=layer, count=p.checkpoint.config.heads_in("decoder"), head=p.focus.head
     )
-    among = "" if specials else p.text["alignment_among"]
+    among = "" if specials else p.text["alignment_among"].format(**special)
     show_figure(
         alignment_heatmap(found.weights, target=target, source=source, best=best, row=p.text[f"when_row_{when}"]),
         name="word-alignment",

@@ -65,6 +65,7 @@ def beam_tree(p: Page) -> None:
             caption=p.text["score_caption"].format(
                 sum=three_digits(best.log_probability),
                 count=len(best.ids),
+                end=as_plain(generation.end_of(p)),
                 exponent=three_digits(beam.length_penalty),
                 penalty=three_digits(penalty),
                 score=three_digits(best.score),
@@ -99,6 +100,7 @@ def _story(p: Page, tree: BeamTree) -> str:
         pruned=whole(sum(node.fate == PRUNED for node in tree.nodes)),
         finished=whole(sum(node.fate == FINISHED for node in tree.nodes)),
         steps=tree.n_steps,
+        end=generation.end_of(p),
     )
     worst = max(words, key=lambda node: node.rank, default=None)
     if worst is None:

@@ -13,11 +13,13 @@ from transformer.analysis.answers.decoding_steps import StepAttention
 from transformer.analysis.answers.leave_one_out import leave_one_out
 from transformer.analysis.answers.masked_tokens import blanks, filled, fillings
 from transformer.runs.attention_view import AttentionView
+from transformer.variants.heads import FirstTokenClassifier, TokenHead
 from ui.compute.long_jobs import jobs
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.shell.selectors import settle
 from ui.show.figures import show_figure, show_formula, show_snippet
+from ui.words.model_terms import logits_formula
 from ui.words.texts import PageText, as_plain, common, page_texts
 from views.decoding.generation import choose
 
@@ -62,10 +64,16 @@ def fill_blanks(p: Page) -> None:
     with right:
         _attention(p, trace.attention("encoder", p.focus.layer), position)
     matrix = ("E^\\top", "Eᵀ") if config.tie_embeddings else ("W", "W")
+    projection = p.checkpoint.model.encoder.vocabulary_projection
+    head = (
+        {"inner": projection.dense.out_features, "activation": config.head_activation}
+        if isinstance(projection, TokenHead)
+        else {}
+    )
     show_formula(
-        p.text["blank_formula"].format(position=position, matrix=matrix[0]),
-        caption=p.text["blank_formula_caption"].format(
-            width=config.d_model, position=position, matrix=matrix[1], vocabulary=whole(config.vocabulary_size)
+        p.text["blank_formula"].format(logits=logits_formula(projection, f"h_{{{position}}}", matrix[0])),
+        caption=p.text["blank_formula_head" if head else "blank_formula_caption"].format(
+            width=config.d_model, position=position, matrix=matrix[1], vocabulary=whole(config.vocabulary_size), **head
         ),
     )
     show_snippet(
@@ -163,10 +171,14 @@ def classify(p: Page) -> None:
         caption=p.text["contributions_caption"].format(count=len(words), name=as_plain(names[index])),
         alt=p.text["contributions_alt"],
     )
+    first = isinstance(p.checkpoint.model.classifier, FirstTokenClassifier)
     show_formula(
-        p.text["class_formula"],
-        caption=p.text["class_formula_caption"].format(
-            tokens=len(p.trace.source) - p.focus.pads, width=config.d_model, count=len(names)
+        p.text["class_formula_first" if first else "class_formula"],
+        caption=p.text["class_formula_first_caption" if first else "class_formula_caption"].format(
+            tokens=len(p.trace.source) - p.focus.pads,
+            width=config.d_model,
+            count=len(names),
+            activation=config.head_activation if first else "",
         ),
     )
     show_snippet(

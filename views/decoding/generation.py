@@ -24,6 +24,7 @@ from ui.shell.page_state import IN_ADDRESS, number_in_address
 from ui.shell.presenter import labels
 from ui.shell.selectors import settle
 from ui.show.figures import show_figure, show_formula, show_snippet
+from ui.words.model_terms import logits_formula
 from ui.words.texts import as_plain, page_texts
 
 SHOWN = 10
@@ -52,6 +53,11 @@ class Settings:
 def given(p: Page) -> str:
     """The target text of the sidebar, which every answer must begin with; often empty."""
     return p.focus.target if p.focus.target.strip() else ""
+
+
+def end_of(p: Page) -> str:
+    """The token that ends a text, as it is shown."""
+    return "".join(map(p.checkpoint.tokenizer.display, p.checkpoint.framing.end)) or "–"
 
 
 def written(p: Page, strategy: Strategy, *, forced: str | tuple[int, ...] | None = None) -> Decoding:
@@ -118,7 +124,7 @@ def what_came(
     key = "comes_given" if step < n_given else f"comes_{settings.kind}"
     if n_kept is not None and step < n_given:
         key = "comes_kept" if step < n_kept else "comes_forced"
-    if key == "comes_greedy" and decoding.tokens[step].special:
+    if key == "comes_greedy" and chosen.id in p.checkpoint.framing.ends:
         key = "comes_greedy_end"
     return p.text[key], {
         "place": p.text["after"].format(text=shortened) if text else p.text["at_beginning"],
@@ -227,7 +233,7 @@ def reshaping(p: Page, decoding: Decoding, settings: Settings, step: int) -> Non
     config = p.checkpoint.config
     matrix = "E^\\top" if config.tie_embeddings else "W"
     show_formula(
-        p.text["formula"].format(matrix=matrix),
+        p.text["formula"].format(logits=logits_formula(p.checkpoint.model.decoder.vocabulary_projection, "h", matrix)),
         caption=p.text["formula_caption"].format(
             width=config.d_model,
             matrix="Eᵀ" if config.tie_embeddings else "W",

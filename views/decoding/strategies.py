@@ -44,6 +44,8 @@ def strategies(p: Page) -> None:
                 _text(p, name, written, exponent)
         st.caption(p.text["strategies_marks"] + (f" {p.text['forced']}" if generation.given(p) else ""))
         st.markdown(_verdict(p, written))
+        if ignored := p.checkpoint.framing.ignored:
+            st.caption(p.text["ignored"].format(settings=", ".join(f"`{setting}`" for setting in ignored)))
         names = {name: p.text[f"strategy_{name}"] for name in NAMES}
         show_figure(
             charts.figures.strategies.running_log_probability(
@@ -145,6 +147,7 @@ def _score_caption(p: Page, decoding: Decoding, exponent: float) -> str:
     return p.text["score_caption"].format(
         sum=three_digits(total),
         count=count,
+        end=as_plain(generation.end_of(p)),
         exponent=three_digits(exponent),
         penalty=three_digits(penalty),
         score=three_digits(total / penalty),

@@ -13,6 +13,7 @@ from transformer.analysis.attention.attention_path import attention_path, output
 from transformer.analysis.attention.cell_arithmetic import cell_arithmetic
 from transformer.analysis.attention.query_arithmetic import query_arithmetic
 from transformer.analysis.attention.score_rule import score_rule
+from transformer.analysis.costs import REST, parameter_costs
 from transformer.analysis.feed_forward_units import (
     direct_path,
     norms_on_the_way,
@@ -26,6 +27,7 @@ from transformer.analysis.layer_norm_steps import norm_kind, norm_names, norm_st
 from transformer.analysis.lens import logit_lens
 from transformer.analysis.position_edits import without_positions
 from transformer.analysis.residual_stream import additions, residual_identity, stream_lengths, sublayers
+from transformer.analysis.training_step import training_step
 
 SENTENCE = "The cat sat on the mat, and the dog slept."
 
@@ -184,3 +186,26 @@ def test_taking_the_turn_off_gives_what_the_projection_gave(family: Callable, na
     for row in (1, 4):
         found = query_arithmetic(trace, "decoder", 0, "self", head=1, row=row)
         assert found.value == pytest.approx(found.recorded, rel=1e-3, abs=1e-3)
+
+
+def test_a_training_step_moves_e_by_its_two_ways(trace: transformer.Trace) -> None:
+    model = trace.checkpoint.model
+    for stack in trace.stacks:
+        step = training_step(trace, stack=stack, rate=0.01)
+        np.testing.assert_allclose(step.moved, 0.01 * step.gradient, atol=1e-6)
+        rows = sorted(set(step.read.ids))
+        assert set(np.flatnonzero(step.by_lookup)) <= set(rows)
+        if step.tied:
+            assert (step.moved <= step.by_lookup + step.by_projection + 1e-6).all()
+        else:
+            np.testing.assert_allclose(step.moved, step.by_lookup, atol=1e-6)
+        assert sum(block.numbers for block in step.blocks) == sum(p.numel() for p in model.parameters())
+
+
+def test_every_parameter_is_counted_with_the_part_that_it_belongs_to(trace: transformer.Trace) -> None:
+    model = trace.checkpoint.model
+    costs = parameter_costs(model)
+    assert sum(cost.parameters for cost in costs) == sum(p.numel() for p in model.parameters())
+    assert [cost for cost in costs if cost.part == REST and cost.parameters] == []
+    norms = {type(module).__name__ for module in model.modules()} & {"LayerNorm", "RMSNorm"}
+    assert norms <= {cost.part for cost in costs} | {"LayerNorm"}

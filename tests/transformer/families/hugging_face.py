@@ -126,6 +126,11 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
         "LlamaConfig",
         {**_LLAMA, "tie_word_embeddings": True, "rope_parameters": _LINEAR},
     ),
+    "llama, dynamic": (
+        "LlamaForCausalLM",
+        "LlamaConfig",
+        {**_LLAMA, "rope_parameters": {"rope_type": "dynamic", "factor": 3.0, "rope_theta": 500.0}},
+    ),
     "mistral": ("MistralForCausalLM", "MistralConfig", {**_LLAMA, "sliding_window": 7}),
     "qwen2": (
         "Qwen2ForCausalLM",
@@ -143,7 +148,7 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "gemma 3": (
         "Gemma3ForCausalLM",
         "Gemma3TextConfig",
-        {**_LLAMA, "sliding_window": 6, "query_pre_attn_scalar": 24, "sliding_window_pattern": 2},
+        {**_LLAMA, **_CAPPED, "sliding_window": 6, "sliding_window_pattern": 2},  # scores are not capped, logits are
     ),
     "marian": (
         "MarianMTModel",

@@ -168,6 +168,28 @@ def test_shards_are_read_by_their_index(tmp_path: Path) -> None:
     assert all(torch.equal(whole[name], shards[name]) for name in whole)
 
 
+def test_stored_sines_count_as_they_are_stored(tmp_path: Path) -> None:
+    """Files in half precision hold rounded sines, which Hugging Face reads."""
+    build("marian").save_pretrained(tmp_path)
+    file = tmp_path / "model.safetensors"
+    model = reopened(tmp_path).model
+    sines = model.encoder.embedding.position_encoding(96)[0].half().float()
+    tables = {f"model.{stack}.embed_positions.weight": sines.clone() for stack in ("encoder", "decoder")}
+    save_file(load_file(file) | tables, file)
+    stored, theirs = reopened(tmp_path), build("marian").from_pretrained(tmp_path).eval()
+    ids = torch.tensor([[5, 6, 7, 8]])
+    with torch.no_grad():
+        ours, expected = stored.model(ids, ids), theirs(input_ids=ids, decoder_input_ids=ids).logits
+    assert (ours - expected).abs().max() < TOLERANCE
+    assert not stored.unread and (ours - model(ids, ids)).abs().max() > TOLERANCE
+
+
+def test_a_share_of_turned_channels_counts_where_the_family_reads_it(tmp_path: Path) -> None:
+    build("llama").save_pretrained(tmp_path)
+    change(tmp_path, rope_parameters={"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.6})
+    assert reopened(tmp_path).config.rotary[0].width == 10
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_half_precision_becomes_float32(tmp_path: Path, dtype: torch.dtype) -> None:
     build("qwen3").to(dtype).save_pretrained(tmp_path)

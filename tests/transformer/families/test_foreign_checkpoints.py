@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ import torch
 
 from tests.foreign_checkpoints import FOREIGN, foreign_checkpoint
 from tests.transformer.families.hugging_face import CASES
-from transformer import Checkpoint, CheckpointError, Greedy, decode, load, read_trace, save_trace, trace
+from transformer import Beam, Checkpoint, CheckpointError, Greedy, decode, load, read_trace, save_trace, trace
 from transformer.__main__ import main
+from transformer.families.languages import speaking
 from transformer.families.verify import verify
 
 transformers = pytest.importorskip("transformers")
@@ -66,18 +68,67 @@ def test_what_is_read_and_what_comes_out_are_theirs(foreign, name: str) -> None:
         np.testing.assert_allclose(found.attention("decoder", layer, "cross").weights, weights[0], atol=2e-5)
 
 
-@pytest.mark.parametrize("name", ["hf-gpt2", "hf-llama", "hf-gemma2", "hf-neox", "hf-t5", "hf-marian"])
-def test_greedy_writing_is_theirs(foreign, name: str) -> None:
-    checkpoint, model = foreign(name), theirs(foreign(name))
+def generated(checkpoint: Checkpoint, **settings: object) -> list[list[int]]:
+    """What ``generate`` writes behind the prompt, every text that it returns."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(checkpoint.path)
     inputs = tokenizer(SENTENCE, return_tensors="pt")
-    written = model.generate(
-        inputs.input_ids, attention_mask=inputs.attention_mask, max_new_tokens=12, do_sample=False, use_cache=False
-    )[0].tolist()
-    found = decode(checkpoint, SENTENCE, Greedy(12))
     prompt = 1 if checkpoint.config.has_encoder else inputs.input_ids.shape[1]
+    settings = {"do_sample": False, "use_cache": False, "attention_mask": inputs.attention_mask, **settings}
+    return [text.tolist()[prompt:] for text in theirs(checkpoint).generate(inputs.input_ids, **settings)]
+
+
+# Where a token is ruled out, ours shares its probability out among the others.
+_OURS = {"forced_eos_token_id": None, "renormalize_logits": True}
+WRITERS = ["hf-gpt2", "hf-llama", "hf-gemma2", "hf-neox", "hf-t5", "hf-marian", "hf-m2m100", "hf-marian-many"]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("length_penalty", [0.0, 1.0])
+def test_a_beam_of_texts_of_one_length_is_theirs(foreign, name: str, length_penalty: float) -> None:
+    """Texts of one length are divided by one number, whatever the length penalty; only then both formulas agree."""
+    checkpoint = foreign(name)
+    ends = [*checkpoint.framing.ends]
+    never = replace(checkpoint.framing, never=(*checkpoint.framing.never, *ends))
+    found = decode(replace(checkpoint, frame=never), SENTENCE, Beam(3, length_penalty, max_new_tokens=7))
+    settings = {"num_beams": 3, "num_return_sequences": 3, "length_penalty": length_penalty, "max_new_tokens": 7}
+    expected = generated(checkpoint, **settings, suppress_tokens=ends, **_OURS)
+    assert [list(text.ids) for text in found.hypotheses] == expected
+
+
+@pytest.mark.parametrize("name", ["hf-m2m100", "hf-t5"])
+def test_our_beam_also_finds_the_texts_that_theirs_drops(foreign, name: str) -> None:
+    """Ours keeps every text that ends; theirs only one whose end is among the likeliest continuations."""
+    checkpoint = foreign(name)
+    best = decode(checkpoint, SENTENCE, Beam(3, length_penalty=0.0, max_new_tokens=7))
+    written = generated(checkpoint, num_beams=3, length_penalty=0.0, max_new_tokens=7, **_OURS)[0]
+    ends = [place for place, id in enumerate(written) if id in checkpoint.framing.ends]
+    given = decode(checkpoint, SENTENCE, Greedy(7), forced=written[: ends[0] + 1 if ends else None])
+    assert best.log_probability >= given.log_probability - 1e-4
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_greedy_writing_is_theirs(foreign, name: str) -> None:
+    checkpoint = foreign(name)
+    written = generated(checkpoint, max_new_tokens=12)[0]
+    found = decode(checkpoint, SENTENCE, Greedy(12))
     assert len(found.tokens) == 12  # at the last place BART and Marian force </s> upon their answer
-    assert [*found.tokens.ids[:11]] == written[prompt:][:11]
+    assert [*found.tokens.ids[:11]] == written[:11]
+
+
+def test_the_language_that_generate_forces_comes_first(foreign, tmp_path: Path) -> None:
+    """M2M100 by ``generation_config.json``, or by the language that is chosen; what is not applied is named."""
+    folder = foreign_checkpoint("hf-m2m100", tmp_path)
+    french, german = (foreign("hf-m2m100").tokenizer.languages[code] for code in ("fr", "de"))
+    settings = {"forced_bos_token_id": french, "num_beams": 5, "min_length": 0, "no_repeat_ngram_size": 3}
+    file = folder / "generation_config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | settings))
+    checkpoint = load(folder)
+    assert checkpoint.framing.ignored == ("num_beams 5", "no_repeat_ngram_size 3")
+    greedy = {"max_new_tokens": 8, "num_beams": 1, "no_repeat_ngram_size": 0}
+    assert generated(checkpoint, **greedy)[0] == [french, *decode(checkpoint, SENTENCE, Greedy(7)).tokens.ids]
+    spoken = speaking(checkpoint, target="de")
+    expected = generated(checkpoint, **greedy, forced_bos_token_id=german)[0]
+    assert expected == [german, *decode(spoken, SENTENCE, Greedy(7)).tokens.ids]
 
 
 @pytest.mark.parametrize("name", ["hf-bert", "hf-t5"])

@@ -85,7 +85,7 @@ def _is_mark(token: Token) -> bool:
 def _classify(checkpoint: Checkpoint, texts: list[list[int]]) -> np.ndarray:
     """softmax of the class logits: [text, class]. Shorter texts are padded, which the mask makes harmless."""
     longest = max(len(ids) for ids in texts)
-    padded = torch.tensor([ids + [checkpoint.special.pad] * (longest - len(ids)) for ids in texts])
+    padded = torch.tensor([ids + [checkpoint.config.pad_id] * (longest - len(ids)) for ids in texts])
     with torch.inference_mode(), fast_path():
         logits = torch.cat([checkpoint.model(part) for part in padded.split(_BATCH)])
     return logits.softmax(dim=-1).cpu().numpy()
