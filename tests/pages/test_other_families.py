@@ -27,6 +27,7 @@ PAGES = [
     "heads",
     "masks",
     "lens",
+    "paths",
     "decoding",
     "embeddings",
 ]

@@ -49,6 +49,7 @@ GROUPS: dict[str, tuple[Entry, ...]] = {
         Entry("masks"),
         Entry("surgery"),
         Entry("lens"),
+        Entry("paths"),
         Entry("compare"),
         Entry("bugs"),
         Entry("training"),

@@ -69,18 +69,27 @@ def numbers(checkpoint: Checkpoint, quantity: Quantity, ids: Mapping[str, Tensor
 
     Only the row that is asked is projected to the vocabulary. Runs under whatever recording and gradient mode is on.
     """
-    model, config = checkpoint.model, checkpoint.config
-    source, target = ids.get("encoder"), ids.get("decoder")
-    if config.kind == "encoder-decoder":
-        hidden = model.decode(target, model.encode(source), source)
-    elif config.has_decoder:
-        hidden = model.decode(target)
-    else:
-        hidden = model.encode(source)
-    # [batch, class] or [batch, vocabulary]
-    logits = model.classify(hidden, source) if config.n_classes else model.project(hidden[:, row : row + 1])[:, 0]
+    logits = answer_logits(checkpoint, ids, row=row)  # [batch, class] or [batch, vocabulary]
     if quantity.of == "log_probability":
         logits = logits.log_softmax(dim=-1)
     elif quantity.of == "probability":
         logits = logits.softmax(dim=-1)
     return logits[:, quantity.id]
+
+
+def answer_logits(
+    checkpoint: Checkpoint, ids: Mapping[str, Tensor], *, row: int, memory: Tensor | None = None
+) -> Tensor:
+    """The logits of one row: [batch, class] or [batch, vocabulary].
+
+    ``memory`` [batch, source position, model]: what the encoder says, where that is known already.
+    """
+    model, config = checkpoint.model, checkpoint.config
+    source, target = ids.get("encoder"), ids.get("decoder")
+    if config.kind == "encoder-decoder":
+        hidden = model.decode(target, model.encode(source) if memory is None else memory, source)
+    elif config.has_decoder:
+        hidden = model.decode(target)
+    else:
+        hidden = model.encode(source)
+    return model.classify(hidden, source) if config.n_classes else model.project(hidden[:, row : row + 1])[:, 0]

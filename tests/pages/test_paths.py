@@ -1,0 +1,83 @@
+"""The Paths page: what is put back into the corrupted sentence, and what it says when there is nothing to put back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import transformer
+from charts.canvas.choices import Cell
+from tests.pages.conftest import is_fine, said
+from transformer.explanation import patching
+from ui.words.texts import page_text
+
+TEXT = page_text("paths")
+SENTENCE = "The cat sat on the mat."
+Open = Callable[..., AppTest]
+
+
+def corrupted(app: AppTest) -> str:
+    return app.text_input(key="paths corrupted").value
+
+
+@pytest.mark.parametrize("kind", ["translator", "gpt"])
+@pytest.mark.parametrize("section", ["tokens", "heads"])
+def test_the_map_is_what_the_library_measures(
+    open_app: Open, tiny_checkpoint: Callable, monkeypatch: pytest.MonkeyPatch, run_snippet: Callable,
+    kind: str, section: str,
+) -> None:  # fmt: skip
+    drawn: list = []
+    monkeypatch.setattr("views.paths.patching.show_map", lambda figure, *, key: drawn.append(figure))
+    app = open_app("paths", checkpoint=f"tiny-{kind}", sentence=SENTENCE, paths_section=section)
+    is_fine(app)
+    both = patching.contrast(transformer.trace(tiny_checkpoint(kind), SENTENCE), corrupted(app))
+    turn, stack = both.first_turn, app.session_state["focus"].stack
+    heads = section == "heads"
+    places = patching.head_places(both, stack) if heads else patching.token_places(both, turn, stack)
+    shares = patching.recovered(both, turn, places)
+    figure = drawn[-1]
+    assert figure.arrays["values"] == pytest.approx(shares, abs=1e-6)
+    assert len(figure.metadata["rows"]) == len(places) and len(figure.metadata["columns"]) == len(places[0])
+    printed = run_snippet(next(code.value for code in app.code if "recovered" in code.value))
+    assert len(printed.strip().splitlines()) >= len(places)
+    asked = app.selectbox(key="paths_turn")
+    is_fine(asked.set_value(asked.options[-1]).run())
+    assert drawn[-1].metadata["title"] != figure.metadata["title"] or len(set(asked.options)) == 1
+
+
+def test_a_click_leads_to_the_head_or_chooses_the_place(open_app: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    clicks = [Cell(query=1, key=1)]
+    monkeypatch.setattr("views.paths.patching.show_map", lambda *_, **__: clicks.pop() if clicks else None)
+    app = open_app("paths", checkpoint="tiny-gpt", sentence=SENTENCE, paths_section="tokens")
+    is_fine(app)
+    assert (app.session_state["focus"].layer, app.session_state["focus"].token) == (1, 1)
+    clicks.append(Cell(query=0, key=1))
+    app = open_app("paths", checkpoint="tiny-gpt", sentence=SENTENCE, paths_section="heads")
+    is_fine(app)
+    assert (app.session_state["focus"].layer, app.session_state["focus"].head) == (0, 1)
+    assert app.title[0].value == page_text("attention").title
+
+
+def test_a_ready_pair_brings_its_sentence_along(open_app: Open) -> None:
+    app = open_app("paths", checkpoint="tiny-translator", sentence=SENTENCE)
+    pairs = app.button_group(key="paths pair")
+    other = next(label for label in pairs.options if label.startswith("…"))
+    is_fine(pairs.set_value(other).run())
+    assert app.session_state["focus"].sentence != SENTENCE != corrupted(app)
+    assert corrupted(app) != app.session_state["focus"].sentence
+
+
+def test_a_text_that_does_not_fit_is_a_sentence_and_an_empty_one_a_hint(open_app: Open) -> None:
+    app = open_app("paths", checkpoint="tiny-translator", sentence=SENTENCE)
+    app.text_input(key="paths corrupted").set_value("The cat.").run()
+    assert not app.exception and not app.error and "as many tokens" in app.warning[0].value
+    app.text_input(key="paths corrupted").set_value(" ").run()
+    assert not app.exception and app.info[0].value == TEXT["corrupted_empty"]
+
+
+def test_a_sentence_without_words_offers_nothing(open_app: Open) -> None:
+    app = open_app("paths", checkpoint="tiny-sentiment", sentence="… 12 ?")
+    assert not app.exception and not app.error and not app.warning
+    assert TEXT["corrupted_empty"] in [info.value for info in app.info] or said(app)

@@ -1,0 +1,98 @@
+"""The Paths page: the corrupted sentence, typed or chosen among those that differ in a word and have as many tokens."""
+
+import re
+from collections.abc import Iterator
+from functools import partial
+
+import streamlit as st
+
+from transformer import Checkpoint, InputError
+from transformer.explanation.patching import typed_ids
+from ui.compute.store import store
+from ui.shell import focus as shared_focus
+from ui.shell.page import Page
+from ui.shell.page_state import IN_ADDRESS, belongs_to, preset
+from ui.shell.presenter import labels
+from ui.words.texts import model_sentences
+
+KEY = "paths corrupted"
+_MOST = 5  # ready pairs in the row
+_LONGEST = 200  # characters of a sentence in which words are tried
+
+
+def corrupted_sentence(p: Page) -> str:
+    """What was typed or chosen; until then the first sentence that is offered, or nothing where there is none."""
+    offered = store.get(p.run, "swaps", lambda: _offered(p.checkpoint, p.focus.sentence))
+    first = next((other for clean, other in offered if clean == p.focus.sentence), "")
+    belongs_to(KEY, (p.checkpoint.fingerprint, p.focus.sentence), default=first)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        typed = st.text_input(
+            p.text["corrupted"],
+            value=first,
+            key=KEY,
+            help=p.text["corrupted_help"],
+            width=330,
+            label_visibility=labels(),
+            **IN_ADDRESS,
+        )
+        pairs = {_label(p.focus.sentence, *pair): pair for pair in offered}
+        if len(pairs) > 1:
+            here = next((label for label, pair in pairs.items() if pair == (p.focus.sentence, typed)), None)
+            st.session_state["paths pair"] = here
+            choose = partial(_chosen, pairs)
+            st.pills(p.text["pairs"], list(pairs), key="paths pair", on_change=choose, label_visibility=labels())
+    return typed
+
+
+def _chosen(pairs: dict[str, tuple[str, str]]) -> None:
+    if pair := pairs.get(st.session_state["paths pair"]):
+        preset(KEY, pair[1])
+        shared_focus.change(sentence=pair[0], target="")
+
+
+def _label(sentence: str, clean: str, corrupt: str) -> str:
+    """ "cat → dog"; where it is another sentence, in its words."""
+    both = [(a, b) for a, b in zip(re.findall(r"\w+", clean), re.findall(r"\w+", corrupt), strict=False) if a != b]
+    changed = f"{both[0][0]} → {both[0][1]}" if both else corrupt
+    return changed if clean == sentence else f"… {changed}"
+
+
+def _offered(checkpoint: Checkpoint, sentence: str) -> tuple[tuple[str, str], ...]:
+    """(clean, corrupt), those of this sentence first."""
+    own = [(sentence, other) for other in _swapped(sentence) if _fits(checkpoint, sentence, other)]
+    ready = [tuple(pair.values()) for pair in model_sentences()["pair"].values()]
+    ready += [pair[::-1] for pair in ready if pair[1] == sentence]
+    found = [pair for pair in ready if pair[0] == sentence and _fits(checkpoint, *pair)] + own
+    found = found[:_MOST] if found else [(sentence, other) for other in _forced(checkpoint, sentence)]
+    others = [pair for pair in ready if sentence not in pair and _fits(checkpoint, *pair)]
+    return tuple(dict.fromkeys(found[:3] + others))[:_MOST]
+
+
+def _swapped(sentence: str) -> Iterator[str]:
+    """The sentence with one of its words replaced by another of its group."""
+    for group in map(str.split, model_sentences()["swap"]):
+        for word in group:
+            others = [other for other in group if other != word]
+            if re.search(rf"\b{word}\b", sentence):
+                yield from (re.sub(rf"\b{word}\b", other, sentence, count=1) for other in others[:2])
+
+
+def _forced(checkpoint: Checkpoint, sentence: str) -> list[str]:
+    """Where no word has a group: any word of any group in the place of the longest word that it fits."""
+    if len(sentence) > _LONGEST:
+        return []
+    words = [word for group in model_sentences()["swap"] for word in group.split()]
+    for place in sorted(re.finditer(r"[^\W\d_]+", sentence), key=lambda found: -len(found[0]))[:4]:
+        for word in words:
+            other = sentence[: place.start()] + word + sentence[place.end() :]
+            if _fits(checkpoint, sentence, other):
+                return [other]
+    return []
+
+
+def _fits(checkpoint: Checkpoint, clean: str, corrupt: str) -> bool:
+    try:
+        ids = [typed_ids(checkpoint, sentence) for sentence in (clean, corrupt)]
+    except InputError:
+        return False
+    return len(ids[0]) == len(ids[1]) and ids[0] != ids[1]

@@ -1,0 +1,173 @@
+"""The Paths page: activation patching, every place put back from the clean run, as one map."""
+
+from functools import partial
+
+import numpy as np
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from charts.canvas.value_map import value_map
+from charts.toolkit.style import three_digits
+from transformer.explanation.patching import (
+    HEADS,
+    Contrast,
+    Place,
+    Turn,
+    contrast,
+    head_places,
+    n_passes,
+    patched_differences,
+    recovered,
+    token_places,
+)
+from ui.compute.long_jobs import jobs
+from ui.compute.store import store
+from ui.lab.effects import signed
+from ui.shell.navigation import go_to
+from ui.shell.page import Page
+from ui.shell.page_state import IN_ADDRESS, belongs_to
+from ui.shell.selectors import settle
+from ui.show.canvas import show_map
+from ui.show.figures import show_formula, show_snippet, show_source
+from ui.words.texts import as_plain, page_texts
+from views.paths.corrupted_sentence import corrupted_sentence
+
+
+def patching(p: Page, room: DeltaGenerator, *, view: str) -> None:
+    """Choose the corrupted sentence and, in ``room``, the word; see what brings the clean word back.
+
+    ``view``: "tokens" (one place in one layer is put back) or "heads" (one head, everywhere).
+    """
+    sentence = corrupted_sentence(p)
+    if not sentence.strip():
+        p.nothing_to_show(p.text["corrupted_empty"])
+    both = store.get(p.run, ("contrast", sentence), lambda: contrast(p.trace, sentence))
+    if not both.turns:
+        p.nothing_to_show(p.text["nothing_asked"])
+    with room:
+        turn = _turn(p, both)
+    st.markdown(_in_words(p, both, turn))
+    places = token_places(both, turn, p.focus.stack) if view == "tokens" else head_places(both, p.focus.stack)
+    shares = jobs.result(
+        p.run,
+        ("patching", sentence, turn.row, p.focus.stack, view),
+        lambda report: recovered(both, turn, places, progress=report),
+        saying=lambda done, total: p.text["measuring"].format(done=done, total=total),
+        passes=n_passes(both, turn, places),
+    )
+    if shares is not None:
+        _map(p, both, turn, view, places, shares)
+    show_formula(
+        p.text["patching_formula"],
+        caption=p.text["patching_shapes"].format(
+            answer=_display(both, turn.answer), other=_display(both, turn.other), count=sum(map(len, places))
+        ),
+    )
+    row = "contrast.first_turn" if turn == both.first_turn else f"contrast.turns[{both.turns.index(turn)}]"
+    which = "head_places(contrast" if view == "heads" else "token_places(contrast, turn"
+    show_snippet(
+        f"{p.preamble}\nfrom transformer.explanation import patching\n\n"
+        f"contrast = patching.contrast(trace, {sentence!r})\n"
+        f"turn = {row}\n"
+        f'places = patching.{which}, "{p.focus.stack}")\n'
+        "shares = patching.recovered(contrast, turn, places)\n"
+        "for row, values in zip(places, shares):\n"
+        "    print(row[0].part, row[0].layer, values.round(2))\n"
+    )
+    show_source(contrast, recovered, patched_differences)
+
+
+def _turn(p: Page, both: Contrast) -> Turn:
+    """The word of the answer that is asked about: the first one that changes, until a reader chooses another."""
+    if len(both.turns) == 1:
+        return both.turns[0]
+    rows = [turn.row for turn in both.turns]
+    names = {turn.row: (_display(both, turn.answer), _display(both, turn.other)) for turn in both.turns}
+    first = rows.index(both.first_turn.row)
+    belongs_to("paths_turn", (p.checkpoint.fingerprint, both.corrupt, tuple(names.items())), default=rows[first])
+    words = [text["turn_option"] for text in page_texts(p.text.name)]
+
+    def named(row: int, said: str = words[0]) -> str:
+        return said.format(row=row, answer=names[row][0], other=names[row][1])
+
+    settle("paths_turn", {row: [named(row, said) for said in words] for row in rows})
+    row = st.selectbox(
+        p.text["turn"],
+        rows,
+        index=first,
+        format_func=named,
+        key="paths_turn",
+        help=p.text["turn_help"],
+        width=300,
+        **IN_ADDRESS,
+    )
+    return both.turns[rows.index(row)]
+
+
+def _display(both: Contrast, id: int) -> str:
+    config = both.checkpoint.config
+    return config.class_names[id] if config.n_classes else both.checkpoint.tokenizer.display(id)
+
+
+def _in_words(p: Page, both: Contrast, turn: Turn) -> str:
+    """What both runs say, and by how much they differ."""
+    stack = next(iter(both.differing))
+    places = [place for place in both.differing[stack] if place < len(both.tokens(stack, turn))]
+    swapped = ", ".join(
+        f"{as_plain(both.clean[stack].displays[place])} → {as_plain(both.corrupt[stack].displays[place])}"
+        for place in places[:3]
+    )
+    key = "says" if turn.corrupt < 0 else "says_same"
+    return p.text[key].format(
+        swapped=swapped,
+        answer=as_plain(_display(both, turn.answer)),
+        other=as_plain(_display(both, turn.other)),
+        clean=signed(turn.clean),
+        corrupt=signed(turn.corrupt),
+    )
+
+
+def _map(p: Page, both: Contrast, turn: Turn, view: str, places: list[list[Place]], shares: np.ndarray) -> None:
+    text, stack = p.text, p.focus.stack
+    parts = [row[0].part for row in places]
+    rows = [f"{text[f'part_{row[0].part}']} {row[0].layer}" for row in places]
+    columns = list(both.tokens(stack, turn).labels) if view == "tokens" else [str(place.index) for place in places[0]]
+    known = np.isfinite(shares)
+    clicked = show_map(
+        value_map(
+            np.where(known, shares, 0.0),
+            row_labels=rows,
+            column_labels=columns,
+            row_title=text["rows_title"],
+            column_title=text["columns_tokens" if view == "tokens" else "columns_heads"],
+            allowed=known,
+            limit=max(1.0, float(np.abs(shares[known]).max(initial=0.0))),
+            title=text[f"map_{view}"].format(answer=_display(both, turn.answer)),
+            value_name=text["map_value"],
+            phrase=(text["phrase_before"], text["phrase_tokens" if view == "tokens" else "phrase_heads"]),
+            height=340,
+            breaks=[index for index in range(1, len(parts)) if parts[index] != parts[index - 1]],
+            masked_text=text["no_gap"],
+        ),
+        key="patching",
+    )
+    st.caption(_strongest(p, rows, columns, shares) + " " + text[f"caption_{view}"])
+    if clicked is not None:
+        _open(p, places[clicked.query][clicked.key])
+
+
+def _strongest(p: Page, rows: list[str], columns: list[str], shares: np.ndarray) -> str:
+    if not np.isfinite(shares).any():
+        return p.text["no_gap_caption"]
+    row, column = np.unravel_index(np.nanargmax(shares), shares.shape)
+    say = partial(p.text["strongest"].format, share=three_digits(float(shares[row, column])))
+    return say(row=rows[row], column=as_plain(columns[column]))
+
+
+def _open(p: Page, place: Place) -> None:
+    """A head opens on Attention; a place of the stream becomes the layer and token that all pages show."""
+    if place.part in HEADS:
+        kind = HEADS[place.part].removesuffix("_attention")
+        go_to("attention", stack=place.stack, kind=kind, layer=place.layer, head=place.index)
+    kind = "cross" if place.part == "cross_attention" else "self"
+    p.set_focus(layer=place.layer, token=place.index, kind=kind)
