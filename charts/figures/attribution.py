@@ -39,6 +39,28 @@ def attribution_waterfall(values: Any, *, labels: Sequence[str], total: float, n
     return figure.drawn()
 
 
+def measured_effects(added: Any, *, zero: Any, mean: Any, labels: Sequence[str], of: str) -> go.Figure:
+    """Three bars a part: what it added to a logit, and what the logit loses without it (0, or its mean, in its place).
+
+    ``added``, ``zero``, ``mean``: [part], of which the last may be NaN; ``labels``: their names; ``of``: whose logit.
+    """
+    sizes = {"part": len(labels)}
+    arrays = {
+        _("added (everything else held fixed)"): as_array(added, name="added", axes=("part",), sizes=sizes),
+        _("lost without it"): as_array(zero, name="zero", axes=("part",), sizes=sizes),
+        _("lost with its mean instead"): as_array(mean, name="mean", axes=("part",), sizes=sizes),
+    }
+    figure = Sheet()
+    for (name, values), colour in zip(arrays.items(), (style.MASKED, style.CHOSEN, style.BAR), strict=True):
+        bars = parts.bar_rows(values, hover=style.lines("%{y}", name), colours=colour)
+        figure.add_trace({**bars, "name": name, "showlegend": True, "text": None})
+    style.finish(figure, height=30 * len(labels) + 100, top=48)
+    figure.update_layout(barmode="group", bargap=0.3)
+    figure.update_xaxes(title_text=_("logit of {word}", word=style.escape(of)))
+    figure.update_yaxes(**style.label_rows(labels, title=_("part")))
+    return figure.drawn()
+
+
 def _hover(steps: Sequence[float]) -> list[str]:
     """The part's own number: Plotly's x of a bar with a base is where it ends."""
     return [style.hover("%{y}", f"<b>{style.three_digits(step)}</b>") for step in steps]

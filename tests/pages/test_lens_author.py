@@ -13,6 +13,7 @@ from charts.toolkit.style import three_digits
 from tests.pages.conftest import is_fine, said
 from transformer.explanation.attribution import attribute
 from transformer.explanation.attribution_by_key import strongest_sources
+from transformer.explanation.direct_effects import is_removable, removals
 from ui.words.texts import page_text
 
 TEXT = page_text("lens")
@@ -85,3 +86,20 @@ def test_the_snippet_prints_what_is_shown(open_app: Callable, run_snippet: Calla
     total, logit, deviation = map(float, lines[0].split())
     assert f"**{three_digits(logit)}**" in said(app) and abs(total - logit) == pytest.approx(deviation)
     assert lines[1].rsplit(" ", 1)[0] in said(app)
+
+
+def test_what_removing_a_part_does(open_app: Callable, tiny_checkpoint: Callable) -> None:
+    app = open_app("lens", checkpoint="tiny-translator", sentence=SENTENCE, stack="decoder", token="2", **VIEW)
+    app.segmented_control(key="lens_section").set_value("measured")
+    is_fine(app.run())
+    trace = transformer.trace(tiny_checkpoint("translator"), SENTENCE)
+    found = attribute(trace, 2)
+    table = next(table.value for table in app.dataframe if TEXT["measured_column_zero"] in table.value)
+    strongest = [part for part in found.strongest(len(found.parts)) if is_removable(part)][:12]
+    effects = removals(trace, found, [part for part in found.parts if part in strongest])
+    assert list(table[TEXT["measured_column_part"]]) == [part.label for part in effects.parts]
+    for column, values in (("added", effects.added), ("zero", effects.zero), ("mean", effects.mean)):
+        np.testing.assert_allclose(table[TEXT[f"measured_column_{column}"]], values)
+    assert f"ρ = {effects.agreement:.2f}".replace("-", "−") in said(app)
+    gap = np.abs(effects.added - effects.zero)
+    assert f"**{effects.parts[int(gap.argmax())].label}**" in said(app)

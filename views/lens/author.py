@@ -22,9 +22,11 @@ from ui.lab.effects import signed
 from ui.shell.navigation import go_to
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
+from ui.shell.selectors import chosen_section
 from ui.show.canvas import show_map
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source, show_table
 from ui.words.texts import as_plain
+from views.lens.measured import measured
 
 MOST = 9  # parts that have a bar of their own
 _CANDIDATES = 100
@@ -118,7 +120,11 @@ def author(p: Page, lens: Lens, position: int | None, words: Words) -> None:
         st.caption(p.text["author_heads_caption"])
     if clicked is not None:
         _open(found, columns[clicked.key]._replace(layer=clicked.query), position)
-    _sources(p, found)
+    sections = ("measured", "sources") if found.gated else ("sources", "measured")
+    if chosen_section(p.text, sections, key="lens_section") == "measured":
+        measured(p, found, words.shown)
+    else:
+        _sources(p, found)
     st.markdown(_notes(p, found, words))
     show_formula(p.text["author_formula"], caption=_shapes(p, found))
     show_snippet(_snippet(p, found))
@@ -173,7 +179,6 @@ def _in_words(p: Page, lens: Lens, found: Attribution, words: Words) -> str:
 
 def _sources(p: Page, found: Attribution) -> None:
     """Which word, through which head: the strongest pairs of a head and a key."""
-    st.markdown(f"**{p.text['author_sources']}**")
     show_table(
         pd.DataFrame(
             [

@@ -1,0 +1,81 @@
+"""Measured beside attributed: what the strongest parts added, what removing them does, and who answers."""
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from charts.figures.attribution import measured_effects
+from charts.toolkit.numbers import number
+from charts.toolkit.words import in_words
+from transformer.explanation.attribution import Attribution
+from transformer.explanation.direct_effects import Removals, is_removable, removals
+from ui.compute.long_jobs import jobs
+from ui.lab.effects import signed
+from ui.shell.page import Page
+from ui.show.figures import show_figure, show_source, show_table
+from ui.words.texts import as_plain, common
+
+MOST = 12  # parts that are removed
+_ANSWERS = 3  # parts that are named for each
+
+
+def measured(p: Page, found: Attribution, word: str) -> None:
+    """The section: bars, the rank correlation, and where later parts made up for what was missing."""
+    parts = [part for part in found.strongest(len(found.parts)) if is_removable(part)][:MOST]
+    parts = [part for part in found.parts if part in parts]
+    trace = p.trace
+    effects = jobs.result(
+        p.run,
+        ("removals", found.question),
+        lambda report: removals(trace, found, parts, progress=report),
+        doing=common("wait.trust"),
+    )
+    if effects is None:
+        return
+    st.markdown(_in_words(p, effects))
+    labels = [in_words(part.label) for part in effects.parts]
+    show_figure(
+        measured_effects(effects.added, zero=effects.zero, mean=effects.mean, labels=labels, of=word),
+        name="added-and-measured",
+        caption=p.text["measured_caption"],
+        alt=p.text["measured_alt"],
+    )
+    show_table(
+        pd.DataFrame(
+            [
+                {
+                    p.text["measured_column_part"]: label,
+                    p.text["measured_column_added"]: effects.added[place],
+                    p.text["measured_column_zero"]: effects.zero[place],
+                    p.text["measured_column_mean"]: effects.mean[place],
+                    p.text["measured_column_answers"]: _answers(effects, place),
+                }
+                for place, label in enumerate(labels)
+            ]
+        ),
+        name="removed-parts",
+        caption=p.text["measured_table_caption"],
+    )
+    show_source(removals)
+
+
+def _answers(effects: Removals, place: int) -> str:
+    return ", ".join(f"{in_words(part.label)} {signed(change)}" for part, change in effects.answers(place)[:_ANSWERS])
+
+
+def _in_words(p: Page, effects: Removals) -> str:
+    """The rank correlation; and the part at which the two numbers are furthest apart, with who answered."""
+    gap = effects.added - effects.zero  # what all other parts add more, without it
+    place = int(np.argmax(np.abs(gap)))
+    added, lost = effects.added[place], effects.zero[place]
+    repaired = (abs(lost) < abs(added) and lost * added >= 0) or lost * added < 0
+    said = p.text["measured_said"].format(
+        count=len(effects.parts),
+        agreement=number(f"{effects.agreement:.2f}".replace("-", "−")) if np.isfinite(effects.agreement) else "–",
+        part=as_plain(in_words(effects.parts[place].label)),
+        added=signed(added),
+        lost=signed(lost),
+    )
+    who = _answers(effects, place)
+    key = "measured_norm" if not who else "measured_repaired" if repaired else "measured_built"
+    return f"{said} {p.text[key].format(change=signed(gap[place]), who=as_plain(who))}"
