@@ -20,6 +20,7 @@ from transformer.analysis.attention.input_attribution import gradient_times_inpu
 from transformer.analysis.attention.quantity import QUANTITIES, Quantity, quantity_of
 from transformer.analysis.attention.rollout import attention_rollout
 from transformer.analysis.attention.token_removal import remove_each
+from transformer.explanation.attention_lrp import attention_lrp
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.edit_specs import EditSpec
 from ui.compute.long_jobs import jobs
@@ -67,7 +68,7 @@ def trust(p: Page, view: AttentionView) -> None:
     st.markdown(p.text["trust_caution"])
     show_formula(p.text["trust_formula"], caption=_shapes(p, quantity, found))
     _snippet(p, found, row=row)
-    show_source(attention_rollout, gradient_times_input, integrated_gradients, remove_each)
+    show_source(attention_rollout, gradient_times_input, integrated_gradients, attention_lrp, remove_each)
 
 
 def _baselines(p: Page) -> tuple[str, ...]:
@@ -191,6 +192,15 @@ def _completeness(p: Page, found: InputAttributions, quantity: Quantity) -> None
             error=_signed(whole.error),
             steps=whole.n_steps,
             slope=_signed(found.gradient.total),
+        )
+    )
+    relevance = found.relevance
+    st.markdown(
+        text["conserved"].format(
+            out=_signed(relevance.out),
+            total=_signed(relevance.total),
+            error=_signed(relevance.error),
+            **{name: _signed(value) for name, value in relevance.absorbed.items()},
         )
     )
     moved = sum(float(np.abs(part).sum()) for part in (whole.source, whole.target) if part is not None)

@@ -1,9 +1,10 @@
 """How far to trust an attention map: its row beside what the answer really depends on, token by token.
 
 Four rows of shares come from attention: the head's weights, the mean of all heads of the layer, ‖α·v‖ (Kobayashi et
-al. 2020) and rollout through all layers (Abnar & Zuidema 2020). Three signed rows come from the answer: gradient ×
-input, integrated gradients and leaving the token out. The last is a measurement on the whole model, so the others are
-compared with it: Spearman's ρ of the sizes |a_i|, since a share of attention has no sign.
+al. 2020) and rollout through all layers (Abnar & Zuidema 2020). Four signed rows come from the answer: gradient ×
+input, integrated gradients, AttnLRP (Achtibat et al. 2024) and leaving the token out. The last is a measurement on the
+whole model, so the others are compared with it: Spearman's ρ of the sizes |a_i|, since a share of attention has no
+sign.
 
 Attention need not be an explanation: other weights may give the same answer (Jain & Wallace 2019), though not always,
 and weights that are one possible account can still be useful (Wiegreffe & Pinter 2019).
@@ -22,25 +23,27 @@ from transformer.analysis.attention.rollout import attention_rollout
 from transformer.analysis.attention.token_removal import ROWS as REMOVAL_ROWS
 from transformer.analysis.attention.token_removal import Removal, remove_each
 from transformer.analysis.attention.value_weighting import norm_weighted
+from transformer.explanation.attention_lrp import Relevance, attention_lrp
 from transformer.files.checkpoints import Checkpoint
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
 
-ANSWER_MEASURES = ("gradient_times_input", "integrated_gradients", "leave_one_out")
+ANSWER_MEASURES = ("gradient_times_input", "integrated_gradients", "attention_lrp", "leave_one_out")
 
 
 @dataclass(frozen=True)
 class InputAttributions:
-    """What one number of the answer depends on, measured in three ways."""
+    """What one number of the answer depends on, measured in four ways."""
 
     gradient: Attribution
     integrated: Attribution
+    relevance: Relevance
     removal: Removal
 
     def rows(self, stack: str) -> dict[str, np.ndarray]:
         """[token] of the sentence that ``stack`` reads, by the names of ``ANSWER_MEASURES``."""
-        parts = (self.gradient, self.integrated, self.removal)
+        parts = (self.gradient, self.integrated, self.relevance, self.removal)
         values = [part.source if stack == "encoder" else part.target for part in parts]
         return dict(zip(ANSWER_MEASURES, values, strict=True))
 
@@ -74,10 +77,11 @@ class Aligned:
 def input_attributions(
     checkpoint: Checkpoint, quantity: Quantity, *, baseline: str = "mean", n_steps: int = 64
 ) -> InputAttributions:
-    """Gradient × input, integrated gradients and leave-one-out of one number."""
+    """Gradient × input, integrated gradients, AttnLRP and leave-one-out of one number."""
     return InputAttributions(
         gradient_times_input(checkpoint, quantity),
         integrated_gradients(checkpoint, quantity, baseline=baseline, n_steps=n_steps),
+        attention_lrp(checkpoint, quantity),
         remove_each(checkpoint, quantity),
     )
 
@@ -86,11 +90,11 @@ def n_passes(quantity: Quantity, *, n_steps: int) -> int:
     """About how many batches ``input_attributions`` sends through the model's stacks, for a progress bar."""
     lengths = [len(tokens) for tokens in quantity.read.values()]
     of_path, of_removal = math.ceil(n_steps / PATH_ROWS) + 2, sum(math.ceil(n / REMOVAL_ROWS) + 1 for n in lengths)
-    return len(lengths) * (2 + of_path + of_removal)
+    return len(lengths) * (3 + of_path + of_removal)
 
 
 def beside_attention(trace: Trace, view: AttentionView, found: InputAttributions, *, head: int, query: int) -> Aligned:
-    """All seven measures over the tokens that row ``query`` of ``view`` (a layer of ``trace``) may look at."""
+    """All eight measures over the tokens that row ``query`` of ``view`` (a layer of ``trace``) may look at."""
     stack = "decoder" if (view.stack, view.kind) == ("decoder", "self") else "encoder"
     of_answer = found.rows(stack)
     n_read = len(of_answer["leave_one_out"])  # of a target only what comes before the answer
@@ -107,7 +111,7 @@ def beside_attention(trace: Trace, view: AttentionView, found: InputAttributions
 
 
 def beside_nothing(found: InputAttributions, stack: str) -> Aligned:
-    """The three measures of the answer over the sentence that ``stack`` reads, without any attention."""
+    """The four measures of the answer over the sentence that ``stack`` reads, without any attention."""
     tokens = found.removal.quantity.read[stack]
     return _aligned(tokens, [token.index for token in tokens if token.role != "pad"], {}, found.rows(stack))
 

@@ -69,8 +69,8 @@ def gradient_times_input(checkpoint: Checkpoint, quantity: Quantity) -> Attribut
     """a_i = x_i · ∂F/∂x_i, summed over the channels. The "input" is counted from 0, the zero vector."""
     from captum.attr import InputXGradient
 
-    with _gradients():
-        inputs = _embeddings(checkpoint, quantity)
+    with gradients():
+        inputs = embeddings(checkpoint, quantity)
         forward = _forward(checkpoint, quantity)
         found = InputXGradient(forward).attribute(tuple(value.requires_grad_() for value in inputs.values()))
         with torch.no_grad():
@@ -91,8 +91,8 @@ def integrated_gradients(
         raise ValueError(f"n_steps is {n_steps}; the path needs at least 1 point")
     from captum.attr import IntegratedGradients
 
-    with _gradients():
-        inputs = _embeddings(checkpoint, quantity)
+    with gradients():
+        inputs = embeddings(checkpoint, quantity)
         points = tuple(inputs.values())
         baselines = tuple(_baseline(checkpoint, stack, baseline).expand_as(x) for stack, x in inputs.items())
         forward = _forward(checkpoint, quantity)
@@ -106,13 +106,13 @@ def integrated_gradients(
 
 
 @contextmanager
-def _gradients() -> Iterator[None]:
+def gradients() -> Iterator[None]:
     """Switch autograd on for this thread and this block only, whatever the caller has set."""
     with torch.inference_mode(False), torch.enable_grad():
         yield
 
 
-def _embeddings(checkpoint: Checkpoint, quantity: Quantity) -> dict[str, Tensor]:
+def embeddings(checkpoint: Checkpoint, quantity: Quantity) -> dict[str, Tensor]:
     """x = E[id] · √d_model of every stack, [1, position, model], cut off from the table."""
     found = {}
     for stack, tokens in quantity.read.items():
