@@ -38,8 +38,8 @@ with page("checkpoint", strip=False) as p:
         with tab:
             family_view(p)
     with card:
-        if is_received(p.checkpoint.name):  # a stranger's Markdown could fetch pictures from anywhere
-            st.caption(p.text["received"])
+        if is_received(p.checkpoint.name) or p.checkpoint.foreign:  # their Markdown could fetch pictures from anywhere
+            st.caption(p.text["received" if is_received(p.checkpoint.name) else "foreign_card"])
             st.code(p.checkpoint.card or p.text["no_card"], language=None, wrap_lines=True)
         else:
             st.markdown(p.checkpoint.card or p.text["no_card"])

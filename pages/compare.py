@@ -6,13 +6,16 @@ from transformer.analysis.answers.comparison import align, difference_map, head_
 from ui.shell.page import page
 from ui.shell.selectors import chosen_option
 from ui.show.figures import show_snippet, show_source
+from views.compare.layers import layers
 from views.compare.modes import checkpoints, kinds, sentences
 
-MODES = {"sentences": sentences, "checkpoints": checkpoints, "kinds": kinds}
+MODES = {"sentences": sentences, "checkpoints": checkpoints, "kinds": kinds, "layers": layers}
 
 with page("compare", needs=("kind", "layer", "head"), strip=False) as p:
     mode = chosen_option(p.text, "mode", list(MODES), key="compare_mode", label_visibility="collapsed", wrap=True)
     MODES[mode](p)
+    if mode == "layers":  # which is about the models, not about a sentence
+        p.finish()
     focus = p.focus
     show_snippet(
         f"{p.preamble}\nfrom transformer.analysis.answers.comparison import difference_map, head_differences\n\n"

@@ -149,3 +149,17 @@ def test_the_snippet_prints_the_difference(open_app, run_snippet):
     snippet = next(code.value for code in app.code if "import transformer" in code.value)
     change = three_digits(float(run_snippet(snippet).split()[0]))
     assert f"mean change {change}" in said(app)
+
+
+def test_a_layer_of_the_paper_beside_a_llamas(open_app) -> None:
+    app = open_app("compare")
+    app.segmented_control(key="compare_mode").set_value("layers").run()
+    assert not app.exception and not app.error
+    formulas = [latex.value for latex in app.latex]
+    assert any(r"N(x + A(x))" in formula for formula in formulas) and any(r"\odot" in formula for formula in formulas)
+    table = app.dataframe[0].value
+    assert (table["differs"] == "≠").sum() >= 8
+    app.selectbox(key="layers_b").set_value(app.selectbox(key="layers_a").value).run()
+    assert not (app.dataframe[0].value["differs"] == "≠").any()
+    app.selectbox(key="layers_b").set_value("tiny-translator").run()
+    assert not app.exception and not app.error

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+import transformer
 from tests.pages.conftest import is_fine, said
 from ui.compute import loading, uploads
 
@@ -92,3 +95,59 @@ def test_a_name_in_the_address_leads_nowhere_else(open_app: Callable[..., AppTes
     app = open_app("tokens", checkpoint=name)
     is_fine(app)
     assert app.query_params.get("checkpoint") is None
+
+
+def type_path(app: AppTest, path: object) -> AppTest:
+    app.text_input(key="typed folder").set_value(str(path))
+    return next(button for button in app.button if button.label == "Open the folder").click().run()
+
+
+def test_a_path_is_typed_where_one_person_uses_the_server(
+    open_app: Callable[..., AppTest], checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "_typed", {})
+    elsewhere = tmp_path / "elsewhere"
+    shutil.copytree(checkpoints_folder / "tiny-gpt", elsewhere / "mine")
+    shutil.copytree(checkpoints_folder / "tiny-gpt", elsewhere / "tiny-sentiment")  # a name that is taken
+    (elsewhere / "empty").mkdir()
+    app = open_app("checkpoint")
+    for path in ("/no/such/folder", "~nobody-of-that-name/x", elsewhere / "mine" / "config.json"):
+        assert any("is no directory" in warning.value for warning in type_path(app, path).warning)
+    assert any("lacks" in warning.value for warning in type_path(app, elsewhere / "empty").warning)
+    assert loading.typed_checkpoints() == ()
+    is_fine(type_path(app, elsewhere / "mine"))
+    assert app.selectbox(key="sidebar checkpoint").value == "mine"
+    assert loading.open_folder(str(elsewhere / "tiny-sentiment")) == "elsewhere/tiny-sentiment"
+    assert loading.open_folder(str(checkpoints_folder / "tiny-gpt")) == "tiny-gpt"  # it stands in the list already
+    app = open_app("masks", checkpoint="elsewhere/tiny-sentiment")
+    is_fine(app)
+    assert any(f'transformer.load("{elsewhere.resolve()}/tiny-sentiment")' in code.value for code in app.code)
+
+
+def test_nobody_types_a_path_where_the_server_serves_others(
+    open_app: Callable[..., AppTest], checkpoints_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "for_one_person", lambda: False)
+    with pytest.raises(transformer.CheckpointError, match="is no directory"):
+        loading.open_folder(str(checkpoints_folder / "tiny-gpt"))
+
+
+@pytest.mark.parametrize(
+    ("address", "headers", "one"),
+    [
+        ("127.0.0.1", {"Host": "127.0.0.1:8501"}, True),
+        ("localhost", {"Host": "localhost:8501"}, True),
+        ("::1", {"Host": "[::1]:8501"}, True),
+        ("0.0.0.0", {"Host": "127.0.0.1:8501"}, False),
+        (None, {"Host": "localhost:8501"}, False),
+        ("127.0.0.1", {"Host": "class.example.org"}, False),
+        ("127.0.0.1", {"Host": "evil.example:8501"}, False),
+        ("127.0.0.1", {"Host": "localhost:8501", "X-Forwarded-For": "192.0.2.7"}, False),
+    ],
+)
+def test_one_person_is_who_sits_at_this_machine(
+    address: str | None, headers: dict[str, str], one: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading.st, "get_option", lambda name: address)
+    monkeypatch.setattr(loading.st, "context", SimpleNamespace(headers=headers))
+    assert loading.for_one_person() is one

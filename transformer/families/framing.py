@@ -45,6 +45,10 @@ def framing_of(config: FamilyConfig, tokenizer: ForeignTokenizer, fields: dict, 
     banned = said("bad_words_ids") or []
     never = {words[0] for words in banned if isinstance(words, list) and len(words) == 1}
     never |= set(_ids(said("suppress_tokens")))
+    tasks = fields.get("task_specific_params")
+    starts = (
+        [task.get("prefix") for task in tasks.values() if isinstance(task, dict)] if isinstance(tasks, dict) else []
+    )
     return Framing(
         before=tuple(tokenizer.before),
         after=tuple(tokenizer.after),
@@ -53,6 +57,7 @@ def framing_of(config: FamilyConfig, tokenizer: ForeignTokenizer, fields: dict, 
         ends=ends,
         never=tuple(sorted(id for id in never if isinstance(id, int) and 0 <= id < config.vocabulary_size)),
         ignored=tuple(f"{name} {value}" for name in NEUTRAL if (value := said(name)) not in (None, *NEUTRAL[name])),
+        starts=tuple(dict.fromkeys(start for start in starts if isinstance(start, str) and start.strip())),
     )
 
 

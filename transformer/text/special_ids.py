@@ -43,6 +43,7 @@ class Framing:
     ``answer`` when it writes, with ``given`` when the answer is given, and one of ``ends`` ends it; the first of them
     stands behind a given answer. ``never``: ids that are never written, for training never asked for them. ``ignored``:
     settings that the checkpoint was published with and that change what is written elsewhere ("min_length 56").
+    ``starts``: what a sentence began with in training, by task ("summarize: ").
     """
 
     before: tuple[int, ...] = ()
@@ -52,6 +53,7 @@ class Framing:
     ends: tuple[int, ...] = ()
     never: tuple[int, ...] = ()
     ignored: tuple[str, ...] = ()
+    starts: tuple[str, ...] = ()
 
     @property
     def end(self) -> tuple[int, ...]:

@@ -2,14 +2,17 @@
 
 import gc
 import os
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
 import pandas as pd
+import streamlit as st
 
 import transformer
 from transformer.config import ModelConfig
+from transformer.families.languages import speaking
 from transformer.files.layout import config_of as read_config
 from transformer.files.uploads import is_received
 from transformer.runs.run import Run
@@ -21,6 +24,8 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 FOLDER_VARIABLE = "GLASSFORMER_CHECKPOINTS"
 THREADS_VARIABLE = "GLASSFORMER_THREADS"
 FAVOURITE = "en-fr"
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_typed: dict[str, Path] = {}  # of a server for one person: what was opened by its path
 _FILES = ("config.json", "model.safetensors", "tokenizer.json")
 
 
@@ -53,26 +58,77 @@ def _inside(folder: Path) -> list[str]:
 
 
 def choosable_checkpoints(focused: str = "") -> tuple[str, ...]:
-    """``checkpoint_names``, what this session has uploaded, and the upload that its address names."""
+    """``checkpoint_names``, what this session has uploaded or typed, and the upload that its address names."""
     named = (focused,) if is_here(focused) else ()
-    return tuple(dict.fromkeys((*checkpoint_names(), *own_uploads(), *named)))
+    return tuple(dict.fromkeys((*checkpoint_names(), *own_uploads(), *_typed, *named)))
+
+
+def for_one_person() -> bool:
+    """Whether only this machine reaches the server, not through a proxy either: then whoever types a path could read
+    that folder anyway."""
+    headers = st.context.headers
+    host = re.sub(r":\d+$", "", headers.get("Host", _LOOPBACK[0]))
+    passed_on = any(headers.get(name) for name in ("X-Forwarded-For", "X-Real-Ip", "Forwarded", "Via"))
+    return st.get_option("server.address") in _LOOPBACK and host.strip("[]") in _LOOPBACK and not passed_on
+
+
+def open_folder(typed: str) -> str:
+    """Open a checkpoint by the path of its folder; the name by which it can be chosen until the server stops.
+
+    Raises ``transformer.CheckpointError`` for a path that is no directory, or one without a checkpoint that can be
+    opened, and for everybody but the one person of ``for_one_person``.
+    """
+    try:
+        path = Path(typed.strip()).expanduser().resolve(strict=True)
+        known = path.is_dir() and for_one_person()
+    except (OSError, RuntimeError, ValueError):  # no such folder, no such person's, no path at all
+        known = False
+    if not known:
+        raise transformer.CheckpointError(
+            "{path} is no directory; a checkpoint is a directory with {files}",
+            path=typed.strip()[:200],
+            files=", ".join(_FILES),
+        )
+    names = (path.name, f"{path.parent.name}/{path.name}", str(path))
+    name = next(name for name in names if name not in checkpoint_names() or checkpoint_path(name).resolve() == path)
+    if name not in checkpoint_names():
+        _typed[name] = path
+    try:
+        load_checkpoint(name)
+    except (transformer.CheckpointError, OSError):
+        _typed.pop(name, None)
+        raise
+    return name
+
+
+def typed_checkpoints() -> tuple[str, ...]:
+    """What was opened by its path."""
+    return tuple(_typed)
 
 
 def checkpoint_path(name: str) -> Path:
-    """The directory of a checkpoint, be it one that lies in ``checkpoints_folders`` or an upload."""
+    """The directory of a checkpoint: in ``checkpoints_folders``, an upload, or a folder whose path was typed in."""
+    if name in _typed:
+        return _typed[name]
     if is_received(name):
         return uploads_folder() / name
     folders = checkpoints_folders()
     return next((folder / name for folder in folders if os.path.isdir(f"{folder}/{name}")), folders[0] / name)
 
 
-def load_checkpoint(name: str) -> transformer.Checkpoint:
-    """The checkpoint of that name; read again when one of its files has changed.
+def load_checkpoint(name: str, *, reads: str = "", writes: str = "") -> transformer.Checkpoint:
+    """The checkpoint of that name; read again when one of its files has changed. ``reads``, ``writes``: the languages
+    of sentence and answer, where they are not those that it came with.
 
-    Raises ``transformer.CheckpointError`` when its files are missing or do not fit together.
+    Raises ``transformer.CheckpointError`` when its files are missing or do not fit together, and for a language that it
+    does not know.
     """
     path = checkpoint_path(name)
-    return store.get(path, ("checkpoint", _stamp(path)), lambda: _open(path), wait="wait.open")
+    found = store.get(path, ("checkpoint", _stamp(path)), lambda: _open(path), wait="wait.open")
+    if not (reads or writes):
+        return found
+    spoken = {"source": reads or None, "target": writes or None}
+    return store.get(found, ("spoken", reads, writes), lambda: speaking(found, **spoken))
 
 
 def load_trace(run: Run) -> transformer.Trace:

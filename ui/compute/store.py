@@ -34,6 +34,7 @@ MEGABYTES = {
 _SHELVES = {
     "checkpoint": "models",
     "snapshot": "models",
+    "spoken": "models",  # the same weights, which count once
     "trace": "traces",
     "positions": "traces",
     "effect": "traces",
@@ -145,7 +146,8 @@ class Store:
         """Put a result there, in the place of an older one of the same name."""
         key, shelf = (of, name), self._shelf_of(name)
         with self._lock:
-            kept = {id(other) for shelf in self._shelves.values() for other, _ in shelf.values.values()}
+            values = [other for shelf in self._shelves.values() for other, _ in shelf.values.values()]
+        kept = {id(part) for other in values for part in (other, getattr(other, "model", None))}
         size = self._size_of(value, kept)
         with self._lock:
             self._forget(shelf, key)

@@ -33,9 +33,10 @@ class Focus:
 
     ``checkpoint``: name of its folder. ``target``: what the decoder reads; empty lets the model answer. ``kind``:
     "self" or "cross". ``layer`` and ``head`` count from 0, as in the names of activations. ``token`` is a position in
-    the sequence that ``stack`` reads. ``pads``: padding tokens added to the source. ``language``: the name of a
-    folder of texts. ``presenter``: 1 for large letters and fewer controls. ``lesson``: the name of the one that is
-    running, if any, and ``lesson_step`` where in it, from 1.
+    the sequence that ``stack`` reads. ``pads``: padding tokens added to the source. ``reads``, ``writes``: the
+    languages of the sentence and of the answer, by the codes of a checkpoint of many languages; empty as it came.
+    ``language``: the name of a folder of texts. ``presenter``: 1 for large letters and fewer controls. ``lesson``: the
+    name of the one that is running, if any, and ``lesson_step`` where in it, from 1.
     """
 
     checkpoint: str = ""
@@ -47,6 +48,8 @@ class Focus:
     head: int = 0
     token: int = 0
     pads: int = 0
+    reads: str = ""
+    writes: str = ""
     language: str = ENGLISH
     presenter: int = 0
     lesson: str = ""
@@ -179,10 +182,13 @@ def notes() -> tuple[str, ...]:
 def change(**values: object) -> None:
     """Change the focus, e.g. as ``on_click=change, kwargs={"head": 3}``; the next run shows it and writes the address.
 
-    Another sentence, target or stack starts at its first token. Raises ``TypeError`` for a name that ``Focus`` lacks.
+    Another sentence, target or stack starts at its first token; another checkpoint has languages of its own. Raises
+    ``TypeError`` for a name that ``Focus`` lacks.
     """
-    if values.keys() & {"sentence", "target", "stack"} and "token" not in values:
+    if values.keys() & {"sentence", "target", "stack", "writes"} and "token" not in values:
         values["token"] = 0
+    if "checkpoint" in values:
+        values = {"reads": "", "writes": ""} | values
     _keep(replace(current(), **values))
 
 

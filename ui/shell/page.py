@@ -20,7 +20,7 @@ from transformer.config import ModelConfig
 from transformer.files.uploads import is_received
 from transformer.runs.run import Run
 from transformer.runs.traces import Trace
-from ui.compute.loading import checkpoints_folder, load_checkpoint, load_trace
+from ui.compute.loading import checkpoints_folder, load_checkpoint, load_trace, typed_checkpoints
 from ui.shell import focus as shared_focus
 from ui.shell.familiarity import unlike_training
 from ui.shell.focus import Focus
@@ -33,6 +33,7 @@ from ui.shell.presenter_keys import presenter_keys
 from ui.shell.selectors import NEEDS, selectors, traits_of
 from ui.shell.share import share, show_what_a_link_says
 from ui.shell.sidebar import sidebar, take_room
+from ui.shell.spoken_languages import fit_languages, spoken_languages
 from ui.shell.strip import token_strip
 from ui.show.canvas import bring_canvas
 from ui.words.catalogues import said
@@ -60,7 +61,7 @@ class Page:
 
     @cached_property
     def checkpoint(self) -> transformer.Checkpoint:
-        return load_checkpoint(self.focus.checkpoint)
+        return load_checkpoint(self.focus.checkpoint, reads=self.focus.reads, writes=self.focus.writes)
 
     @property
     def run(self) -> Run:
@@ -78,12 +79,17 @@ class Page:
     def checkpoint_place(self) -> str:
         """Where somebody else finds the checkpoint's directory: for commands and snippets."""
         name = self.focus.checkpoint
+        if name in typed_checkpoints():
+            return str(self.checkpoint.path)
         return "the/folder/that/was/uploaded" if is_received(name) else f"checkpoints/{name}"
 
     @property
     def load_line(self) -> str:
         """The Python that gives this page's ``checkpoint``, where ``transformer`` is imported."""
-        return f'checkpoint = transformer.load("{self.checkpoint_place}")\n'
+        spoken = {"source": self.focus.reads, "target": self.focus.writes}
+        chosen = "".join(f", {name}={code!r}" for name, code in spoken.items() if code)
+        more = f"from transformer.families.languages import speaking\n\ncheckpoint = speaking(checkpoint{chosen})\n"
+        return f'checkpoint = transformer.load("{self.checkpoint_place}")\n{more if chosen else ""}'
 
     @property
     def preamble(self) -> str:
@@ -147,10 +153,11 @@ def _draw_frame(p: Page, *, needs: Sequence[str], strip: bool, room: DeltaGenera
     p.focus, lesson, corrections = running(p.focus)
     if lesson:
         lesson_bar(lesson, p.focus, page=p.name)
-    _open_checkpoint(p)
+    corrections = (*corrections, *_open_checkpoint(p))
     show_what_a_link_says(p.checkpoint)
     p.focus, misfits = shared_focus.fit_model(p.focus, p.checkpoint.config)
     corrections = (*corrections, *misfits)
+    spoken_languages(p.focus, p.checkpoint, room)
     selectors(p.focus, p.checkpoint.config, needs=needs, room=room)
     with hints:
         _look_for(p.text, p.checkpoint.config, shown=lesson is None and not presenting())
@@ -215,16 +222,19 @@ def _room_in_sidebar() -> DeltaGenerator:
     return room
 
 
-def _open_checkpoint(p: Page) -> None:
+def _open_checkpoint(p: Page) -> tuple[str, ...]:
+    """Open it, in the languages that the focus asks for; a line for each that it does not know."""
     if not p.focus.checkpoint:
         st.warning(common("problem.no_checkpoints", folder=as_plain(str(checkpoints_folder()))))
         raise _Finished
     try:
+        p.focus, unknown = fit_languages(p.focus, load_checkpoint(p.focus.checkpoint))
         p.checkpoint  # noqa: B018  (opens it)
     except (transformer.CheckpointError, OSError) as error:
         name, message = as_plain(p.focus.checkpoint), as_plain(said(error))
         st.error(common("problem.checkpoint", name=name, message=message), icon=":material/error:")
         raise _Finished from error
+    return unknown
 
 
 def _keys(p: Page, lesson: Lesson | None, *, needs: Sequence[str]) -> None:

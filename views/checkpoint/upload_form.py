@@ -4,6 +4,7 @@ import streamlit as st
 
 import transformer
 from transformer.files.uploads import MOST_BYTES
+from ui.compute.loading import for_one_person, open_folder
 from ui.compute.uploads import keep
 from ui.shell import focus as shared_focus
 from ui.shell.page import Page
@@ -16,6 +17,8 @@ _ROUND = "upload form: round"  # a new key empties the widget
 def upload_form(p: Page) -> None:
     """Take the files as they are. A sentence says what is wrong with them, and the page stays as it was."""
     with st.expander(p.text["own"], icon=":material/upload:", key="upload"):
+        if for_one_person():
+            _folder_form(p)
         st.markdown(p.text["own_explained"].format(files=", ".join(f"`{name}`" for name in MOST_BYTES)))
         with st.form("upload form", border=False, enter_to_submit=False):
             sent = st.file_uploader(
@@ -34,3 +37,20 @@ def upload_form(p: Page) -> None:
         st.session_state[_ROUND] = st.session_state.get(_ROUND, 0) + 1
         shared_focus.change(checkpoint=name)
         st.rerun()
+
+
+def _folder_form(p: Page) -> None:
+    """A folder of this machine by its path, which nobody else can type."""
+    with st.form("folder form", border=False):
+        typed = st.text_input(
+            p.text["folder"], placeholder="~/models/opus-mt-en-fr", key="typed folder", max_chars=1000
+        )
+        if not st.form_submit_button(p.text["folder_open"], icon=":material/folder_open:") or not typed.strip():
+            return
+    try:
+        name = open_folder(typed)
+    except (transformer.CheckpointError, OSError) as error:
+        st.warning(as_plain(said(error)), icon=":material/folder_open:")
+        return
+    shared_focus.change(checkpoint=name)
+    st.rerun()

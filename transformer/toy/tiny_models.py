@@ -1,0 +1,60 @@
+"""The paper's model and a Llama, tiny and with random weights: to compare what stands where, not what they say.
+
+python -m transformer.toy.tiny_models        # their tensors and shapes
+"""
+
+import torch
+from torch import nn
+
+from transformer.config import ModelConfig
+from transformer.families.build import build_family
+from transformer.families.llama import llama_config
+from transformer.families.values import Values
+from transformer.models import Model, build_model
+
+LLAMA = {
+    "vocab_size": 256,
+    "hidden_size": 64,
+    "intermediate_size": 176,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 128,
+    "rms_norm_eps": 1e-5,
+}
+PAPER = ModelConfig(
+    kind="encoder-decoder",
+    vocabulary_size=256,
+    d_model=64,
+    n_heads=8,
+    d_ff=256,
+    n_encoder_layers=2,
+    n_decoder_layers=2,
+    max_length=128,
+    norm="post",
+)
+
+
+def paper_model(seed: int = 0) -> Model:
+    """Vaswani et al. 2017, eight times as narrow. The same weights for the same seed."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return build_model(PAPER).eval()
+
+
+def tiny_llama(seed: int = 0) -> Model:
+    """Llama (Touvron et al. 2023) with shared heads of keys. Matrices N(0, 1/inputs), norms 1."""
+    model = build_family(llama_config(Values(LLAMA))).to_empty(device="cpu")
+    generator = torch.Generator().manual_seed(seed)
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            nn.init.normal_(parameter, std=parameter.shape[-1] ** -0.5, generator=generator)
+        else:
+            nn.init.ones_(parameter)
+    return model.eval()
+
+
+if __name__ == "__main__":
+    for make in (paper_model, tiny_llama):
+        for name, parameter in make().named_parameters():
+            print(f"{make.__name__:12} {name:58}{' × '.join(map(str, parameter.shape)):>12}")

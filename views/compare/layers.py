@@ -1,0 +1,105 @@
+"""A layer of one model beside a layer of another, block by block: the paper's of 2017 beside a Llama's."""
+
+from pathlib import Path
+
+import pandas as pd
+import streamlit as st
+
+import transformer
+from charts.toolkit.numbers import whole
+from charts.toolkit.words import in_words
+from transformer.analysis.layer_anatomy import Part, anatomy
+from transformer.models import Model
+from transformer.text.message import N_
+from transformer.toy.tiny_models import paper_model, tiny_llama
+from ui.compute.loading import choosable_checkpoints, config_of, load_checkpoint
+from ui.compute.store import store
+from ui.shell.page import Page
+from ui.shell.page_state import IN_ADDRESS
+from ui.show.figures import show_snippet, show_source, show_table
+from ui.words.catalogues import said
+from ui.words.texts import as_plain
+
+TINY = {"paper 2017, tiny": paper_model, "Llama, tiny": tiny_llama}
+
+
+def layers(p: Page) -> None:
+    """Formulas in rows, the two models in columns; below, everything that can be counted, and where they differ."""
+    names = [*TINY, *choosable_checkpoints(p.focus.checkpoint)]
+    chosen = []
+    for column, letter, first in zip(_columns(), "AB", (0, _first_llama(names)), strict=True):
+        key = f"layers_{letter.lower()}"
+        chosen.append(column.selectbox(p.text["layers_of"].format(side=letter), names, first, key=key, **IN_ADDRESS))
+    models = [_model(p, name) for name in chosen]
+    if None in models:
+        return
+    sides = []
+    for column, model in zip(_columns(), models, strict=True):
+        stack = "encoder" if hasattr(model, "encoder") else "decoder"
+        layer = min(p.focus.layer, len(getattr(model, stack).layers) - 1)
+        column.caption(p.text["layers_heading"].format(stack=p.text[f"layers_{stack}"], layer=layer))
+        sides.append(anatomy(model, stack, layer))
+    for one, two in zip(*sides, strict=True):
+        for column, part in zip(_columns(in_words(one.name)), (one, two), strict=True):
+            column.latex(part.formula)
+    table = _table(*sides)
+    different = int((table["A"] != table["B"]).sum())
+    tiny = f" {p.text['layers_tiny']}" if TINY.keys() & set(chosen) else ""
+    caption = p.text["layers_table"].format(different=different, count=len(table)) + tiny
+    show_table(table, name="layers", caption=caption, height=420)
+    show_snippet(
+        "from transformer.analysis.layer_anatomy import anatomy\n"
+        "from transformer.toy.tiny_models import paper_model, tiny_llama\n\n"
+        'for model, stack in ((paper_model(), "encoder"), (tiny_llama(), "decoder")):\n'
+        "    for part in anatomy(model, stack, 0):\n"
+        "        print(part.name, part.formula, dict(part.facts))\n"
+    )
+    show_source(anatomy, paper_model, tiny_llama)
+
+
+def _first_llama(names: list[str]) -> int:
+    """The first real model with RMSNorm, else the tiny Llama."""
+    for place, name in enumerate(names[len(TINY) :], start=len(TINY)):
+        try:
+            if getattr(config_of(name), "rms_norm", False) and config_of(name).kind == "decoder-only":
+                return place
+        except (OSError, ValueError):
+            continue
+    return 1
+
+
+def _model(p: Page, name: str) -> Model | None:
+    if name in TINY:
+        return store.get(Path(__file__), ("tiny model", name), TINY[name])
+    try:
+        return load_checkpoint(name).model
+    except (transformer.CheckpointError, OSError) as error:
+        message = p.text["other_wrong"].format(name=as_plain(name), message=as_plain(said(error)))
+        st.warning(message, icon=":material/edit:")
+        return None
+
+
+def _columns(name: str = "") -> list:
+    """Two columns, with what stands in them at their left."""
+    head, *others = st.columns([1, 5, 5], vertical_alignment="center", gap="small")
+    head.markdown(f"**{as_plain(name)}**" if name else "")
+    return others
+
+
+def _table(*sides: tuple[Part, ...]) -> pd.DataFrame:
+    rows = [
+        {
+            N_("part"): in_words(one.name),
+            N_("what"): in_words(what),
+            "A": _shown(first),
+            "B": _shown(second),
+            N_("differs"): "" if first == second else "≠",
+        }
+        for one, two in zip(*sides, strict=True)
+        for (what, first), (_, second) in zip(one.facts, two.facts, strict=True)
+    ]
+    return pd.DataFrame(rows)
+
+
+def _shown(value: str | int) -> str:
+    return whole(value) if isinstance(value, int) else in_words(value)
