@@ -56,9 +56,9 @@ def _order(stack: nn.Module, block: nn.Module) -> Part:
             template, place = r"x \leftarrow x + N'(%s(N(x)))", Message("before and behind each sub-layer")
         elif block.pre_norm:
             template, place = r"x \leftarrow x + %s(N(x))", Message("before each sub-layer (pre-norm)")
-        formula = r",\quad ".join(template % write for write in writes)
+        formula = r",\; ".join(template % write for write in writes)
     if isinstance(block, ConvolvedLayer):
-        formula += r",\quad x \leftarrow N(x + f(\operatorname{conv}(x_{\text{in}})))"
+        formula += r",\; x \leftarrow N(x + f(\operatorname{conv}(x_{\text{in}})))"
     final = type(stack.final_norm).__name__ if stack.final_norm is not None else Message("none")
     return Part(N_("order"), formula, ((N_("where norms stand"), place), (N_("norm behind the last layer"), final)))
 

@@ -17,6 +17,8 @@ from ui.shell.focus import Focus
 from ui.shell.streamlit_private import page_hash
 from ui.words.texts import common, quoted
 
+_HALF = 104  # pixels: two in the sidebar's row
+
 
 def fit_languages(focus: Focus, checkpoint: Checkpoint) -> tuple[Focus, tuple[str, ...]]:
     """The focus without languages that this checkpoint does not know, and a line for each of them."""
@@ -34,16 +36,19 @@ def spoken_languages(focus: Focus, checkpoint: Checkpoint, room: DeltaGenerator)
     starts = checkpoint.framing.starts
     if not (reads or writes or starts):
         return
-    with room.container(horizontal=True, gap="small"):
+    width = _HALF if reads and writes else "stretch"
+    with room.container(horizontal=True, gap="xsmall"):
         if reads:
-            _choose("reads", reads, checkpoint.tokenizer.source_language)
+            _choose("reads", reads, checkpoint.tokenizer.source_language, width)
         if writes:
-            _choose("writes", writes, checkpoint.tokenizer.target_language)
+            _choose("writes", writes, checkpoint.tokenizer.target_language, width)
         if starts:
-            _choose("begins", starts, next((start for start in starts if focus.sentence.startswith(start)), None))
+            _choose(
+                "begins", starts, next((start for start in starts if focus.sentence.startswith(start)), None), width
+            )
 
 
-def _choose(name: str, options: Sequence[str], value: str | None) -> None:
+def _choose(name: str, options: Sequence[str], value: str | None, width: int | str) -> None:
     """Set from the focus, and reports to it; it keeps nothing. On another page it is another widget."""
     key = f"choose {name} {page_hash()}"
     if st.session_state.get(key) != value:
@@ -54,6 +59,7 @@ def _choose(name: str, options: Sequence[str], value: str | None) -> None:
         index=None,
         placeholder=common(f"spoken.{name}_none"),
         key=key,
+        width=width,
         help=common(f"spoken.{name}_help"),
         on_change=_begin if name == "begins" else _speak,
         args=(key, options) if name == "begins" else (key, name),

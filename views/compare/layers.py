@@ -9,6 +9,7 @@ import transformer
 from charts.toolkit.numbers import whole
 from charts.toolkit.words import in_words
 from transformer.analysis.layer_anatomy import Part, anatomy
+from transformer.families.config import FamilyConfig
 from transformer.models import Model
 from transformer.text.message import N_
 from transformer.toy.tiny_models import paper_model, tiny_llama
@@ -58,13 +59,15 @@ def layers(p: Page) -> None:
 
 
 def _first_llama(names: list[str]) -> int:
-    """The first real model with RMSNorm, else the tiny Llama."""
+    """The first real model with layers as Llama's, else the tiny Llama."""
     for place, name in enumerate(names[len(TINY) :], start=len(TINY)):
         try:
-            if getattr(config_of(name), "rms_norm", False) and config_of(name).kind == "decoder-only":
-                return place
+            config = config_of(name)
         except (OSError, ValueError):
             continue
+        like_llama = ("decoder-only", True, "sequential")
+        if isinstance(config, FamilyConfig) and (config.kind, config.gated, config.block) == like_llama:
+            return place
     return 1
 
 

@@ -19,8 +19,8 @@ def parts_of(model: Model, stack: str, layer: int = 0) -> dict[str, Part]:
 
 def test_the_papers_layer_beside_a_llamas() -> None:
     paper, llama = parts_of(paper_model(), "encoder"), parts_of(tiny_llama(), "decoder")
-    assert paper["order"].formula == r"x \leftarrow N(x + A(x)),\quad x \leftarrow N(x + F(x))"
-    assert llama["order"].formula == r"x \leftarrow x + A(N(x)),\quad x \leftarrow x + F(N(x))"
+    assert paper["order"].formula == r"x \leftarrow N(x + A(x)),\; x \leftarrow N(x + F(x))"
+    assert llama["order"].formula == r"x \leftarrow x + A(N(x)),\; x \leftarrow x + F(N(x))"
     assert dict(paper["norm"].facts)["kind of norm"] == "LayerNorm"
     assert dict(llama["norm"].facts)["kind of norm"] == "RMSNorm"
     assert dict(llama["attention"].facts)["heads of keys and values"] == "2 × 8"
@@ -42,8 +42,8 @@ def test_tiny_models_are_the_same_for_the_same_seed_and_compute() -> None:
 
 ORDERS = {
     "hf-neox": r"x \leftarrow x + A(N_1(x)) + F(N_2(x))",
-    "hf-gemma2": r"x \leftarrow x + N'(A(N(x))),\quad x \leftarrow x + N'(F(N(x)))",
-    "hf-bert": r"x \leftarrow N(x + A(x)),\quad x \leftarrow N(x + F(x))",
+    "hf-gemma2": r"x \leftarrow x + N'(A(N(x))),\; x \leftarrow x + N'(F(N(x)))",
+    "hf-bert": r"x \leftarrow N(x + A(x)),\; x \leftarrow N(x + F(x))",
 }
 
 
