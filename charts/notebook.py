@@ -12,11 +12,20 @@ where the program is installed, ``glassformer.notebook`` gives the same function
 import math
 
 from charts.canvas.attention import attention_grid, attention_lines, attention_map
+from charts.canvas.attention_overview import attention_overview
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.value_map import value_map
 from transformer.runs.attention_view import AttentionView
 
-__all__ = ["CanvasFigure", "attention_grid", "attention_heads", "attention_lines", "attention_map", "value_map"]
+__all__ = [
+    "CanvasFigure",
+    "attention_grid",
+    "attention_heads",
+    "attention_lines",
+    "attention_map",
+    "attention_overview",
+    "value_map",
+]
 
 
 def attention_heads(view: AttentionView) -> CanvasFigure:

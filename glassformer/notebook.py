@@ -16,9 +16,18 @@ try:
         attention_heads,
         attention_lines,
         attention_map,
+        attention_overview,
         value_map,
     )
 finally:
     sys.path.remove(str(APP))
 
-__all__ = ["CanvasFigure", "attention_grid", "attention_heads", "attention_lines", "attention_map", "value_map"]
+__all__ = [
+    "CanvasFigure",
+    "attention_grid",
+    "attention_heads",
+    "attention_lines",
+    "attention_map",
+    "attention_overview",
+    "value_map",
+]

@@ -17,6 +17,7 @@ from ui.show.figures import show_formula, show_snippet, show_source, show_table
 from views.heads import corpus
 from views.heads.controls import chosen_order, snippet
 from views.heads.corpus_role_table import comparison_table, corpus_captions, corpus_counts, corpus_role_text, depth
+from views.heads.every_head import show_every_head
 
 MANY_TOKENS = 64  # with more tokens most weights are too small for the fixed scale
 
@@ -32,26 +33,31 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
         )
         order_room = st.container(width="content")
         stretch = st.toggle(text["stretch"], key="heads_stretch", help=text["stretch_help"], **IN_ADDRESS)
+        every = st.toggle(text["every"], key="heads_every", help=text["every_help"], **IN_ADDRESS)
     found, reading = corpus.corpus_of(p, scope)
     overall = found.roles.of(focus.stack, focus.kind) if found else ()
     many = bool(overall) and scope != "sentence"  # what names, order and numbers speak of
     roles = overall if many else here
-    with order_room:
-        order = chosen_order(text, p.checkpoint.config, many=many)
-    chosen = show_grid(
-        attention_grid(
-            views,
-            selected=(focus.layer, focus.head),
-            captions=corpus_captions(overall, text) if many else captions(here, text),
-            order=sorted_heads(roles, order=order),
-            stretch=stretch,
-        ),
-        key="heads grid",
-    )
+    if every:
+        order = "layer"
+        show_every_head(p, corpus=found if many else None, stretch=stretch)
+    else:
+        with order_room:
+            order = chosen_order(text, p.checkpoint.config, many=many)
+        chosen = show_grid(
+            attention_grid(
+                views,
+                selected=(focus.layer, focus.head),
+                captions=corpus_captions(overall, text) if many else captions(here, text),
+                order=sorted_heads(roles, order=order),
+                stretch=stretch,
+            ),
+            key="heads grid",
+        )
+        if chosen is not None and chosen != (focus.layer, focus.head):
+            p.set_focus(layer=chosen.layer, head=chosen.head)
     if not stretch and (count := len(views[0].key)) > MANY_TOKENS:
         st.caption(text["dark"].format(count=count, switch=text["stretch"]))
-    if chosen is not None and chosen != (focus.layer, focus.head):
-        p.set_focus(layer=chosen.layer, head=chosen.head)
     if many:
         st.markdown(corpus_counts(found, overall, text, limit=p.checkpoint.config.max_length))
     else:

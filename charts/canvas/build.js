@@ -11,6 +11,8 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const BUNDLES = {
   "charts/canvas/canvas.bundle.js": "charts/canvas/source/entry.js",
   "charts/canvas/carrier.bundle.js": "charts/canvas/source/carrier.js",
+  "charts/canvas/pdf.bundle.js": "charts/canvas/source/pdf/writer.js",
+  "charts/canvas/pdf_carrier.bundle.js": "charts/canvas/source/pdf/carrier.js",
   "charts/canvas/picture.bundle.js": "charts/canvas/source/picture.js",
   "ui/show/exports.bundle.js": "ui/show/exports.js",
   "ui/show/save_file.bundle.js": "ui/show/save_file.js",
@@ -21,7 +23,8 @@ function digestOfSources() {
   const source = join(ROOT, "charts/canvas/source");
   const modules = readdirSync(source, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   const files = modules.map((entry) => relative(ROOT, join(entry.parentPath ?? entry.path, entry.name)));
-  const others = ["charts/canvas/build.js", "charts/canvas/page.html", "ui/show/exports.js", "ui/show/save_file.js"];
+  const shown = ["exports", "plotly_paper", "plotly_picture", "plotly_turned", "save_file"];
+  const others = ["charts/canvas/build.js", "charts/canvas/page.html", ...shown.map((name) => `ui/show/${name}.js`)];
   const digest = createHash("sha256");
   for (const file of [...files, ...others].sort()) digest.update(`${file}\n`).update(readFileSync(join(ROOT, file)));
   return digest.digest("hex").slice(0, 16);
@@ -38,8 +41,11 @@ for (const [bundle, entry] of Object.entries(BUNDLES)) {
     charset: "utf8",
     format: "esm",
     legalComments: "none",
-    loader: { ".css": "text", ".html": "text" },
+    external: ["canvg", "dompurify", "html2canvas"], // for pages of HTML, which jsPDF can write, too
+    loader: { ".css": "text", ".html": "text", ".ttf": "base64" },
     minifyWhitespace: true, // names stay, for whoever reads along in the browser
+    minifySyntax: entry.includes("/pdf/"),
+    minifyIdentifiers: entry.includes("/pdf/"), // other people's code, three quarters of a megabyte of it
     target: "es2022",
     write: false,
   });

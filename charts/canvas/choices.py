@@ -17,6 +17,15 @@ class HeadChoice(NamedTuple):
     head: int
 
 
+class AnyHead(NamedTuple):
+    """One head of the whole model: ``attention`` is its kind, "self" or "cross"."""
+
+    stack: str
+    attention: str
+    layer: int
+    head: int
+
+
 class MaskStroke(NamedTuple):
     """Cells that were painted on in one movement, and whether they are to be allowed or blocked."""
 

@@ -19,6 +19,9 @@ def frame_height(metadata: Mapping[str, Any]) -> int:
     """In pixels, for the ``metadata`` of a drawing."""
     if metadata["kind"] == "steps":
         return _AROUND + _TALLEST
+    if metadata["kind"] == "overview":
+        layers = sum(len({tile["layer"] for tile in part["tiles"]}) for part in metadata["parts"])
+        return round(_AROUND + _LEGEND + 44 * len(metadata["parts"]) + 110 * layers)
     rows, columns = len(metadata["rows"]), len(metadata["columns"])
     if metadata["kind"] == "lines":
         most = max(rows, columns)

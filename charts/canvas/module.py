@@ -9,7 +9,7 @@ import zlib
 from functools import cache
 from pathlib import Path
 
-from charts.toolkit import style
+from charts.toolkit import paper, style
 
 FOLDER = Path(__file__).parent
 
@@ -20,6 +20,7 @@ def canvas_module() -> str:
     colours = {
         "sequential": style.SEQUENTIAL,
         "diverging": style.DIVERGING,
+        "print": paper.PRINT,
         "categorical": style.CATEGORICAL,
         "chosen": style.CHOSEN,
     }
@@ -40,6 +41,17 @@ def carrier() -> str:
 def picture() -> str:
     """The script of every picture: Streamlit sends it along with each, so it only waits for the module."""
     return _read("picture")
+
+
+@cache
+def packed_pdf_writer() -> bytes:
+    """What makes a PDF of an SVG (jsPDF, svg2pdf.js and an embedded font), deflated, for ``pdf_carrier``."""
+    return zlib.compress(_read("pdf").encode("utf-8"), level=9)
+
+
+def pdf_carrier() -> str:
+    """The script of the component that brings ``packed_pdf_writer`` to a tab of the browser when it is asked for."""
+    return _read("pdf_carrier")
 
 
 def _read(name: str) -> str:

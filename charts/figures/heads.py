@@ -62,7 +62,7 @@ def head_scores(
     if chosen is not None:
         layer = require_index(chosen[0], name="chosen layer", size=n_layers)
         head = require_index(chosen[1], name="chosen head", size=n_heads)
-        box = {"x0": head - 0.5, "x1": head + 0.5, "y0": layer - 0.5, "y1": layer + 0.5}
+        box = {"x0": head - 0.5, "x1": head + 0.5, "y0": layer - 0.5, "y1": layer + 0.5, "name": "focus"}
         figure.add_shape(type="rect", **box, line={"color": style.CHOSEN, "width": 4})
     return figure.drawn()
 

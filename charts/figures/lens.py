@@ -57,6 +57,7 @@ def lens_grid(lens: Lens, *, colour: str = "probability", selected: int | None =
     other = not lens.of_classes and bool((lens.ids[-1, :, 0] != lens.followed).any())
     row = 46 if n_steps <= 6 else 34
     style.finish(figure, height=min(row * n_steps, 800) + 140 + 26 * other, top=64 + 26 * other)
+    figure.update_layout(meta={"turns": True})  # on paper, a sentence that is too wide may run downwards
     steps = [in_words(step) for step in lens.steps]
     names = [*steps[:-1], style.lines(steps[-1], f"<b>{_('= the answer')}</b>")]
     figure.update_yaxes(**{**style.label_axis(steps, title=_("said after")), "ticktext": names, "autotickangles": [0]})
@@ -72,7 +73,7 @@ def lens_grid(lens: Lens, *, colour: str = "probability", selected: int | None =
                 text=f"<b>{style.escape(_short(word))}</b>", x=position, y=n_steps - 0.5, yanchor="bottom", yshift=2
             )
     if selected is not None:
-        whole = {"x0": selected - 0.5, "x1": selected + 0.5, "y0": -0.5, "y1": n_steps - 0.5}
+        whole = {"x0": selected - 0.5, "x1": selected + 0.5, "y0": -0.5, "y1": n_steps - 0.5, "name": "focus"}
         figure.add_shape(type="rect", **whole, line={"color": style.NEUTRAL, "width": 3, "dash": "dot"})
     return figure.drawn()
 

@@ -81,7 +81,7 @@ def map_strip(
     style.finish(figure, height=n_queries * row + 92, top=44)
     for note in (a for a in figure.layout["annotations"] if a.get("name") == "note"):
         note["font"] = {"size": style.TICK_SIZE}
-    frame = {"x0": -0.5, "x1": n_keys - 0.5, "y0": -0.5, "y1": n_queries - 0.5}
+    frame = {"x0": -0.5, "x1": n_keys - 0.5, "y0": -0.5, "y1": n_queries - 0.5, "name": "focus"}
     refs = {"xref": f"x{_suffix(chosen + 1)}", "yref": f"y{_suffix(chosen + 1)}"}
     figure.add_shape(type="rect", **frame, **refs, line={"color": style.CHOSEN, "width": 4})
     return figure.drawn()
@@ -145,7 +145,7 @@ def role_timeline(
         for layer in range(1, n_layers):
             line = {"color": style.NEUTRAL, "width": 1}
             figure.add_hline(y=layer * n_heads - 0.5, line=line, col=index + 1)
-        box = {"x0": current - 0.5, "x1": current + 0.5, "y0": -0.5, "y1": n_rows - 0.5}
+        box = {"x0": current - 0.5, "x1": current + 0.5, "y0": -0.5, "y1": n_rows - 0.5, "name": "focus"}
         figure.add_shape(type="rect", **box, **_axes(index + 1), line={"color": style.CHOSEN, "width": 2})
     figure.update_xaxes(col=(len(groups) + 1) // 2, title_text=_("training step"))
     figure.update_yaxes(col=1, title_text=_("layer · head"))
@@ -153,7 +153,7 @@ def role_timeline(
         group, layer, head = chosen
         require_index(group, name="chosen group", size=len(groups))
         row = require_index(layer * n_heads + head, name="chosen row", size=n_rows)
-        box = {"x0": -0.5, "x1": len(moments) - 0.5, "y0": row - 0.5, "y1": row + 0.5}
+        box = {"x0": -0.5, "x1": len(moments) - 0.5, "y0": row - 0.5, "y1": row + 0.5, "name": "focus"}
         figure.add_shape(type="rect", **box, **_axes(group + 1), line={"color": style.CHOSEN, "width": 4})
     found = heads.drop_duplicates("role").set_index("role")["role_name"]
     _add_legend(figure, {role: found[role] for role in ROLE_COLOURS if role in found})

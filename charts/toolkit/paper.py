@@ -16,6 +16,11 @@ from charts.toolkit.style import TEXT_SIZE
 if TYPE_CHECKING:
     import altair as alt
 
+# From nothing (nearly white) to much (dark), in equal steps of OKLab: grey prints it as well. Print has no dark page.
+PRINT = (
+    *("#f5fbff", "#dbeefc", "#c2e0f8", "#a9d3f4", "#90c5f0", "#78b6eb", "#60a7e7", "#4698e2", "#3c89d3", "#377bc0"),
+    *("#316cae", "#2b5e9c", "#24518a", "#1e4479", "#173768", "#112b57", "#0a1f47"),
+)
 FONT = "Helvetica, Arial, sans-serif"
 _PER_MILLIMETRE, _PER_POINT = 96 / 25.4, 96 / 72  # CSS pixels
 _SIZE = re.compile(r'(<svg\b[^>]*?) width="([\d.]+)" height="([\d.]+)"')

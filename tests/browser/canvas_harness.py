@@ -16,11 +16,12 @@ import streamlit as st
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from charts.canvas.attention import attention_grid, attention_lines, attention_map
+from charts.canvas.attention_overview import attention_overview
 from charts.canvas.mask_editor import mask_editor
 from charts.canvas.value_map import value_map
 from transformer.runs.attention_view import AttentionView
 from transformer.text.tokens import Token, TokenSequence
-from ui.show.canvas import bring_canvas, show_grid, show_lines, show_map, show_mask_editor
+from ui.show.canvas import bring_canvas, show_grid, show_lines, show_map, show_mask_editor, show_overview
 
 SENTENCE = [
     "<s>",
@@ -135,6 +136,11 @@ def main() -> None:
             attention_grid(views, selected=state.get("head"), captions=captions, order=order), key=scene
         )
         remember("head", clicked)
+    elif scene == "overview":
+        own = [view(SENTENCE, SENTENCE, layer=i, n_heads=8, kind="self", causal=True) for i in range(3)]
+        crossing = [view(["<s>", "·Le", "·chat"], SENTENCE, layer=0, n_heads=8, kind="cross", causal=False)]
+        drawn = attention_overview([own, crossing], selected=state.get("head"), captions=[{(0, 0): "sink"}, {}])
+        remember("head", show_overview(drawn, key=scene))
     elif scene == "lines":
         clicked = show_lines(attention_lines(causal, heads=[0, 2, 5], selected_token=state.get("token")), key="lines")
         remember("token", clicked)

@@ -7,6 +7,7 @@ import io
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 from xml.etree import ElementTree
 
 import numpy as np
@@ -14,12 +15,15 @@ import pytest
 from playwright.sync_api import Browser
 
 from charts import notebook
+from charts.toolkit import paper, style
 from tests.browser import canvas_harness
+from tests.browser.figure_files import said_by
 from tests.browser.offline import opened_offline, tip_at
 from tests.browser.seats import Seats
 from tests.browser.test_canvas import SEEN, Canvas, opened
 
 pytestmark = pytest.mark.browser
+TITLE = "decoder self-attention · layer 0 · head 1"
 SVG = "{http://www.w3.org/2000/svg}"
 PAPER = "Save for a paper"
 
@@ -81,8 +85,50 @@ def test_a_figure_for_a_paper_is_white_with_black_letters_in_millimetres(show, t
     assert min(float(element.get("font-size")) for element in letters) == pytest.approx(8 * 96 / 72, abs=0.1)
     assert "#000000" in {element.get("fill") for element in letters}
     assert not {"Table", "Export", "all", "none"} & set(texts(file))
+    drawn = file.read_text(encoding="utf-8")
+    assert style.SEQUENTIAL[0] not in drawn  # the page's dark scale
+    if scene == "sorted":  # the large map of one head would be a second figure
+        assert paper.PRINT[-1] in drawn and not any(" · head " in text for text in texts(file))
     if scene == "lines":  # the chips are gone, so a key says which colour is which head
         assert {"head 0", "head 2", "head 5"} <= set(texts(file))
+
+
+def test_what_was_clicked_is_not_marked_in_a_picture(show, tmp_path: Path) -> None:
+    canvas = show("map")
+    canvas.page.mouse.click(*canvas.at(*canvas.cell(7, 5)))
+    canvas.says("cell Cell(query=7, key=5)")
+    chosen = style.CHOSEN.lower()
+    for button in ("as SVG", PAPER):
+        drawn = saved(canvas, button, tmp_path).read_text(encoding="utf-8").lower()
+        assert chosen not in drawn
+    assert f"{SEEN.weights[2][7, 5]:.2f}" in drawn  # numbers stay, as long as they can be read
+
+
+HOSTILE = '</metadata><script>alert(1)</script> & "quoted" Léa 👩🏽‍🚀 {{payload}}'
+
+
+def test_every_file_says_where_it_comes_from(show, chromium, tmp_path: Path) -> None:
+    canvas = show("hostile")
+    view = {"checkpoint": "en-fr", "fingerprint": "2c4db36623ec", "sentence": HOSTILE, "target": ""}
+    canvas.page.evaluate("view => { globalThis.glassformerView = view }", view)
+
+    def right(said: dict) -> bool:
+        address = parse_qs(urlsplit(said.pop("view")).query)
+        assert address == {"scene": ["hostile"], "checkpoint": ["en-fr"], "fingerprint": ["2c4db36623ec"]}
+        wanted = {"title": TITLE, **{k: text for k, text in view.items() if text}, "software": "Glassformer"}
+        return said == wanted
+
+    for button in ("as SVG", PAPER, "as PNG"):
+        file = saved(canvas, button, tmp_path)
+        assert right(said_by(file.read_bytes(), file.suffix[1:]))
+    file = saved(canvas, "works offline", tmp_path)
+    assert right(said_by(file.read_bytes(), "html"))
+    with opened_offline(chromium, file) as page:
+        assert page.locator("script").count() == 4
+        page.locator("canvas").wait_for()
+        page.wait_for_function("() => globalThis.glassformerView?.sentence")  # it says so in its own exports, too
+        page.get_by_role("button", name="Export this picture").click()
+        assert page.get_by_role("button", name="PDF").count() == 0  # what writes it is left at the server
 
 
 def test_a_map_of_256_tokens_stays_one_picture_in_its_svg(show, tmp_path: Path) -> None:

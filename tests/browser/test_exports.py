@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import io
+import itertools
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page
 
 from tests.browser.conftest import settle
+from tests.browser.figure_files import pdf_information, pdf_letters, pdf_page, said_by
+from tests.browser.offline import opened_offline
 
 pytestmark = pytest.mark.browser
 
 
 PAPER = "Save for a paper: shapes and black letters on white, as wide as a printed column"
+PDF = "Save for a paper as PDF, with its letters embedded"
 
 
 def saved(page: Page, button: str, folder: Path) -> tuple[str, bytes]:
@@ -57,6 +62,11 @@ def test_a_figure_is_saved_as_picture_page_and_numbers(figure: Page, tmp_path: P
         page.keyboard.press("Escape")
         settle(page)
         assert name.endswith(f".{suffix}") and content.lstrip().startswith(begins)
+        if suffix != "csv":
+            said = said_by(content, suffix)
+            assert said["software"] == "Glassformer" and len(said["fingerprint"]) == 12 and said["title"]
+            assert parse_qs(urlsplit(said["view"]).query)["checkpoint"] == [said["checkpoint"]]
+            assert ("sentence" in said) == ("add_norm" in page.url)
         if suffix == "csv":
             table = pd.read_csv(io.BytesIO(content))
             assert len(table) > 3 and table.select_dtypes("number").notna().any().any()
@@ -64,6 +74,46 @@ def test_a_figure_is_saved_as_picture_page_and_numbers(figure: Page, tmp_path: P
     page.context.set_offline(True)
     page.goto((tmp_path / name).as_uri())
     page.wait_for_selector(".js-plotly-plot .main-svg, canvas.marks, svg.marks")
+
+
+def test_a_pdf_for_a_paper_has_shapes_and_letters_of_an_embedded_font(figure: Page, tmp_path: Path) -> None:
+    page = figure
+    exports_of(page)
+    page.get_by_role("textbox", name="Title", exact=True).fill("Léa: <more> & less, −0.5 → π")
+    name, content = saved(page, PDF, tmp_path)
+    assert name.endswith("84-mm.pdf") and len(content) < 250_000
+    width, height = pdf_page(content)
+    assert width == pytest.approx(84 * 72 / 25.4, abs=0.1) and 50 < height < 600
+    assert b"/FontFile2" in content and b"/Subtype /Image" not in content
+    assert set("Léa:<>&−→π") <= pdf_letters(content)
+    said = said_by(content, "pdf")
+    assert said["title"] == "Léa: <more> & less, −0.5 → π" and said["fingerprint"]
+    assert pdf_information(content)["Title"] == said["title"]
+
+
+def test_a_long_answer_fits_a_column_of_the_lens(
+    shipped: str, visit: Callable[..., Page], chromium: Browser, tmp_path: Path
+) -> None:
+    """Its words lie on each other in so narrow a grid: it is turned."""
+    page = visit(f"{shipped}/lens?token=2", dark=True)
+    exports_of(page)
+    name, content = saved(page, PAPER, tmp_path)
+    assert b"stroke-dasharray" not in content  # the column that the page is about is not marked
+    with opened_offline(chromium, tmp_path / name) as figure:
+        boxes = figure.evaluate(
+            "() => [...document.querySelectorAll('text')].filter((node) => node.textContent.trim()).map((node) => "
+            "{ const {left, right, top, bottom} = node.getBoundingClientRect(); return [left, right, top, bottom] })"
+        )
+        width = figure.evaluate("() => document.documentElement.getBoundingClientRect().width")
+        sizes = figure.evaluate(
+            "() => [...document.querySelectorAll('text')].map((node) => parseFloat(getComputedStyle(node).fontSize))"
+        )
+    assert min(sizes) >= 6 * 96 / 72 - 0.01
+    assert all(left > -1 and right < width + 1 for left, right, _, _ in boxes)
+    for one, other in itertools.combinations(boxes, 2):
+        across = min(one[1], other[1]) - max(one[0], other[0])
+        down = min(one[3], other[3]) - max(one[2], other[2])
+        assert not (across > 1 and down > 4), (one, other)
 
 
 def test_a_figure_for_a_paper(figure: Page, tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ BUNDLES = sorted(path for folder in ("charts", "ui", "views") for path in (ROOT 
 
 def digest_of_sources() -> str:
     """As ``charts/canvas/build.js`` works it out."""
-    others = ("charts/canvas/build.js", "charts/canvas/page.html", "ui/show/exports.js", "ui/show/save_file.js")
+    shown = ("exports", "plotly_paper", "plotly_picture", "plotly_turned", "save_file")
+    others = ("charts/canvas/build.js", "charts/canvas/page.html", *(f"ui/show/{name}.js" for name in shown))
     modules = [path for path in (FOLDER / "source").rglob("*") if path.is_file()]
     digest = hashlib.sha256()
     for path in sorted(

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from charts.canvas.attention import KEY_TITLE, QUERY_TITLE, attention_grid, attention_lines, attention_map
+from charts.canvas.attention_overview import attention_overview, heads_of
+from charts.canvas.choices import AnyHead
 from charts.canvas.figure import CanvasFigure
+from charts.canvas.frame_height import frame_height
 from charts.canvas.value_map import value_map
 from charts.toolkit.payload_bytes import pack, unpack
 from transformer.runs.attention_view import AttentionView
@@ -301,3 +305,32 @@ def test_payloads_need_neither_torch_nor_streamlit():
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
     )
+
+
+def test_an_overview_holds_the_grid_of_every_kind() -> None:
+    groups = [
+        [view(KEY, KEY, layer=layer, causal=True, seed=layer) for layer in range(2)],
+        [replace(view(QUERY, KEY, seed=9), kind="cross", name="decoder.layers.0.cross_attention")],
+    ]
+    here = AnyHead("decoder", "cross", 0, 2)
+    figure = attention_overview(groups, selected=here, captions=[{(0, 1): "sink"}, {}])
+    metadata, arrays = read(figure)
+    assert metadata["title"] == "all 9 heads" and metadata["selected"] == list(here)
+    for index, (part, views) in enumerate(zip(metadata["parts"], groups, strict=True)):
+        grid, alone = read(attention_grid(views))
+        assert [(tile["layer"], tile["head"]) for tile in part["tiles"]] == [
+            (tile["layer"], tile["head"]) for tile in grid["tiles"]
+        ]
+        assert (part["rows"], part["columns"]) == (grid["rows"], grid["columns"])
+        np.testing.assert_array_equal(arrays[f"weights{index}"], alone["weights"])
+        np.testing.assert_array_equal(arrays[f"masks{index}"], alone["masks"])
+    assert metadata["parts"][0]["tiles"][1]["caption"] == "sink"
+    assert here in heads_of(figure) and len(heads_of(figure)) == 9
+    assert 300 < frame_height(metadata) < 1000
+
+
+def test_an_overview_refuses_what_is_not_there() -> None:
+    with pytest.raises(ValueError, match="no views"):
+        attention_overview([])
+    with pytest.raises(ValueError, match="no such head"):
+        attention_overview([[view(KEY, KEY)]], selected=AnyHead("encoder", "self", 0, 0))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from charts.figures.training_curves import loss_curves
-from charts.toolkit.paper import paper_svg
+from charts.toolkit.paper import PRINT, paper_svg
+from tests.charts.test_style import _oklab as oklab
 
 SVG = "{http://www.w3.org/2000/svg}"
 HISTORY = pd.DataFrame({"step": [1, 1000], "train_loss": [3.0, 2.5], "dev_loss": [3.0, 2.25]})
@@ -40,3 +42,10 @@ def test_no_title_leaves_no_room_for_one() -> None:
 def test_a_size_that_cannot_be_is_refused() -> None:
     with pytest.raises(ValueError, match="0 mm"):
         paper_svg(loss_curves(HISTORY), millimetres=0)
+
+
+def test_the_scale_of_print_begins_at_white_and_gets_darker_in_even_steps_also_in_grey() -> None:
+    points = np.array([oklab(colour) for colour in PRINT])
+    steps = np.diff(points[:, 0])
+    assert points[0, 0] > 0.97 and points[-1, 0] < 0.3
+    assert steps.max() < -0.03 and steps.min() / steps.max() < 1.3

@@ -14,9 +14,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import transformer
+from charts.canvas.choices import AnyHead
 from transformer.analysis.heads.head_roles import HeadRole, head_roles
 from ui.lab.head_table import ORDERS, captions, definitions, measures, role_counts, role_table, role_text, sorted_heads
+from ui.shell.focus import attention_kinds
 from ui.words.texts import page_text
+from views.heads import every_head
 
 TEXT = page_text("heads")
 PLACES = [
@@ -66,6 +69,26 @@ def test_every_order_is_drawn(open_page: Callable) -> None:
     for order in reversed(ORDERS):
         app.segmented_control(key="heads_order").set_value(TEXT[f"order_{order}"]).run()
         assert not app.exception and not app.error
+
+
+@pytest.mark.parametrize("checkpoint", ["tiny-translator", "tiny-gpt"])
+def test_all_kinds_of_attention_stand_in_one_picture_and_a_click_looks_at_its_head(
+    open_page: Callable, tiny_checkpoint: Callable, monkeypatch: pytest.MonkeyPatch, checkpoint: str
+) -> None:
+    drawn = []
+    clicks = iter([AnyHead("decoder", "self", 1, 1)])
+    monkeypatch.setattr(every_head, "show_overview", lambda figure, *, key: drawn.append(figure) or next(clicks, None))
+    app = open_page(checkpoint=checkpoint, heads_every="true")
+    figure = drawn[-1]
+    trace = transformer.trace(tiny_checkpoint(checkpoint), SENTENCE)
+    kinds = attention_kinds(tiny_checkpoint(checkpoint).config)
+    assert [(part["stack"], part["attention"]) for part in figure.metadata["parts"]] == list(kinds)
+    for index, (stack, kind) in enumerate(kinds):
+        views = [trace.attention(stack, layer, kind) for layer in range(trace.n_layers(stack))]
+        wanted = np.concatenate([view.weights for view in views])
+        np.testing.assert_allclose(figure.arrays[f"weights{index}"] / 255, wanted, atol=0.5 / 255 + 1e-6)
+    assert figure.metadata["selected"] == ["decoder", "self", 1, 1]
+    assert "**Layer 1, head 1** of decoder self-attention" in "\n".join(element.value for element in app.markdown)
 
 
 @pytest.mark.parametrize("checkpoint", sorted({place[0] for place in PLACES}))

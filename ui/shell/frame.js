@@ -1,11 +1,13 @@
 // What a page needs of the browser itself: the language of the document, a way past everything to the figure, and the
-// figure in sight at every step of a lesson.
+// figure in sight at every step of a lesson; and what it shows, for the files of its figures.
 const FIGURE = "canvas, .js-plotly-plot, svg.marks, .diagram, .chips";
 const PATIENCE = 8000; // milliseconds; a figure comes after this script
 
-export default function ({ data }) {
+export default function ({ data, setTriggerValue }) {
   const root = document.documentElement;
   root.lang = data.language;
+  globalThis.glassformerView = data.view; // what files of its figures say (charts/canvas/source/frame/provenance.js)
+  (globalThis.glassformerPdf ??= {}).ask = () => setTriggerValue("pdf", true); // charts/canvas/source/frame/pdf.js
   const skip = document.querySelector(".skip-to-figure") ?? document.createElement("button");
   skip.className = "skip-to-figure";
   skip.type = "button";

@@ -1,17 +1,50 @@
-"""What every page needs of the browser itself: the document's language, a way for the keyboard straight to the figure,
-and, while a lesson runs, the figure in sight at each of its steps."""
+"""What every page itself needs of the browser: the document's language, a way for the keyboard straight to the figure,
+and, while a lesson runs, the figure in sight at each of its steps. It also says what a figure shows, for its files."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import streamlit as st
 
+from charts.canvas.module import packed_pdf_writer, pdf_carrier
+from ui.shell.selectors import in_code
+from ui.shell.share import link
 from ui.words.texts import common, language
+
+VIEW = "what is shown"  # in the session
 
 _component = st.components.v2.component(
     "glassformer_frame", js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 )
 
 
-def frame(*, step: str) -> None:
-    """Once on every page. ``step`` names the lesson's step that is shown, if any: each brings the figure in sight."""
-    _component(key="frame", data={"language": language(), "skip": common("page.skip"), "step": step})
+_pdf_writer = st.components.v2.component("glassformer_pdf_writer", js=pdf_carrier())
+
+
+@st.fragment  # to bring what writes PDF does not run the page again
+def frame(*, step: str, view: Mapping[str, str]) -> None:
+    """Once on every page. ``step`` names the lesson's step that is shown, if any: each brings the figure in sight.
+
+    ``view``: the ``checkpoint``, its ``fingerprint`` and, on a page about a sentence, that and its ``target``.
+    """
+    st.session_state[VIEW] = view
+    data = {"language": language(), "skip": common("page.skip"), "step": step, "view": view}
+    if _component(key="frame", data=data, on_pdf_change=_nothing).get("pdf"):
+        _pdf_writer(key="pdf writer", data=packed_pdf_writer())
+
+
+def _nothing() -> None:
+    """Streamlit reports an event only if it has a callback; the returned value is all that is needed."""
+
+
+def provenance(title: str) -> dict[str, str]:
+    """What a file that the server makes says of itself; ``charts/canvas/source/frame/provenance.js`` does it for those
+    that the browser makes."""
+    view = st.session_state.get(VIEW)
+    if not view:
+        return {"title": title, "software": "Glassformer"}
+    found = {name: st.query_params.get_all(name) for name in st.query_params}
+    own = {name: view[name] for name in ("checkpoint", "fingerprint")}
+    address = link(st.context.url or "", in_code(found), **own)
+    said = {"title": title, **view, "view": address, "software": "Glassformer"}
+    return {name: text for name, text in said.items() if text}

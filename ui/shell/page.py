@@ -174,7 +174,7 @@ def _draw_frame(p: Page, *, needs: Sequence[str], strip: bool, room: DeltaGenera
         if lesson and p.name == lesson.steps[p.focus.lesson_step - 1].page
         else ""
     )
-    frame(step=step)
+    frame(step=step, view=_view(p, of_sentence=strip))
     if strip and "token" in needs:
         token_strip(p.trace, p.focus, choose="token" in needs, all_stacks="stack" not in needs)
     shared_focus.store(p.focus, corrections=corrections)
@@ -185,6 +185,14 @@ def _draw_frame(p: Page, *, needs: Sequence[str], strip: bool, room: DeltaGenera
         for line in filter(None, (*shared_focus.notes(), *about_sentence)):
             st.caption(f":material/info: {as_plain(line)}")
     return corner
+
+
+def _view(p: Page, *, of_sentence: bool) -> dict[str, str]:
+    """What files of the page's figures say about themselves."""
+    said = {"checkpoint": p.checkpoint.name, "fingerprint": p.checkpoint.fingerprint}
+    if not of_sentence:
+        return said
+    return {**said, "sentence": p.focus.sentence, "target": p.run.target or ""}
 
 
 @contextmanager

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 
-from charts.canvas.choices import Cell, HeadChoice, MaskStroke
+from charts.canvas.attention_overview import heads_of
+from charts.canvas.choices import AnyHead, Cell, HeadChoice, MaskStroke
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.module import carrier, packed_module, picture
 from ui.words.catalogues import browser_words
@@ -47,6 +48,14 @@ def show_grid(figure: CanvasFigure, *, key: str) -> HeadChoice | None:
     choice = _whole_numbers(_mount(figure, key=key, event="click"), ("layer", "head"))
     shown = {(tile["layer"], tile["head"]) for tile in figure.metadata["tiles"]}
     return HeadChoice(*choice) if choice in shown else None
+
+
+def show_overview(figure: CanvasFigure, *, key: str) -> AnyHead | None:
+    """``attention_overview``. Returns the head that was clicked, else ``None``."""
+    value = _mount(figure, key=key, event="click")
+    choice = _whole_numbers(value, ("layer", "head"))
+    place = choice and AnyHead(value.get("stack"), value.get("attention"), *choice)
+    return place if place in heads_of(figure) else None
 
 
 def show_lines(figure: CanvasFigure, *, key: str) -> int | None:

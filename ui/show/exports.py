@@ -5,12 +5,17 @@ What is offered is sent only while the menu is open: neither its script nor the 
 
 import base64
 import time
+from collections.abc import Mapping
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 from charts.toolkit.figure_table import figure_table
+from charts.toolkit.paper import PRINT, paper_svg
+from charts.toolkit.style import SEQUENTIAL
+from ui.shell.frame import provenance
 from ui.words.catalogues import browser_words
 from ui.words.texts import common
 
@@ -23,7 +28,7 @@ _pictures = st.components.v2.component(
 _saver = st.components.v2.component(
     "glassformer_save_file", js=(_HERE / "save_file.bundle.js").read_text(encoding="utf-8")
 )
-_TYPES = {"svg": "image/svg+xml", "paper": "image/svg+xml", "png": "image/png"}
+_FORMATS = ("png", "svg", "pdf")
 
 
 def figure_kind(figure: Any) -> str:
@@ -36,20 +41,25 @@ def figure_kind(figure: Any) -> str:
     return package
 
 
-def self_contained_html(figure: Any) -> bytes:
-    """A page that shows the figure without any other file or host: the drawing library is inside."""
+def self_contained_html(figure: Any, said: Mapping[str, str] | None = None) -> bytes:
+    """A page that shows the figure without any other file or host: the drawing library is inside.
+
+    ``said`` (``ui.shell.frame.provenance``) stands in its head as ``<meta name="glassformer:…">``.
+    """
     if figure_kind(figure) == "plotly":
         html = figure.to_html(include_plotlyjs=True, full_html=True, config={"displaylogo": False, "responsive": True})
     else:
         html = figure.to_html(inline=True)
-    return html.encode("utf-8")
+    tags = "".join(f'<meta name="glassformer:{name}" content="{escape(text)}">' for name, text in (said or {}).items())
+    return html.replace("<head>", f"<head>{tags}", 1).encode("utf-8")
 
 
 def exports(figure: Any, *, kind: str, name: str, title: str) -> None:
     """Everything that can be saved of a figure; ``title`` is proposed for the one that goes into a paper."""
     _picture_buttons(figure, kind, name, title)
+    said = provenance(title)
     offered = {
-        "html": (common("show.html"), "text/html", lambda: self_contained_html(figure)),
+        "html": (common("show.html"), "text/html", lambda: self_contained_html(figure, said)),
         "csv": (common("show.csv"), "text/csv", lambda: figure_table(figure).to_csv(index=False).encode("utf-8")),
     }
     with st.container(horizontal=True):
@@ -66,12 +76,16 @@ def exports(figure: Any, *, kind: str, name: str, title: str) -> None:
 
 def _picture_buttons(figure: Any, kind: str, name: str, title: str) -> None:
     data = {"kind": kind, "name": name, "title": title, "container": f"st-key-figure-{name}", "words": browser_words()}
+    data["scales"] = {"sequential": SEQUENTIAL, "print": PRINT}
     wish = _pictures(key=f"pictures-{name}", data=data, on_wish_change=_nothing).get("wish")
-    if kind == "altair" and isinstance(wish, dict) and wish.get("format") in _TYPES:
-        content = base64.b64encode(_altair_picture(figure, wish)).decode("ascii")
+    if kind == "altair" and isinstance(wish, dict) and wish.get("format") in (*_FORMATS, "paper"):
         paper = wish["format"] == "paper"
-        file = f"{name}-{wish.get('millimetres')}-mm.svg" if paper else f"{name}.{wish['format']}"
-        saved = {"id": time.time_ns(), "name": file, "type": _TYPES[wish["format"]], "bytes": content}
+        wanted = wish.get("as") if paper else wish["format"]
+        format = wanted if wanted in _FORMATS else "svg"
+        file = f"{name}-{wish.get('millimetres')}-mm.{format}" if paper else f"{name}.{format}"
+        content = base64.b64encode(_altair_picture(figure, wish)).decode("ascii")
+        said = wish.get("title") or title
+        saved = {"id": time.time_ns(), "name": file, "title": said, "format": format, "bytes": content}
         _saver(key=f"saver-{name}", data=saved)
 
 
@@ -80,17 +94,16 @@ def _nothing() -> None:
 
 
 def _altair_picture(figure: Any, wish: dict) -> bytes:
+    """PNG or SVG."""
     import vl_convert
 
     if wish["format"] == "paper":
-        from charts.toolkit.paper import paper_svg
-
         # The browser may send anything: a number stays within what a printed page can hold.
         millimetres = min(400.0, max(20.0, float(wish.get("millimetres") or 84)))
         points = min(40.0, max(4.0, float(wish.get("points") or 8)))
         title = str(wish.get("title") or "")[:500]
         return paper_svg(figure, title=title, millimetres=millimetres, points=points).encode("utf-8")
     specification = figure.to_json()
-    if wish["format"] == "svg":
-        return vl_convert.vegalite_to_svg(specification).encode("utf-8")
-    return vl_convert.vegalite_to_png(specification, scale=2)
+    if wish["format"] == "png":
+        return vl_convert.vegalite_to_png(specification, scale=2)
+    return vl_convert.vegalite_to_svg(specification).encode("utf-8")  # the browser makes a PDF of it

@@ -13,13 +13,7 @@ export class GridDrawing extends GridPicture {
       const cell = this.map.hit(x, y);
       return cell && { tile: this.shown(), ...cell, large: true };
     }
-    for (let tile = 0; tile < this.tiles.length; tile++) {
-      const [left, top, width, height] = this.tileBox(tile);
-      if (x < left || y < top || x >= left + width || y >= top + height) continue;
-      const [rows, columns] = [this.metadata.rows.length, this.metadata.columns.length];
-      return { tile, row: Math.floor(((y - top) / height) * rows), column: Math.floor(((x - left) / width) * columns) };
-    }
-    return null;
+    return this.tileAt(x, y);
   }
 
   shown() {
@@ -44,24 +38,7 @@ export class GridDrawing extends GridPicture {
     if (within && row === undefined) return { tile, row: 0, column: 0 };
     if (within)
       return { tile, ...stepCell({ row, column }, key, this.metadata.rows.length, this.metadata.columns.length) };
-    return this.stepTile(tile, key);
-  }
-
-  stepTile(tile, key) {
-    const { line, column } = this.slot(tile);
-    const at = (wantedLine, wantedColumn) =>
-      this.tiles.findIndex((_, i) => this.slot(i).line === wantedLine && this.slot(i).column === wantedColumn);
-    const moves = {
-      ArrowUp: [line - 1, column],
-      ArrowDown: [line + 1, column],
-      ArrowLeft: [line, column - 1],
-      ArrowRight: [line, column + 1],
-      Home: [line, 0],
-      End: [line, this.across - 1],
-      PageUp: [0, column],
-    };
-    const found = moves[key] ? at(...moves[key]) : -1;
-    return { tile: found < 0 ? tile : found };
+    return { tile: this.stepTile(tile, key) };
   }
 
   anchor({ tile, row, column }) {
@@ -117,25 +94,9 @@ export class GridDrawing extends GridPicture {
   }
 
   tables() {
-    const heads = Array.from({ length: this.heads }, (_, head) => say("head {head}", { head }));
-    const summary = (layer, head) => {
-      const tile = this.tiles.findIndex((entry) => entry.layer === layer && entry.head === head);
-      if (tile < 0) return "";
-      const best = this.matrices[tile].strongest();
-      const edge = best
-        ? `${this.metadata.rows[best.row]} → ${this.metadata.columns[best.column]} ${roughly(this.matrices[tile].at(best.row, best.column))}`
-        : say("all masked");
-      return [this.tiles[tile].caption, edge].filter(Boolean).join(": ");
-    };
-    const rows = [...this.layers]
-      .sort((a, b) => a - b)
-      .map((layer) => ({
-        label: say("layer {layer}", { layer }),
-        cells: heads.map((_, head) => summary(layer, head)),
-      }));
     const shown = this.shown();
     return [
-      { caption: `${this.metadata.title}: ${say("the strongest edge of every head")}`, columns: heads, rows },
+      this.edgesTable(),
       matrixTable(`${this.name(shown)} (${say("rounded to 1/255")})`, this.metadata, this.matrices[shown], roughly),
     ];
   }

@@ -8,7 +8,7 @@ import { colourOf } from "../toolkit/theme.js";
 import { matrixBitmap, paintMask } from "./bitmap.js";
 import { HeatmapLayout, SLANT } from "./heatmap_layout.js";
 
-const NUMBERS_FROM = 34; // px: narrower cells carry no number
+const NUMBERS_FROM = 34; // px: narrower cells carry no number, on paper only those whose number would be too small to read
 
 export class Heatmap extends HeatmapLayout {
   clipped(context, paint) {
@@ -27,8 +27,17 @@ export class Heatmap extends HeatmapLayout {
       if (Math.min(this.stepX, this.stepY) >= 5) this.paintCells(context, theme, matrix, colour, ratio);
       else this.paintBitmap(context, theme, matrix, colour, ratio);
     });
+    if (theme.paper) this.paintEdge(context, theme);
     this.paintLabels(context, theme);
     if (this.titles) this.paintTitles(context, theme);
+  }
+
+  // Pale cells on white: where the map ends.
+  paintEdge(context, theme) {
+    const { plot } = this;
+    context.strokeStyle = cssOf(theme.muted, 0.4);
+    context.lineWidth = 0.5;
+    context.strokeRect(plot.x, plot.y, plot.width, plot.height);
   }
 
   // Edges on whole device pixels, so that equal cells look equal.
@@ -45,8 +54,10 @@ export class Heatmap extends HeatmapLayout {
     const round = small >= 22 ? 3 : 0;
     const stripes = hatch(context, theme, ratio);
     const digits = this.stepX >= 46 * (theme.size / 16) && !this.rounded ? 3 : 2;
-    const letters = Math.min(theme.size * 0.84, this.stepY * 0.5, this.stepX / (digits + 2) / 0.54);
-    const withNumbers = this.stepX >= NUMBERS_FROM && this.stepY >= 17;
+    const signed = this.scale === "diverging" || this.limit > 1;
+    const wide = digits + (signed && theme.paper ? 3 : 2); // letters
+    const letters = Math.min(theme.size * 0.84, this.stepY * 0.5, this.stepX / wide / 0.54);
+    const withNumbers = theme.paper ? letters >= theme.smallest : this.stepX >= NUMBERS_FROM && this.stepY >= 17;
     for (let row = top; row <= bottom; row++)
       for (let column = left; column <= right; column++) {
         const [x, y, width, height] = this.cellBox(row, column, ratio);
@@ -63,17 +74,11 @@ export class Heatmap extends HeatmapLayout {
         if (!withNumbers || !allowed) continue;
         const ink = brightness(paint) > 0.3 ? [24, 28, 38] : [255, 255, 255];
         context.font = `500 ${letters}px ${theme.font}, sans-serif`;
-        drawText(
-          context,
-          shortNumber(value, digits, this.scale === "diverging" || this.limit > 1),
-          x + width / 2,
-          y + height / 2 + 0.5,
-          {
-            align: "center",
-            // Numbers that say "nothing here" step back behind those that say something.
-            colour: cssOf(ink, Math.abs(value) < 0.05 * this.limit ? 0.5 : 1),
-          },
-        );
+        drawText(context, shortNumber(value, digits, signed), x + width / 2, y + height / 2 + 0.5, {
+          align: "center",
+          // Numbers that say "nothing here" step back behind those that say something.
+          colour: cssOf(ink, Math.abs(value) < 0.05 * this.limit ? 0.5 : 1),
+        });
       }
   }
 

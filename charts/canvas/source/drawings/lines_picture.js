@@ -143,7 +143,7 @@ export class LinesPicture {
         const strong = name === side && i === index;
         const colour = strong ? theme.ink : special.includes(i) ? theme.muted : theme.ink;
         context.font = fontOf(theme, 0.95, strong ? 600 : 400);
-        if (strong) {
+        if (strong && !theme.unmarked) {
           const width = Math.min(room - 10, context.measureText(label).width);
           const chosen = side === "query" && index === this.metadata.selected;
           context.fillStyle = cssOf(chosen ? theme.chosen : theme.primary, theme.dark ? 0.34 : 0.17);

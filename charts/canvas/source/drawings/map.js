@@ -68,10 +68,11 @@ export class MapDrawing {
     this.map.paint(context, theme, this.matrix, ratio);
     for (const row of this.metadata.breaks ?? []) this.paintBreak(context, theme, row);
     for (const cell of this.metadata.crossed ?? []) this.paintCross(context, theme, cell, ratio);
+    this.legend.paint(context, theme, ratio);
+    if (theme.unmarked) return;
     const row = this.metadata.chosen_row ?? null;
     if (row !== null) this.map.paintRowLabel(context, theme, row, theme.chosen);
     if (this.metadata.selected) this.map.paintSelected(context, theme, this.metadata.selected, ratio);
-    this.legend.paint(context, theme, ratio);
   }
 
   // A gap above a row: another block begins here.

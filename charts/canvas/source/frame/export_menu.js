@@ -4,6 +4,7 @@ import { make } from "../toolkit/elements.js";
 import { say } from "../toolkit/words.js";
 import { Files } from "./files.js";
 import { paperForm } from "./paper_form.js";
+import { canWritePdf } from "./pdf.js";
 
 export class ExportMenu {
   constructor(frame) {
@@ -46,7 +47,8 @@ export class ExportMenu {
       "div",
       { className: "buttons" },
       save("PNG", "Download this picture as PNG", () => files.png()),
-      save("SVG", "Download this picture as SVG", () => files.svg()),
+      save("SVG", "Download this picture as SVG", () => files.drawn("svg")),
+      ...(canWritePdf() ? [save("PDF", "Download this picture as PDF", () => files.drawn("pdf"))] : []),
       save("HTML", "Download a page that works offline (HTML)", () => files.html()),
       save("CSV", "Download the numbers as CSV", () => files.csv()),
     );

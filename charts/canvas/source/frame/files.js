@@ -8,7 +8,12 @@ import { withMetadata } from "../toolkit/payload.js";
 import { drawText, fontOf, wrap } from "../toolkit/text.js";
 import { paperTheme, readTheme } from "../toolkit/theme.js";
 import { PAPER_FONT, PER_MILLIMETRE } from "../toolkit/paper.js";
+import { metaTags, pngWith, provenance } from "./provenance.js";
 import { SvgPen, escapeXml, short } from "./svg_pen.js";
+import { saveVector } from "./vector_file.js";
+
+// What the reader has chosen or is at is left out: in a file nobody points at anything.
+const unmarked = (theme) => ({ ...theme, unmarked: true });
 
 export class Files {
   constructor(frame) {
@@ -53,7 +58,7 @@ export class Files {
     const scale = 2;
     const paper = document.createElement("canvas");
     const pen = paper.getContext("2d");
-    const { size, paint } = this.sheet(pen, frame.theme, {
+    const { size, paint } = this.sheet(pen, unmarked(frame.theme), {
       width: frame.width,
       height: frame.height,
       title: this.title,
@@ -63,7 +68,7 @@ export class Files {
     [paper.width, paper.height] = [Math.ceil(size.width * scale), Math.ceil(size.height * scale)];
     pen.scale(scale, scale);
     paint();
-    paper.toBlob((blob) => saveAs(blob, "image/png", this.name("png")));
+    paper.toBlob(async (blob) => saveAs(await pngWith(blob, provenance(this.title)), "image/png", this.name("png")));
   }
 
   // Laid out anew for another width and letters, painted as SVG; then the screen gets its own layout back.
@@ -77,27 +82,23 @@ export class Files {
     return pen.document(title || this.title, size, unit?.(size));
   }
 
-  svg() {
-    const { frame } = this;
-    const theme = { ...readTheme(frame.root), font: PAPER_FONT };
-    saveAs(
-      this.vector(theme, { width: frame.width || 800, title: this.title, margin: 16 }),
-      "image/svg+xml",
-      this.name("svg"),
-    );
+  // As it is on the screen.
+  drawn(format) {
+    const { frame, title } = this;
+    const theme = unmarked({ ...readTheme(frame.root), font: PAPER_FONT });
+    const svg = this.vector(theme, { width: frame.width || 800, title, margin: 16 });
+    return saveVector(svg, format, provenance(title), this.name(format));
   }
 
   // For a printed column: white, black letters, a width in millimetres, labels in points.
-  paper({ title, millimetres, points }) {
-    const theme = paperTheme(points);
+  paper({ title, millimetres, points, format }) {
+    const theme = unmarked(paperTheme(points));
     const margin = 2;
     const unit = ({ width, height }) => [`${millimetres}mm`, `${short((millimetres * height) / width)}mm`];
     const width = millimetres * PER_MILLIMETRE - 2 * margin;
-    saveAs(
-      this.vector(theme, { width, title, margin, unit }),
-      "image/svg+xml",
-      fileName(`${this.title} ${millimetres} mm`, "svg"),
-    );
+    const svg = this.vector(theme, { width, title, margin, unit });
+    const name = fileName(`${this.title} ${millimetres} mm`, format);
+    return saveVector(svg, format, provenance(title || this.title), name);
   }
 
   // The same script and the same bytes in one page that asks nobody for anything.
@@ -106,7 +107,8 @@ export class Files {
     const values = {
       title: escapeXml(this.title),
       language: drawing.metadata.language ?? "en",
-      payload: toBase64(withMetadata(data, drawing.state?.() ?? {})),
+      provenance: metaTags(provenance(this.title)),
+      payload: toBase64(withMetadata(data, { ...drawing.state?.(), view: provenance("") })),
       script: toBase64(script),
     };
     saveAs(

@@ -2,6 +2,7 @@
 
 import { make } from "../toolkit/elements.js";
 import { say } from "../toolkit/words.js";
+import { canWritePdf } from "./pdf.js";
 
 const WIDTHS = [
   [84, "84 mm, one column"],
@@ -9,7 +10,7 @@ const WIDTHS = [
 ];
 const POINTS = [8, 9, 10];
 
-// save({ title, millimetres, points }) is called by its button, which makeButton(text, explanation, action) makes.
+// save({ title, millimetres, points, format }) is called by its buttons, which makeButton(text, explanation, action) make.
 export function paperForm(figureTitle, makeButton, save) {
   const choice = (options) =>
     make("select", {}, ...options.map(([value, text]) => make("option", { value, textContent: text })));
@@ -17,11 +18,20 @@ export function paperForm(figureTitle, makeButton, save) {
   const title = make("input", { type: "text", value: figureTitle });
   const width = choice(WIDTHS.map(([value, text]) => [value, say(text)]));
   const points = choice(POINTS.map((value) => [value, `${value} pt`]));
-  const button = makeButton(
-    "Save for a paper",
-    "Save for a paper: shapes and black letters on white, as wide as a printed column",
-    () => save({ title: title.value.trim(), millimetres: Number(width.value), points: Number(points.value) }),
-  );
+  const wanted = (format) => ({
+    title: title.value.trim(),
+    millimetres: Number(width.value),
+    points: Number(points.value),
+    format,
+  });
+  const buttons = [
+    makeButton(
+      "Save for a paper",
+      "Save for a paper: shapes and black letters on white, as wide as a printed column",
+      () => save(wanted("svg")),
+    ),
+    makeButton("PDF", "Save for a paper as PDF, with its letters embedded", () => save(wanted("pdf"))),
+  ];
   return make(
     "fieldset",
     {},
@@ -29,6 +39,6 @@ export function paperForm(figureTitle, makeButton, save) {
     field("Title", title),
     field("Width", width),
     field("Letters", points),
-    button,
+    make("span", { className: "buttons" }, ...buttons.slice(0, canWritePdf() ? 2 : 1)),
   );
 }

@@ -19,7 +19,9 @@ export const mix = (from, to, share) => from.map((channel, k) => Math.round(chan
 export const brightness = ([red, green, blue]) =>
   0.2126 * (red / 255) ** 2.2 + 0.7152 * (green / 255) ** 2.2 + 0.0722 * (blue / 255) ** 2.2;
 
-export const SCALES = { sequential: colourScale(COLOURS.sequential), diverging: colourScale(COLOURS.diverging) };
+export const SCALES = Object.fromEntries(
+  ["sequential", "diverging", "print"].map((name) => [name, colourScale(COLOURS[name])]),
+);
 
 // How well two colours are told apart, 1 … 21 (WCAG).
 const contrast = (a, b) =>

@@ -55,13 +55,16 @@ export function colourOf(theme, scale, limit) {
   return (value) => colours[Math.min(last, Math.max(0, Math.round((value / limit) * last)))];
 }
 
-// Titles of axes and legends have 0.8 of the theme's size: they have the points, and labels somewhat more.
+// Titles of axes and legends have 0.8 of the theme's size: they have the points, and labels somewhat more. White stands for 0
+// there, whatever the page's own colours are, so that a printer spends no ink on it and grey says the same.
 export function paperTheme(points) {
   const [ground, ink] = [
     [255, 255, 255],
     [0, 0, 0],
   ];
   return {
+    paper: true,
+    smallest: 6 * PER_POINT, // letters that a printed page can carry
     dark: false,
     ground,
     ink,
@@ -75,5 +78,6 @@ export function paperTheme(points) {
     hatchLine: [170, 170, 170],
     heads: COLOURS.categorical.map((css) => cssOf(visible(rgbOf(css, "#888888"), ground, ink))),
     ...SCALES,
+    sequential: SCALES.print,
   };
 }

@@ -1,0 +1,54 @@
+"""Every head of a model in one picture: all kinds of attention, all layers."""
+
+from collections.abc import Mapping, Sequence
+
+from charts.canvas.attention import attention_grid, attention_name
+from charts.canvas.choices import AnyHead
+from charts.canvas.figure import CanvasFigure
+from charts.toolkit.words import _
+from transformer.runs.attention_view import AttentionView
+
+
+def attention_overview(
+    groups: Sequence[Sequence[AttentionView]],
+    *,
+    selected: AnyHead | None = None,
+    captions: Sequence[Mapping[tuple[int, int], str]] | None = None,
+    stretch: bool = False,
+) -> CanvasFigure:
+    """A grid for each kind of attention, a row for each of its layers, weights as uint8 [tile, query, key].
+
+    ``groups`` has the views of one kind each, one a layer; ``captions``, for each group, short labels by (layer, head).
+    The scale is fixed to 0…1; with ``stretch`` that of every map ends at its own largest weight.
+
+    Raises ``ValueError`` as ``attention_grid`` does, and where a group is missing or ``selected`` is no head of them.
+    """
+    if not groups:
+        raise ValueError("attention_overview got no views; give those of one kind of attention at least")
+    parts, arrays, n_heads = [], {}, 0
+    for index, views in enumerate(groups):
+        grid = attention_grid(views, captions=captions[index] if captions else None, stretch=stretch)
+        place = {"stack": views[0].stack, "attention": views[0].kind}
+        parts.append({**grid.metadata, "title": attention_name(views[0]), **place})
+        arrays |= {f"{name}{index}": values for name, values in grid.arrays.items()}
+        n_heads += len(grid.metadata["tiles"])
+    metadata = {
+        "kind": "overview",
+        "title": _("all {count} heads", count=n_heads),
+        "parts": parts,
+        "selected": list(selected) if selected else None,
+        **({"stretched": True} if stretch else {}),
+    }
+    figure = CanvasFigure(metadata, arrays)
+    if selected and selected not in heads_of(figure):
+        raise ValueError(f"attention_overview: selected is {tuple(selected)}, but there is no such head")
+    return figure
+
+
+def heads_of(figure: CanvasFigure) -> set[AnyHead]:
+    """Every head that an overview shows."""
+    return {
+        AnyHead(part["stack"], part["attention"], tile["layer"], tile["head"])
+        for part in figure.metadata["parts"]
+        for tile in part["tiles"]
+    }

@@ -1,0 +1,235 @@
+// All heads of some layers as small maps: layers down, heads across, or one after the other.
+
+import { cssOf } from "../toolkit/colour.js";
+import { Matrix } from "../toolkit/matrix.js";
+import { drawText, fontOf, shorten, widest, wrap } from "../toolkit/text.js";
+import { roughly } from "../toolkit/numbers.js";
+import { colourOf } from "../toolkit/theme.js";
+import { say } from "../toolkit/words.js";
+import { matrixBitmap, paintMask } from "./bitmap.js";
+
+export const legendOf = ({ stretched }) =>
+  stretched
+    ? { text: say("attention weight, every map stretched to its own largest"), ends: ["0", say("largest")] }
+    : { text: say("attention weight, fixed scale 0…1") };
+
+export class GridTiles {
+  constructor({ metadata, arrays }) {
+    this.metadata = metadata;
+    this.tiles = metadata.tiles;
+    const [rows, columns] = [metadata.rows.length, metadata.columns.length];
+    const { values, shape } = arrays.masks;
+    const bits = Array.from({ length: shape[0] }, (_, i) => values.subarray(i * shape[1], (i + 1) * shape[1]));
+    this.matrices = this.tiles.map(({ mask }, i) => {
+      const part = arrays.weights.values.subarray(i * rows * columns, (i + 1) * rows * columns);
+      return new Matrix({ values: part, rows, columns, bits: bits[mask], divisor: 255 / this.limit(i) });
+    });
+    this.layers = [...new Set(this.tiles.map((tile) => tile.layer))];
+    this.heads = Math.max(...this.tiles.map((tile) => tile.head)) + 1;
+    // A table of layers × heads, or tiles one after the other, each of which then says which head it is.
+    this.listed = metadata.sorted || Boolean(metadata.per_line);
+    this.across = metadata.per_line ?? this.heads;
+  }
+
+  // Where the scale of a map ends.
+  limit(tile) {
+    return this.tiles[tile].limit ?? 1;
+  }
+
+  name(tile) {
+    const { layer, head } = this.tiles[tile];
+    return `${say("layer {layer}", { layer })} · ${say("head {head}", { head })}`;
+  }
+
+  anyMasked() {
+    return this.matrices.some((matrix) => matrix.anyMasked());
+  }
+
+  // Where a tile stands in the table of tiles.
+  slot(tile) {
+    if (this.listed) return { line: Math.floor(tile / this.across), column: tile % this.across };
+    return { line: this.layers.indexOf(this.tiles[tile].layer), column: this.tiles[tile].head };
+  }
+
+  stepTile(tile, key) {
+    const { line, column } = this.slot(tile);
+    const at = (wantedLine, wantedColumn) =>
+      this.tiles.findIndex((_, i) => this.slot(i).line === wantedLine && this.slot(i).column === wantedColumn);
+    const moves = {
+      ArrowUp: [line - 1, column],
+      ArrowDown: [line + 1, column],
+      ArrowLeft: [line, column - 1],
+      ArrowRight: [line, column + 1],
+      Home: [line, 0],
+      End: [line, this.across - 1],
+      PageUp: [0, column],
+    };
+    const found = moves[key] ? at(...moves[key]) : -1;
+    return found < 0 ? tile : found;
+  }
+
+  // Fits the tiles, with their words, into a width; `widestTile(shape, gap)` says how wide one may be where height is scarce.
+  // `whole`: rather no words than cut ones. -> { width, height } that they take
+  layoutTiles(context, theme, { x = 0, y = 0, width, widestTile, smallest = 18, whole = false }) {
+    const small = theme.size * 0.8;
+    context.font = fontOf(theme, 0.8);
+    const names = this.layers.map((layer) => say("layer {layer}", { layer }));
+    this.header = this.listed ? 0 : widest(context, names) + 12;
+    this.gap = width / this.across > 90 ? 10 : Math.max(2, Math.min(6, width / this.across / 6));
+    const shape = Math.min(1.5, Math.max(0.6, this.metadata.rows.length / this.metadata.columns.length));
+    const share = (width - this.header) / this.across - this.gap;
+    this.tileWidth = Math.max(smallest, Math.min(8 * theme.size, share, widestTile(shape, this.gap)));
+    this.tileHeight = this.tileWidth * shape;
+    this.captionScale = this.scaleOfCaptions(context, theme, whole || theme.paper);
+    context.font = fontOf(theme, this.captionScale, 500);
+    const silent = whole || theme.paper ? "–" : null; // no clear role
+    this.words = this.tiles.map(({ layer, head, caption }) => [
+      ...(this.listed ? [this.layers.length > 1 ? `L${layer} H${head}` : say("head {head}", { head })] : []),
+      ...wrap(context, this.captionScale && caption !== silent ? caption : "", this.tileWidth + this.gap - 2),
+    ]);
+    const mostWords = Math.max(...this.words.map((words) => words.length));
+    this.lineHeight = this.tileHeight + mostWords * small * 1.2 + this.gap + (mostWords ? 4 : 0);
+    const lines = Math.max(...this.tiles.map((_, i) => this.slot(i).line)) + 1;
+    Object.assign(this, { x, y, top: this.listed ? 2 : small * 1.9 });
+    return {
+      width: this.header + this.across * (this.tileWidth + this.gap),
+      height: this.top + lines * this.lineHeight,
+    };
+  }
+
+  // Where no word may be cut, those that are too long get smaller letters; too small to be read, they are left out.
+  scaleOfCaptions(context, theme, whole) {
+    const usual = 0.75;
+    if (!whole) return usual;
+    context.font = fontOf(theme, usual, 500);
+    const longest = widest(
+      context,
+      this.tiles.flatMap(({ caption }) => caption.split(" ")),
+    );
+    const scale = Math.min(usual, (usual * (this.tileWidth + this.gap - 4)) / longest);
+    return scale < (theme.paper ? theme.smallest / theme.size : 0.6) ? 0 : scale;
+  }
+
+  tileBox(tile) {
+    const { line, column } = this.slot(tile);
+    return [
+      Math.round(this.x + this.header + column * (this.tileWidth + this.gap)),
+      Math.round(this.y + this.top + line * this.lineHeight),
+      Math.round(this.tileWidth),
+      Math.round(this.tileHeight),
+    ];
+  }
+
+  // -> { tile, row, column } or null
+  tileAt(x, y) {
+    for (let tile = 0; tile < this.tiles.length; tile++) {
+      const [left, top, width, height] = this.tileBox(tile);
+      if (x < left || y < top || x >= left + width || y >= top + height) continue;
+      const [rows, columns] = [this.metadata.rows.length, this.metadata.columns.length];
+      return { tile, row: Math.floor(((y - top) / height) * rows), column: Math.floor(((x - left) / width) * columns) };
+    }
+    return null;
+  }
+
+  paintTiles(context, theme, ratio) {
+    const muted = cssOf(theme.muted);
+    const small = theme.size * 0.8;
+    context.font = fontOf(theme, 0.8);
+    if (!this.listed) {
+      for (const layer of this.layers) {
+        const y = this.y + this.top + this.layers.indexOf(layer) * this.lineHeight + this.tileHeight / 2;
+        drawText(context, say("layer {layer}", { layer }), this.x + this.header - 10, y, {
+          align: "right",
+          colour: muted,
+        });
+      }
+      for (let head = 0; head < this.heads; head++) {
+        const wide = this.tileWidth >= context.measureText("head 10").width;
+        drawText(
+          context,
+          wide || head === 0 ? say("head {head}", { head }) : String(head),
+          this.x + this.header + head * (this.tileWidth + this.gap) + this.tileWidth / 2,
+          this.y + small * 0.8,
+          { align: "center", colour: muted },
+        );
+      }
+    }
+    this.tiles.forEach((tile, i) => {
+      const [x, y, width, height] = this.tileBox(i);
+      this.paintTile(
+        context,
+        theme,
+        this.matrices[i],
+        colourOf(theme, "sequential", this.limit(i)),
+        [x, y, width, height],
+        ratio,
+      );
+      context.font = fontOf(theme, this.captionScale, 500);
+      this.words[i].forEach((word, k) => {
+        const shade = k === 0 && this.listed ? cssOf(theme.ink) : muted;
+        drawText(
+          context,
+          shorten(context, word, width + this.gap - 2),
+          x + width / 2,
+          y + height + 5 + small * (0.6 + 1.2 * k),
+          { align: "center", colour: shade },
+        );
+      });
+    });
+  }
+
+  paintTile(context, theme, matrix, colour, [x, y, width, height], ratio) {
+    context.save();
+    context.beginPath();
+    context.roundRect(x, y, width, height, 3);
+    context.clip();
+    // More cells than points: a point is as bright as the brightest of its cells, which a mean would let vanish.
+    const shown = matrix.shrunk(Math.round(height * ratio), Math.round(width * ratio));
+    context.imageSmoothingEnabled = false;
+    context.drawImage(matrixBitmap(shown, theme, colour), x, y, width, height);
+    const [stepX, stepY] = [width / matrix.columns, height / matrix.rows];
+    paintMask(context, theme, matrix, ratio, (row, from, to) => [
+      x + from * stepX,
+      y + row * stepY,
+      (to - from) * stepX,
+      stepY,
+    ]);
+    context.restore();
+    context.strokeStyle = cssOf(theme.faint);
+    context.lineWidth = 1;
+    context.beginPath();
+    context.roundRect(x - 0.5, y - 0.5, width + 1, height + 1, 3);
+    context.stroke();
+  }
+
+  frame(context, theme, tile, colour, thick) {
+    const [x, y, width, height] = this.tileBox(tile);
+    context.strokeStyle = cssOf(colour);
+    context.lineWidth = thick;
+    context.beginPath();
+    context.roundRect(x - thick / 2 - 1, y - thick / 2 - 1, width + thick + 2, height + thick + 2, 6);
+    context.stroke();
+  }
+
+  // The strongest edge of every head, for readers of the table.
+  edgesTable() {
+    const heads = Array.from({ length: this.heads }, (_, head) => say("head {head}", { head }));
+    const summary = (layer, head) => {
+      const tile = this.tiles.findIndex((entry) => entry.layer === layer && entry.head === head);
+      if (tile < 0) return "";
+      const best = this.matrices[tile].strongest();
+      const edge = best
+        ? `${this.metadata.rows[best.row]} → ${this.metadata.columns[best.column]} ${roughly(this.matrices[tile].at(best.row, best.column))}`
+        : say("all masked");
+      return [this.tiles[tile].caption, edge].filter(Boolean).join(": ");
+    };
+    const rows = [...this.layers]
+      .sort((a, b) => a - b)
+      .map((layer) => ({
+        label: say("layer {layer}", { layer }),
+        cells: heads.map((_, head) => summary(layer, head)),
+      }));
+    const caption = `${this.metadata.title}: ${say("the strongest edge of every head")}`;
+    return { caption, columns: heads, rows };
+  }
+}
