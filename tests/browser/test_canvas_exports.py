@@ -98,10 +98,35 @@ def test_what_was_clicked_is_not_marked_in_a_picture(show, tmp_path: Path) -> No
     canvas.page.mouse.click(*canvas.at(*canvas.cell(7, 5)))
     canvas.says("cell Cell(query=7, key=5)")
     chosen = style.CHOSEN.lower()
-    for button in ("as SVG", PAPER):
-        drawn = saved(canvas, button, tmp_path).read_text(encoding="utf-8").lower()
-        assert chosen not in drawn
-    assert f"{SEEN.weights[2][7, 5]:.2f}" in drawn  # numbers stay, as long as they can be read
+    drawn = saved(canvas, "as SVG", tmp_path).read_text(encoding="utf-8").lower()
+    printed = saved(canvas, PAPER, tmp_path, title=TITLE, width="174").read_text(encoding="utf-8").lower()
+    assert chosen not in drawn and chosen not in printed
+    weight = SEEN.weights[2][7, 5]  # numbers stay, as long as they can be read
+    assert f">{weight:.2f}<" in printed or f">{weight:.3f}<" in printed
+
+
+def test_every_head_of_every_kind_is_one_picture_to_choose_from_and_to_print(show, tmp_path: Path) -> None:
+    canvas = show("overview")
+    own, crossing = canvas.geometry["parts"]
+    assert (len(own), len(crossing)) == (24, 8)
+    x, y, width, height = crossing[5]
+    tip = canvas.hover(x + width / 2, y + height / 2)
+    assert tip.startswith("decoder cross-attention · layer 0 · head 5") and "≈" in tip
+    canvas.page.mouse.click(*canvas.at(x + width / 2, y + height / 2))
+    canvas.says("head AnyHead(stack='decoder', attention='cross', layer=0, head=5)")
+    canvas.page.locator("canvas").focus()
+    canvas.page.keyboard.press("ArrowRight")  # to what was chosen, and from there on
+    for _ in range(6):  # from the first head of a grid into the grid before
+        canvas.page.keyboard.press("ArrowLeft")
+    canvas.page.keyboard.press("ArrowDown")
+    canvas.page.keyboard.press("Enter")
+    canvas.says("head AnyHead(stack='decoder', attention='self', layer=1, head=0)")
+    file = saved(canvas, PAPER, tmp_path)
+    assert {"decoder self-attention", "decoder cross-attention", "layer 2"} <= set(texts(file))
+    assert style.CHOSEN.lower() not in file.read_text(encoding="utf-8").lower()
+    rows = list(csv.DictReader(io.StringIO(saved(canvas, "as CSV", tmp_path).read_text(encoding="utf-8"))))
+    assert len(rows) == 24 * 15 * 15 + 8 * 3 * 15
+    assert {row["attention"] for row in rows} == {"decoder self-attention", "decoder cross-attention"}
 
 
 HOSTILE = '</metadata><script>alert(1)</script> & "quoted" Léa 👩🏽‍🚀 {{payload}}'
