@@ -1,0 +1,135 @@
+"""A head in general, without a sentence: what it would like to look at, and what it would write (Elhage et al. 2021).
+
+QK circuit: E W_Q W_Kᵀ Eᵀ · scale, the score that token i gives token j. OV circuit: E W_V W_O W_U, what looking at
+token i adds to the logit of token j. Both are vocabulary × vocabulary, but of rank d_k: they are kept as two thin factors.
+What is left out: positions, biases, and the σ of the norms. The γ of the norm in front of the head and of the last one,
+and the taking away of the mean, are part of the matrices. So the numbers say what a head prefers, in no unit.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from transformer.models import Model
+from transformer.variants.rms_norm import RMSNorm
+
+BLOCK = 256  # rows of vocabulary × vocabulary that are made at a time
+
+
+@dataclass(frozen=True)
+class HeadMatrices:
+    """One head's own part of the four projections, behind the norm in front of it: W_Q, W_K, W_V [channel, model] and
+    W_O [model, channel]; ``scale``: of QKᵀ."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    output: Tensor
+    scale: float
+
+
+def head_matrices(model: Model, stack: str, kind: str, *, layer: int, head: int) -> HeadMatrices:
+    """``kind``: "self" or "cross". In cross-attention keys and values read the encoder's output, as it leaves its last
+    norm. Heads that share keys have the same W_K and W_V. Raises ``ValueError`` for a head that does not exist."""
+    block = model.get_submodule(stack).layers[layer]
+    attention = block.get_submodule(f"{kind}_attention")
+    if not 0 <= head < attention.n_heads:
+        raise ValueError(f"there is no head {head}; this model has heads 0 to {attention.n_heads - 1}")
+    width = attention.d_head
+    shared = attention.n_heads // getattr(attention, "n_key_heads", attention.n_heads)
+    own, its_key = (slice(place * width, (place + 1) * width) for place in (head, head // shared))
+    norm = block.get_submodule(f"{kind}_attention_norm") if block.pre_norm else None
+    behind = norm if kind == "self" else model.encoder.final_norm
+    return HeadMatrices(
+        query=behind_norm(_double(attention.query_projection.weight[own]), norm),
+        key=behind_norm(_double(attention.key_projection.weight[its_key]), behind),
+        value=behind_norm(_double(attention.value_projection.weight[its_key]), behind),
+        output=_double(attention.output_projection.weight[:, own]),
+        scale=attention.scale,
+    )
+
+
+def behind_norm(matrix: Tensor, norm: nn.Module | None) -> Tensor:
+    """A matrix [row, model] that reads what a norm lets through, as one that reads what goes in (its σ taken as 1)."""
+    if norm is None:
+        return matrix
+    scaled = matrix * _double(norm.weight)
+    return scaled if isinstance(norm, RMSNorm) else scaled - scaled.mean(dim=-1, keepdim=True)
+
+
+@dataclass(frozen=True)
+class Circuit:
+    """left · rightᵀ: vocabulary × vocabulary, of rank d_k. ``left``, ``right`` [token, channel].
+
+    ``read_out``: whether ``right`` is W_U, which gives logits, or E, where nothing reads words out of this stack.
+    """
+
+    left: Tensor
+    right: Tensor
+    read_out: bool = False
+
+    def eigenvalues(self) -> Tensor:
+        """Those of left · rightᵀ that are not 0: AB and BA have the same, so a d_k × d_k matrix has them all."""
+        return torch.linalg.eigvals(self.right.T @ self.left)
+
+    @property
+    def copying_score(self) -> float:
+        """Σ λ / Σ |λ|, −1 … 1 (Elhage et al. 2021, "Copying"): 1 where every mix of tokens is written as itself, −1
+        where it is suppressed; NaN for a matrix of zeros."""
+        eigenvalues = self.eigenvalues()
+        size = float(eigenvalues.abs().sum())
+        return float(eigenvalues.real.sum()) / size if size else float("nan")
+
+    def strongest(
+        self, most: int = 20, *, progress: Callable[[int, int], None] | None = None
+    ) -> tuple[tuple[int, int, float], ...]:
+        """The largest entries as (row, column, value), a block of rows at a time: the whole never exists."""
+        left, right = self.left.float(), self.right.float().T
+        values, places = left.new_zeros(0), torch.zeros(0, dtype=torch.long)
+        for start in range(0, len(left), BLOCK):
+            block = (left[start : start + BLOCK] @ right).flatten()
+            found = block.topk(min(most, len(block)))
+            values = torch.cat((values, found.values))
+            places = torch.cat((places, found.indices + start * right.shape[1]))
+            kept = values.topk(min(most, len(values))).indices
+            values, places = values[kept], places[kept]
+            if progress is not None:
+                progress(min(start + BLOCK, len(left)), len(left))
+        n_columns = right.shape[1]
+        return tuple(
+            (place // n_columns, place % n_columns, value)
+            for place, value in zip(places.tolist(), values.tolist(), strict=True)
+        )
+
+
+def query_key_circuit(model: Model, stack: str, kind: str, *, layer: int, head: int) -> Circuit:
+    """Row: the token that looks, column: the token it looks at (in cross-attention one of the source)."""
+    matrices = head_matrices(model, stack, kind, layer=layer, head=head)
+    looks, seen = embeddings(model, stack), embeddings(model, "encoder" if kind == "cross" else stack)
+    return Circuit(looks @ matrices.query.T * matrices.scale, seen @ matrices.key.T)
+
+
+def output_value_circuit(model: Model, stack: str, kind: str, *, layer: int, head: int) -> Circuit:
+    """Row: the token that is looked at, column: the token whose logit that raises (``read_out``), or in whose direction
+    it writes where nothing reads words out of this stack in one linear step."""
+    matrices = head_matrices(model, stack, kind, layer=layer, head=head)
+    seen = embeddings(model, "encoder" if kind == "cross" else stack)
+    part = model.get_submodule(stack)
+    projection = getattr(part, "vocabulary_projection", None)
+    read_out = isinstance(projection, nn.Linear)
+    unembedding = behind_norm(_double(projection.weight), part.final_norm) if read_out else embeddings(model, stack)
+    return Circuit(seen @ matrices.value.T, unembedding @ matrices.output, read_out)
+
+
+def embeddings(model: Model, stack: str) -> Tensor:
+    """E · scale [token, model], behind the projection of a table that is narrower than the model."""
+    embedding = model.get_submodule(stack).embedding
+    table = _double(embedding.table.weight) * embedding.scale
+    projection = getattr(embedding, "projection", None)
+    return table if projection is None else table @ _double(projection.weight).T
+
+
+def _double(tensor: Tensor) -> Tensor:
+    return tensor.detach().double()

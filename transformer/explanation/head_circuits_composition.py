@@ -1,0 +1,85 @@
+"""Which heads read which? Composition scores between a head and all heads before it (Elhage et al. 2021).
+
+Q-composition: the query of the later head reads what the earlier one wrote; K- and V-composition: its keys, its values.
+Each is ‖product‖ / (‖one‖ ‖other‖) in the Frobenius norm, of W_QK = W_Qᵀ W_K or W_OV = W_O W_V: 0 where the later head
+cannot read what the earlier one writes. Two random heads come to about 1/√d_model.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer.analysis.heads.head_importance import Head, all_heads
+from transformer.explanation.head_circuits import HeadMatrices, head_matrices
+from transformer.models import Model
+
+WAYS = ("query", "key", "value")
+
+
+@dataclass(frozen=True)
+class Composition:
+    """``scores`` [later head, earlier head], 0…1; NaN where the one does not come before the other, or writes to a
+    stack that the other does not read. ``random``: what two random heads come to."""
+
+    way: str
+    later: tuple[Head, ...]
+    earlier: tuple[Head, ...]
+    scores: np.ndarray
+    random: float
+
+
+def composition(model: Model, stack: str, *, way: str) -> Composition:
+    """All heads of ``stack`` with all heads that write what they read.
+
+    ``way``: "query", "key" or "value". Keys and values of cross-attention read the encoder, so that the encoder's heads
+    come before it. The σ of norms and everything that is not linear is left out.
+    """
+    if way not in WAYS:
+        raise ValueError(f"way is {way!r}; choose one of {', '.join(WAYS)}")
+    heads = all_heads(model.config)
+    later = tuple(head for head in heads if head.stack == stack)
+    earlier = tuple(head for head in heads if any(_reads(one, head, way) for one in later))
+    matrices = {
+        place: head_matrices(model, place.stack, place.kind, layer=place.layer, head=place.head)
+        for place in {*later, *earlier}
+    }
+    written = {place: (m.output, m.value @ m.value.T, _norm(m.output.T @ m.output, m.value @ m.value.T))
+               for place, m in matrices.items()}  # fmt: skip
+    scores = np.full((len(later), len(earlier)), np.nan)
+    for row, place in enumerate(later):
+        reader, other, size = _reader(matrices[place], way)
+        for column, before in enumerate(earlier):
+            if _reads(place, before, way):
+                output, values, its_size = written[before]
+                between = reader @ output  # [channel, channel]
+                product = torch.trace(between.T @ other @ between @ values).clamp(min=0).sqrt()
+                scores[row, column] = float(product) / (size * its_size) if size * its_size else 0.0
+    return Composition(way, later, earlier, scores, model.config.d_model**-0.5)
+
+
+def _reads(later: Head, earlier: Head, way: str) -> bool:
+    """Whether the later head reads, in this way, what the earlier one wrote."""
+    if later.kind == "cross" and way != "query":
+        return earlier.stack == "encoder"
+    if later.stack != earlier.stack:
+        return False
+    order = ("self", "cross")
+    return (earlier.layer, order.index(earlier.kind)) < (later.layer, order.index(later.kind))
+
+
+def _reader(matrices: HeadMatrices, way: str) -> tuple[Tensor, Tensor, float]:
+    """Of a later head: the matrix [channel, model] that reads, P Pᵀ of the one behind it, and the size of both."""
+    reader, behind = {
+        "query": (matrices.query, matrices.key),
+        "key": (matrices.key, matrices.query),
+        "value": (matrices.value, matrices.output.T),
+    }[way]
+    other = behind @ behind.T
+    return reader, other, _norm(reader @ reader.T, other)
+
+
+def _norm(first: Tensor, second: Tensor) -> float:
+    """‖Aᵀ B‖ from A Aᵀ and B Bᵀ, both [channel, channel]."""
+    return float(torch.trace(first @ second).clamp(min=0).sqrt())
