@@ -13,6 +13,7 @@ from views.attention import guess
 from views.attention.cell_arithmetic import explain_cell, more_about_cell
 from views.attention.controls import ARITHMETIC, choose_cell, close_cell, controls, draw, row_labels
 from views.attention.facts import FEW_KEYS, drawn_view, facts, map_and_facts, read_aloud, rewrite
+from views.attention.general import general
 from views.attention.steps import draw_step, stepper
 from views.attention.trust import edge_effect, trust
 
@@ -46,8 +47,11 @@ with page("attention", needs=("stack", "kind", "layer", "head", "token")) as p:
         more_about_cell(p, view, key=shown.key)
     way_to(ARITHMETIC)
 
-    if chosen_section(p.text, ["path", "trust"], key="attention_section") == "trust":
+    section = chosen_section(p.text, ["path", "trust", "general"], key="attention_section")
+    if section == "trust":
         trust(p, view)
+    elif section == "general":
+        general(p)
     else:
         step = stepper(p, path.rule)
         choose_cell(p, draw_step(p, path, step, rows=rows, key=shown.key), shown)

@@ -1,7 +1,7 @@
 """A head in general, without a sentence: what it would like to look at, and what it would write (Elhage et al. 2021).
 
 QK circuit: E W_Q W_Kᵀ Eᵀ · scale, the score that token i gives token j. OV circuit: E W_V W_O W_U, what looking at
-token i adds to the logit of token j. Both are vocabulary × vocabulary, but of rank d_k: they are kept as two thin factors.
+token i adds to the logit of token j. Both are vocabulary × vocabulary, but of rank d_k, and kept as two thin factors.
 What is left out: positions, biases, and the σ of the norms. The γ of the norm in front of the head and of the last one,
 and the taking away of the mean, are part of the matrices. So the numbers say what a head prefers, in no unit.
 """

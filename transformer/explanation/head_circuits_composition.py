@@ -45,17 +45,22 @@ def composition(model: Model, stack: str, *, way: str) -> Composition:
         place: head_matrices(model, place.stack, place.kind, layer=place.layer, head=place.head)
         for place in {*later, *earlier}
     }
-    written = {place: (m.output, m.value @ m.value.T, _norm(m.output.T @ m.output, m.value @ m.value.T))
-               for place, m in matrices.items()}  # fmt: skip
+    if not earlier:  # one layer alone
+        return Composition(way, later, (), np.empty((len(later), 0)), model.config.d_model**-0.5)
+    outputs = torch.stack([matrices[place].output for place in earlier])  # [earlier head, model, channel]
+    values = torch.stack([matrices[place].value @ matrices[place].value.T for place in earlier])
+    sizes = [
+        _norm(matrices[place].output.T @ matrices[place].output, its)
+        for place, its in zip(earlier, values, strict=True)
+    ]
     scores = np.full((len(later), len(earlier)), np.nan)
     for row, place in enumerate(later):
+        known = [column for column, before in enumerate(earlier) if _reads(place, before, way)]
         reader, other, size = _reader(matrices[place], way)
-        for column, before in enumerate(earlier):
-            if _reads(place, before, way):
-                output, values, its_size = written[before]
-                between = reader @ output  # [channel, channel]
-                product = torch.trace(between.T @ other @ between @ values).clamp(min=0).sqrt()
-                scores[row, column] = float(product) / (size * its_size) if size * its_size else 0.0
+        between = reader @ outputs[known]  # [earlier head, channel, channel]: what is read of what was written
+        products = ((other @ between) * (between @ values[known])).sum(dim=(1, 2)).clamp(min=0).sqrt()
+        for column, product in zip(known, products.tolist(), strict=True):
+            scores[row, column] = product / (size * sizes[column]) if size * sizes[column] else 0.0
     return Composition(way, later, earlier, scores, model.config.d_model**-0.5)
 
 

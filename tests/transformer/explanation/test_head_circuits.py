@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.transformer.tiny import random_model
 from transformer.explanation.head_circuits import (
     Circuit,
     embeddings,
@@ -48,6 +49,7 @@ def test_a_head_that_copies_and_one_that_suppresses():
 
 
 @pytest.mark.parametrize(("name", "stack", "kind"), PLACES[:3])
+@torch.inference_mode()
 def test_scores_and_writing_of_one_token_in_plain_numbers(tiny_checkpoint, name, stack, kind):
     """Through the layers themselves: the norm's γ and centring, one projection, one head's columns of W_O."""
     model = tiny_checkpoint(name).model
@@ -59,9 +61,8 @@ def test_scores_and_writing_of_one_token_in_plain_numbers(tiny_checkpoint, name,
     def normed(vector: torch.Tensor, norm) -> torch.Tensor:
         return (vector - vector.mean()) * norm.weight.double()
 
-    looks, seen = (
-        embeddings(model, one)[7 + k] for k, one in enumerate((stack, "encoder" if kind == "cross" else stack))
-    )
+    looks = embeddings(model, stack)[7]
+    seen = embeddings(model, "encoder" if kind == "cross" else stack)[8]
     query = attention.query_projection.weight.double()[own] @ normed(looks, norm)
     key = attention.key_projection.weight.double()[own] @ normed(seen, behind)
     circuit = query_key_circuit(model, stack, kind, layer=1, head=head)
@@ -118,10 +119,8 @@ def test_composition_against_the_whole_matrices(tiny_checkpoint, name, stack, wa
     for (row, column), score in np.ndenumerate(found.scores):
         later, earlier = found.later[row], found.earlier[column]
         reads_encoder = later.kind == "cross" and way != "query"
-        before = earlier.stack == later.stack and (
-            earlier.layer < later.layer
-            or (earlier.layer == later.layer and (earlier.kind, later.kind) == ("self", "cross"))
-        )
+        in_one_layer = earlier.layer == later.layer and (earlier.kind, later.kind) == ("self", "cross")
+        before = earlier.stack == later.stack and (earlier.layer < later.layer or in_one_layer)
         if not (earlier.stack == "encoder" if reads_encoder else before):
             assert np.isnan(score)
             continue
@@ -137,11 +136,16 @@ def test_composition_against_the_whole_matrices(tiny_checkpoint, name, stack, wa
 
 def test_random_heads_come_to_what_is_said(tiny_checkpoint):
     generator = torch.Generator().manual_seed(0)
-    draw = lambda *shape: torch.randn(*shape, dtype=torch.double, generator=generator)  # noqa: E731
     ratios = []
     for _ in range(20):
-        reads, writes = draw(64, 8) @ draw(8, 64), draw(64, 8) @ draw(8, 64)
+        tall, wide = (torch.randn(2, *shape, dtype=torch.double, generator=generator) for shape in ((64, 8), (8, 64)))
+        reads, writes = tall @ wide
         ratios.append(float(torch.linalg.norm(reads @ writes) / torch.linalg.norm(reads) / torch.linalg.norm(writes)))
     assert np.mean(ratios) == pytest.approx(64**-0.5, rel=0.1)
     with pytest.raises(ValueError, match="choose one of query, key, value"):
         composition(tiny_checkpoint("gpt").model, "decoder", way="output")
+
+
+def test_one_layer_has_nobody_to_read():
+    found = composition(random_model("decoder-only", n_decoder_layers=1), "decoder", way="key")
+    assert found.scores.shape == (2, 0) and found.earlier == ()

@@ -1,0 +1,56 @@
+"""This head in general, on the Attention page: what is listed is what the library finds, for every kind of model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from charts.toolkit.style import three_digits
+from tests.pages.conftest import is_fine, said
+from transformer.explanation.head_circuits import output_value_circuit, query_key_circuit
+from transformer.explanation.head_circuits_composition import composition
+from ui.words.texts import page_text
+
+TEXT = page_text("attention")
+SECTION = {"attention_section": TEXT["section_general"]}
+PLACES = [
+    ("translator", "decoder", "cross"),
+    ("translator", "encoder", "self"),
+    ("gpt", "decoder", "self"),
+    ("sentiment", "encoder", "self"),
+]
+
+
+@pytest.mark.parametrize(("name", "stack", "kind"), PLACES)
+def test_score_pairs_and_composition(open_app: Callable, tiny_checkpoint: Callable, name: str, stack: str, kind: str):
+    app = open_app("attention", checkpoint=f"tiny-{name}", stack=stack, kind=kind, layer="1", head="1", **SECTION)
+    is_fine(app)
+    checkpoint = tiny_checkpoint(name)
+    place = (checkpoint.model, stack, kind)
+    writes = output_value_circuit(*place, layer=1, head=1)
+    assert f"**{three_digits(writes.copying_score)}**" in said(app)
+    assert (TEXT["general_logits"] in said(app)) == writes.read_out
+    tables = {"looks": query_key_circuit(*place, layer=1, head=1), "writes": writes}
+    for part, circuit in tables.items():
+        table = next(t.value for t in app.dataframe if TEXT[f"general_{part}_value"] in t.value)
+        found = circuit.strongest(20)
+        assert list(table.iloc[:, 0]) == [checkpoint.tokenizer.display(row) for row, *_ in found]
+        np.testing.assert_allclose(table.iloc[:, 2], [value for *_, value in found], rtol=1e-5)
+    found = composition(checkpoint.model, stack, way="query")
+    row = [tuple(head)[1:] for head in found.later].index((kind, 1, 1))
+    assert three_digits(float(np.nanmax(found.scores[row]))) in said(app)
+    app.segmented_control(key="attention_composition").set_value("value")
+    is_fine(app.run())
+
+
+@pytest.mark.parametrize("checkpoint", ["hf-gemma2", "hf-deberta", "hf-t5"])
+def test_other_families(
+    open_app: Callable, families_folder: Path, monkeypatch: pytest.MonkeyPatch, checkpoint: str
+) -> None:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(families_folder))
+    app = open_app("attention", checkpoint=checkpoint, **SECTION)
+    is_fine(app)
+    assert TEXT["composition_first"] in said(app), "layer 0 has nobody before it"
