@@ -53,6 +53,7 @@ with page("attention", needs=("stack", "kind", "layer", "head", "token")) as p:
     elif section == "general":
         general(p)
     else:
-        step = stepper(p, path.rule)
-        choose_cell(p, draw_step(p, path, step, rows=rows, key=shown.key), shown)
+        with st.container(key="attention path"):
+            step = stepper(p, path.rule)
+            choose_cell(p, draw_step(p, path, step, rows=rows, key=shown.key), shown)
         show_source(MultiHeadAttention.forward, attention_scores, attention_weights)

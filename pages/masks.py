@@ -37,6 +37,7 @@ with page("masks", needs=("stack", "kind", "layer", "head")) as p:
     with beside:
         show_answers(p, specs)
         show_numbers(p, effect)
+        editor.take_back(p, recipe)
         notes(p, recipe, now)
 
     view = chosen_option(text, "view", VIEWS, key="masks view")

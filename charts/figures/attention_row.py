@@ -35,7 +35,7 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
     shown[masked] = np.nan
     powers = left if masked.all() else np.exp(left - np.nanmax(left))
     end, note = parts.share_axis(shown, stretch=stretch)
-    heights = [110.0, 110.0, 110.0, 130.0]
+    heights, gap = [72.0, 72.0, 72.0, 90.0], 44.0  # all four on one screen
     hidden = _("the mask hides none of the keys in this row")
     if masked.any():
         hidden = _("the mask hides {n} of {keys} keys", n=masked.sum(), keys=len(masked))
@@ -45,7 +45,7 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
         _("powers e^(s − largest s): their sum is {sum}", sum=style.three_digits(float(np.nansum(powers)))),
         _("weights: each power ÷ that sum (the row sums to 1)") + note,
     ]
-    figure = stacked(names, heights=heights)
+    figure = stacked(names, heights=heights, gap=gap)
     places = np.arange(len(view.key))
     low, high = min(0.0, float(scores.min())), max(0.0, float(scores.max()))
     span = (high - low) or 1.0
@@ -64,7 +64,8 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
             y=values,
             marker={"color": colours, "line": {"width": 0}},
             text=[style.three_digits(float(value)) for value in values] if panel >= 3 and len(places) <= 16 else None,
-            textposition="outside",
+            textposition="outside" if panel == 3 else "auto",  # a weight near 1 has no room above
+            textangle=0,
             cliponaxis=False,
             hovertemplate=style.hover(
                 _("{token} (position {place})", token="%{x}", place="%{x:d}"), f"{name} <b>%{{y:{style.EXACT}}}</b>"
@@ -77,7 +78,7 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
                 parts.mask_bars(masked, low=bottom, high=top, showlegend=panel == 2, legendgroup="mask"),
                 row=panel,
             )
-    style.finish(figure, height=stacked_height(heights), top=60)
+    style.finish(figure, height=stacked_height(heights, around=116, gap=gap), top=48)
     figure.update_layout(barmode="overlay", legend={"x": 1, "xanchor": "right", "y": 1.02})
     figure.update_yaxes(title_text=_("score"), range=[low, high])
     figure.update_yaxes(title_text=_("power"), range=[0, 1.2], row=3)  # with room for the numbers above the bars

@@ -155,9 +155,9 @@ def embedding_sum(token: Any, *, position: Any, total: Any, tokens: TokenSequenc
     second = as_array(position, name="position", axes=("token", "dimension"), sizes=sizes)
     third = as_array(total, name="total", axes=("token", "dimension"), sizes=sizes)
     limit = style.symmetric_limit(first, second, third)
-    row = min(24.0, max(14.0, 150 / len(tokens)))
-    heights = [min(row * len(tokens), row * style.MOST_ROWS / 2)] * 3  # all three on a screen or two
-    figure = stacked(names, heights=heights)
+    row = min(24.0, max(14.0, 110 / len(tokens)))
+    heights, gap = [min(row * len(tokens), row * style.MOST_ROWS / 2)] * 3, 36.0  # all three on a screen or two
+    figure = stacked(names, heights=heights, gap=gap)
     for number, values in enumerate((first, second, third), start=1):
         figure.add_trace(
             parts.heatmap(
@@ -174,7 +174,7 @@ def embedding_sum(token: Any, *, position: Any, total: Any, tokens: TokenSequenc
             ),
             row=number,
         )
-    style.finish(figure, height=stacked_height(heights, around=150), top=90)
+    style.finish(figure, height=stacked_height(heights, around=140, gap=gap), top=84)
     figure.update_yaxes(**style.token_rows(tokens, title=""))
     figure.update_yaxes(title_text=_("token"), row=2)
     figure.update_xaxes(showgrid=False, zeroline=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from html.parser import HTMLParser
 from urllib.parse import parse_qs, urlsplit
 
@@ -9,12 +10,14 @@ import numpy as np
 import pytest
 
 import transformer
+from tests.conftest import ROOT
 from tests.pages.nasty import NASTY
 from ui.shell.focus import Focus
-from ui.shell.lessons import Lesson, Step
+from ui.shell.lessons import Lesson, Step, lessons
+from ui.shell.routes import routes
 from ui.words.texts import as_plain, page_text, speaking
-from views.lessons.worksheet import Exercise, Sheet, as_html, lesson_sheet, link_to, read_link
-from views.lessons.worksheet_figure import figure_of, framed_figure, step_with_figure
+from views.lessons.worksheet import Exercise, Sheet, as_html, lesson_sheet, link_to, read_link, with_figures
+from views.lessons.worksheet_figure import PARTS, figure_of, framed_figure, step_figures
 from views.lessons.worksheet_questions import questions, view_sheet
 
 TEXT = page_text("lessons")
@@ -157,16 +160,46 @@ def test_tokens_and_answer_are_those_of_the_trace(tiny_checkpoint) -> None:
     assert f"{first:.3g}" in answers and trace.text in answers
 
 
-@pytest.mark.parametrize("page", ["attention", "tokens", "positions", "decoding"])
+@pytest.mark.parametrize("page", ["attention", "heads", "positions", "add_norm"])
 def test_a_figure_of_the_canvas_stands_on_worksheet_and_key(tiny_checkpoint, page: str) -> None:
     trace = transformer.trace(tiny_checkpoint("translator"), SENTENCE)
-    frame = figure_of(page, Focus(layer=1, head=1, token=2), trace, text=TEXT)._repr_html_()
+    frame = figure_of(page, Focus(layer=1, head=1, token=2), trace, text=TEXT)
+    sheet = lesson_sheet(LESSON, text=TEXT, link=str)
     for key in (False, True):
-        html = as_html(lesson_sheet(LESSON, text=TEXT, link=str), key=key, text=TEXT, figure=frame)
+        html = as_html(sheet, key=key, text=TEXT, figure=frame)
         outline = Outline(html)
         assert outline.tags.count("iframe") == outline.tags.count("figure") == 1
         assert not {"script", "img", "link"} & set(outline.tags), "only inside of its frame, which is sandboxed"
         assert 'sandbox="allow-scripts allow-downloads"' in html
+        assert as_html(with_figures(sheet, (frame, "")), key=key, text=TEXT).count("<figure>") == 1
+
+
+@pytest.mark.parametrize("page", ["tokens", "decoding", "lens"])
+@pytest.mark.parametrize("kind", ["translator", "gpt", "bert", "sentiment"])
+def test_words_on_paper_are_words(tiny_checkpoint, page: str, kind: str) -> None:
+    trace = transformer.trace(tiny_checkpoint(kind), "The <b>dog</b> sleeps.")
+    html = figure_of(page, Focus(stack=trace.stacks[0]), trace, text=TEXT)
+    outline = Outline(html)
+    assert {"b", "iframe", "script"}.isdisjoint(outline.tags) and "figcaption" in outline.tags
+    if page == "tokens":
+        assert all(
+            f">{escape(token.display)}<small>{token.id}<" in html for token in trace.tokens(trace.stacks[0]).tokens[:40]
+        )
+
+
+@pytest.mark.parametrize("language", ["en", "fr"])
+def test_every_question_of_every_lesson_has_its_figure(language: str, monkeypatch, caplog) -> None:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    named = {step.figure for lesson in lessons(language)[0] for step in lesson.steps}
+    assert set(PARTS) <= named
+    with speaking(language):
+        text, route = page_text("lessons"), routes(language)[0]
+        figures = step_figures(route, Focus(checkpoint="en-fr"), text=text)
+    assert all(figures) and not caplog.records
+    told = dict(zip([step.title for step in route.steps], figures, strict=True))
+    cards = told[route.steps[1].title]
+    assert cards.count('<span class="card') == 8 and "1476" in cards
+    assert "·vous" in figures[17] and "delà-delà" in figures[18] and figures[20].count("<iframe") == 2
 
 
 def test_a_figure_is_drawn_outside_of_a_run_and_in_the_language_of_the_paper(checkpoints_folder, monkeypatch) -> None:
@@ -176,4 +209,3 @@ def test_a_figure_is_drawn_outside_of_a_run_and_in_the_language_of_the_paper(che
         frame = framed_figure("attention", focus, text=page_text("lessons"))
     assert "couche 1" in frame and "tête 1" in frame and page_text("lessons").language == "en"
     assert framed_figure("attention", Focus(checkpoint="gone", sentence=SENTENCE), text=TEXT) == ""
-    assert step_with_figure(LESSON) == 2

@@ -14,7 +14,7 @@ export default function ({ data, setTriggerValue }) {
   skip.textContent = data.skip;
   skip.onclick = () => whenThere(focus);
   if (document.body.firstChild !== skip) document.body.prepend(skip);
-  if (root.dataset.step !== data.step && data.step) keepInSight();
+  if (root.dataset.step !== data.step && data.step) keepInSight(data.figure);
   root.dataset.step = data.step;
 }
 
@@ -47,22 +47,26 @@ function focus(there) {
   there.focus();
 }
 
-// Until everything has its place, or the reader takes over.
-function keepInSight() {
-  const growth = new ResizeObserver(show);
+// Until everything has its place, or the reader takes over. `name`: of a part of the page; "" for its first figure.
+function keepInSight(name) {
+  const growth = new ResizeObserver(() => show(name));
   const stop = () => growth.disconnect();
   growth.observe(document.querySelector("[data-testid=stMainBlockContainer]"));
   for (const what of ["wheel", "pointerdown", "keydown"]) window.addEventListener(what, stop, { once: true });
   setTimeout(stop, PATIENCE);
 }
 
-// Between the lesson's bar, which stays below the row of pages, and the window's lower edge; its upper edge counts most.
-function show() {
-  const there = figure();
+// Between the lesson's bar, which stays below the row of pages, and the window's lower edge; the upper edge counts most.
+// Where the part that is named stands above the figure, both.
+function show(name) {
+  const first = figure();
+  const there = name ? document.querySelector(`.st-key-${name}`) : first;
   if (!there) return;
-  const box = (there.getRootNode().host ?? there).getBoundingClientRect(); // a picture with its controls
+  const place = (node) => (node.getRootNode().host ?? node).getBoundingClientRect(); // a picture with its controls
+  const box = place(there);
+  const below = first && place(first).top > box.top ? place(first).bottom : 0;
   const [row, bar] = ["[data-testid=stHeader]", ".st-key-lesson-bar"].map((name) => document.querySelector(name));
   const top = row.offsetHeight + (bar?.offsetHeight ?? 0) + 8;
-  const by = Math.min(box.top - top, Math.max(0, box.bottom + 8 - window.innerHeight));
+  const by = Math.min(box.top - top, Math.max(0, Math.max(box.bottom, below) + 8 - window.innerHeight));
   if (by) document.querySelector("[data-testid=stMain]").scrollBy({ top: by });
 }

@@ -22,13 +22,15 @@ _pdf_writer = st.components.v2.component("glassformer_pdf_writer", js=pdf_carrie
 
 
 @st.fragment  # to bring what writes PDF does not run the page again
-def frame(*, step: str, view: Mapping[str, str]) -> None:
-    """Once on every page. ``step`` names the lesson's step that is shown, if any: each brings the figure in sight.
+def frame(*, step: str, view: Mapping[str, str], figure: str = "") -> None:
+    """Once on every page. ``step`` names the lesson's step that is shown, if any: each brings its figure in
+    sight: what has the key ``figure``, and the page's first figure if that stands below it; else that figure alone.
 
     ``view``: the ``checkpoint``, its ``fingerprint`` and, on a page about a sentence, that and its ``target``.
     """
     st.session_state[VIEW] = view
     data = {"language": language(), "skip": common("page.skip"), "step": step, "view": view}
+    data["figure"] = figure.replace(" ", "-")
     if _component(key="frame", data=data, on_pdf_change=_nothing).get("pdf"):
         _pdf_writer(key="pdf writer", data=packed_pdf_writer())
 

@@ -28,7 +28,7 @@ MOST_STEPS = 40
 PLACE = ("checkpoint", "sentence", "target", "stack", "kind", "layer", "head", "token", "pads")
 CHANGES = ("edit", "mask", "second")  # what a page keeps in the address beside its controls, by the name it has there
 _STEP_KEYS = (
-    *("page", "title", "do", "notice", "question", "choices", "answer", "explanation", "focus", "options"),
+    *("page", "title", "do", "notice", "question", "choices", "answer", "explanation", "focus", "options", "figure"),
     *CHANGES,
 )
 _LESSON_KEYS = ("title", "aim", "minutes", "focus", "step")
@@ -45,6 +45,7 @@ class Step:
     ``answer`` is the place of the right one among ``choices``, from 0. ``focus`` holds every name of ``PLACE`` that is
     not as in ``Focus()``; ``options``: values of that page's own controls, by the keys of their widgets. ``changes``
     has every name of ``CHANGES`` with what the address would hold under it: edits, a painted mask, a second sentence.
+    ``figure``: the key of the part of the page that is brought in sight; "" for its main figure.
     """
 
     page: str
@@ -58,6 +59,7 @@ class Step:
     focus: Mapping[str, str | int] = field(default_factory=dict)
     options: Mapping[str, str | int | float | bool] = field(default_factory=dict)
     changes: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: dict.fromkeys(CHANGES, ()))
+    figure: str = ""
 
     def focused(self, focus: Focus, *, default: Focus) -> Focus:
         """``focus`` moved to this step's place: what the step does not name is as in ``default``."""
@@ -192,6 +194,7 @@ def _step(values: Any, shared: Mapping[str, str | int], where: str) -> Step:
         focus={**shared, **_focus(values.get("focus", {}), Message("{where}, focus", where=where))},
         options=options,
         changes={name: _changes(values, name, where) for name in CHANGES},
+        figure=_text(values, "figure", where) if "figure" in values else "",
     )
 
 

@@ -169,12 +169,12 @@ def _draw_frame(p: Page, *, needs: Sequence[str], strip: bool, room: DeltaGenera
         with keys:
             _keys(p, lesson, needs=needs)
     bring_canvas()
-    step = (
-        f"{p.name} {lesson.name} {p.focus.lesson_step}"
-        if lesson and p.name == lesson.steps[p.focus.lesson_step - 1].page
-        else ""
-    )
-    frame(step=step, view=_view(p, of_sentence=strip))
+    step = lesson.steps[p.focus.lesson_step - 1] if lesson else None
+    view = _view(p, of_sentence=strip)
+    if step and step.page == p.name:
+        frame(step=f"{p.name} {lesson.name} {p.focus.lesson_step}", figure=step.figure, view=view)
+    else:
+        frame(step="", view=view)
     if strip and "token" in needs:
         token_strip(p.trace, p.focus, choose="token" in needs, all_stacks="stack" not in needs)
     shared_focus.store(p.focus, corrections=corrections)

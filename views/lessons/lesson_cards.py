@@ -1,6 +1,6 @@
 """The Lessons page: a card for every lesson, and a worksheet for whatever view a link opens."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -16,8 +16,8 @@ from ui.shell.page import Page
 from ui.words import texts
 from ui.words.catalogues import said
 from ui.words.texts import as_plain
-from views.lessons.worksheet import Sheet, as_html, lesson_sheet, link_to, read_link
-from views.lessons.worksheet_figure import framed_figure, step_with_figure
+from views.lessons.worksheet import Sheet, as_html, lesson_sheet, link_to, read_link, with_figures
+from views.lessons.worksheet_figure import framed_figure, step_figures
 from views.lessons.worksheet_questions import view_sheet
 
 _COLUMNS = 2
@@ -49,18 +49,21 @@ def _card(p: Page, lesson: Lesson) -> None:
             forget_guesses(lesson.name)
             open_step(lesson, 1)
         sheet = lesson_sheet(lesson, text=p.text, link=lambda number: _step_link(lesson, number))
-        number = step_with_figure(lesson)
-        focus = replace(current(), **step_focus(lesson, number, current()))
-        _downloads(p, sheet, name=lesson.name, page=lesson.steps[number - 1].page, focus=focus)
+        focus, text = current(), p.text
+
+        def drawn() -> tuple[Sheet, str]:
+            return with_figures(sheet, step_figures(lesson, focus, text=text)), ""
+
+        _downloads(p, drawn, name=lesson.name)
 
 
-def _downloads(p: Page, sheet: Sheet, *, name: str, page: str, focus: Focus) -> None:
-    """Both papers; ``page`` and ``focus``: the view whose figure stands on them, drawn when one is asked for."""
+def _downloads(p: Page, drawn: Callable[[], tuple[Sheet, str]], *, name: str) -> None:
+    """Both papers; ``drawn`` gives the sheet and the figure above its questions, when one of them is asked for."""
     language = texts.language()
     for kind, icon in (("worksheet", ":material/print:"), ("key", ":material/key:")):
         st.download_button(
             p.text[kind],
-            data=partial(_file, sheet, key=kind == "key", text=p.text, language=language, page=page, focus=focus),
+            data=partial(_file, drawn, key=kind == "key", text=p.text, language=language),
             file_name=f"{name}-{kind}.html",
             mime="text/html",
             type="tertiary",
@@ -70,9 +73,9 @@ def _downloads(p: Page, sheet: Sheet, *, name: str, page: str, focus: Focus) -> 
         )
 
 
-def _file(sheet: Sheet, *, key: bool, text: texts.PageText, language: str, page: str, focus: Focus) -> bytes:
+def _file(drawn: Callable[[], tuple[Sheet, str]], *, key: bool, text: texts.PageText, language: str) -> bytes:
     with texts.speaking(language):  # a download is made outside of the session's run
-        figure = framed_figure(page, focus, text=text)
+        sheet, figure = drawn()
     return as_html(sheet, key=key, text=text, language=language, figure=figure).encode("utf-8", errors="replace")
 
 
@@ -92,7 +95,8 @@ def worksheet_from_link(p: Page) -> None:
         st.caption(f":material/info: {as_plain(note)}")
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(p.text["made"].format(title=sheet.title, count=len(sheet.exercises)), width="content")
-        _downloads(p, sheet, name=f"view-{name}", page=name, focus=focus)
+        text = p.text
+        _downloads(p, lambda: (sheet, framed_figure(name, focus, text=text)), name=f"view-{name}")
 
 
 def sheet_of(name: str, address: Mapping[str, str], *, text: texts.PageText) -> tuple[Sheet, Focus, tuple[str, ...]]:

@@ -6,7 +6,7 @@ Made from a lesson, or from a link to any view of the app. Whatever a person may
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -24,7 +24,8 @@ _LINES = 3  # to write on, where there is nothing to tick
 @dataclass(frozen=True)
 class Exercise:
     """One thing to do. ``notes``: Markdown, one paragraph each; ``right``: the place of the right one of ``choices``
-    from 0, ``None`` where the answer is written. ``answer`` is for the key only. ``link`` opens the view."""
+    from 0, ``None`` where the answer is written. ``answer`` is for the key only. ``link`` opens the view.
+    ``figure``: what the question is about, as HTML of our own."""
 
     title: str = ""
     notes: tuple[str, ...] = ()
@@ -33,6 +34,7 @@ class Exercise:
     right: int | None = None
     answer: str = ""
     link: str = ""
+    figure: str = ""
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,12 @@ def lesson_sheet(lesson: Lesson, *, text: Mapping[str, str], link: Callable[[int
             for number, step in enumerate(lesson.steps, 1)
         ),
     )
+
+
+def with_figures(sheet: Sheet, figures: Sequence[str]) -> Sheet:
+    """The sheet with the HTML of a figure at each exercise, "" for none."""
+    exercises = (replace(each, figure=figure) for each, figure in zip(sheet.exercises, figures, strict=True))
+    return replace(sheet, exercises=tuple(exercises))
 
 
 def link_to(base: str, path: str, focus: Focus, *, default: Focus) -> str:
@@ -128,7 +136,10 @@ def _exercise(exercise: Exercise, *, key: bool, why: str) -> str:
     if not exercise.question:
         return f"<li>{above}</li>\n"
     question = f'<p class="question">{_marked(exercise.question)}</p>'
-    return f"<li>{above}{question}{_choices(exercise, key=key)}{_answer(exercise, key=key, why=why)}</li>\n"
+    asked = f"{question}{_choices(exercise, key=key)}{_answer(exercise, key=key, why=why)}"
+    if exercise.figure:
+        asked = f'<div class="task"><figure>{exercise.figure}</figure><div>{asked}</div></div>'
+    return f"<li>{above}{asked}</li>\n"
 
 
 def _choices(exercise: Exercise, *, key: bool) -> str:

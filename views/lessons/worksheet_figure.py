@@ -1,54 +1,245 @@
-"""The figure on a worksheet and its key: the canvas's own drawing of what the view is about, in a frame of its own."""
+"""The figures on a worksheet and its key: at every question the canvas's own drawing, or cards, of what it is about.
+
+Everything is HTML of our own; what somebody typed is escaped by the canvas, which paints it, or here.
+"""
 
 import logging
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from html import escape
 
-from charts.canvas.attention import attention_map
+import numpy as np
+
+import transformer
+from charts.canvas.attention import KEY_TITLE, QUERY_TITLE, attention_grid, attention_map
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.value_map import value_map
+from charts.toolkit.style import three_digits
+from charts.toolkit.words import _, in_words
 from transformer import Trace
+from transformer.analysis.answers.answer_probabilities import answer_of
+from transformer.analysis.attention.attention_path import attention_path, output_sum
+from transformer.analysis.lens import logit_lens
+from transformer.faults.catalogue import diagnosis_of
+from transformer.faults.patients import patient_of
 from ui.shell.focus import Focus, fit_model, fit_trace
-from ui.shell.lessons import Lesson
+from ui.shell.lessons import Lesson, Step
 from ui.shell.page import Page
 from ui.show.canvas import spoken
 
 _LOG = logging.getLogger(__name__)
-_OF_VECTORS = {"overview": "sum", "tokens": "token", "embeddings": "token", "positions": "position", "add_norm": "sum"}
+_OF_VECTORS = {"embeddings": "token", "positions": "position", "add_norm": "sum", "feed_forward": "sum"}
 _WIDTH = 32  # dimensions drawn
-MAPS = ("attention", "heads", "masks", "surgery")
+# Pixels on paper: of a row, of a row of the large one of many maps; around a map: title, labels, legend, margins.
+_ROW, _TILE, _AROUND, _TITLE = 20, 30, 170, 100
+_MOST_CARDS = 40
 
 
-def step_with_figure(lesson: Lesson) -> int:
-    """The step, from 1, whose view stands on the paper: the first with a map of attention, else the first."""
-    return next((number for number, step in enumerate(lesson.steps, 1) if step.page in MAPS), 1)
+def step_figures(lesson: Lesson, focus: Focus, *, text: Mapping[str, str]) -> tuple[str, ...]:
+    """For every step with a question the figure that it is about; ``focus`` is any, the steps move it."""
+    return tuple(
+        framed_figure(step.page, step.focused(focus, default=Focus(checkpoint=focus.checkpoint)), text=text, step=step)
+        if step.question
+        else ""
+        for step in lesson.steps
+    )
 
 
-def framed_figure(page: str, focus: Focus, *, text: Mapping[str, str]) -> str:
+def framed_figure(page: str, focus: Focus, *, text: Mapping[str, str], step: Step | None = None) -> str:
     """The figure as HTML, "" where the view has none (no such checkpoint, a text that it cannot take)."""
     try:
         view = Page(page, focus)
-        view.focus, _ = fit_model(focus, view.checkpoint.config)
-        view.focus, _ = fit_trace(view.focus, view.trace)
-        return spoken(figure_of(page, view.focus, view.trace, text=text))._repr_html_()
+        view.focus, _notes = fit_model(focus, view.checkpoint.config)
+        view.focus, _notes = fit_trace(view.focus, view.trace)
+        return figure_of(page, view.focus, view.trace, text=text, step=step)
     except Exception:
         _LOG.exception("a worksheet goes without its figure")
         return ""
 
 
-def figure_of(page: str, focus: Focus, trace: Trace, *, text: Mapping[str, str]) -> CanvasFigure:
-    """For a page about vectors, those of the tokens; for every other, the map of the focused head."""
-    name = f"{focus.stack}.embedding.{_OF_VECTORS.get(page, '')}"
-    if page not in _OF_VECTORS or name not in trace:
-        view = trace.attention(focus.stack, focus.layer, focus.kind)
-        return attention_map(view, head=focus.head, chosen_row=min(focus.token, len(view.query) - 1))
-    values = trace.values(name)[:, :_WIDTH]
+def figure_of(page: str, focus: Focus, trace: Trace, *, text: Mapping[str, str], step: Step | None = None) -> str:
+    """As HTML: what ``step`` brings in sight, else what its page is about, else the map of the focused head."""
+    part = step.figure if step else ""
+    if part in PARTS:
+        return _framed(PARTS[part](focus, trace, text))
+    if page in ("overview", "tokens"):
+        return _cards(
+            [(token.display, str(token.id), token.special) for token in trace.tokens(focus.stack)], text["figure_ids"]
+        )
+    if part == "text greedy":
+        return _strategies(trace, text)
+    if page == "decoding":
+        return _answer(trace, text)
+    if page == "lens":
+        return _lens(trace, text)
+    if page == "heads":
+        views = [trace.attention(focus.stack, layer, focus.kind) for layer in range(trace.n_layers(focus.stack))]
+        return _framed(attention_grid(views, selected=(focus.layer, focus.head)))
+    if page == "bugs" and step and "patient" in step.options:
+        fault = diagnosis_of(int(step.options["patient"]), trace.checkpoint.config).fault
+        edited = transformer.trace(
+            trace.checkpoint, trace.sentence, target=trace.text, edits=patient_of(trace, fault).edits
+        )
+        both = {"healthy": trace, "patient": edited}
+        pair = [_framed(_map(focus, one, title=text[f"figure_{name}"])) for name, one in both.items()]
+        return f'<div class="pair">{"".join(pair)}</div>'
+    name = f"{focus.stack}.embedding.{_vectors(page, step)}"
+    if name in trace:
+        return _framed(_vectors_of(trace, focus, name, text))
+    return _framed(_map(focus, trace))
+
+
+def _vectors(page: str, step: Step | None) -> str:
+    """Which vectors of the embedding the page, or this view of Positions, is about; "" for none."""
+    if page == "positions" and step and step.options.get("positions view") == "sum":
+        return "sum"
+    return _OF_VECTORS.get(page, "")
+
+
+def _map(focus: Focus, trace: Trace, *, title: str = "") -> CanvasFigure:
+    view = trace.attention(focus.stack, focus.layer, focus.kind)
+    drawn = attention_map(view, head=focus.head, chosen_row=min(focus.token, len(view.query) - 1))
+    return drawn.with_metadata(title=f"{title}: {drawn.metadata['title']}") if title else drawn
+
+
+def _vectors_of(trace: Trace, focus: Focus, name: str, text: Mapping[str, str]) -> CanvasFigure:
+    values = trace.values(name)
+    title = text[f"figure_{name.rsplit('.', 1)[1]}"].format(shown=min(_WIDTH, values.shape[1]), width=values.shape[1])
+    return _numbers(values[:, :_WIDTH], trace.tokens(focus.stack).labels, text["figure_columns"], title, text)
+
+
+def _numbers(values: np.ndarray, rows: Sequence[str], column: str, title: str, text: Mapping[str, str]) -> CanvasFigure:
     return value_map(
         values,
-        row_labels=trace.tokens(focus.stack).labels,
-        column_labels=[str(dimension) for dimension in range(values.shape[1])],
+        row_labels=rows,
+        column_labels=[str(number) for number in range(values.shape[1])],
         row_title=text["figure_rows"],
-        column_title=text["figure_columns"],
-        title=text[f"figure_{_OF_VECTORS[page]}"].format(shown=values.shape[1], width=trace.values(name).shape[1]),
+        column_title=column,
+        title=title,
         value_name=text["figure_value"],
-        phrase=("", f" · {text['figure_columns']} "),
+        phrase=("", f" · {column} "),
     )
+
+
+def _path(focus: Focus, trace: Trace):
+    return attention_path(trace, focus.stack, focus.layer, focus.kind, head=focus.head)
+
+
+def _queries(focus: Focus, trace: Trace, text: Mapping[str, str]) -> CanvasFigure:
+    path = _path(focus, trace)
+    return _numbers(path.query, path.view.query.labels, text["figure_channel"], text["figure_query"], text)
+
+
+def _values(focus: Focus, trace: Trace, text: Mapping[str, str]) -> CanvasFigure:
+    path = _path(focus, trace)
+    weights = path.weights[focus.token]
+    rows = [
+        f"{three_digits(float(weight))} × {label}" for weight, label in zip(weights, path.view.key.labels, strict=True)
+    ]
+    return _numbers(path.value, rows, text["figure_channel"], text["figure_mix"], text)
+
+
+def _scores(focus: Focus, trace: Trace, text: Mapping[str, str]) -> CanvasFigure:
+    path = _path(focus, trace)
+    return value_map(
+        path.scores,
+        row_labels=path.view.query.labels,
+        column_labels=path.view.key.labels,
+        row_title=QUERY_TITLE,
+        column_title=KEY_TITLE,
+        title=text["figure_scores"],
+        value_name=_("score"),
+        allowed=path.view.allowed,
+        chosen_row=focus.token,
+    )
+
+
+def _softmax(focus: Focus, trace: Trace, text: Mapping[str, str]) -> CanvasFigure:
+    """One row three times: scores, their powers, the weights."""
+    path = _path(focus, trace)
+    scores = path.scores[focus.token].astype(np.float64)
+    powers = np.exp(scores - scores.max())
+    return value_map(
+        np.stack([scores, powers, path.weights[focus.token]]),
+        row_labels=[_("score"), _("power"), _("weight")],
+        column_labels=path.view.key.labels,
+        column_title=KEY_TITLE,
+        row_title="",
+        title=text["figure_softmax"].format(row=path.view.query.labels[focus.token]),
+        value_name=text["figure_value"],
+        allowed=np.tile(path.view.allowed[focus.token], (3, 1)),
+    )
+
+
+def _heads_add_up(focus: Focus, trace: Trace, text: Mapping[str, str]) -> CanvasFigure:
+    parts = output_sum(trace, focus.stack, focus.layer, focus.kind, row=focus.token)
+    rows = [_("head {head}", head=head) for head in range(len(parts.contributions))]
+    values = np.vstack([parts.contributions, parts.output])[:, :_WIDTH]
+    title = text["figure_heads"].format(shown=values.shape[1], width=len(parts.output))
+    return _numbers(values, [*rows, _("sum")], text["figure_columns"], title, text)
+
+
+PARTS = {
+    "attention projections": _queries,
+    "attention path": _scores,
+    "chart softmax-of-one-row": _softmax,
+    "chart weights-times-values": _values,
+    "chart heads-add-up": _heads_add_up,
+}
+
+
+def _framed(figure: CanvasFigure) -> str:
+    """In a frame of its own, as low as can be read on paper."""
+    drawn = spoken(figure)
+    is_grid = drawn.metadata["kind"] == "grid"
+    tall = _AROUND + (_TILE if is_grid else _ROW) * len(drawn.metadata["rows"])
+    if not is_grid:  # the picture takes three quarters of its height in a low window
+        drawn = drawn.with_metadata(height=(tall - _TITLE) / 0.75)
+    html = re.sub(r'style="[^"]*"', f'style="width:100%;height:{tall}px;border:0"', drawn._repr_html_(), count=1)
+    return f"<div>{html}</div>" if is_grid else html  # a frame by itself has its question beside it
+
+
+def _answer(trace: Trace, text: Mapping[str, str]) -> str:
+    """The answer token by token; where the model decodes, with what came second."""
+    parts = answer_of(trace).parts
+    second = [""] * len(parts)
+    if trace.checkpoint.config.has_decoder and not trace.forced:
+        seconds = (step.candidates[1] for step in transformer.decode(trace.checkpoint, trace.sentence).steps)
+        second = [f" ({each.display} {three_digits(each.probability)})" for each in seconds]
+    cards = [
+        (part.display, three_digits(part.probability) + other, False)
+        for part, other in zip(parts, second, strict=False)
+    ]
+    return _cards(cards, text["figure_answer"])
+
+
+def _strategies(trace: Trace, text: Mapping[str, str]) -> str:
+    """The texts of greedy choice and of beam search, with how likely the model finds them."""
+    rows = []
+    for name, strategy in {"greedy": transformer.Greedy(), "beam": transformer.Beam(width=4)}.items():
+        found = transformer.decode(trace.checkpoint, trace.sentence, strategy)
+        head = f"{escape(text[f'figure_{name}'])}<br>Σ log p = {three_digits(found.log_probability)}"
+        rows.append(f"<tr><th>{head}</th><td>{escape(found.text)}</td></tr>")
+    return f"<table>{''.join(rows)}</table>"
+
+
+def _cards(cards: Sequence[tuple[str, str, bool]], caption: str) -> str:
+    """Words with a number below each; ``True``: set apart."""
+    shown = "".join(
+        f'<span class="card{" apart" if apart else ""}">{escape(word)}<small>{escape(number)}</small></span>'
+        for word, number, apart in cards[:_MOST_CARDS]
+    )
+    more = " …" if len(cards) > _MOST_CARDS else ""
+    return f'<div class="cards">{shown}{more}</div><figcaption>{escape(caption)}</figcaption>'
+
+
+def _lens(trace: Trace, text: Mapping[str, str]) -> str:
+    """What every layer would say at every place, the last layer above."""
+    lens = logit_lens(trace)
+    rows = [
+        f"<tr><th>{escape(in_words(step))}</th>{''.join(f'<td>{escape(word)}</td>' for word in words)}</tr>"
+        for step, words in reversed(list(zip(lens.steps, lens.words, strict=True)))
+    ]
+    read = "".join(f"<th>{escape(word)}</th>" for word in lens.read)
+    table = f"<table>{''.join(rows)}<tr><th>{escape(text['figure_read'])}</th>{read}</tr></table>"
+    return f"{table}<figcaption>{escape(text['figure_lens'])}</figcaption>"

@@ -135,15 +135,11 @@ def reset() -> None:
 
 
 def controls(p: Page, view: AttentionView, words: Sequence) -> Recipe:
-    """Preset, its number or word, reach, undo and reset; the widgets are set from the recipe and report to it."""
+    """Preset, its number or word, and reach; the widgets are set from the recipe and report to it."""
     text, recipe = p.text, current(p, view, words)
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="mask controls"):
         _choose("preset", presets(view, words), recipe.preset, lambda name: _preset_name(p, view, name), p)
         _choose("scope", ("all", "layer"), "all" if recipe.everywhere else "layer", lambda n: text[f"scope_{n}"], p)
-        past = st.session_state.get(_PAST, [])
-        st.button(text["undo"], icon=":material/undo:", on_click=undo, disabled=not past, key="mask undo")
-        untouched = recipe.preset == "own" and not recipe.cells
-        st.button(text["reset"], icon=":material/restart_alt:", on_click=reset, disabled=untouched, key="mask reset")
         if recipe.preset == "window":
             longest = max(2, len(view.key))
             _set("mask size", min(recipe.size, longest))
@@ -160,6 +156,14 @@ def controls(p: Page, view: AttentionView, words: Sequence) -> Recipe:
                 width=220,
             )
     return recipe
+
+
+def take_back(p: Page, recipe: Recipe) -> None:
+    """Undo and reset."""
+    past, untouched = st.session_state.get(_PAST, []), recipe.preset == "own" and not recipe.cells
+    with st.container(horizontal=True, gap="small"):
+        st.button(p.text["undo"], icon=":material/undo:", on_click=undo, disabled=not past, key="mask undo")
+        st.button(p.text["reset"], icon=":material/restart_alt:", on_click=reset, disabled=untouched, key="mask reset")
 
 
 def _preset_name(p: Page, view: AttentionView, name: str) -> str:

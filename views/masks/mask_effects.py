@@ -82,7 +82,7 @@ def padding_sandbox(p: Page) -> None:
     plain = edited_model.new_answer(p, (), pads=False)
     for column, masked in zip(st.columns(2), (True, False), strict=True):
         row = next(row for row in rows if (row.pads, row.masked) == (chosen, masked))
-        with column.container(border=True, gap="xsmall"):
+        with column.container(border=True, gap="xsmall", key=f"padding {'masked' if masked else 'unmasked'}"):
             st.markdown(f"**{text['padding_masked' if masked else 'padding_unmasked']}**")
             st.metric(
                 text["padding_logit"],

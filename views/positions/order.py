@@ -115,7 +115,7 @@ def _show_readings(p: Page, tokens: Sequence, order: Sequence[int] | None) -> No
 def _show_answers(p: Page, before: Answer, after: Answer) -> None:
     """Both answers, large, with their probabilities."""
     text = p.text
-    with st.container(border=True, horizontal=True, gap="medium"):
+    with st.container(border=True, horizontal=True, gap="medium", key="order answers"):
         for name, answer in (("before", before), ("after", after)):
             with st.container(width=420, gap=None):
                 sure = text["sure"].format(probability=three_digits(answer.probability)) if answer.parts else ""

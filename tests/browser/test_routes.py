@@ -1,0 +1,101 @@
+"""The ready routes, played live as a class plays them: from a fresh browser, by the bar's own buttons, to the end.
+
+At every step the bar stays in sight and names the step, the page is the one that the step is about, and the figure that
+the step speaks of stands below the bar.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import settle
+from tests.browser.test_shell import address, eventually
+from ui.shell.focus import Focus
+from ui.shell.lessons import Lesson, Step
+from ui.shell.routes import routes
+from ui.words.texts import page_text, speaking
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+# Of the part of the page that is named, else of its first figure: how much is seen of what could be seen below the bar,
+# and whether it begins there. The bar itself: whether it is whole in the window.
+_SIGHT = """(name) => {
+  const large = (node) => {
+    const box = node.getBoundingClientRect();
+    return node.checkVisibility() && box.width > 250 && box.height > 110;
+  };
+  const first = (node) => {
+    if (node.matches?.("canvas, .js-plotly-plot, svg.marks, .diagram, .chips") && large(node)) return node;
+    for (const child of [...(node.shadowRoot?.children ?? []), ...(node.children ?? [])]) {
+      const found = first(child);
+      if (found) return found;
+    }
+    return null;
+  };
+  const main = document.querySelector("[data-testid=stMain]");
+  const figure = name ? document.querySelector(`.st-key-${name}`) : first(main);
+  const bar = document.querySelector(".st-key-lesson-bar").getBoundingClientRect();
+  if (!figure) return {figure: 0, begins: false, bar: false};
+  const box = figure.getBoundingClientRect(), room = innerHeight - bar.bottom;
+  const seen = Math.min(innerHeight, box.bottom) - Math.max(bar.bottom, box.top);
+  return {
+    figure: Math.max(0, seen) / Math.min(room, box.height),
+    begins: box.top >= bar.bottom - 1,
+    bar: bar.top >= 0 && bar.bottom <= innerHeight / 2,
+  };
+}"""
+
+
+@pytest.mark.parametrize("language", ["en", "fr"])
+def test_a_class_plays_both_routes_to_the_end(shipped: str, visit: Callable[..., Page], language: str) -> None:
+    page, unseen = visit(f"{shipped}/lessons?language={language}", width=1280, height=720), []
+    for route in routes(language):
+        page.locator(f".st-key-start-{route.name} button").click()
+        for number, step in enumerate(route.steps, 1):
+            is_at(page, route, number, language=language)
+            sight = {}
+
+            def is_seen(step: Step = step, sight: dict = sight) -> bool:
+                sight.update(page.evaluate(_SIGHT, step.figure.replace(" ", "-")))
+                return sight["figure"] > 0.93 and sight["begins"] and sight["bar"]
+
+            if not eventually(page, is_seen, True, seconds=3):
+                unseen.append((route.name, number, step.title, sight))
+            if number == 1:
+                answer(page, step)
+            page.locator(".st-key-lesson-next button").click()
+        expect(page).to_have_url(re.compile(r"/lessons(\?|$)"))
+        settle(page)
+        expect(page.locator(".st-key-lesson-bar")).to_have_count(0)
+        with speaking(language):
+            score = page_text("lessons")["score"].format(right=1, count=1)
+        expect(page.locator(f".st-key-lesson-{route.name}")).to_contain_text(score)
+    assert not unseen, "\n".join(map(str, unseen))
+
+
+def is_at(page: Page, route: Lesson, number: int, *, language: str) -> None:
+    """The bar names the step, and the page and its address are those of the step."""
+    step = route.steps[number - 1]
+    with speaking(language):
+        place = page_text("lessons")["place"].format(number=number, count=len(route.steps))
+    head = page.locator(".st-key-lesson-head")
+    expect(head).to_contain_text(place)
+    expect(head).to_contain_text(step.title)
+    settle(page)
+    assert urlsplit(page.url).path == f"/{step.page if step.page != 'overview' else ''}"
+    now, usual = address(page), Focus()
+    for name in ("stack", "kind", "layer", "head", "token"):
+        assert now.get(name, str(getattr(usual, name))) == str(step.focus.get(name, getattr(usual, name)))
+    expect(page.locator(".st-key-lesson-page")).to_have_count(0)  # nobody is on another step's page
+
+
+def answer(page: Page, step: Step) -> None:
+    """Guess rightly; the explanation appears."""
+    question = page.locator(".st-key-lesson-question")
+    question.locator("[role=radiogroup] label").nth(step.answer).click()
+    page.locator(".st-key-lesson-check button").click()
+    expect(page.locator(".st-key-lesson-bar")).to_contain_text(step.explanation[:20])
