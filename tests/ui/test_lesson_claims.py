@@ -9,12 +9,14 @@ import pytest
 
 import transformer
 from tests.conftest import ROOT
-from transformer.analysis.answers.effects import answer_under
-from transformer.analysis.attention.attention_path import output_matrices
+from transformer.analysis.answers.beam_tree import beam_tree
+from transformer.analysis.answers.effects import answer_under, effect_of
+from transformer.analysis.attention.attention_path import attention_path, output_matrices
 from transformer.analysis.attention.attention_trust import beside_attention, input_attributions
 from transformer.analysis.attention.quantity import quantity_of
 from transformer.analysis.heads.head_effect import head_effect
 from transformer.analysis.heads.head_roles import head_roles
+from transformer.analysis.heads.role_files import load_corpus_roles
 from transformer.analysis.lens import logit_lens
 from transformer.analysis.neighbours import nearest_rows
 from transformer.analysis.position_edits import reordered_positions, without_positions
@@ -114,6 +116,17 @@ def test_positions(checkpoint) -> None:
     assert right(ORDER, 4, sentence=TOM) == swapped.text
 
 
+def test_how_alike_two_places_are_depends_on_their_distance_alone(checkpoint) -> None:
+    encoding = transformer.trace(checkpoint, CAT).values("encoder.embedding.position").astype(np.float64)
+    alike = encoding @ encoding.T
+    for distance in range(len(alike)):
+        np.testing.assert_allclose(np.diag(alike, distance), alike[0, distance], atol=1e-4)
+    pairs = encoding[:, 0::2] + 1j * encoding[:, 1::2]  # sin + i cos: two places further on is a turn by fixed angles
+    turns = pairs[2:] / pairs[:-2]
+    np.testing.assert_allclose(turns, np.broadcast_to(turns[0], turns.shape), atol=1e-4)
+    assert right(ORDER, 3, sentence=TOM) == "how alike two positions are depends only on how far apart they stand"
+
+
 def test_without_positions_the_cat_sits_on_a_cat_and_tom_still_loves_mary(checkpoint, trace) -> None:
     edits = without_positions(checkpoint.model, "encoder")
     assert trace.text == ANSWER
@@ -140,6 +153,14 @@ def test_one_head(checkpoint, trace) -> None:
     assert right(HEAD, 8, sentence=CAT) == "the value of `·sat`"
 
 
+def test_the_division_keeps_the_order_and_a_row_without_it_is_all_or_nothing(trace) -> None:
+    path = attention_path(trace, "encoder", 2, "self", head=2)
+    without, row = path.weights_without_scaling(3), path.weights[3]
+    assert (np.argsort(path.products[3]) == np.argsort(path.scores[3])).all()
+    assert without.max() > 0.999 > row.max()
+    assert right(HEAD, 4, sentence=CAT).startswith("so that the softmax does not choose one")
+
+
 def test_the_heads_write_into_the_whole_width(checkpoint, trace) -> None:
     matrices, _ = output_matrices(checkpoint, "encoder", 2, "self")
     assert matrices.shape == (8, 32, 256) and right(HEAD, 9, sentence=CAT) == str(matrices.shape[2])
@@ -152,6 +173,8 @@ def test_the_causal_mask(trace) -> None:
     for layer in range(3):
         assert (trace.attention("decoder", layer).weights[:, 0, 0] == 1).all()
     assert right(HEAD, 6, sentence=CAT) == "1, in every head"
+    others = trace.attention("decoder", 0).weights[:, 1:]
+    assert all((others[head] != others[0]).any() for head in range(1, len(others)))
 
 
 def test_many_heads(checkpoint, trace) -> None:
@@ -165,9 +188,18 @@ def test_many_heads(checkpoint, trace) -> None:
     cross = trace.attention("decoder", 1, "cross")
     assert right(HEADS, 4, sentence=CAT) == f"{np.log2(len(cross.key)):.0f} bits"
     assert cross.query.displays[1] == "·Le" and cross.key.displays[cross.weights[7, 1].argmax()] == "·cat"
-    assert cross.entropy[7, 1] < 0.005
+    assert cross.entropy[7, 1] < 0.005 and cross.entropy[7, -5:].max() > 1
     assert trace.prediction.displays[1] == "·chat"
     assert right(HEADS, 5, sentence=CAT) == "this row has to predict `·chat`"
+
+
+def test_what_a_head_does_in_one_sentence_is_not_what_it_usually_does(checkpoint) -> None:
+    told = step(HEADS, 2, sentence=CAT).explanation
+    here = load_corpus_roles(checkpoint).roles.head("encoder", "self", 2, 2)
+    assert "84 sentences" in told and here.n_sentences == 84
+    assert here.role == "none" and here.shares["previous"] == pytest.approx(1 / 3, abs=0.04)
+    bert = load_corpus_roles(transformer.load(ROOT / "checkpoints" / "bert-en")).roles.head("encoder", "self", 1, 3)
+    assert "head 3 of layer 1" in told and (bert.role, bert.shares["previous"]) == ("previous", 1.0)
 
 
 def test_a_clear_map_may_not_matter(checkpoint, trace) -> None:
@@ -177,6 +209,8 @@ def test_a_clear_map_may_not_matter(checkpoint, trace) -> None:
     assert np.exp(useful.change) == pytest.approx(0.6, abs=0.02)
     assert "about 0.6" in step(HEADS, 6, sentence=CAT).explanation
     assert answer_with(checkpoint, "drop:encoder.2.self") == ANSWER
+    without = transformer.edits_from(checkpoint, ["drop:encoder.2.self"])
+    assert 0.5 < np.exp(effect_of(trace, without).change) < 2  # "its probability has changed a little"
     assert right(HEADS, 7, sentence=CAT) == "it stays the same, word for word"
 
 
@@ -205,6 +239,13 @@ def test_decoding(checkpoint) -> None:
     assert right(DECODING, 3, sentence=LOVE) == transformer.decode(checkpoint, LOVE, forced=forced).text
     for strategy in (transformer.Sample(top_k=1, seed=5), transformer.Beam(width=1)):  # steps 5 and 7
         assert transformer.decode(checkpoint, LOVE, strategy).tokens.ids == greedy.tokens.ids
+
+
+def test_the_tree_has_branches_for_tu_and_vous(checkpoint) -> None:
+    tree = beam_tree(checkpoint, LOVE, transformer.Beam(width=4))
+    second = {checkpoint.tokenizer.display(node.id) for node in tree.nodes if node.step == 2}
+    assert {"·t", "·vous"} <= second
+    assert right(DECODING, 7, sentence=LOVE) == "greedy choice"
 
 
 def test_greedy_choice_gets_lost_in_a_long_sentence(checkpoint) -> None:
