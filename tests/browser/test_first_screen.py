@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
+from benchmarks.first_screen import TWENTY, share, table
 from tests.browser.conftest import settle
 from tests.browser.seats import Seats
 from tests.browser.test_walk import AT_REST, PAGES, draws, walk
@@ -22,34 +23,15 @@ NEEDS = {
     PLOTLY: {"tokens", "embeddings", "positions", "add_norm", "feed_forward", "decoding", "lens", "bugs"},
     VEGA: {"training"},
 }
-LONG = "The old man who lives near the river told us a long story about his brother yesterday."
-# Of the first figure in the page, shadow roots included: the share of its height that is in the window.
-_SEEN = """() => {
-  const large = (node) => {
-    const box = node.getBoundingClientRect();
-    return node.checkVisibility() && box.width > 250 && box.height > 110;
-  };
-  const figures = [];
-  const walk = (node) => {
-    if (node.matches?.("canvas, .js-plotly-plot, svg.marks, .diagram, .chips") && large(node)) figures.push(node);
-    else for (const child of [...(node.shadowRoot?.children ?? []), ...(node.children ?? [])]) walk(child);
-  };
-  walk(document.querySelector("[data-testid=stMain]"));
-  if (!figures.length) return null;
-  const box = figures[0].getBoundingClientRect();
-  const inside = Math.min(innerHeight, box.bottom) - Math.max(0, box.top);
-  return Math.max(0, inside) / box.height;
-}"""
 # The lower edges of what the sidebar offers to choose from, down to the heads.
 _EDGES = """() => [...document.querySelectorAll("[data-testid=stSidebar] [class*=st-key-sidebar-checkpoint],"
   + "[data-testid=stSidebar] [class*=st-key-sidebar-sentence], [data-testid=stSidebar] [class*=st-key-choose]")]
   .map((node) => node.getBoundingClientRect().bottom)"""
 
 
-def share(page: Page) -> float:
-    """How much of its main figure a page shows."""
-    page.wait_for_function(f"({_SEEN})() !== null")
-    return page.evaluate(_SEEN)
+def test_the_table_of_the_benchmark() -> None:
+    *head, row = table([("attention", iter([1.0, 0.956]))])
+    assert row == "| attention | 100 % | 96 % |" and len(head) == 2
 
 
 def test_a_page_that_is_opened_first(shipped: str, seats: Seats) -> None:
@@ -95,7 +77,7 @@ def test_the_main_figure_is_on_the_first_screen_in_french_and_dark(shipped: str,
 
 @pytest.mark.parametrize("name", ["attention", "heads", "masks"])
 def test_a_map_of_twenty_tokens_fits_as_well(shipped: str, visit: Callable[..., Page], name: str) -> None:
-    page = visit(f"{shipped}/{name}?sentence={LONG}", width=1280, height=720)
+    page = visit(f"{shipped}/{name}?sentence={TWENTY}", width=1280, height=720)
     assert share(page) >= 0.95
 
 

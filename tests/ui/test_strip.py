@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
+
 import transformer
+from ui.shell import presenter_keys, strip
 from ui.shell.focus import Focus
 from ui.shell.strip import strip_rows
+from views.decoding import stepper
+from views.overview import diagram
+
+
+@pytest.mark.parametrize("late", [stepper.moved, presenter_keys._moved, strip._chosen, diagram._choose_layer])
+def test_what_a_page_says_after_it_has_been_left_changes_nothing(late: Callable[[], None]) -> None:
+    """A drawing tells Python where the reader rests some time later: by then another page may have been opened."""
+    late()  # outside of any run there is no state of a widget, either
 
 
 def test_the_strip_holds_every_token_as_it_is(tiny_checkpoint) -> None:

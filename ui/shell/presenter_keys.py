@@ -77,7 +77,7 @@ def _go(page: str, focus: Focus, lesson: Lesson | None, by: int) -> None:
 
 def _moved() -> None:
     """Before the page runs: the focus is where the keys went. What does not fit, the page corrects and says."""
-    move = st.session_state[_KEY].move
+    move = getattr(st.session_state.get(_KEY), "move", None)  # none where the page has been left
     if not isinstance(move, dict):
         return
     what, to = move.get("what"), move.get("to")

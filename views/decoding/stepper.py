@@ -40,7 +40,8 @@ def move_to(step: int, *, text: object) -> None:
 
 
 def moved() -> None:
-    """The callback of the drawing: the reader rests at another step."""
-    step = st.session_state[KEY].step
+    """The callback of the drawing: the reader rests at another step; what comes late, from a page that has been left,
+    has no state any more."""
+    step = getattr(st.session_state.get(KEY), "step", None)
     if isinstance(step, int | float) and step >= 0:  # the browser has one kind of number
         st.session_state[_STATE] = int(step)

@@ -52,7 +52,7 @@ def _tokens(sequence: TokenSequence) -> list[dict]:
 
 
 def _chosen() -> None:
-    chosen = st.session_state["token strip"].chosen
+    chosen = getattr(st.session_state.get("token strip"), "chosen", None)  # none where the page has been left
     if chosen:
         stack, token = str(chosen["stack"]), int(chosen["token"])
         other = {} if stack == shared_focus.current().stack else {"stack": stack, "kind": "self"}

@@ -80,6 +80,6 @@ def _drawn(block: Block, *, titles: dict[str, str], pages: tuple[str, ...]) -> d
 
 
 def _choose_layer() -> None:
-    chosen = st.session_state["model diagram"].layer
+    chosen = getattr(st.session_state.get("model diagram"), "layer", None)  # none where the page has been left
     if chosen is not None:
         shared_focus.change(layer=int(chosen))

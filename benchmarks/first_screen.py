@@ -1,0 +1,106 @@
+"""The first screen: how much of its main figure every page shows before anybody scrolls.
+
+    python -m benchmarks.first_screen [--only attention,heads] [--checkpoint en-fr]
+
+In a real Chromium, for the first example: on a projector (1280 × 720), light and dark, and on a smaller screen
+(1024 × 768), in both languages; with twenty tokens; and while somebody presents. Prints a table in Markdown.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator
+
+from playwright.sync_api import Page
+
+from benchmarks.app_server import AppServer
+from benchmarks.chromium import Tab, chromium, new_visitor
+from ui.shell.navigation import GROUPS
+
+WIDE, NARROW = {"width": 1280, "height": 720}, {"width": 1024, "height": 768}
+PAGES = [entry.name for group in GROUPS.values() for entry in group if entry.name not in ("lessons", "checkpoint")]
+TWENTY = "The old man who lives near the river told us a long story about his brother yesterday."
+COLUMNS = (
+    *("en, 1280 × 720", "dark", "en, 1024 × 768", "fr, 1280 × 720", "fr, 1024 × 768"),
+    *("20 tokens", "20 tokens, fr, dark", "presenter", "presenter, fr"),
+)
+# Of the first figure in the page, shadow roots included: the share of its height that is in the window.
+SHARE = """() => {
+  const large = (node) => {
+    const box = node.getBoundingClientRect();
+    return node.checkVisibility() && box.width > 250 && box.height > 110;
+  };
+  const figures = [];
+  const walk = (node) => {
+    if (node.matches?.("canvas, .js-plotly-plot, svg.marks, .diagram, .chips") && large(node)) figures.push(node);
+    else for (const child of [...(node.shadowRoot?.children ?? []), ...(node.children ?? [])]) walk(child);
+  };
+  walk(document.querySelector("[data-testid=stMain]"));
+  if (!figures.length) return null;
+  const box = figures[0].getBoundingClientRect();
+  const inside = Math.min(innerHeight, box.bottom) - Math.max(0, box.top);
+  return Math.max(0, inside) / box.height;
+}"""
+_AT_REST = 600  # milliseconds after the window has another size or theme
+_PATIENCE = 120_000  # milliseconds; a machine with other work may be slow
+
+
+def share(page: Page) -> float:
+    """How much of its main figure a page shows: 1 is all of it."""
+    page.wait_for_function(f"({SHARE})() !== null", timeout=_PATIENCE)
+    return page.evaluate(SHARE)
+
+
+def shares(tab: Tab, base: str, name: str, checkpoint: str) -> Iterator[float]:
+    """For one page, in the order of ``COLUMNS``."""
+    page, path = tab.page, "" if name == PAGES[0] else name
+
+    def opened(query: str, *, dark: bool = False) -> float:
+        page.set_viewport_size(WIDE)
+        page.emulate_media(color_scheme="dark" if dark else "light")
+        page.goto(f"{base}/{path}?checkpoint={checkpoint}&{query}", timeout=_PATIENCE)
+        page.locator("h1").first.wait_for(timeout=_PATIENCE)
+        tab.settle()
+        return share(page)
+
+    def narrow() -> float:
+        page.set_viewport_size(NARROW)
+        page.wait_for_timeout(_AT_REST)
+        return share(page)
+
+    yield opened("language=en")
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_timeout(_AT_REST)
+    yield share(page)
+    yield narrow()
+    yield opened("language=fr")
+    yield narrow()
+    yield opened(f"language=en&sentence={TWENTY}")
+    yield opened(f"language=fr&sentence={TWENTY}", dark=True)
+    yield opened("language=en&presenter=1")
+    yield opened("language=fr&presenter=1")
+
+
+def table(rows: Iterable[tuple[str, Iterable[float]]]) -> Iterator[str]:
+    """The lines of a table in Markdown, each as soon as it is measured."""
+    yield f"| page | {' | '.join(COLUMNS)} |"
+    yield f"|---|{'---|' * len(COLUMNS)}"
+    for name, found in rows:
+        yield f"| {name} | {' | '.join(f'{100 * one:.0f} %' for one in found)} |"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the table; 0."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="names of pages, with commas between them; default: all")
+    parser.add_argument("--checkpoint", default="en-fr")
+    asked = parser.parse_args(arguments)
+    names = [name for name in PAGES if not asked.only or name in asked.only.split(",")]
+    with AppServer("streamlit run") as server, chromium() as browser, new_visitor(browser) as context:
+        tab = Tab(context)
+        for line in table((name, shares(tab, server.base, name, asked.checkpoint)) for name in names):
+            print(line, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
