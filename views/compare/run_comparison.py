@@ -71,7 +71,7 @@ def show_answers(p: Page, first: Side, second: Side) -> None:
         heading = [side.letter]
         if first.name != second.name:
             heading.append(side.name)
-        heading.append(f"“{' '.join(side.trace.sentence.split())}”")
+        heading.append(p.text["quoted"].format(sentence=" ".join(side.trace.sentence.split())))
         if answer.parts:
             heading.append(p.text["answer_sure"].format(probability=three_digits(answer.probability)))
         with column.container(gap=None):
