@@ -40,7 +40,7 @@ SHARE = """() => {
   const inside = Math.min(innerHeight, box.bottom) - Math.max(0, box.top);
   return Math.max(0, inside) / box.height;
 }"""
-_AT_REST = 600  # milliseconds after the window has another size or theme
+_AT_REST, _MOST_LOOKS = 500, 40  # milliseconds between two looks, and how many looks
 _PATIENCE = 120_000  # milliseconds; a machine with other work may be slow
 
 
@@ -48,6 +48,15 @@ def share(page: Page) -> float:
     """How much of its main figure a page shows: 1 is all of it."""
     page.wait_for_function(f"({SHARE})() !== null", timeout=_PATIENCE)
     return page.evaluate(SHARE)
+
+
+def at_rest(page: Page) -> float:
+    """``share`` when it has stayed the same for a while: a drawing may come later than the page around it."""
+    seen = [share(page)]
+    while len(seen) < _MOST_LOOKS and (len(seen) < 4 or len(set(seen[-4:])) > 1):
+        page.wait_for_timeout(_AT_REST)
+        seen.append(share(page))
+    return seen[-1]
 
 
 def shares(tab: Tab, base: str, name: str, checkpoint: str) -> Iterator[float]:
@@ -60,17 +69,15 @@ def shares(tab: Tab, base: str, name: str, checkpoint: str) -> Iterator[float]:
         page.goto(f"{base}/{path}?checkpoint={checkpoint}&{query}", timeout=_PATIENCE)
         page.locator("h1").first.wait_for(timeout=_PATIENCE)
         tab.settle()
-        return share(page)
+        return at_rest(page)
 
     def narrow() -> float:
         page.set_viewport_size(NARROW)
-        page.wait_for_timeout(_AT_REST)
-        return share(page)
+        return at_rest(page)
 
     yield opened("language=en")
     page.emulate_media(color_scheme="dark")
-    page.wait_for_timeout(_AT_REST)
-    yield share(page)
+    yield at_rest(page)
     yield narrow()
     yield opened("language=fr")
     yield narrow()
