@@ -1,4 +1,4 @@
-"""Paths: which way did the word take? Activations of a clean run are put back, one after the other."""
+"""Paths: which way did the word take? Activations of a clean run are put back; the routes of information are drawn."""
 
 from functools import partial
 
@@ -6,9 +6,14 @@ import streamlit as st
 
 from ui.shell.page import page
 from ui.shell.selectors import chosen_section
+from views.paths.flow import flow
 from views.paths.patching import patching
 
-SECTIONS = {"tokens": partial(patching, view="tokens"), "heads": partial(patching, view="heads")}
+SECTIONS = {
+    "tokens": partial(patching, view="tokens"),
+    "heads": partial(patching, view="heads"),
+    "flow": flow,
+}
 
 with page("paths", needs=("stack",)) as p:
     row = st.container(horizontal=True, vertical_alignment="bottom")

@@ -174,6 +174,22 @@ def small_tree(*, n_steps: int = 2):
     return BeamTree(nodes, found, Beam(2, length_penalty=0.0))
 
 
+def small_flow():
+    """Decoder token 1 behind one layer: from itself, from token 0 by a head, and from two tokens of the source."""
+    from transformer.explanation.information_flow import Edge, Flow, Node
+
+    top = Node("decoder", 1, 1)
+    edges = (
+        Edge(Node("decoder", 0, 1), top, "residual", -1, 0.4),
+        Edge(Node("decoder", 0, 1), top, "self", 1, 0.05),
+        Edge(Node("decoder", 0, 0), top, "self", 0, 0.15),
+        Edge(Node("encoder", 0, 1), top, "cross", 0, 0.3),
+        Edge(Node("encoder", 0, 2), top, "cross", 1, 0.1),
+    )
+    weights = {top: 1.0} | {edge.source: edge.share for edge in edges[::-1]}
+    return Flow({top: 1.0}, 0.05, edges, weights, {top: 0.2})
+
+
 @pytest.fixture(scope="session")
 def figures(tokens, target, causal_view, candidates) -> dict:
     return every_figure(tokens, target, causal_view, candidates)
@@ -196,6 +212,7 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         feed_forward,
         gradients,
         heads,
+        information_flow,
         lens,
         norms,
         overview,
@@ -277,6 +294,7 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         "activation_curve": activation_curve.activation_curve(rows[0], activation="gelu", token="·<b>"),
         "candidate_bars": decoding.candidate_bars(candidates, rest=0.05),
         "reshaping": decoding.reshaping(candidates, temperature=0.5, rule="top-k 2"),
+        "flow_graph": information_flow.flow_graph(small_flow(), tokens={"encoder": tokens, "decoder": target}),
         "search_tree": beam_tree.search_tree(small_tree()),
         "alignment_heatmap": word_alignment.alignment_heatmap(
             np.eye(2), target=["<b>x", "$y$"], source=["·<i>", "%{z}"], best=[0, 1]

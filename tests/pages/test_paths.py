@@ -10,7 +10,9 @@ from streamlit.testing.v1 import AppTest
 import transformer
 from charts.canvas.choices import Cell
 from tests.pages.conftest import is_fine, said
+from transformer.analysis.answers.answer_rows import asked
 from transformer.explanation import patching
+from transformer.explanation.information_flow import information_flow, start_of
 from ui.words.texts import page_text
 
 TEXT = page_text("paths")
@@ -81,3 +83,19 @@ def test_a_sentence_without_words_offers_nothing(open_app: Open) -> None:
     app = open_app("paths", checkpoint="tiny-sentiment", sentence="… 12 ?")
     assert not app.exception and not app.error and not app.warning
     assert TEXT["corrupted_empty"] in [info.value for info in app.info] or said(app)
+
+
+@pytest.mark.parametrize("kind", ["translator", "gpt", "bert", "sentiment"])
+def test_the_routes_are_those_of_the_library(
+    open_app: Open, tiny_checkpoint: Callable, run_snippet: Callable, kind: str
+) -> None:
+    app = open_app("paths", checkpoint=f"tiny-{kind}", sentence=SENTENCE, paths_section="flow")
+    is_fine(app)
+    trace = transformer.trace(tiny_checkpoint(kind), SENTENCE)
+    found = information_flow(trace, start_of(trace, asked(trace).rows[0]), threshold=0.05)
+    assert TEXT["flow_shapes"].format(edges=len(found.edges)) in said(app)
+    assert "Edge(" in run_snippet(next(code.value for code in app.code if "flow_graph" in code.value))
+    app.button_group(key="paths_threshold").set_value(0.3)
+    is_fine(app.run())
+    fewer = information_flow(trace, start_of(trace, asked(trace).rows[0]), threshold=0.3)
+    assert TEXT["flow_shapes"].format(edges=len(fewer.edges)) in said(app)

@@ -78,11 +78,11 @@ def _swapped(sentence: str) -> Iterator[str]:
 
 
 def _forced(checkpoint: Checkpoint, sentence: str) -> list[str]:
-    """Where no word has a group: any word of any group in the place of the longest word that it fits."""
+    """Where no word has a group: any word of any group in the place of the last long word that it fits."""
     if len(sentence) > _LONGEST:
         return []
     words = [word for group in model_sentences()["swap"] for word in group.split()]
-    for place in sorted(re.finditer(r"[^\W\d_]+", sentence), key=lambda found: -len(found[0]))[:4]:
+    for place in [found for found in re.finditer(r"[^\W\d_]+", sentence) if len(found[0]) > 2][:-5:-1]:
         for word in words:
             other = sentence[: place.start()] + word + sentence[place.end() :]
             if _fits(checkpoint, sentence, other):

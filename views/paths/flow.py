@@ -1,0 +1,87 @@
+"""The Paths page: the routes by which information came to one word of the answer."""
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from charts.figures.information_flow import KINDS, STACKS, flow_graph
+from charts.toolkit.style import three_digits
+from transformer.analysis.answers.answer_rows import asked
+from transformer.explanation.information_flow import Flow, edges_into, information_flow, start_of
+from ui.compute.store import store
+from ui.shell.navigation import go_to
+from ui.shell.page import Page
+from ui.shell.page_state import IN_ADDRESS, belongs_to
+from ui.shell.selectors import settle
+from ui.show.figures import show_figure, show_formula, show_snippet, show_source
+from ui.words.texts import as_plain, page_texts
+
+_FIGURE = "information-flow"
+_THRESHOLDS = (0.02, 0.03, 0.05, 0.1, 0.2, 0.3)
+
+
+def flow(p: Page, room: DeltaGenerator) -> None:
+    """Choose, in ``room``, the word and the smallest share; see which tokens it came from, through which heads."""
+    question = asked(p.trace)
+    if not question.rows:
+        p.nothing_to_show(p.text["nothing_asked"])
+    with room:
+        row = _row(p, question.rows, question.displays)
+        threshold = st.segmented_control(
+            p.text["threshold"], _THRESHOLDS, default=0.05, required=True, key="paths_threshold",
+            format_func=three_digits, help=p.text["threshold_help"], **IN_ADDRESS,
+        )  # fmt: skip
+    found: Flow = store.get(
+        p.run, ("flow", row, threshold), lambda: information_flow(p.trace, start_of(p.trace, row), threshold=threshold)
+    )
+    tokens = {stack: p.trace.tokens(stack) for stack in p.trace.stacks}
+    st.markdown(_in_words(p, found, question.displays[question.rows.index(row)]))
+    chosen = show_figure(
+        flow_graph(found, tokens=tokens),
+        name=_FIGURE,
+        caption=p.text["flow_caption"],
+        alt=p.text["flow_alt"],
+        on_select="rerun",
+    )
+    for point in chosen.selection.points if chosen else ():
+        if (place := point.get("customdata")) and place[3] >= 0:
+            stack, kind, layer, head, token = place
+            go_to("attention", stack=STACKS[stack], kind=KINDS[kind], layer=layer, head=head, token=token)
+    show_formula(p.text["flow_formula"], caption=p.text["flow_shapes"].format(edges=len(found.edges)))
+    show_snippet(
+        f"{p.preamble}\nfrom charts.figures.information_flow import flow_graph\n"
+        "from transformer.explanation.information_flow import information_flow, start_of\n\n"
+        f"flow = information_flow(trace, start_of(trace, {row}), threshold={threshold})\n"
+        "for edge in sorted(flow.edges, key=lambda edge: -edge.share)[:10]:\n"
+        "    print(edge)\n"
+        "figure = flow_graph(flow, tokens={stack: trace.tokens(stack) for stack in trace.stacks})  # figure.show()\n"
+    )
+    show_source(information_flow, edges_into)
+
+
+def _row(p: Page, rows: tuple[int, ...], displays: tuple[str, ...]) -> int:
+    """The row of the logits that the word was read from."""
+    if len(rows) == 1:
+        return rows[0]
+    names = dict(zip(rows, displays, strict=True))
+    belongs_to("paths_word", (p.checkpoint.fingerprint, rows, displays), default=rows[0])
+    words = [text["word_option"] for text in page_texts(p.text.name)]
+    settle("paths_word", {row: [said.format(row=row, word=names[row]) for said in words] for row in rows})
+    return st.selectbox(
+        p.text["turn"],
+        rows,
+        format_func=lambda row: words[0].format(row=row, word=names[row]),
+        key="paths_word",
+        width=220,
+        **IN_ADDRESS,
+    )
+
+
+def _in_words(p: Page, found: Flow, word: str) -> str:
+    """Where most of it comes from."""
+    ends = sorted((weight, node) for node, weight in found.weights.items() if node.level == 0)[::-1][:3]
+    if not ends:
+        return p.text["flow_none"].format(word=as_plain(word))
+    parts = [
+        f"{as_plain(p.trace.tokens(node.stack).labels[node.token])} ({three_digits(weight)})" for weight, node in ends
+    ]
+    return p.text["flow_says"].format(word=as_plain(word), tokens=", ".join(parts))
