@@ -88,7 +88,8 @@ def test_checkpoint_sentence_kind_layer_and_head_need_no_scrolling(shipped: str,
 
 
 @pytest.mark.parametrize(
-    "name", ["", "heads", "compare", "attention", "masks", "surgery", "positions", "add_norm", "feed_forward"]
+    "name",
+    ["", "heads", "compare", "attention", "masks", "surgery", "positions", "add_norm", "feed_forward", "decoding"],
 )
 def test_while_somebody_presents_the_figure_ends_in_the_window(
     shipped: str, visit: Callable[..., Page], name: str

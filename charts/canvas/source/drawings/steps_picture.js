@@ -12,6 +12,7 @@ import { Walk } from "./walk.js";
 
 const SLOPE = 0.9; // of long names below the columns, in radians
 const TICKS = [0, 0.25, 0.5, 0.75, 1];
+const ABOVE = 25; // heights of letters above the bars: its buttons, the tokens and the sentence are there, too
 
 export class StepsPicture {
   constructor({ metadata, arrays }, previous, stage) {
@@ -80,7 +81,7 @@ export class StepsPicture {
     const gap = 2 * size;
     const left = beside ? Math.floor((width - gap) * 0.5) : width;
     this.top = 1.9 * size;
-    this.row = 1.5 * size * Math.min(1, roomOf(context, theme));
+    this.row = 1.5 * size * Math.min(1, roomOf(context, theme, { above: ABOVE, least: 0.64 }));
     const tall = this.row * (this.probabilities.shape[1] + 1);
     context.font = fontOf(theme, 0.875);
     const names = [...this.metadata.candidates.flat(), say("all others")];

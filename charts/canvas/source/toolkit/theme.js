@@ -7,10 +7,10 @@ const LETTERS_ABOVE = 18.2; // heights of letters that a page's title, controls 
 
 // How much higher a picture may be than on a projector of 720 pixels, in letters of 17: what stands above it grows with the
 // letters, and it shall end where the window ends. On paper there is no window.
-export function roomOf(context, theme) {
+export function roomOf(context, theme, { above = LETTERS_ABOVE, least = 0.75 } = {}) {
   if (context.vector) return 1;
-  const room = (window.innerHeight - LETTERS_ABOVE * theme.size) / (720 - LETTERS_ABOVE * 17);
-  return Math.min(1.5, Math.max(0.75, room));
+  const room = (window.innerHeight - above * theme.size) / (720 - above * 17);
+  return Math.min(1.5, Math.max(least, room));
 }
 
 // Streamlit hands its theme down as --st-* variables; they change when the reader switches to dark.
