@@ -7,26 +7,25 @@ sentences, and is sure of itself. One sentence cannot tell.
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-
-import torch
+from dataclasses import dataclass, field, replace
 
 from transformer.analysis.heads.head_roles import PLACES, ROLES, HeadRole, head_roles
 from transformer.analysis.heads.induction import LEAST_INDUCTION, InductionTest, induction_test
 from transformer.errors import InputError
 from transformer.files.checkpoints import Checkpoint
-from transformer.probes import Recording, fast_path, record
-from transformer.runs.attention_view import AttentionView
-from transformer.runs.decoding_state import greedy_batch
-from transformer.runs.inputs import prompt_ids, source_tensor
+from transformer.roles.measures import (
+    HeadMeasures,
+    Tallied,
+    add_reading,
+    count_annotated,
+    head_measures,
+    n_annotated,
+)
+from transformer.roles.readings import BATCH_SIZE, Reading, attention_layers, readings
 from transformer.text.sentence_files import sentence_digest
-from transformer.text.tokens import TokenSequence
-from transformer.training.batches import pad
 
 LEAST_CONSISTENT = 0.5  # a head has the role that it has in at least half of the sentences
 LEAST_LEANING = 0.1  # a rarer role is not mentioned
-BATCH_SIZE = 16
-_MOST_CELLS = 200_000  # sentences × longest² in a batch: what its maps take in memory
 Progress = Callable[[int, int], None]
 
 
@@ -38,6 +37,7 @@ class CorpusRole:
     for roles do not count. ``role``: the most frequent one if its share is at least ``LEAST_CONSISTENT``, else "none".
     ``scores``: the mean of every measure over the ``counts`` sentences in which it is defined (NaN where there are
     none); in a decoder-only model also "induction" and "previous_random" (``transformer.analysis.heads.induction``).
+    ``measured``: the tests of the literature, counted over the rows of all sentences (``transformer.roles``).
     """
 
     stack: str
@@ -49,6 +49,7 @@ class CorpusRole:
     scores: Mapping[str, float]
     counts: Mapping[str, int]
     n_sentences: int
+    measured: HeadMeasures = field(default_factory=HeadMeasures)
 
     @property
     def score(self) -> float:
@@ -115,16 +116,24 @@ def corpus_roles(
 ) -> CorpusRoles:
     """The roles of all heads over ``sentences``, see ``sentence_roles`` for what the model reads.
 
-    ``progress(done, total)`` is called after every batch; what it raises ends the work. ``seed``: of the random
+    ``progress(done, total)`` is called after every batch, those of the annotated sentences included, which are read for
+    ``transformer.roles``; what it raises ends the work. ``seed``: of the random
     sequences of the induction test. Raises ``InputError`` where no sentence is left that the model can read.
     """
     found: list[tuple[HeadRole, ...]] = []
-    skipped = 0
-    for done in sentence_roles(checkpoint, sentences, batch_size=batch_size):
-        found += [roles for roles in done if roles is not None]
-        skipped += sum(roles is None for roles in done)
+    tallied: Tallied = [{} for _ in attention_layers(checkpoint)]
+    skipped, total = 0, len(sentences) + n_annotated(checkpoint)
+
+    def report(done: int) -> None:
         if progress is not None:
-            progress(len(found) + skipped, len(sentences))
+            progress(done, total)
+
+    for batch in readings(checkpoint, sentences, batch_size=batch_size):
+        for reading in batch:
+            add_reading(tallied, reading)
+            found += [roles for roles in [_roles_of(reading)] if roles]
+            skipped += not reading.views
+        report(len(found) + skipped)
     if not found:
         limit = checkpoint.config.max_length
         raise InputError(
@@ -134,11 +143,15 @@ def corpus_roles(
             count=len(sentences),
             limit=limit,
         )
+    count_annotated(checkpoint, tallied, batch_size=batch_size, progress=lambda done: report(len(sentences) + done))
     heads = tuple(summarise(of_one_head) for of_one_head in zip(*found, strict=True))
-    induction = None
+    induction, more = None, {}
     if checkpoint.config.kind == "decoder-only":
         induction = induction_test(checkpoint, seed=seed)
         heads = tuple(_with_induction(head, induction) for head in heads)
+        more = {("decoder", "self", *place): induction.measure(place) for place in induction.induction}
+    measured = head_measures(checkpoint, tallied, more=more)
+    heads = tuple(replace(head, measured=one) for head, one in zip(heads, measured, strict=True))
     return CorpusRoles(heads, len(found), skipped, sentence_digest(sentences), induction)
 
 
@@ -161,100 +174,18 @@ def summarise(roles: Sequence[HeadRole]) -> CorpusRole:
 def sentence_roles(
     checkpoint: Checkpoint, sentences: Sequence[str], *, batch_size: int = BATCH_SIZE
 ) -> Iterator[tuple[tuple[HeadRole, ...] | None, ...]]:
-    """The roles of all heads in each sentence, a batch of sentences of similar length at a time.
-
-    An encoder-decoder reads the sentence and its own greedy translation of it; the other kinds read the sentence alone
-    (a decoder-only model does not go on with it). ``None`` stands for a sentence that is empty or longer than the model
-    can read. Padding changes numbers by rounding only: every map is cut to the tokens of its own sentence.
-    """
-    if batch_size < 1:
-        raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
-    readable = []
-    for sentence in sentences:
-        try:
-            readable.append(_ids(checkpoint, sentence))
-        except InputError:
-            readable.append([])
-    if unread := [ids for ids in readable if not ids]:
-        yield (None,) * len(unread)
-    for batch in _batches(sorted((ids for ids in readable if ids), key=len), batch_size):
-        yield _roles_of_batch(checkpoint, batch)
+    """The roles of all heads in each sentence, a batch of sentences of similar length at a time, as ``readings`` reads
+    them. ``None`` stands for a sentence that is empty or longer than the model can read."""
+    for batch in readings(checkpoint, sentences, batch_size=batch_size):
+        yield tuple(_roles_of(reading) for reading in batch)
 
 
-def _ids(checkpoint: Checkpoint, sentence: str) -> list[int]:
-    if checkpoint.config.has_encoder:
-        return source_tensor(checkpoint, sentence)[0].tolist()
-    return prompt_ids(checkpoint, sentence)
-
-
-def _batches(by_length: Sequence[list[int]], batch_size: int) -> Iterator[list[list[int]]]:
-    batch: list[list[int]] = []
-    for ids in by_length:
-        if batch and (len(batch) == batch_size or (len(batch) + 1) * len(ids) ** 2 > _MOST_CELLS):
-            yield batch
-            batch = []
-        batch.append(ids)
-    if batch:
-        yield batch
-
-
-@torch.inference_mode()
-def _roles_of_batch(checkpoint: Checkpoint, batch: Sequence[list[int]]) -> tuple[tuple[HeadRole, ...], ...]:
-    model, config, pad_id = checkpoint.model, checkpoint.config, checkpoint.special.pad or 0
-    read = {"encoder" if config.has_encoder else "decoder": batch}
-    if config.has_encoder and config.has_decoder:
-        read["decoder"] = _translations(checkpoint, batch)
-    inputs = [pad(ids, pad_id).to(model.device) for ids in read.values()]
-    with record() as recording:
-        model(*inputs)
-    tokens = {stack: [checkpoint.tokenizer.sequence(ids) for ids in rows] for stack, rows in read.items()}
-    found: list[list[HeadRole]] = [[] for _ in batch]
-    for stack, kind, layer in attention_layers(checkpoint):
-        queries, keys = tokens[stack], tokens["encoder" if kind == "cross" else stack]
-        for row, view in enumerate(_views(recording, stack, kind, layer, queries, keys)):
-            found[row] += head_roles(view)
-    return tuple(map(tuple, found))
-
-
-def _translations(checkpoint: Checkpoint, batch: Sequence[list[int]]) -> list[list[int]]:
-    """What the decoder reads of the model's own translations, exactly as ``transformer.trace`` has it."""
-    model, pad_id = checkpoint.model, checkpoint.special.pad or 0
-    limits = [min(2 * len(ids) + 10, checkpoint.config.max_length - 1) for ids in batch]
-    with fast_path():
-        source = pad(batch, pad_id).to(model.device)
-        written = greedy_batch(model, source, max(limits), framing=checkpoint.framing, pad_id=pad_id)
-    return [[*checkpoint.framing.answer, *ids[: limit - 1]] for ids, limit in zip(written, limits, strict=True)]
-
-
-def attention_layers(checkpoint: Checkpoint) -> Iterator[tuple[str, str, int]]:
-    """(stack, kind, layer) of every attention layer, in the order of ``CorpusRoles.heads``."""
-    config = checkpoint.config
-    for layer in range(config.n_encoder_layers):
-        yield "encoder", "self", layer
-    for kind in ("self", "cross") if config.has_encoder else ("self",):
-        for layer in range(config.n_decoder_layers):
-            yield "decoder", kind, layer
-
-
-def _views(
-    recording: Recording,
-    stack: str,
-    kind: str,
-    layer: int,
-    queries: Sequence[TokenSequence],
-    keys: Sequence[TokenSequence],
-) -> Iterator[AttentionView]:
-    """One attention layer in every sentence of a batch, without its padding."""
-    name = f"{stack}.layers.{layer}.{kind}_attention"
-    parts = ("weights", "allowed", "scores")
-    arrays = {part: recording.tensors[f"{name}.{part}"].numpy(force=True) for part in parts}
-    for row, (query, key) in enumerate(zip(queries, keys, strict=True)):
-        own = {part: array[row][..., : len(query), : len(key)] for part, array in arrays.items()}
-        yield AttentionView(name=name, stack=stack, layer=layer, kind=kind, query=query, key=key, **own)
+def _roles_of(reading: Reading) -> tuple[HeadRole, ...] | None:
+    return tuple(role for view in reading.views for role in head_roles(view)) or None
 
 
 def _with_induction(head: CorpusRole, test: InductionTest) -> CorpusRole:
     place = (head.layer, head.head)
     more = {"induction": test.induction[place], "previous_random": test.previous[place]}
     counts = dict.fromkeys(more, test.n_sequences)
-    return CorpusRole(**{**vars(head), "scores": {**head.scores, **more}, "counts": {**head.counts, **counts}})
+    return replace(head, scores={**head.scores, **more}, counts={**head.counts, **counts})

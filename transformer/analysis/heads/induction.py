@@ -12,6 +12,7 @@ from torch import Tensor
 
 from transformer.files.checkpoints import Checkpoint
 from transformer.probes import record
+from transformer.roles.tally import Measure
 from transformer.text.special_ids import SpecialIds
 from transformer.text.tokenizer import SPECIAL_IDS
 
@@ -39,6 +40,11 @@ class InductionTest:
     def heads(self) -> tuple[tuple[int, int], ...]:
         """The induction heads: (layer, head) whose score is at least ``LEAST_INDUCTION``. There may be none."""
         return tuple(place for place, score in self.induction.items() if score >= LEAST_INDUCTION)
+
+    def measure(self, place: tuple[int, int]) -> dict[str, Measure]:
+        """The score of a (layer, head) beside its chance level."""
+        rows = self.n_sequences * self.length
+        return {"induction": Measure(self.induction[place], self.chance, LEAST_INDUCTION, rows)}
 
     @property
     def strongest(self) -> tuple[int, int]:

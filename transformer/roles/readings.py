@@ -1,0 +1,146 @@
+"""All attention of a model over many sentences, a batch of sentences of similar length at a time."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from transformer.errors import InputError
+from transformer.files.checkpoints import Checkpoint
+from transformer.probes import Recording, fast_path, record
+from transformer.runs.attention_view import AttentionView
+from transformer.runs.decoding_state import greedy_batch
+from transformer.runs.inputs import prompt_ids, source_tensor, target_ids
+from transformer.text.tokens import TokenSequence
+from transformer.training.batches import pad
+
+BATCH_SIZE = 16
+_MOST_CELLS = 200_000  # sentences × longest² in a batch: what its maps take in memory
+
+
+class Reading(NamedTuple):
+    """What a model did with one sentence. ``index``: of the sentence in its list. ``views``: every attention layer in
+    the
+    order of ``attention_layers``, empty for a sentence that is empty or longer than the model can read. ``surprise``:
+    −ln p of every token of the answer that was given, [token]; empty where none was given."""
+
+    index: int
+    views: tuple[AttentionView, ...]
+    surprise: tuple[float, ...] = ()
+
+
+def readings(
+    checkpoint: Checkpoint,
+    sentences: Sequence[str],
+    *,
+    answers: Sequence[str] | None = None,
+    source_only: bool = False,
+    batch_size: int = BATCH_SIZE,
+) -> Iterator[tuple[Reading, ...]]:
+    """An encoder-decoder reads each sentence and its own greedy translation of it, or the text of ``answers`` (teacher
+    forcing), or, ``source_only``, no more of an answer than its beginning; the other kinds read the sentence alone.
+
+    Padding changes numbers by rounding only: every map is cut to the tokens of its own sentence.
+    """
+    if batch_size < 1:
+        raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
+    read: list[tuple[int, list[int], list[int] | None]] = []
+    unread: list[Reading] = []
+    for index, sentence in enumerate(sentences):
+        try:
+            answer = target_ids(checkpoint, answers[index], sentence) if answers else [] if source_only else None
+            read.append((index, _ids(checkpoint, sentence), answer))
+        except InputError:
+            unread.append(Reading(index, ()))
+    if unread:
+        yield tuple(unread)
+    for batch in _batches(sorted(read, key=lambda row: max(len(row[1]), len(row[2] or ()))), batch_size):
+        yield _read(checkpoint, batch)
+
+
+def attention_layers(checkpoint: Checkpoint) -> Iterator[tuple[str, str, int]]:
+    """(stack, kind, layer) of every attention layer, in the order in which roles are listed."""
+    config = checkpoint.config
+    for layer in range(config.n_encoder_layers):
+        yield "encoder", "self", layer
+    for kind in ("self", "cross") if config.has_encoder else ("self",):
+        for layer in range(config.n_decoder_layers):
+            yield "decoder", kind, layer
+
+
+def _ids(checkpoint: Checkpoint, sentence: str) -> list[int]:
+    if checkpoint.config.has_encoder:
+        return source_tensor(checkpoint, sentence)[0].tolist()
+    return prompt_ids(checkpoint, sentence)
+
+
+def _batches(rows: Sequence[tuple], batch_size: int) -> Iterator[list[tuple]]:
+    batch: list[tuple] = []
+    for row in rows:
+        longest = max(len(row[1]), len(row[2] or ()))
+        if batch and (len(batch) == batch_size or (len(batch) + 1) * longest**2 > _MOST_CELLS):
+            yield batch
+            batch = []
+        batch.append(row)
+    if batch:
+        yield batch
+
+
+@torch.inference_mode()
+def _read(checkpoint: Checkpoint, batch: Sequence[tuple[int, list[int], list[int] | None]]) -> tuple[Reading, ...]:
+    model, config, pad_id = checkpoint.model, checkpoint.config, checkpoint.special.pad or 0
+    indices, sources, answers = (list(column) for column in zip(*batch, strict=True))
+    read = {"encoder" if config.has_encoder else "decoder": sources}
+    translates = config.has_encoder and config.has_decoder
+    if translates:
+        start = checkpoint.framing.answer
+        read["decoder"] = (
+            _translations(checkpoint, sources) if answers[0] is None else [[*start, *ids] for ids in answers]
+        )
+    inputs = [pad(ids, pad_id).to(model.device) for ids in read.values()]
+    with record() as recording:
+        logits = model(*inputs)
+    tokens = {stack: [checkpoint.tokenizer.sequence(ids) for ids in rows] for stack, rows in read.items()}
+    views: list[list[AttentionView]] = [[] for _ in batch]
+    for stack, kind, layer in attention_layers(checkpoint):
+        keys = tokens["encoder" if kind == "cross" else stack]
+        for row, view in enumerate(_views(recording, stack, kind, layer, tokens[stack], keys)):
+            views[row].append(view)
+    surprise = [() for _ in batch]
+    if translates and answers[0]:
+        surprise = [_surprise(logits[row], ids, len(start)) for row, ids in enumerate(answers)]
+    return tuple(Reading(i, tuple(seen), said) for i, seen, said in zip(indices, views, surprise, strict=True))
+
+
+def _surprise(logits: Tensor, answer: Sequence[int], n_before: int) -> tuple[float, ...]:
+    """−ln p of each token of ``answer``, which stands after ``n_before`` tokens; logits [position, vocabulary]."""
+    rows = torch.log_softmax(logits[n_before - 1 : n_before - 1 + len(answer)].float(), dim=-1)
+    return tuple((-rows[torch.arange(len(answer)), torch.tensor(answer)]).tolist())
+
+
+def _translations(checkpoint: Checkpoint, batch: Sequence[list[int]]) -> list[list[int]]:
+    """What the decoder reads of the model's own translations, exactly as ``transformer.trace`` has it."""
+    model, pad_id = checkpoint.model, checkpoint.special.pad or 0
+    limits = [min(2 * len(ids) + 10, checkpoint.config.max_length - 1) for ids in batch]
+    with fast_path():
+        source = pad(batch, pad_id).to(model.device)
+        written = greedy_batch(model, source, max(limits), framing=checkpoint.framing, pad_id=pad_id)
+    return [[*checkpoint.framing.answer, *ids[: limit - 1]] for ids, limit in zip(written, limits, strict=True)]
+
+
+def _views(
+    recording: Recording,
+    stack: str,
+    kind: str,
+    layer: int,
+    queries: Sequence[TokenSequence],
+    keys: Sequence[TokenSequence],
+) -> Iterator[AttentionView]:
+    """One attention layer in every sentence of a batch, without its padding."""
+    name = f"{stack}.layers.{layer}.{kind}_attention"
+    parts = ("weights", "allowed", "scores")
+    arrays = {part: recording.tensors[f"{name}.{part}"].numpy(force=True) for part in parts}
+    for row, (query, key) in enumerate(zip(queries, keys, strict=True)):
+        own = {part: array[row][..., : len(query), : len(key)] for part, array in arrays.items()}
+        yield AttentionView(name=name, stack=stack, layer=layer, kind=kind, query=query, key=key, **own)
