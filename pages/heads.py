@@ -6,6 +6,9 @@ from charts.canvas.attention import attention_grid
 from transformer.analysis.heads.corpus_roles import corpus_roles, summarise
 from transformer.analysis.heads.head_roles import choose_role, head_roles, place_shares
 from transformer.analysis.heads.induction import induction_test
+from transformer.roles.alignment import alignment_tallies
+from transformer.roles.positional import positional_tallies
+from transformer.roles.syntactic import syntactic_tallies
 from ui.lab.head_table import captions, concatenation, definitions, role_counts, role_text, sorted_heads
 from ui.shell.navigation import go_to
 from ui.shell.page import page
@@ -16,7 +19,15 @@ from ui.show.canvas import show_grid
 from ui.show.figures import show_formula, show_snippet, show_source, show_table
 from views.heads import corpus
 from views.heads.controls import chosen_order, snippet
-from views.heads.corpus_role_table import comparison_table, corpus_captions, corpus_counts, corpus_role_text, depth
+from views.heads.corpus_role_table import (
+    clear_captions,
+    comparison_table,
+    corpus_captions,
+    corpus_counts,
+    corpus_role_text,
+    depth,
+    sections,
+)
 from views.heads.every_head import show_every_head
 
 MANY_TOKENS = 64  # with more tokens most weights are too small for the fixed scale
@@ -49,6 +60,7 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
                 views,
                 selected=(focus.layer, focus.head),
                 captions=corpus_captions(overall, text) if many else captions(here, text),
+                clear=clear_captions(roles),
                 order=sorted_heads(roles, order=order),
                 stretch=stretch,
             ),
@@ -84,11 +96,12 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
 
     latex, caption = concatenation(text, p.checkpoint.model.get_submodule(views[0].name), n_rows=len(views[0].query))
     show_formula(latex, caption=caption)
-    section = chosen_section(text, ("table", "map", "rows"), key="heads_section")
+    section = chosen_section(text, sections(roles), key="heads_section")
     depth(p, section, roles, views[focus.layer])
     with st.expander(text["definitions"], icon=":material/menu_book:"):
         st.markdown(definitions(text))
     show_snippet(snippet(p, found if many else None))
-    show_source(head_roles, choose_role, place_shares, *((corpus_roles, summarise, induction_test) if many else ()))
+    tests = (corpus_roles, summarise, induction_test, positional_tallies, syntactic_tallies, alignment_tallies)
+    show_source(head_roles, choose_role, place_shares, *(tests if many else ()))
     if scope != "sentence":
         corpus.compute(p, scope, reading)

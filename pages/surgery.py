@@ -10,6 +10,7 @@ from ui.lab.effects import picture_and_answer, show_answers, show_numbers, show_
 from ui.shell.page import page
 from ui.show.figures import show_formula, show_snippet, show_source
 from views.surgery import edit_list
+from views.surgery.jobs import jobs_and_importance
 from views.surgery.operations import choices, importance, importance_map, measure, more_edits
 
 with page("surgery", needs=("stack", "kind", "layer", "head")) as p:
@@ -22,6 +23,7 @@ with page("surgery", needs=("stack", "kind", "layer", "head")) as p:
     picture, beside = picture_and_answer()
     with picture:
         importance_map(p, found, click=click, what=what)
+        jobs_and_importance(p, found)
         measuring = st.container()
     with beside:
         st.markdown(f"**{text['edits']}**")

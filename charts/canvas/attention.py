@@ -8,7 +8,7 @@ picture says about it:
 - all heads of all layers: uint8, weight = round(w · 255), off by at most 1/510; the picture writes "≈".
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -83,6 +83,7 @@ def attention_grid(
     *,
     selected: tuple[int, int] | None = None,
     captions: Mapping[tuple[int, int], str] | None = None,
+    clear: Collection[tuple[int, int]] = (),
     order: Sequence[tuple[int, int]] | None = None,
     per_line: int | None = None,
     stretch: bool = False,
@@ -93,8 +94,9 @@ def attention_grid(
     so: of hundreds of tokens most get a weight that is black on a fixed scale.
 
     ``views`` has one view per layer, all of the same tokens. ``selected`` is (layer, head). ``captions`` are short role
-    labels under the tiles. ``order`` lists (layer, head) in the order in which the tiles are drawn; without
-    it a row is a layer and a column is a head, unless ``per_line`` says how many tiles stand side by side.
+    labels under the tiles; those of the heads in ``clear`` stand out, the others are pale. ``order`` lists (layer,
+    head) in the order in which the tiles are drawn; without it a row is a layer and a column is a head, unless
+    ``per_line`` says how many tiles stand side by side.
 
     Raises ``ValueError`` when the views do not share their tokens, or a head is named that does not exist.
     """
@@ -146,6 +148,7 @@ def attention_grid(
                 "layer": layer,
                 "head": head,
                 "caption": captions.get((layer, head), ""),
+                **({"clear": True} if (layer, head) in clear else {}),
                 "mask": mask_of_layer[layer],
                 **({"limit": limit} if stretch else {}),
             }

@@ -211,6 +211,7 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         faults,
         feed_forward,
         gradients,
+        head_profiles,
         heads,
         information_flow,
         lens,
@@ -316,6 +317,11 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         "value_mix": attention_row.value_mix(share, values=rows, tokens=tokens, shown=3),
         "head_scores": heads.head_scores(np.full((2, 3), 0.25), name="sink share", roles=[["<b>", "", ""]] * 2),
         "entropy_strip": heads.entropy_strip(causal_view),
+        "head_profiles": head_profiles.head_profiles(
+            {(0, 0): {-1: 0.9, 0: 0.1}, (0, 1): {-1: 0.25, 0: 0.5}},
+            names={(0, 0): "·<b>", (0, 1): "%{x}"},
+            chosen=(0, 1),
+        ),
         "lens_grid": lens.lens_grid(small_lens(), selected=1),
         "attribution_waterfall": attribution.attribution_waterfall(
             [0.5, -0.2], labels=["0 feed-forward", "·<b>"], total=0.7, n_others=3, of="·$y$ − ·%{z}"

@@ -16,7 +16,17 @@ from streamlit.testing.v1 import AppTest
 import transformer
 from charts.canvas.choices import AnyHead
 from transformer.analysis.heads.head_roles import HeadRole, head_roles
-from ui.lab.head_table import ORDERS, captions, definitions, measures, role_counts, role_table, role_text, sorted_heads
+from ui.lab.head_table import (
+    ORDERS,
+    captions,
+    clear_heads,
+    definitions,
+    measures,
+    role_counts,
+    role_table,
+    role_text,
+    sorted_heads,
+)
 from ui.shell.focus import attention_kinds
 from ui.words.texts import page_text
 from views.heads import every_head
@@ -157,7 +167,9 @@ def test_words_for_roles() -> None:
     assert role_text(ROLES[1], TEXT) == "previous token (0.6)"
     assert role_counts(ROLES, TEXT) == "In this sentence: 2 × previous token, 1 × sink, 1 × no clear role."
     assert "too short" in role_counts([head(0, 0, "none", broad=float("nan"), sinks=float("nan"))], TEXT)
-    assert captions(ROLES, TEXT) == {(0, 0): "–", (0, 1): "previous", (1, 0): "sink", (1, 1): "previous"}
+    named = {(0, 0): "–", (0, 1): "previous 0.60", (1, 0): "sink 0.80", (1, 1): "previous 0.90"}
+    assert captions(ROLES, TEXT) == named and clear_heads(ROLES) == [(0, 1), (1, 0), (1, 1)]
+    assert captions([near], TEXT) == {(0, 0): "previous 0.40"} and clear_heads([near]) == []  # pale
 
 
 def test_every_measure_has_a_name_and_a_definition_with_its_threshold(tiny_checkpoint: Callable) -> None:

@@ -76,6 +76,7 @@ def test_saved_roles_are_shown_with_their_numbers(open_app, with_saved, checkpoi
         found = table[TEXT["measure_name"][name]].tolist()
         assert found == pytest.approx([head.scores[name] for head in heads], rel=1e-5)
     assert "Over 3 sentences (mine.txt)" in said(app)
+    assert f"of these {len(heads)} heads have a job by the tests of the literature" in said(app)
     assert ("No induction heads: the largest score is" in said(app)) == (checkpoint == "tiny-gpt")
     if checkpoint == "tiny-gpt":
         assert three_digits(roles.induction.induction[roles.induction.strongest]) in said(app)
@@ -91,10 +92,13 @@ def test_every_order_and_every_section_is_drawn(open_app, with_saved, checkpoint
     for order in control.options:
         app = next(c for c in app.segmented_control if c.key == control.key).set_value(order).run()
         is_fine(app)
-    for section in ("map", "rows"):
+    for section in ("map", "rows", "profile", "tests"):
         app.segmented_control(key="heads_section").set_value(TEXT[f"section_{section}"]).run()
         is_fine(app)
-        assert not any(TEXT["column_layer"] in table.value.columns for table in app.dataframe)
+        tables = [table.value.columns for table in app.dataframe]
+        assert any(TEXT["column_layer"] in columns for columns in tables) == (section == "tests")
+    found = next(table.value for table in app.dataframe if TEXT["column_test"] in table.value.columns)
+    assert len(found) == 4 and (found[TEXT["column_least"]] > found[TEXT["column_chance"]]).all()
     app.segmented_control(key="heads_section").set_value(TEXT["section_map"]).run()
     measure = next(c for c in app.segmented_control if c.key.startswith("heads_measure"))
     for value in ("confidence", "sinks", "broad", *(["induction"] if checkpoint == "tiny-gpt" else [])):
@@ -212,7 +216,11 @@ def test_words_for_roles_over_many_sentences():
     halfway = one("none", {"broad": 0.44, "none": 0.56})
     assert corpus_role_text(halfway, TEXT) == "no clear role; broad in 44 % of 40 sentences"
     assert percent(1 / 3) == "33.3 %"
-    assert corpus_captions([STEADY, OFTEN, UNCLEAR], TEXT) == {(0, 0): "sink", (0, 1): "–", (1, 0): "induction"}
+    assert corpus_captions([STEADY, OFTEN, UNCLEAR], TEXT) == {
+        (0, 0): "sink 0.70",
+        (0, 1): "first 0.50",
+        (1, 0): "induction",
+    }
 
 
 def test_steady_heads_come_first_and_heads_without_a_role_last():

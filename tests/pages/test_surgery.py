@@ -13,12 +13,16 @@ from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.analysis.answers.answer_probabilities import answer_of
 from transformer.analysis.answers.effects import answer_under, effect_of
 from transformer.analysis.answers.word_diff import word_diff
+from transformer.analysis.heads.corpus_roles import CorpusRole, CorpusRoles
 from transformer.analysis.heads.head_importance import head_importance, importance_by_chunks
+from transformer.roles.measures import HeadMeasures
+from transformer.roles.tally import Measure
 from transformer.runs.edit_specs import edits_from
 from transformer.runs.run import Run
 from ui.compute.store import store
 from ui.lab.effects import signed
 from ui.words.texts import common, page_text
+from views.surgery.jobs import compared
 
 TEXT = page_text("surgery")
 SENTENCE = "The old man ___ the sea."
@@ -42,7 +46,24 @@ def test_all_heads_are_measured_and_nothing_is_changed_at_first(open_app, tiny_c
     n_layers = config.n_encoder_layers + config.n_decoder_layers * (2 if config.has_encoder else 1)
     assert TEXT["map_caption"].format(count=n_layers * config.n_heads) in said(app)
     assert TEXT["none"] in said(app) and common("effect.no_edits") in said(app)
+    assert TEXT["jobs_unknown"] in said(app)  # no roles came with it
     assert not any(element.label == TEXT["cancel"] for element in app.button)
+
+
+def test_heads_with_a_job_are_compared_with_the_others(tiny_checkpoint):
+    found = head_importance(transformer.trace(tiny_checkpoint("gpt"), SENTENCE.replace("___", "in")))
+    place = [one.place for one in found.measured]
+    changes = [one.kl for one in found.measured]
+    order = np.argsort(changes)  # the strongest job goes to the head that changes most
+    heads = [
+        CorpusRole(*where, "none", {}, {}, {}, 40, HeadMeasures({"sink": Measure(0.1 + 0.2 * rank, 0.1, 0.5, 99)}))
+        for where, rank in zip(((at.stack, at.kind, at.layer, at.head) for at in place), order.argsort(), strict=True)
+    ]
+    agreement, with_job, without = compared(CorpusRoles(tuple(heads), 40, 0, "d"), found)
+    assert agreement == pytest.approx(1.0)
+    assert with_job == pytest.approx(np.mean(sorted(changes)[2:])) and without == pytest.approx(
+        np.mean(sorted(changes)[:2])
+    )
 
 
 def word_of(piece):

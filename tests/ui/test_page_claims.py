@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ from tests.conftest import ROOT
 from transformer.analysis.answers.answer_rows import asked
 from transformer.analysis.answers.effects import same_tokens
 from transformer.analysis.feed_forward_units import silent_share
+from transformer.analysis.heads.role_files import load_corpus_roles
 from transformer.files.snapshots import snapshot
 from ui.shell.lessons import find_lesson
 from ui.words.texts import model_sentences, page_text
@@ -42,16 +42,23 @@ def test_most_units_stay_silent_for_a_token(path: Path) -> None:
         assert silent_share(trace, stack).mean() > 0.5
 
 
-def test_the_head_of_the_lesson_has_its_stripe_in_a_third_of_the_sentences() -> None:
+def test_the_head_of_the_lesson_is_a_window_and_no_previous_token_head() -> None:
+    """In English and in French."""
     step = find_lesson("04-many-heads").steps[1]
-    saved = json.loads((ROOT / "checkpoints" / "en-fr" / "head_roles.json").read_text(encoding="utf-8"))
-    place = {"stack": "encoder", "kind": "self", "layer": step.focus["layer"], "head": step.focus["head"]}
-    head = next(head for head in saved["heads"] if place.items() <= head.items())
-    assert f"Over {saved['sentences']} sentences" in step.explanation and head["role"] == "none"
-    assert head["shares"]["previous"] == pytest.approx(1 / 3, abs=0.02)
-    other = json.loads((ROOT / "checkpoints" / "bert-en" / "head_roles.json").read_text(encoding="utf-8"))
-    steady = next(head for head in other["heads"] if (head["layer"], head["head"]) == (1, 3))
-    assert "head 3 of layer 1" in step.explanation and steady["shares"] == {"previous": 1.0}
+    french = (ROOT / "lessons" / "fr" / "04-many-heads.toml").read_text(encoding="utf-8")
+    place = ("encoder", "self", step.focus["layer"], step.focus["head"])
+    saved = load_corpus_roles(transformer.load(ROOT / "checkpoints" / "en-fr")).roles
+    measured = saved.head(*place).measured
+    assert measured.has_job and (measured.strongest, measured.where["window"]) == ("window", -3)
+    assert f"Over {saved.n_sentences} sentences" in step.explanation and "from −3 to −1" in step.explanation
+    steady = load_corpus_roles(transformer.load(ROOT / "checkpoints" / "bert-en")).roles.head("encoder", "self", 1, 3)
+    assert (steady.measured.strongest, steady.measured.where["offset"]) == ("offset", -1)
+    window, neighbour = (
+        round(100 * score) for score in (measured.measures["window"].score, steady.measured.measures["offset"].score)
+    )
+    for told in (step.explanation, french.replace("\xa0", " ")):
+        assert f"{window} %" in told and f"{neighbour} %" in told
+    assert measured.measures["offset"].score == pytest.approx(0.5, abs=0.05) and "half of the rows" in step.explanation
 
 
 def test_what_to_look_for_fits_the_model() -> None:

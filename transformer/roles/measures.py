@@ -1,7 +1,8 @@
 """All measures of all heads of a model: what is counted in which sentences, and which job a head has.
 
 Positions, places and spread are counted in the sentences that are given; arcs and alignments in the project's annotated
-ones (``annotations``), whatever is given; induction in random ones (``transformer.analysis.heads.induction``).
+ones (``annotations``), whatever is given; induction in random ones (``transformer.analysis.heads.induction``); copying
+is read off the weights.
 """
 
 import math
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 from transformer.files.checkpoints import Checkpoint
 from transformer.roles.alignment import alignment_measure, alignment_tallies, best_rule_precision
 from transformer.roles.annotations import AlignedPair, AnnotatedSentence, aligned_pairs, annotated_sentences, joined
+from transformer.roles.copying import copying_measures
 from transformer.roles.places import place_measure, place_tallies
 from transformer.roles.positional import positional_measures, positional_tallies, profile
 from transformer.roles.readings import Reading, attention_layers, readings
@@ -22,9 +24,9 @@ from transformer.runs.attention_view import AttentionView
 PLACES = ("sink", "delimiter", "repeated", "rare", "diagonal")
 ALIGNED = ("aligned_next", "aligned_read")
 MEASURES = ("offset", "same", *DIRECTIONS, *ALIGNED, "rare", "repeated", "induction", "sink", "delimiter", "diagonal")
-MEASURES += ("monotone", "window", "broad")
+MEASURES += ("monotone", "window", "broad", "copying")
 GENERAL = ("diagonal", "monotone", "window", "broad")  # named only where no sharper measure is reached, in this order
-NO_JOB = ("broad",)  # a head that looks everywhere has none
+NO_JOB = ("broad", "copying")  # a head that looks everywhere has none, and copying is what a head writes
 MOST_SURPRISED = math.log(100)  # nats a token: a model that is more surprised does not know the language of the pairs
 Tallied = list[dict[str, Tally]]  # of every attention layer, in the order of ``attention_layers``
 
@@ -44,7 +46,7 @@ class HeadMeasures:
         """The name of the measure that says most about this head: of those that are reached the strongest, a general
         one
         only where no other is; else the strongest of all that can mean a job. "" where nothing was measured."""
-        reached = [name for name, measure in self.measures.items() if measure.reached]
+        reached = [name for name, measure in self.measures.items() if measure.reached and name != "copying"]
         sharp = [name for name in reached if name not in GENERAL]
         if not sharp and reached:
             return min(reached, key=GENERAL.index)
@@ -132,13 +134,15 @@ def head_measures(
     checkpoint: Checkpoint, tallied: Tallied, *, more: Mapping[tuple[str, str, int, int], Mapping[str, Measure]]
 ) -> tuple[HeadMeasures, ...]:
     """All heads in the order of ``attention_layers``; ``more``: measures from elsewhere, by (stack, kind, layer,
-    head)."""
-    found = []
+    head). Copying is added here."""
+    found, copying = [], copying_measures(checkpoint)
     rule = best_rule_precision(aligned_pairs())
     for (stack, kind, layer), tallies in zip(attention_layers(checkpoint), tallied, strict=True):
         offsets = _baselines(causal=stack == "decoder")
         for head in range(checkpoint.config.heads_in(stack)):
-            found.append(_of_head(tallies, head, offsets, rule, more.get((stack, kind, layer, head), {})))
+            place = (stack, kind, layer, head)
+            elsewhere = {**more.get(place, {}), **({"copying": copying[place]} if place in copying else {})}
+            found.append(_of_head(tallies, head, offsets, rule, elsewhere))
     return tuple(found)
 
 

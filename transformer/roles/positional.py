@@ -5,6 +5,8 @@ is assigned to a specific relative position". They found −1 and +1; here every
 
     score(d) = share of the rows i, among those that may look at i + d, in which argmax_j α_ij = i + d
 
+A special token is no neighbour: where it stands at i + d, the row does not count, as at the edge of the text. In short
+sentences those are a tenth of all rows, so that counting them would fail every head that leaves special tokens alone.
 The score of a head is that of its best offset among those that at least half of all rows have: in short sentences a
 head that rests on the first token would look like one with a large offset. A window counts the rows whose argmax is
 one of three neighbouring offsets, all of which the row has, with a fourth key to choose ("the last three tokens").
@@ -32,7 +34,8 @@ def positional_tallies(view: AttentionView) -> dict[str, Tally]:
     keys = queries[None, :] + offsets[:, None]  # [offset, query]
     inside = (keys >= 0) & (keys < n_keys)
     keys = np.where(inside, keys, 0)
-    has = inside & view.allowed[queries, keys] & word_rows(view)
+    special = np.array([token.special for token in view.key], dtype=bool)
+    has = inside & view.allowed[queries, keys] & word_rows(view) & ~special[keys]
     best = view.weights.argmax(axis=-1)  # [head, query]
     hit = (best[:, None, :] == keys[None]) & has
     evenly = 1 / keys_allowed(view)

@@ -20,6 +20,9 @@ from transformer.analysis.heads.head_roles import (
 )
 from transformer.analysis.heads.induction import LEAST_INDUCTION, LENGTH, N_SEQUENCES
 from transformer.attention import MultiHeadAttention
+from transformer.roles import places
+from transformer.roles.positional import LEAST_ON_OFFSET, LEAST_WINDOW_LIFT
+from transformer.roles.syntactic import LEAST_ABOVE_OFFSET
 from ui.words.texts import PageText
 
 ORDERS = ("layer", "role", "entropy", "sinks")
@@ -45,8 +48,25 @@ def sorted_heads(roles: Sequence[HeadRole | CorpusRole], *, order: str) -> list[
 
 
 def captions(roles: Sequence[HeadRole | CorpusRole], text: PageText) -> dict[tuple[int, int], str]:
-    """A short word for the role under every tile; heads without one get a dash."""
-    return {(head.layer, head.head): text["role_short"][head.role] for head in roles}
+    """A short word for the role under every tile, with its score; a head without one gets the place that is nearest."""
+    return {(head.layer, head.head): _caption(head, text) for head in roles}
+
+
+def clear_heads(roles: Sequence[HeadRole | CorpusRole]) -> list[tuple[int, int]]:
+    """(layer, head) of those whose caption is a role that they have."""
+    return [(head.layer, head.head) for head in roles if head.role != "none"]
+
+
+def nearest_place(head: HeadRole | CorpusRole) -> str:
+    """The place that gets the largest share, "" where none gets any."""
+    nearest = max(PLACES, key=lambda place: _or_zero(head.scores.get(place, math.nan)))
+    return nearest if _or_zero(head.scores.get(nearest, math.nan)) else ""
+
+
+def _caption(head: HeadRole | CorpusRole, text: PageText) -> str:
+    name = nearest_place(head) if head.role == "none" else head.role
+    score = head.scores.get(name, math.nan)
+    return f"{text['role_short'][name or head.role]}{'' if math.isnan(score) else f' {score:.2f}'}"
 
 
 def role_text(head: HeadRole, text: PageText) -> str:
@@ -54,11 +74,10 @@ def role_text(head: HeadRole, text: PageText) -> str:
     name = text["role"][head.role]
     if not math.isnan(head.score):
         return text["chosen_score"].format(role=name, score=three_digits(head.score))
-    nearest = max(PLACES, key=lambda place: _or_zero(head.scores.get(place, math.nan)))
-    share = _or_zero(head.scores.get(nearest, math.nan))
-    if share == 0.0:
+    if not (nearest := nearest_place(head)):
         return name
-    return text["chosen_nearest"].format(role=name, nearest=text["role"][nearest], score=three_digits(share))
+    share = three_digits(head.scores[nearest])
+    return text["chosen_nearest"].format(role=name, nearest=text["role"][nearest], score=share)
 
 
 def role_counts(roles: Sequence[HeadRole], text: PageText) -> str:
@@ -121,10 +140,16 @@ def definitions(text: PageText) -> str:
         "length": LENGTH,
         "sequences": N_SEQUENCES,
         "rows": LEAST_ROWS,
+        "offset": LEAST_ON_OFFSET,
+        "window_lift": LEAST_WINDOW_LIFT,
+        "above": LEAST_ABOVE_OFFSET,
+        "place": places.LEAST_SHARE,
     }
     lines = [text["definition_intro"], ""]
     for name, meaning in text["definition"].items():
         lines.append(f"- **{text['role'].get(name) or text['measure_name'][name]}:** {meaning}")
+    lines += ["", text["definition_tests"], ""]
+    lines += [f"- **{text['definition_test'][name]}:** {meaning}" for name, meaning in text["test_definition"].items()]
     written = "\n".join([*lines, "", text["definition_sources"]])
     for name, number in numbers.items():  # str.format would take the braces of the formulas for its own
         written = written.replace(f"{{{name}}}", str(number))

@@ -8,29 +8,35 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from charts.figures.head_profiles import head_profiles
 from charts.figures.heads import entropy_strip, head_scores
 from charts.toolkit.style import three_digits
 from transformer.analysis.heads.corpus_roles import CorpusRole
 from transformer.analysis.heads.head_roles import ROLES, HeadRole
 from transformer.analysis.heads.induction import LEAST_INDUCTION
+from transformer.roles.annotations import aligned_pairs, annotated_sentences
 from transformer.runs.attention_view import AttentionView
-from ui.lab.head_table import captions, role_table
+from ui.lab.head_table import captions, clear_heads, role_table
 from ui.shell.page import Page
 from ui.shell.page_state import belongs_to
 from ui.shell.selectors import chosen_option
 from ui.show.figures import show_figure, show_table
 from ui.words.texts import PageText, as_plain
 from views.heads.corpus import Corpus
+from views.heads.measure_words import measure_captions, measure_counts, measure_table, measure_text
 
 _ON_THE_MAP = ("consistency", "confidence", "sinks", "broad", "induction")  # measures that lie in 0…1
 Roles = Sequence[HeadRole | CorpusRole]
 
 
 def corpus_role_text(head: CorpusRole, text: PageText) -> str:
-    """ "diagonal, in 54 % of 84 sentences", or no clear role and what it does most often, or what is nearest."""
+    """The strongest test of the literature; without those (an older file) "diagonal, in 54 % of 84 sentences", or no
+    clear role and what it does most often, or what is nearest."""
     names = text["role"]
     if not head.n_sentences:
         return text["corpus_too_short"]
+    if head.measured.strongest:
+        return measure_text(head.measured, text)
     share = {"share": percent(head.consistency), "count": head.n_sentences}
     if head.role != "none":
         return text["corpus_role"].format(role=names[head.role], score=three_digits(head.score), **share)
@@ -49,10 +55,8 @@ def percent(share: float) -> str:
 
 def corpus_counts(corpus: Corpus, heads: Sequence[CorpusRole], text: PageText, *, limit: int) -> str:
     """How many heads have which role over how many sentences of which list, and what was found about induction."""
-    found = Counter(head.role for head in heads)
-    counts = [text["counts"].format(count=found[role], role=text["role"][role]) for role in ROLES if found[role]]
     roles = corpus.roles
-    said = [text["corpus_counted"].format(count=roles.n_sentences, name=as_plain(corpus.name), roles=", ".join(counts))]
+    said = [measure_counts(corpus, heads, text) if has_measures(heads) else _role_counts(corpus, heads, text)]
     if roles.n_skipped:
         said.append(text["corpus_skipped"].format(count=roles.n_skipped, limit=limit))
     if (test := roles.induction) is not None:
@@ -71,13 +75,43 @@ def corpus_counts(corpus: Corpus, heads: Sequence[CorpusRole], text: PageText, *
     return " ".join(said)
 
 
+def has_measures(heads: Sequence[HeadRole | CorpusRole]) -> bool:
+    """Whether the tests of the literature were counted: not in one sentence, nor in an older file."""
+    return any(isinstance(head, CorpusRole) and head.measured.measures for head in heads)
+
+
+def _role_counts(corpus: Corpus, heads: Sequence[CorpusRole], text: PageText) -> str:
+    found = Counter(head.role for head in heads)
+    counts = [text["counts"].format(count=found[role], role=text["role"][role]) for role in ROLES if found[role]]
+    return text["corpus_counted"].format(
+        count=corpus.roles.n_sentences, name=as_plain(corpus.name), roles=", ".join(counts)
+    )
+
+
 def corpus_captions(heads: Sequence[CorpusRole], text: PageText) -> dict[tuple[int, int], str]:
-    """As ``captions``; an induction head says that it is one."""
+    """The strongest test of every head; without tests as ``captions``, and an induction head says that it is one."""
+    if has_measures(heads):
+        return measure_captions(heads, text)
     short = captions(heads, text)
     for head in heads:
         if head.is_induction_head:
             short[head.layer, head.head] = text["induction_short"]
     return short
+
+
+def clear_captions(roles: Roles) -> list[tuple[int, int]]:
+    """(layer, head) of those that have what is written below them; the others are pale."""
+    if not has_measures(roles):
+        return clear_heads(roles)
+    return [(head.layer, head.head) for head in roles if head.measured.has_job]
+
+
+def sections(roles: Roles) -> tuple[str, ...]:
+    """What can be shown below the maps."""
+    measured = ("tests", "profile") if has_measures(roles) else ()
+    found = ("table", *measured, "map", "rows")
+    belongs_to("heads_section", found, default="table")
+    return found
 
 
 def comparison_table(here: HeadRole, corpus: Corpus, head: CorpusRole, text: PageText) -> pd.DataFrame:
@@ -112,6 +146,11 @@ def depth(p: Page, section: str, roles: Roles, view: AttentionView) -> None:
             table.insert(4, text["column_share"], [head.consistency for head in roles])
         caption = text["table_caption_corpus" if over_corpus else "table_caption"]
         show_table(table, name="heads", caption=caption)
+    elif section == "tests":
+        caption = text["tests_caption"].format(annotated=len(annotated_sentences()), pairs=len(aligned_pairs()))
+        show_table(measure_table(roles, text), name="head-tests", caption=caption)
+    elif section == "profile":
+        _profiles(p, roles)
     elif section == "map":
         _measure_map(p, roles)
     else:
@@ -121,6 +160,28 @@ def depth(p: Page, section: str, roles: Roles, view: AttentionView) -> None:
             caption=text["rows_caption"].format(layer=view.layer),
             alt=text["rows_alt"],
         )
+
+
+def _profiles(p: Page, heads: Sequence[CorpusRole]) -> None:
+    text, focus = p.text, p.focus
+    curves = {(head.layer, head.head): head.measured.profile for head in heads}
+    if not all(curves.values()):
+        st.info(text["profile_cross"], icon=":material/info:")
+        return
+    distances = sorted({distance for curve in curves.values() for distance in curve})
+    show_figure(
+        head_profiles(
+            curves,
+            names=measure_captions(heads, text),
+            clear=clear_captions(heads),
+            chosen=(focus.layer, focus.head),
+        ),
+        name="weight-by-distance",
+        caption=text["profile_caption"].format(
+            least=distances[0], most=distances[-1], name=text["over_sentences"].format(count=heads[0].n_sentences)
+        ),
+        alt=text["profile_alt"],
+    )
 
 
 def _measure_map(p: Page, roles: Roles) -> None:

@@ -1,6 +1,7 @@
 """What ``python -m transformer heads`` does: the roles of all heads over a file of sentences, as a table."""
 
 import math
+from collections import Counter
 from pathlib import Path
 
 from tqdm import tqdm
@@ -14,6 +15,7 @@ from transformer.analysis.heads.corpus_roles import (
 )
 from transformer.analysis.heads.induction import LEAST_INDUCTION, InductionTest
 from transformer.files.checkpoints import Checkpoint
+from transformer.roles.measures import HeadMeasures
 from transformer.text.sentence_files import read_sentences
 
 _MEASURES = ("entropy", "confidence", "sinks", "diagonal", "monotone", "induction")
@@ -43,7 +45,7 @@ def report(checkpoint: Checkpoint, roles: CorpusRoles, *, sentence_file: str) ->
     role."""
     limit = checkpoint.config.max_length
     measures = [name for name in _MEASURES if any(not math.isnan(_score(head, name)) for head in roles.heads)]
-    head_line = f"{'layer and head':<22}{'role':<14}{'in':>6}   {'largest share':<20}" + "".join(
+    head_line = f"{'layer and head':<22}{'role':<14}{'in':>6}   {'largest share':<20}{'strongest test':<24}" + "".join(
         f"{name:>12}" for name in measures
     )
     lines = [
@@ -53,16 +55,33 @@ def report(checkpoint: Checkpoint, roles: CorpusRoles, *, sentence_file: str) ->
             f", {roles.n_skipped} skipped: empty, or longer than the {limit} tokens it reads" if roles.n_skipped else ""
         ),
         f"role: what the head does in at least {LEAST_CONSISTENT:.0%} of the sentences; in brackets: what it does less "
-        f"often, but in {LEAST_LEANING:.0%} of them or more; –: no clear role",
+        f"often, but in {LEAST_LEANING:.0%} of them or more; –: no clear role; strongest test: that of the literature "
+        "which says most about the head, with a star where its threshold is reached",
         "",
         head_line,
         *(_line(head, measures) for head in roles.heads),
         "",
         f"{sum(head.role != 'none' for head in roles.heads)} of {len(roles.heads)} heads have a role",
+        _jobs_line(roles),
     ]
     if roles.induction is not None:
         lines.append(_induction_line(roles.induction))
     return "\n".join(lines)
+
+
+def _jobs_line(roles: CorpusRoles) -> str:
+    """How many heads reach the threshold of a test of the literature, by the name of the test."""
+    names = Counter(head.measured.strongest for head in roles.heads if head.measured.has_job)
+    counts = ", ".join(f"{name} {count}" for name, count in names.most_common()) or "none"
+    return f"{names.total()} of {len(roles.heads)} have a job by the tests of the literature: {counts}"
+
+
+def _strongest(measured: HeadMeasures) -> str:
+    """ "offset -1 0.89", with a star where the threshold is reached."""
+    if not (name := measured.strongest):
+        return "–"
+    where = f" {measured.where[name]:+d}" if name in measured.where else ""
+    return f"{name}{where} {measured.measures[name].score:.2f}{'*' if measured.clear else ''}"
 
 
 def _line(head: CorpusRole, measures: list[str]) -> str:
@@ -73,7 +92,7 @@ def _line(head: CorpusRole, measures: list[str]) -> str:
     nearest = head.nearest
     largest = f"{nearest} {_number(_score(head, nearest))}" if nearest else "–"
     share = f"{head.shares.get(does, 0.0):.0%}" if head.n_sentences else "–"
-    return f"{place:<22}{name:<14}{share:>6}   {largest:<20}{numbers}"
+    return f"{place:<22}{name:<14}{share:>6}   {largest:<20}{_strongest(head.measured):<24}{numbers}"
 
 
 def _induction_line(test: InductionTest) -> str:

@@ -1,7 +1,8 @@
 """``head_roles.json`` in a checkpoint directory: the roles of its heads over many sentences, computed once.
 
 The file says what it was made from: the checkpoint's fingerprint, the digest of the sentences, the thresholds of the
-definitions and the seed. If one of these has changed, the app does not use the file.
+definitions and the seed. If one of these has changed, the app does not use the file. Version 2 has the tests of the
+literature as well (``transformer.roles``); a file of version 1, which has none and says no version, still opens.
 """
 
 import json
@@ -11,14 +12,22 @@ from pathlib import Path
 from typing import Any
 
 from transformer.analysis.heads import head_roles, induction
-from transformer.analysis.heads.corpus_roles import LEAST_CONSISTENT, CorpusRole, CorpusRoles, attention_layers
+from transformer.analysis.heads.corpus_roles import LEAST_CONSISTENT, CorpusRole, CorpusRoles
 from transformer.analysis.heads.induction import InductionTest
 from transformer.errors import CheckpointError
 from transformer.files.checkpoints import Checkpoint
 from transformer.files.whole_files import write_text
+from transformer.roles import alignment, places, positional, syntactic, tally
+from transformer.roles.annotations import ARCS, PAIRS
+from transformer.roles.measures import MEASURES, HeadMeasures
+from transformer.roles.readings import attention_layers
+from transformer.roles.tally import Measure
+from transformer.text.sentence_files import sentence_digest
 
 FILE = "head_roles.json"
+VERSION = 2
 _DIGITS = 6  # significant ones
+_FEWER = 4  # of the tests of the literature
 
 
 @dataclass(frozen=True)
@@ -29,8 +38,18 @@ class SavedRoles:
     sentence_file: str
 
 
-def thresholds() -> dict[str, float]:
+def thresholds(version: int = VERSION) -> dict[str, float]:
     """All numbers that the definitions of roles depend on."""
+    tests = {
+        "least_on_offset": positional.LEAST_ON_OFFSET,
+        "least_window_lift": positional.LEAST_WINDOW_LIFT,
+        "most_offset": positional.MOST_OFFSET,
+        "least_above_offset": syntactic.LEAST_ABOVE_OFFSET,
+        "least_above_rule": alignment.LEAST_ABOVE_RULE,
+        "least_place_share": places.LEAST_SHARE,
+        "least_place_lift": places.LEAST_LIFT,
+        "least_rows_of_a_measure": tally.LEAST_ROWS,
+    }
     return {
         "least_share": head_roles.LEAST_SHARE,
         "least_lift": head_roles.LEAST_LIFT,
@@ -39,18 +58,26 @@ def thresholds() -> dict[str, float]:
         "least_rows": head_roles.LEAST_ROWS,
         "least_consistent": LEAST_CONSISTENT,
         "least_induction": induction.LEAST_INDUCTION,
+        **(tests if version > 1 else {}),
     }
+
+
+def annotation_digest() -> str:
+    """Names the annotated sentences and pairs as they are now."""
+    return sentence_digest(path.read_text(encoding="utf-8") for path in (ARCS, PAIRS))
 
 
 def as_json(checkpoint: Checkpoint, roles: CorpusRoles, *, sentence_file: str) -> dict[str, Any]:
     """What is written: plain values only, numbers to six digits, ``null`` for a measure that is not defined."""
     test = roles.induction
     return {
+        "version": VERSION,
         "checkpoint": checkpoint.fingerprint,
         "sentence_file": sentence_file,
         "sentences": roles.n_sentences,
         "skipped": roles.n_skipped,
         "sentence_digest": roles.digest,
+        "annotation_digest": annotation_digest(),
         "thresholds": thresholds(),
         "induction": None
         if test is None
@@ -83,8 +110,9 @@ def load_corpus_roles(checkpoint: Checkpoint) -> SavedRoles | None:
         return None
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
-        found, limits = values["checkpoint"], values["thresholds"]
-        if found == checkpoint.fingerprint and limits == thresholds():
+        found, limits, version = values["checkpoint"], values["thresholds"], values.get("version", 1)
+        same = limits == thresholds(version) and (version == 1 or values["annotation_digest"] == annotation_digest())
+        if found == checkpoint.fingerprint and same:
             return SavedRoles(_roles_from(checkpoint, values), str(values["sentence_file"]))
     except (KeyError, TypeError, ValueError, AttributeError, OSError) as error:
         raise CheckpointError(
@@ -114,7 +142,35 @@ def _head_as_json(head: CorpusRole) -> dict[str, Any]:
         "shares": {role: _rounded(share) for role, share in head.shares.items()},
         "scores": {name: _rounded(score) for name, score in head.scores.items()},
         "counts": dict(head.counts),
+        **_measured_as_json(head.measured),
     }
+
+
+def _measured_as_json(measured: HeadMeasures) -> dict[str, Any]:
+    """A measure is [score, chance, least, rows]."""
+    return {
+        "measures": {
+            name: [*(_rounded(value, _FEWER) for value in (one.score, one.chance, one.least)), one.rows]
+            for name, one in measured.measures.items()
+        },
+        "where": dict(measured.where),
+        "profile": {str(offset): _rounded(weight, _FEWER) for offset, weight in measured.profile.items()},
+        "error_rates": {name: _rounded(rate, _FEWER) for name, rate in measured.error_rates.items()},
+    }
+
+
+def _measured_from(values: dict[str, Any]) -> HeadMeasures:
+    if unknown := set(values.get("measures", {})) - set(MEASURES):
+        raise ValueError(f"it names a measure {min(unknown)!r} that does not exist")
+    return HeadMeasures(
+        {
+            name: Measure(*map(float, numbers), int(rows))
+            for name, (*numbers, rows) in values.get("measures", {}).items()
+        },
+        {name: int(offset) for name, offset in values.get("where", {}).items()},
+        {int(offset): float(weight) for offset, weight in values.get("profile", {}).items()},
+        {name: float(rate) for name, rate in values.get("error_rates", {}).items()},
+    )
 
 
 def _roles_from(checkpoint: Checkpoint, values: dict[str, Any]) -> CorpusRoles:
@@ -148,8 +204,9 @@ def _head_from(values: dict[str, Any]) -> CorpusRole:
         scores={name: math.nan if score is None else float(score) for name, score in values["scores"].items()},
         counts={name: int(count) for name, count in values["counts"].items()},
         n_sentences=int(values["sentences"]),
+        measured=_measured_from(values),
     )
 
 
-def _rounded(value: float) -> float | None:
-    return None if math.isnan(value) else float(f"{value:.{_DIGITS}g}")
+def _rounded(value: float, digits: int = _DIGITS) -> float | None:
+    return None if math.isnan(value) else float(f"{value:.{digits}g}")

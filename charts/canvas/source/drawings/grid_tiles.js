@@ -166,7 +166,7 @@ export class GridTiles {
       );
       context.font = fontOf(theme, this.captionScale, 500);
       this.words[i].forEach((word, k) => {
-        const shade = k === 0 && this.listed ? cssOf(theme.ink) : muted;
+        const shade = tile.clear || (k === 0 && this.listed) ? cssOf(theme.ink) : muted;
         drawText(
           context,
           shorten(context, word, width + this.gap - 2),

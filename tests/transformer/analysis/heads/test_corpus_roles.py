@@ -13,6 +13,7 @@ from tests.transformer.inducing import INDUCTION, induction_checkpoint
 from transformer.analysis.heads.corpus_roles import corpus_roles, sentence_roles, summarise
 from transformer.analysis.heads.head_roles import HeadRole, head_roles
 from transformer.errors import InputError
+from transformer.roles.measures import n_annotated
 from transformer.text.sentence_files import SHIPPED, read_sentences, sentence_digest, split_sentences
 
 SENTENCES = (
@@ -73,6 +74,9 @@ def test_the_head_that_copies_the_previous_token_is_labelled_so(tiny_tokenizer):
     assert (head.role, head.most_frequent, head.nearest) == ("previous", "previous", "previous")
     assert head.shares == {"previous": 1.0} and head.consistency == 1.0
     assert head.score > 0.95 and not head.is_induction_head
+    measured = head.measured
+    assert (measured.strongest, measured.where["offset"], measured.has_job) == ("offset", -1, True)
+    assert measured.measures["offset"].score == 1.0 and measured.profile[-1] > 0.95
     assert head.scores["previous_random"] > 0.95
     # Its first row, which may look at nothing but itself, does not count: the second one looks at <s>.
     assert head.scores["confidence"] < 1.0 and head.scores["entropy"] < 0.01
@@ -82,6 +86,9 @@ def test_the_induction_head_that_was_built_by_hand_is_labelled_so(tiny_tokenizer
     found = corpus_roles(induction_checkpoint(tiny_tokenizer), ["The cat sat."])
     heads = [(head.layer, head.head) for head in found.heads if head.is_induction_head]
     assert heads == [INDUCTION] == list(found.induction.heads)
+    head = found.head("decoder", "self", *INDUCTION)
+    assert head.measured.measures["induction"].chance == found.induction.chance
+    assert head.measured.measures["induction"].reached
 
 
 def role(name: str, *, broad: float = 0.5, **scores: float) -> HeadRole:
@@ -124,7 +131,8 @@ def test_what_cannot_be_read_is_skipped_and_counted(tiny_checkpoint):
     found = corpus_roles(checkpoint, sentences, batch_size=4, progress=lambda done, total: seen.append((done, total)))
     assert (found.n_sentences, found.n_skipped) == (len(SENTENCES), 2)
     assert found.digest == sentence_digest(sentences)
-    assert seen[-1] == (8, 8) and len(seen) == 3 and seen == sorted(seen)
+    total = 8 + n_annotated(checkpoint)
+    assert seen[:3] == [(2, total), (6, total), (8, total)] and seen[-1] == (total, total) and seen == sorted(seen)
     alone = corpus_roles(checkpoint, SENTENCES)
     assert [head.shares for head in found.heads] == [head.shares for head in alone.heads]
     with pytest.raises(InputError, match="tiny-bert can read no sentence of the 2 given.* at most 96 tokens"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from dataclasses import replace
+from dataclasses import astuple, replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from transformer.analysis.heads import role_files
 from transformer.analysis.heads.corpus_roles import corpus_roles
 from transformer.analysis.heads.role_files import FILE, as_json, load_corpus_roles, save_corpus_roles
 from transformer.errors import CheckpointError
+from transformer.roles.measures import HeadMeasures
 from transformer.text.sentence_files import read_sentences, sentence_digest
 
 SHIPPED = sorted((Path(__file__).resolve().parents[4] / "checkpoints").glob(f"*/{FILE}"))
@@ -39,7 +40,13 @@ def test_what_is_read_is_what_was_written(checkpoint):
     again = saved.roles
     assert (again.n_sentences, again.n_skipped, again.digest) == (3, 0, roles.digest)
     for read, written in zip(again.heads, roles.heads, strict=True):
-        assert replace(read, shares={}, scores={}) == replace(written, shares={}, scores={})
+        plain = {"shares": {}, "scores": {}, "measured": HeadMeasures()}
+        assert replace(read, **plain) == replace(written, **plain)
+        assert read.measured.measures.keys() == written.measured.measures.keys()
+        for name, one in read.measured.measures.items():
+            assert astuple(one) == pytest.approx(astuple(written.measured.measures[name]), rel=1e-3, abs=1e-4)
+        assert read.measured.where == written.measured.where
+        assert read.measured.profile == pytest.approx(written.measured.profile, rel=1e-3)
         assert read.shares == pytest.approx(written.shares, rel=1e-5)
         assert read.scores.keys() == written.scores.keys()
         for name, score in written.scores.items():
@@ -82,7 +89,35 @@ def test_a_file_of_other_definitions_is_not_used(checkpoint, monkeypatch):
         load_corpus_roles(checkpoint)
 
 
-@pytest.mark.parametrize("damage", ["{", "[]", "{}", '{"checkpoint": 3}', "heads", "role", "order", "score"])
+def test_a_file_of_the_first_version_still_opens_without_the_tests_of_the_literature(checkpoint):
+    roles = corpus_roles(checkpoint, SENTENCES)
+    path = save_corpus_roles(checkpoint, roles, sentence_file="mine.txt")
+    values = json.loads(path.read_text(encoding="utf-8"))
+    for name in ("version", "annotation_digest"):
+        del values[name]
+    old = role_files.thresholds(1)
+    assert old.keys() < role_files.thresholds().keys() and "least_on_offset" not in old
+    values["thresholds"] = old
+    for head in values["heads"]:
+        for name in ("measures", "where", "profile", "error_rates"):
+            del head[name]
+    path.write_text(json.dumps(values), encoding="utf-8")
+    saved = load_corpus_roles(checkpoint).roles
+    assert [head.role for head in saved.heads] == [head.role for head in roles.heads]
+    assert not any(head.measured.measures or head.measured.has_job for head in saved.heads)
+
+
+def test_other_annotations_make_the_file_stale(checkpoint, monkeypatch):
+    save_corpus_roles(checkpoint, corpus_roles(checkpoint, SENTENCES), sentence_file="mine.txt")
+    monkeypatch.setattr(role_files, "annotation_digest", lambda: "0")
+    with pytest.raises(CheckpointError, match="made by other definitions"):
+        load_corpus_roles(checkpoint)
+
+
+DAMAGES = ["{", "[]", "{}", '{"checkpoint": 3}', "heads", "role", "order", "score", "measure", "numbers"]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_a_broken_file_is_a_sentence(checkpoint, damage):
     path = save_corpus_roles(checkpoint, corpus_roles(checkpoint, SENTENCES), sentence_file="mine.txt")
     values = json.loads(path.read_text(encoding="utf-8"))
@@ -94,6 +129,10 @@ def test_a_broken_file_is_a_sentence(checkpoint, damage):
         values["heads"].reverse()
     elif damage == "score":
         values["heads"][0]["scores"]["broad"] = "high"
+    elif damage == "measure":
+        values["heads"][0]["measures"] = {"<b>": [1, 0, 0.5, 3]}
+    elif damage == "numbers":
+        values["heads"][0]["measures"] = {"sink": [1, 0, 0.5]}
     text = damage if damage[0] in "{[" else json.dumps(values)
     path.write_text(text, encoding="utf-8")
     with pytest.raises(CheckpointError, match="is no whole file of head roles"):

@@ -1,0 +1,50 @@
+"""Who aligns better: the heads of a translator, or IBM models 1 and 2 fitted to the pairs that it learnt from?
+
+    python -m benchmarks.word_alignment --train PAIRS.tsv --checkpoint checkpoints/en-fr
+
+PAIRS.tsv has an English and a French sentence a line, with a tab between them. Printed: the alignment error rate over
+the pairs that were aligned by hand (``transformer/roles/sentences/pairs-en-fr.txt``), lower is better.
+"""
+
+import argparse
+import re
+from pathlib import Path
+
+from transformer.analysis.heads.role_files import load_corpus_roles
+from transformer.files.checkpoints import load
+from transformer.roles.alignment import error_rate
+from transformer.roles.annotations import aligned_pairs
+from transformer.roles.ibm_models import IBMModel
+
+
+def words(text: str) -> list[str]:
+    """Lower case; a word, an elided word with its apostrophe, or a mark."""
+    return re.findall(r"\w+(?:-\w+)*['’]?|[^\w\s]", text.lower().replace("’", "'"))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--train", required=True, type=Path)
+    parser.add_argument("--checkpoint", required=True)
+    parser.add_argument("--limit", type=int, default=10_000, help="pairs that are read (default 10,000)")
+    options = parser.parse_args()
+    lines = options.train.read_text(encoding="utf-8").splitlines()[: options.limit]
+    train = [tuple(words(side) for side in line.split("\t")[:2]) for line in lines]
+    train = [(source, target) for source, target in train if source and target]
+    pairs = aligned_pairs()
+    for name, second in (("IBM model 1", False), ("IBM model 2", True)):
+        model = IBMModel(train, second=second)
+        chosen = {
+            index: model.links([word.lower() for word in pair.source], [word.lower() for word in pair.target])
+            for index, pair in enumerate(pairs)
+        }
+        print(f"{name}, {len(train):,} pairs: AER {error_rate(chosen, pairs):.3f}")
+    saved = load_corpus_roles(load(options.checkpoint))
+    heads = saved.roles.of("decoder", "cross") if saved else ()
+    rates = [(rate, name, head.layer, head.head) for head in heads for name, rate in head.measured.error_rates.items()]
+    for rate, name, layer, head in sorted(rates)[:5]:
+        print(f"cross-attention layer {layer} head {head}, {name}: AER {rate:.3f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""Attention made by hand for the tests of roles."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from transformer.runs.attention_view import AttentionView
+from transformer.text.tokens import Token, TokenSequence
+
+
+def tokens(words: list[str]) -> TokenSequence:
+    """A space begins a word, ``<s>`` and ``</s>`` are special; the ids are those of the words in their first order."""
+    ids = {word: number for number, word in enumerate(dict.fromkeys(words))}
+    return TokenSequence(
+        tuple(
+            Token(
+                index,
+                ids[word],
+                word,
+                word.replace(" ", "·"),
+                word in ("<s>", "</s>"),
+                "start" if word == "<s>" else "",
+            )
+            for index, word in enumerate(words)
+        )
+    )
+
+
+def made(weights: np.ndarray, query: list[str], key: list[str] | None = None, *, causal: bool = False) -> AttentionView:
+    """``weights`` [head, query, key], made to sum to 1 over what is allowed; cross-attention where there is a
+    ``key``."""
+    allowed = np.ones((len(query), len(key or query)), dtype=bool)
+    if causal:
+        allowed = np.tril(allowed)
+    weights = np.asarray(weights, dtype=float) * allowed
+    return AttentionView(
+        name="layer",
+        stack="decoder" if causal or key else "encoder",
+        layer=0,
+        kind="cross" if key else "self",
+        weights=weights / np.maximum(weights.sum(axis=-1, keepdims=True), 1e-30),
+        allowed=allowed,
+        scores=np.zeros(weights.shape),
+        query=tokens(query),
+        key=tokens(key or query),
+    )
+
+
+def pointing(columns: list[int], n_keys: int, *, share: float = 0.9) -> np.ndarray:
+    """[1, query, key]: each row gives ``share`` to one column and the rest evenly to all."""
+    weights = np.full((1, len(columns), n_keys), (1 - share) / n_keys)
+    weights[0, np.arange(len(columns)), columns] += share
+    return weights
+
+
+WORDS = ["<s>", *(f" w{n}" for n in range(40)), "</s>"]

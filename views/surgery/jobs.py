@@ -1,0 +1,47 @@
+"""Whether heads with a job matter more: what silencing a head changes, beside the tests over many sentences."""
+
+import math
+
+import numpy as np
+import streamlit as st
+
+from charts.toolkit.style import three_digits
+from transformer.analysis.attention.rank_agreement import spearman
+from transformer.analysis.heads.corpus_roles import CorpusRoles
+from transformer.analysis.heads.head_importance import Importance
+from transformer.analysis.heads.role_files import load_corpus_roles
+from transformer.errors import CheckpointError
+from ui.shell.page import Page
+
+
+def jobs_and_importance(p: Page, found: Importance) -> None:
+    """One line below the map: the rank correlation of the strength of a head's strongest test with the KL divergence
+    that silencing it makes, and the mean of that with and without a job; or why there is none."""
+    if not found.complete:
+        return
+    try:
+        saved = load_corpus_roles(p.checkpoint)
+    except CheckpointError:
+        saved = None
+    if saved is None or not any(head.measured.measures for head in saved.roles.heads):
+        st.caption(p.text["jobs_unknown"])
+        return
+    agreement, with_job, without = map(_number, compared(saved.roles, found))
+    heads = len(found.measured)
+    st.caption(p.text["jobs"].format(agreement=agreement, heads=heads, with_job=with_job, without=without))
+
+
+def compared(roles: CorpusRoles, found: Importance) -> tuple[float, float, float]:
+    """Spearman's ρ of strength and KL, the mean KL of the heads with a job, and that of the others; NaN where one is
+    not defined."""
+    measured = [
+        roles.head(one.place.stack, one.place.kind, one.place.layer, one.place.head).measured for one in found.measured
+    ]
+    changes = np.array([one.kl for one in found.measured])
+    jobs = np.array([one.has_job for one in measured], dtype=bool)
+    means = [float(changes[which].mean()) if which.any() else math.nan for which in (jobs, ~jobs)]
+    return spearman(np.array([one.strength for one in measured]), changes), means[0], means[1]
+
+
+def _number(value: float) -> str:
+    return "–" if math.isnan(value) else three_digits(value)
