@@ -127,7 +127,7 @@ class ConvolvedLayer(EncoderLayer):
 
     def forward(self, stream: Tensor, allowed: Tensor, position_bias: Tensor | None = None) -> Tensor:
         real = allowed[:, :1].transpose(1, 2)  # [batch, position, 1]: padding neither gives nor takes
-        x = self.residual["in"](stream) * real
+        x = self.residual["in"](stream * real)
         after = self.residual["after_self_attention"](
             self.self_attention_norm(x + self.self_attention(x, x, allowed, position_bias))
         )

@@ -21,6 +21,7 @@ from charts.toolkit.words import _
 from transformer.analysis.attention.rollout import attention_rollout
 from transformer.runs.attention_view import AttentionView
 from transformer.text.message import N_
+from transformer.variants.layers import SandwichLayer
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS
 from ui.shell.presenter import presenting
@@ -148,7 +149,9 @@ def draw(p: Page, view: AttentionView, shown: Shown, weighted) -> None:
             ),
             key="attention values",
         )
-        st.caption(p.text["show_values_help"])
+        block = p.checkpoint.model.get_submodule(f"{p.focus.stack}.layers.{p.focus.layer}")
+        sandwich = p.text["show_values_sandwich"] if isinstance(block, SandwichLayer) else ""
+        st.caption(f"{p.text['show_values_help']} {sandwich}")
     choose_cell(p, clicked, shown)
 
 

@@ -226,7 +226,7 @@ def kinds(p: Page) -> None:
 def _small_map(p: Page, trace: Trace, stack: str, kind: str) -> None:
     """The focused head, or the nearest that this model has."""
     checkpoint, layer = trace.checkpoint, min(p.focus.layer, trace.n_layers(stack) - 1)
-    head = min(p.focus.head, checkpoint.config.n_heads - 1)
+    head = min(p.focus.head, checkpoint.config.heads_in(stack) - 1)
     view: AttentionView = trace.attention(stack, layer, kind)
     if checkpoint.config.kind == "decoder-only":
         view = beginning(view, len(prompt_ids(checkpoint, trace.sentence)))
