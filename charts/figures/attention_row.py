@@ -1,4 +1,4 @@
-"""One row of one head's attention, step by step: q·k, score, mask, softmax, and the mixing of the values."""
+"""One row of one head, step by step: q·k, score, mask, softmax, the values mixed; and what all heads then write."""
 
 from __future__ import annotations
 
@@ -185,4 +185,38 @@ def value_mix(weights: Any, *, values: Any, tokens: TokenSequence, shown: int = 
     figure.update_layout(barmode="relative", bargap=0.15)
     figure.update_xaxes(title_text=_("channel of the head (d_v = {n})", n=len(places)), showgrid=False)
     figure.update_yaxes(title_text=_("weight × value"))
+    return figure.drawn()
+
+
+def head_contributions(contributions: Any, *, bias: Any, output: Any, head: int) -> go.Figure:
+    """One token's output as a sum, row by row: every head's part, the bias b_O, and their sum; signed, one scale.
+
+    ``contributions``: [head, model], head_h W_O,h; ``bias``, ``output``: [model]; ``head`` is framed. ``bias`` is
+    ``None`` where the projection has none.
+    """
+    written = as_array(contributions, name="contributions", axes=("head", "model"))
+    n_heads, d_model = written.shape
+    require_index(head, name="head", size=n_heads)
+    sizes = {"model": d_model}
+    more = {"bias": bias, "output": output} if bias is not None else {"output": output}
+    rows = np.vstack(
+        [written, *(as_array(part, name=name, axes=("model",), sizes=sizes) for name, part in more.items())]
+    )
+    figure = Sheet(
+        parts.heatmap(
+            rows,
+            hover=_("{place}, dimension {dimension}", place="%{y}", dimension="%{x}"),
+            bar=style.colour_bar(_("what is written")),
+            limit=style.symmetric_limit(rows),
+            ygap=2,
+        )
+    )
+    names = [_("head {head}", head=index) for index in range(n_heads)]
+    names += [_("bias b_O"), _("sum = output")] if bias is not None else [_("sum = output")]
+    style.finish(figure, height=style.rows_height(len(names)), top=64)
+    figure.update_yaxes(**style.label_rows(names, title=_("part of the sum")))
+    figure.update_xaxes(title_text=_("dimension of the stream ({n})", n=d_model), showgrid=False, zeroline=False)
+    box = {"x0": -0.5, "x1": d_model - 0.5, "y0": head - 0.5, "y1": head + 0.5}
+    figure.add_shape(type="rect", **box, line={"color": style.CHOSEN, "width": 3})
+    figure.add_hline(y=len(names) - 1.5, line={"color": style.NEUTRAL, "width": 2})
     return figure.drawn()

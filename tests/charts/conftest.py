@@ -199,7 +199,6 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
     """Every public figure, drawn once, by name."""
     from charts.figures import (
         activation_curve,
-        attention_output,
         attention_row,
         attention_trust,
         attribution,
@@ -305,7 +304,7 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         ),
         "answer_confidence": decoding.answer_confidence(share, tokens=tokens, runner_up=share / 2, current=1),
         "step_attention": decoding.step_attention(share, tokens=tokens, allowed=np.arange(n) < 5),
-        "head_contributions": attention_output.head_contributions(
+        "head_contributions": attention_row.head_contributions(
             rows[:3], bias=rows[3], output=rows[:4].sum(axis=0), head=1
         ),
         "word_contributions": word_contributions.word_contributions(

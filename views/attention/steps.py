@@ -6,8 +6,7 @@ import streamlit as st
 from charts.canvas.attention import KEY_TITLE, QUERY_TITLE, SHIFTED_TITLE
 from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
-from charts.figures.attention_output import head_contributions
-from charts.figures.attention_row import score_pipeline, value_mix
+from charts.figures.attention_row import head_contributions, score_pipeline, value_mix
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
 from transformer.analysis.attention.attention_path import AttentionPath, output_sum
