@@ -65,7 +65,7 @@ function show(name) {
   const place = (node) => (node.getRootNode().host ?? node).getBoundingClientRect(); // a picture with its controls
   const box = place(there);
   const below = first && place(first).top > box.top ? place(first).bottom : 0;
-  const [row, bar] = ["[data-testid=stHeader]", ".st-key-lesson-bar"].map((name) => document.querySelector(name));
+  const [row, bar] = ["[data-testid=stHeader]", ".st-key-lesson-bar"].map((part) => document.querySelector(part));
   const top = row.offsetHeight + (bar?.offsetHeight ?? 0) + 8;
   const by = Math.min(box.top - top, Math.max(0, Math.max(box.bottom, below) + 8 - window.innerHeight));
   if (by) document.querySelector("[data-testid=stMain]").scrollBy({ top: by });
