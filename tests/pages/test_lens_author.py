@@ -103,3 +103,10 @@ def test_what_removing_a_part_does(open_app: Callable, tiny_checkpoint: Callable
     assert f"ρ = {effects.agreement:.2f}".replace("-", "−") in said(app)
     gap = np.abs(effects.added - effects.zero)
     assert f"**{effects.parts[int(gap.argmax())].label}**" in said(app)
+
+
+def test_padding_is_asked_nothing(open_app: Callable, tiny_checkpoint: Callable) -> None:
+    last = len(transformer.trace(tiny_checkpoint("bert"), SENTENCE, source_pads=2).source) - 1
+    app = open_app("lens", checkpoint="tiny-bert", sentence=SENTENCE, pads="2", token=str(last), **VIEW)
+    is_fine(app)
+    assert [info.value for info in app.info] == [TEXT["author_padding"]]

@@ -46,6 +46,8 @@ class Words:
 
 def choose_words(p: Page, lens: Lens, position: int | None) -> Words:
     """The word whose logit is taken apart, and the one it is compared with, if any."""
+    if position is not None and lens.stack == "encoder" and p.trace.source[position].is_padding:
+        p.nothing_to_show(p.text["author_padding"])
     known = _candidates(p, lens, position)
     owner = (lens.read, position, *list(known)[:2])
     belongs_to("lens_word", owner, default=next(iter(known)))
