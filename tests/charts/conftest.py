@@ -210,7 +210,6 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         faults,
         feed_forward,
         gradients,
-        head_profiles,
         heads,
         information_flow,
         lens,
@@ -316,7 +315,7 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         "value_mix": attention_row.value_mix(share, values=rows, tokens=tokens, shown=3),
         "head_scores": heads.head_scores(np.full((2, 3), 0.25), name="sink share", roles=[["<b>", "", ""]] * 2),
         "entropy_strip": heads.entropy_strip(causal_view),
-        "head_profiles": head_profiles.head_profiles(
+        "head_profiles": heads.head_profiles(
             {(0, 0): {-1: 0.9, 0: 0.1}, (0, 1): {-1: 0.25, 0: 0.5}},
             names={(0, 0): "·<b>", (0, 1): "%{x}"},
             chosen=(0, 1),

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from charts.figures.head_profiles import head_profiles
-from charts.figures.heads import entropy_strip, head_scores
+from charts.figures.heads import entropy_strip, head_profiles, head_scores
 from charts.toolkit.style import three_digits
 from transformer.analysis.heads.corpus_roles import CorpusRole
 from transformer.analysis.heads.head_roles import ROLES, HeadRole
