@@ -222,7 +222,6 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         time_lapse,
         vocabulary,
         word_alignment,
-        word_contributions,
         word_pieces,
     )
     from charts.figures import tokens as token_figures
@@ -306,9 +305,7 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         "head_contributions": attention_row.head_contributions(
             rows[:3], bias=rows[3], output=rows[:4].sum(axis=0), head=1
         ),
-        "word_contributions": word_contributions.word_contributions(
-            [0.3, -0.2], words=["<b>good", "bad"], of="·<i> class"
-        ),
+        "word_contributions": attribution.word_contributions([0.3, -0.2], words=["<b>good", "bad"], of="·<i> class"),
         "score_pipeline": attention_row.score_pipeline(causal_view, head=1, row=2),
         "dot_product": attention_row.dot_product(rows[0], key=rows[1], query_token="·<b>", key_token="·<i>"),
         "aligned_measures": attention_trust.aligned_measures(small_measures(), answer="‘·<b>’"),

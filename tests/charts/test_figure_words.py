@@ -121,6 +121,9 @@ def french(tokens, target, causal_view, candidates) -> dict:
         return {**every_figure(tokens, target, causal_view, candidates), **curves()}
 
 
+UNSEEN = (("name", "note"), ("name", "focus"))  # of annotations and frames, for our own code
+
+
 def lines(figure: object) -> Iterator[str]:
     """Every line that a figure says, without the tags around it."""
     if type(figure).__module__.startswith("altair"):
@@ -132,7 +135,7 @@ def lines(figure: object) -> Iterator[str]:
 def _lines(node: object, keys: set[str], key: str = "") -> Iterator[str]:
     if isinstance(node, dict):
         for name, value in node.items():
-            if name != "template" and (name, value) != ("name", "note"):  # a name of our own, which is not shown
+            if name != "template" and (name, value) not in UNSEEN:
                 yield from _lines(value, keys, name)
     elif isinstance(node, str):
         if key in keys:

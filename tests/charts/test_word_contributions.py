@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from charts.figures.word_contributions import word_contributions
+from charts.figures.attribution import word_contributions
 from charts.toolkit import style
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 import charts.figures.decoding
-from charts.figures.word_contributions import word_contributions
+from charts.figures.attribution import word_contributions
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer.analysis.answers.decoding_steps import StepAttention
