@@ -170,7 +170,8 @@ def _of_head(
             measures[name] = measure
     for name in DIRECTIONS:
         if name in tallies:
-            measures[name] = syntactic_measure(tallies[name], head, baseline=offsets[name])
+            longest = float(tallies[f"{name}_longest"].shares[0, 0])
+            measures[name] = syntactic_measure(tallies[name], head, baseline=max(offsets[name], longest))
     for name in ALIGNED:
         if name in tallies:
             measures[name] = alignment_measure(tallies[name], head, baseline=rule)

@@ -2,10 +2,11 @@
 
 Voita et al. 2019 (§5.2): the share of the arcs of a relation in which the largest weight of the one word's row falls on
 the other one. A head is syntactic if that is at least 10 % (here: percentage points) more than a head would have that
-always looks at one fixed offset, the best one for this relation. As there, special tokens are left out of the largest
-weight; as in Clark et al. 2019 (§4.1), the pieces of a word are put together (sum over the tokens looked at, mean over
-the tokens that look). Arcs that the mask forbids do not count: a decoder never looks from a determiner to its noun.
-Chance: 1 over the number of words that the row may look at. The arcs: ``annotations``.
+always looks at one fixed offset, the best one for this relation. The same is asked beyond evenly spread attention: a
+word of many pieces sums up more of it, and nouns have more pieces than articles. As there, special tokens are left out
+of the largest weight; as in Clark et al. 2019 (§4.1), the pieces of a word are put together (sum over the tokens
+looked at, mean over the tokens that look). Arcs that the mask forbids do not count: a decoder never looks from a
+determiner to its noun. Chance: 1 over the number of words that the row may look at. The arcs: ``annotations``.
 """
 
 from collections import Counter
@@ -49,6 +50,8 @@ def syntactic_tallies(view: AttentionView, sentence: AnnotatedSentence, *, causa
     if spans is None:
         return {}
     best = word_weights(view.weights, spans, spans).argmax(axis=-1)  # [head, word]
+    evenly = view.allowed / np.maximum(view.allowed.sum(axis=1, keepdims=True), 1)
+    longest = word_weights(evenly[None], spans, spans)[0].argmax(axis=-1)  # [word]
     tallies = {}
     for name in DIRECTIONS:
         if arcs := directed_arcs(sentence, name, causal=causal):
@@ -56,6 +59,8 @@ def syntactic_tallies(view: AttentionView, sentence: AnnotatedSentence, *, causa
             choice = looks + 1 if causal else np.full(len(arcs), len(spans))
             hits = (best[:, looks] == found).sum(axis=1)[:, None].astype(float)
             tallies[name] = Tally(hits, np.array([(1 / choice).sum()]), np.array([len(arcs)]))
+            hits = np.array([[float((longest[looks] == found).sum())]])
+            tallies[f"{name}_longest"] = Tally(hits, np.zeros(1), np.array([len(arcs)]))
     return tallies
 
 

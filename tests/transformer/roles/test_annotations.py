@@ -111,7 +111,8 @@ def test_a_head_that_follows_the_arcs_scores_one_and_special_tokens_are_left_out
         assert found[name].shares[0, 0] == 1.0 and found[name].chances[0] == pytest.approx(1 / 5)
     assert found["noun_determiner"].shares[0, 0] == 0.0 and "object_verb" not in found
     causal = syntactic_tallies(made(weights, PIECES, causal=True), CAT, causal=True)
-    assert set(causal) == {"noun_determiner", "noun_adjective", "verb_subject"}
+    assert {name for name in causal if "longest" not in name} == {"noun_determiner", "noun_adjective", "verb_subject"}
+    assert causal["verb_subject_longest"].shares[0, 0] == 1.0  # evenly spread attention, too: cat has two pieces
     assert causal["verb_subject"].shares[0, 0] == 1.0 and causal["verb_subject"].chances[0] == pytest.approx(1 / 4)
 
 
