@@ -1,0 +1,152 @@
+"""A Transformer in NumPy and float64, from the file of weights alone: nothing of ``transformer`` is used here.
+
+``forward`` gives every number that the probes record, under the same names, from the formulas of the papers.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+from safetensors.numpy import load_file
+
+Arrays = dict[str, np.ndarray]
+
+
+class NumpyTransformer:
+    def __init__(self, folder: Path) -> None:
+        self.config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        self.weights = {
+            name: table.astype(np.float64) for name, table in load_file(folder / "model.safetensors").items()
+        }
+        self.seen: Arrays = {}
+
+    # ---- the parts ----------------------------------------------------------------------------------------------
+
+    def linear(self, name: str, x: np.ndarray) -> np.ndarray:
+        return x @ self.weights[f"{name}.weight"].T + self.weights[f"{name}.bias"]
+
+    def table(self, stack: str) -> np.ndarray:
+        own = f"{stack}.embedding.table.weight"
+        return self.weights[own if own in self.weights else "encoder.embedding.table.weight"]
+
+    def embed(self, stack: str, ids: list[int]) -> np.ndarray:
+        width = self.config["d_model"]
+        token = np.stack([self.table(stack)[id] for id in ids]) * math.sqrt(width)
+        self.seen[f"{stack}.embedding.token"] = token
+        kind = self.config["positions"]
+        if kind == "sinusoidal":
+            position = np.empty_like(token)
+            for at in range(len(ids)):
+                for pair in range(width // 2):
+                    angle = at / 10_000 ** (2 * pair / width)
+                    position[at, 2 * pair], position[at, 2 * pair + 1] = math.sin(angle), math.cos(angle)
+        elif kind == "learned":
+            position = self.weights[f"{stack}.embedding.position_encoding.table"][: len(ids)]
+        if kind in ("sinusoidal", "learned"):
+            self.seen[f"{stack}.embedding.position"] = position
+            token = token + position
+        self.seen[f"{stack}.embedding.sum"] = token
+        return token
+
+    def norm(self, name: str, x: np.ndarray) -> np.ndarray:
+        mean = x.mean(axis=-1)
+        std = np.sqrt(((x - mean[:, None]) ** 2).mean(axis=-1) + self.config["layer_norm_epsilon"])
+        normalized = (x - mean[:, None]) / std[:, None]
+        output = normalized * self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"]
+        parts = {"input": x, "mean": mean, "std": std, "normalized": normalized, "output": output}
+        self.seen |= {f"{name}.{part}": values for part, values in parts.items()}
+        return output
+
+    def heads(self, x: np.ndarray) -> np.ndarray:
+        n = self.config["n_heads"]
+        width = x.shape[1] // n
+        return np.stack([x[:, head * width : (head + 1) * width] for head in range(n)])
+
+    def rotate(self, heads: np.ndarray) -> np.ndarray:
+        """Channel i and channel i + d/2 are a point that is turned by position · 10000^(−2i/d)."""
+        if self.config["positions"] != "rotary":
+            return heads
+        turned, half = np.empty_like(heads), heads.shape[-1] // 2
+        for at in range(heads.shape[1]):
+            for i in range(half):
+                angle = at * 10_000 ** (-i / half)
+                x, y = heads[:, at, i], heads[:, at, i + half]
+                turned[:, at, i] = x * math.cos(angle) - y * math.sin(angle)
+                turned[:, at, i + half] = y * math.cos(angle) + x * math.sin(angle)
+        return turned
+
+    def attention(self, name: str, x: np.ndarray, memory: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+        query = self.rotate(self.heads(self.linear(f"{name}.query_projection", x)))
+        key = self.rotate(self.heads(self.linear(f"{name}.key_projection", memory)))
+        value = self.heads(self.linear(f"{name}.value_projection", memory))
+        scores = query @ key.transpose(0, 2, 1) / math.sqrt(query.shape[-1])
+        weights = np.zeros_like(scores)
+        for head, row in np.ndindex(scores.shape[:2]):
+            seen = np.flatnonzero(allowed[row])
+            powers = np.exp(scores[head, row, seen] - scores[head, row, seen].max())
+            weights[head, row, seen] = powers / powers.sum()
+        context = weights @ value
+        output = self.linear(f"{name}.output_projection", np.concatenate(list(context), axis=1))
+        parts = {
+            "query": query, "key": key, "value": value, "scores": scores, "allowed": allowed, "weights": weights,
+            "context": context, "output": output,
+        }  # fmt: skip
+        self.seen |= {f"{name}.{part}": values for part, values in parts.items()}
+        return output
+
+    def feed_forward(self, name: str, x: np.ndarray) -> np.ndarray:
+        before = self.linear(f"{name}.input_projection", x)
+        if self.config["activation"] == "relu":
+            hidden = np.where(before > 0, before, 0.0)
+        else:  # GELU: x · Φ(x)
+            hidden = before * 0.5 * (1 + np.vectorize(math.erf)(before / math.sqrt(2)))
+        output = self.linear(f"{name}.output_projection", hidden)
+        self.seen |= {f"{name}.pre_activation": before, f"{name}.hidden": hidden, f"{name}.output": output}
+        return output
+
+    # ---- the whole ----------------------------------------------------------------------------------------------
+
+    def stack(self, stack: str, ids: list[int], memory: np.ndarray | None, real: np.ndarray | None) -> np.ndarray:
+        """``memory``, ``real``: what the encoder gives, and which of its tokens are no padding (cross-attention)."""
+        assert self.config["norm"] == "pre", "the shipped checkpoints are all pre-norm"
+        x = self.embed(stack, ids)
+        present = np.array([id != self.config["pad_id"] for id in ids])
+        allowed = np.broadcast_to(present, (len(ids), len(ids)))
+        if stack == "decoder":
+            allowed = np.tril(np.ones((len(ids), len(ids)), dtype=bool)) & allowed
+        for layer in range(self.config[f"n_{stack}_layers"]):
+            name = f"{stack}.layers.{layer}"
+            self.seen[f"{name}.residual.in"] = x
+            normed = self.norm(f"{name}.self_attention_norm", x)
+            x = x + self.attention(f"{name}.self_attention", normed, normed, allowed)
+            self.seen[f"{name}.residual.after_self_attention"] = x
+            if memory is not None:
+                normed = self.norm(f"{name}.cross_attention_norm", x)
+                across = np.broadcast_to(real, (len(ids), len(real)))
+                x = x + self.attention(f"{name}.cross_attention", normed, memory, across)
+                self.seen[f"{name}.residual.after_cross_attention"] = x
+            x = x + self.feed_forward(f"{name}.feed_forward", self.norm(f"{name}.feed_forward_norm", x))
+            self.seen[f"{name}.residual.out"] = x
+        return self.norm(f"{stack}.final_norm", x)
+
+    def forward(self, source: list[int] | None, target: list[int] | None) -> Arrays:
+        """Every activation of one pass, by name."""
+        self.seen = {}
+        memory = real = None
+        if source is not None:
+            memory = self.stack("encoder", source, None, None)
+            real = np.array([id != self.config["pad_id"] for id in source])
+        if target is not None:
+            hidden, stack = self.stack("decoder", target, memory, real), "decoder"
+        else:
+            hidden, stack = memory, "encoder"
+        if self.config["class_names"]:
+            pooled = hidden[real].mean(axis=0)
+            self.seen["classifier.pooled"] = pooled
+            self.seen["classifier.logits"] = self.linear("classifier.projection", pooled[None])[0]
+        else:
+            self.seen[f"{stack}.logits"] = hidden @ self.table(stack).T
+        return self.seen
