@@ -11,6 +11,7 @@ from pathlib import Path
 from transformer.errors import CheckpointError, InputError
 from transformer.families.commands import REMEDIES, add_commands
 from transformer.text.sentence_files import SHIPPED
+from transformer.word_vectors.commands import add_word2vec
 
 _BAD_INPUT = 2
 
@@ -261,6 +262,7 @@ def _parser() -> argparse.ArgumentParser:
     inspect.add_argument("--json", action="store_true", help="print one JSON object")
     inspect.set_defaults(command=_inspect)
     add_commands(commands)
+    add_word2vec(commands)
     return parser
 
 

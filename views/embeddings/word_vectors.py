@@ -9,7 +9,7 @@ from charts.figures.vocabulary import nearest_neighbours, vocabulary_projection
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer import Checkpoint
-from transformer.analysis.neighbours import Neighbour, analogy, nearest_rows
+from transformer.analysis.neighbours import analogy, nearest_rows
 from transformer.analysis.projection import principal_components
 from transformer.text.message import N_
 from transformer.variants.embedding import FamilyEmbedding
@@ -18,8 +18,9 @@ from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.show.figures import show_figure, show_formula, show_table
 from ui.words.texts import as_plain, counted
+from views.embeddings import word2vec
+from views.embeddings.frames import N_NEIGHBOURS, neighbour_frame
 
-N_NEIGHBOURS = 12
 SHOWN_DIMENSIONS = 8
 # (a, b, c, expected): a − b + c should be near what is expected. Only those whose words are single tokens are offered.
 ANALOGIES = (
@@ -105,22 +106,16 @@ def neighbours(p: Page) -> None:
     table = embedding_table(p.checkpoint, p.focus.stack)
     found = nearest_rows(table, table[token.id], count=N_NEIGHBOURS, excluded={token.id})
     st.markdown(p.text["neighbours"].format(token=as_plain(token.display)))
-    show_figure(
-        nearest_neighbours(_frame(p, found), of=token.display),
-        name="nearest-neighbours",
-        caption=p.text["neighbours_caption"].format(count=whole(len(table)), token=as_plain(token.display)),
-    )
-
-
-def _frame(p: Page, found: tuple[Neighbour, ...]) -> pd.DataFrame:
-    names = _displays(p)
-    return pd.DataFrame(
-        {
-            "piece": [names[neighbour.id] for neighbour in found],
-            "similarity": [neighbour.similarity for neighbour in found],
-            "id": [neighbour.id for neighbour in found],
-        }
-    )
+    objective = word2vec.chosen_objective(p)
+    own, beside = st.columns(2)
+    with own:
+        show_figure(
+            nearest_neighbours(neighbour_frame(_displays(p), found), of=token.display),
+            name="nearest-neighbours",
+            caption=p.text["neighbours_caption"].format(count=whole(len(table)), token=as_plain(token.display)),
+        )
+    with beside:
+        word2vec.neighbours(p, objective, token)
 
 
 def map_of_vocabulary(p: Page) -> None:
@@ -132,16 +127,21 @@ def map_of_vocabulary(p: Page) -> None:
     width = p.checkpoint.config.d_model
     share = three_digits(100 * sum(projection.explained))
     st.markdown(p.text["map"].format(width=width, share=share, rest=width - 2))
-    show_figure(
-        vocabulary_projection(
-            projection.coordinates,
-            displays=_displays(p),
-            tokens=p.trace.tokens(p.focus.stack),
-            explained=projection.explained,
-        ),
-        name="vocabulary-map",
-        caption=p.text["map_caption"],
-    )
+    objective = word2vec.chosen_objective(p)
+    own, beside = st.columns(2)
+    with own:
+        show_figure(
+            vocabulary_projection(
+                projection.coordinates,
+                displays=_displays(p),
+                tokens=p.trace.tokens(p.focus.stack),
+                explained=projection.explained,
+            ),
+            name="vocabulary-map",
+            caption=p.text["map_caption"],
+        )
+    with beside:
+        word2vec.map_of_words(p, objective)
 
 
 def analogies(p: Page) -> None:
@@ -182,26 +182,35 @@ def analogies(p: Page) -> None:
         key = "expected_hit" if place == 1 else "expected_miss"
         st.markdown(text[key].format(expected=as_plain(words[3]), place=whole(place), count=whole(len(found))))
     name = text["analogy_of"].format(a=asked[0], b=asked[1], c=asked[2])
-    show_figure(
-        nearest_neighbours(_frame(p, found[:N_NEIGHBOURS]), of=name),
-        name="analogy",
-        caption=text["analogy_caption"].format(count=whole(len(table))),
-    )
+    objective = word2vec.chosen_objective(p)
+    own, beside = st.columns(2)
+    with own:
+        show_figure(
+            nearest_neighbours(neighbour_frame(_displays(p), found[:N_NEIGHBOURS]), of=name),
+            name="analogy",
+            caption=text["analogy_caption"].format(count=whole(len(table))),
+        )
+    with beside:
+        word2vec.analogy_of(p, objective, asked)
     if offered:
-        _all_analogies(p, table, offered)
+        _all_analogies(p, table, offered, objective)
 
 
-def _all_analogies(p: Page, table: np.ndarray, offered: dict[str, tuple[str, ...]]) -> None:
+def _all_analogies(p: Page, table: np.ndarray, offered: dict[str, tuple[str, ...]], objective: str) -> None:
     """Every ready example with its nearest row and the place of what was expected, misses included."""
     encode, names = p.checkpoint.tokenizer.encode, _displays(p)
     rows = []
     for name, words in offered.items():
         *asked, expected = (encode(word)[0] for word in words)
         found = [neighbour.id for neighbour in analogy(table, *asked, count=len(table))]
-        rows.append((name, words[3], names[found[0]], 1 + found.index(expected)))
-    hits = sum(place == 1 for *_, place in rows)
-    st.markdown(p.text["all_analogies"].format(hits=hits, count=len(rows)))
-    columns = [p.text[f"column_{name}"] for name in ("question", "expected", "nearest", "place")]
+        other = word2vec.place_of_expected(objective, words) or (None, None)
+        rows.append((name, words[3], names[found[0]], 1 + found.index(expected), *other))
+    hits, others = (sum(row[column] == 1 for row in rows) for column in (3, 5))
+    st.markdown(p.text["all_analogies"].format(hits=hits, others=others, count=len(rows)))
+    columns = [
+        p.text[f"column_{name}"]
+        for name in ("question", "expected", "nearest", "place", "nearest_word2vec", "place_word2vec")
+    ]
     caption = p.text["all_analogies_caption"].format(count=whole(len(table) - 3))
     show_table(pd.DataFrame(rows, columns=columns), name="all-analogies", caption=caption)
 

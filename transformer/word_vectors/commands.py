@@ -1,0 +1,75 @@
+"""``python -m transformer word2vec``: train both kinds of word vectors on the English side of a corpus."""
+
+import argparse
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+
+def add_word2vec(commands: argparse._SubParsersAction) -> None:
+    word2vec = commands.add_parser("word2vec", help="train word vectors by skip-gram and CBOW (some minutes)")
+    word2vec.add_argument("--data", default="data", help="folder that holds the corpora (default: data)")
+    word2vec.add_argument("--corpus", default="tatoeba-en", help="the first column is read (default: tatoeba-en)")
+    word2vec.add_argument("--output", default="checkpoints/word2vec-en", metavar="DIR")
+    word2vec.set_defaults(command=_word2vec)
+
+
+def _word2vec(options: argparse.Namespace) -> int:
+    from transformer.files.whole_files import write_text
+    from transformer.training.corpora import SOURCES, corpus_folders, load_corpus
+    from transformer.word_vectors.files import save_vectors
+    from transformer.word_vectors.objectives import OBJECTIVES
+    from transformer.word_vectors.training import WordRecipe, train_vectors
+    from transformer.word_vectors.vocabulary import Vocabulary
+
+    recipe, corpus, output = WordRecipe(), load_corpus(options.corpus, options.data), Path(options.output)
+    texts = [text for text, *_ in corpus.train]
+    vocabulary = Vocabulary.of(texts, min_count=recipe.min_count)
+    tables, rows = {}, []
+    for objective in OBJECTIVES:
+        started, losses = time.process_time(), []
+
+        def report(epoch: int, loss: float, objective: str = objective, losses: list[float] = losses) -> None:
+            losses.append(loss)
+            print(f"{objective}  epoch {epoch} of {recipe.epochs}  loss {loss:.4f}", file=sys.stderr)
+
+        tables[objective] = train_vectors(vocabulary, texts, objective, recipe, report)
+        minutes = (time.process_time() - started) / 60
+        rows.append(f"| {objective} | {losses[0]:.3f} | {losses[-1]:.3f} | {minutes:.1f} |")
+    save_vectors(output, vocabulary, tables)
+    sources = "; ".join(f"{folder}: {SOURCES[folder]}" for folder in corpus_folders(options.corpus))
+    settings = "\n".join(f"| {name} | {value} |" for name, value in asdict(recipe).items())
+    write_text(
+        output / "README.md",
+        _CARD.format(
+            name=output.name, n_words=len(vocabulary.words), sources=sources, digest=corpus.digest, n_texts=len(texts),
+            n_counted=int(vocabulary.counts.sum()), settings=settings, rows="\n".join(rows), corpus=options.corpus,
+        ),
+    )  # fmt: skip
+    print(f"{output} holds the vectors of {len(vocabulary.words):,} words")
+    return 0
+
+
+_CARD = """# {name}
+
+Vectors of {n_words:,} English words by word2vec (Mikolov et al. 2013a, 2013b): skip-gram and CBOW, both with negative
+sampling. They are not a Transformer: a word has one vector, whatever stands around it. The Embeddings page sets them
+beside the rows of E. They repeat the biases of their data.
+
+| | |
+|---|---|
+| data and its licence | {sources}; {n_texts:,} sentences of the training split, {n_counted:,} words |
+| data digest | SHA-256 `{digest}` of the files read, in order |
+{settings}
+
+| objective | loss in the first epoch | in the last | CPU minutes |
+|---|---|---|---|
+{rows}
+
+This command trains them again:
+
+```
+python -m transformer word2vec --data DIR --corpus {corpus}
+```
+"""

@@ -1,0 +1,54 @@
+"""Trained word vectors on disk: ``words.txt``, ``vectors.safetensors``, and a card."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+from transformer.errors import CheckpointError
+from transformer.files.whole_files import atomic_path, not_whole, write_text
+from transformer.word_vectors.objectives import OBJECTIVES
+from transformer.word_vectors.vocabulary import Vocabulary
+
+WORDS, VECTORS = "words.txt", "vectors.safetensors"
+
+
+@dataclass(frozen=True)
+class WordVectors:
+    """The words of both runs and ``tables[objective]``: [word, width], row i is the vector of ``words[i]``."""
+
+    words: tuple[str, ...]
+    tables: dict[str, np.ndarray]
+
+    @cached_property
+    def ids(self) -> dict[str, int]:
+        return {word: id for id, word in enumerate(self.words)}
+
+
+def save_vectors(folder: Path, vocabulary: Vocabulary, tables: dict[str, np.ndarray]) -> None:
+    """Write the vectors in half precision, and the words, one a line, the most frequent first."""
+    with atomic_path(folder / VECTORS) as temporary:
+        save_file({name: table.astype(np.float16) for name, table in tables.items()}, str(temporary))
+    write_text(folder / WORDS, "".join(f"{word}\n" for word in vocabulary.words))
+
+
+def load_vectors(folder: str | Path) -> WordVectors:
+    """Read what ``save_vectors`` wrote. Raises ``CheckpointError`` where a file is missing or they do not fit."""
+    folder = Path(folder)
+    try:
+        words = tuple((folder / WORDS).read_text(encoding="utf-8").splitlines())
+        tables = {name: table.astype(np.float32) for name, table in load_file(folder / VECTORS).items()}
+    except FileNotFoundError as error:
+        raise CheckpointError("{file} is missing", file=error.filename or folder / VECTORS) from None
+    except SafetensorError as error:
+        raise not_whole(folder / VECTORS, error) from None
+    if set(tables) != set(OBJECTIVES) or {len(table) for table in tables.values()} != {len(words)}:
+        found = ", ".join(f"{name}: {len(table)}" for name, table in sorted(tables.items()))
+        raise CheckpointError(
+            "{file} holds vectors of {found} words, but {words} has {count} lines, and both {objectives} are needed",
+            file=folder / VECTORS, found=found, words=WORDS, count=len(words), objectives=" and ".join(OBJECTIVES),
+        )  # fmt: skip
+    return WordVectors(words, tables)

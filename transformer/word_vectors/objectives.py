@@ -1,0 +1,64 @@
+"""The two ways of word2vec to learn from a window of words, with negative sampling.
+
+v are the vectors that are kept in the end ("input"), u those of the words that are predicted ("output"). For a vector
+h that predicts word o, and words n_1 … n_k drawn at random as wrong answers (Mikolov et al. 2013b, eq. 4):
+
+    loss = −log σ(u_o · h) − Σ_i log σ(−u_{n_i} · h)
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+class WordModel(nn.Module):
+    """Both tables of vectors; a subclass says what h is and what is predicted."""
+
+    def __init__(self, n_words: int, width: int) -> None:
+        super().__init__()
+        self.input = nn.Embedding(n_words, width)
+        self.output = nn.Embedding(n_words, width)
+        nn.init.uniform_(self.input.weight, -0.5 / width, 0.5 / width)
+        nn.init.zeros_(self.output.weight)
+
+    def negative_sampling(self, h: Tensor, predicted: Tensor, negatives: Tensor) -> Tensor:
+        """The loss above, averaged. h: [batch, width], predicted: [batch], negatives: [batch, k]."""
+        right = (self.output(predicted) * h).sum(-1)  # [batch]
+        wrong = (self.output(negatives) @ h[:, :, None]).squeeze(-1)  # [batch, k]
+        return -(F.logsigmoid(right) + F.logsigmoid(-wrong).sum(-1)).mean()
+
+
+class SkipGram(WordModel):
+    """The word in the middle predicts each word around it: h = v_centre."""
+
+    def forward(self, centre: Tensor, around: Tensor, present: Tensor, negatives: Tensor) -> Tensor:
+        """centre: [batch]; around, present: [batch, window]; negatives: [batch, window, k]. One pair for each present
+        word around."""
+        h = self.input(centre)[:, None].expand(-1, around.shape[1], -1)  # [batch, window, width]
+        return self.negative_sampling(h[present], around[present], negatives[present])
+
+
+class ContinuousBagOfWords(WordModel):
+    """The words around predict the word in the middle: h = their mean."""
+
+    def forward(self, centre: Tensor, around: Tensor, present: Tensor, negatives: Tensor) -> Tensor:
+        """As for skip-gram; of the negatives those of the first place are used, as there is one prediction."""
+        vectors = self.input(around) * present[:, :, None]  # [batch, window, width]
+        some = present.any(-1)
+        h = vectors.sum(1)[some] / present.sum(-1, keepdim=True)[some]  # [batch, width]
+        return self.negative_sampling(h, centre[some], negatives[some, 0])
+
+
+OBJECTIVES: dict[str, type[WordModel]] = {"skip-gram": SkipGram, "cbow": ContinuousBagOfWords}
+
+
+def windows(sentence: Tensor, reach: Tensor, window: int) -> tuple[Tensor, Tensor]:
+    """The words around every word of a sentence, and which of these places hold one.
+
+    sentence: [n]; reach: [n], how far word i looks, 1 … window (drawn at random, so that near words count more;
+    Mikolov et al. 2013a, §3.2). Returns around, present: [n, 2 · window]; places without a word hold 0.
+    """
+    offsets = torch.cat([torch.arange(-window, 0), torch.arange(1, window + 1)])  # [2 · window]
+    places = torch.arange(len(sentence))[:, None] + offsets  # [n, 2 · window]
+    present = (places >= 0) & (places < len(sentence)) & (offsets.abs() <= reach[:, None])
+    return torch.where(present, sentence[places.clamp(0, len(sentence) - 1)], 0), present
