@@ -68,7 +68,7 @@ def test_an_untied_step_leaves_all_other_rows_alone(open_app, tiny_checkpoint):
 
 def test_a_tied_step_can_be_taken_apart(open_app):
     app = show(open_app("embeddings", checkpoint="tiny-bert", sentence=SENTENCE, token="2"), "training")
-    assert TEXT["tied"] in said(app) and TEXT["hidden_word"] in said(app)
+    assert TEXT["tied"] in said(app) and TEXT["hidden_word"].format(mask="<mask>") in said(app)
     for way in ("way_lookup", "way_projection"):
         app.session_state["training way"] = TEXT[way]
         app.run()
