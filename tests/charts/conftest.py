@@ -209,7 +209,6 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         embeddings,
         faults,
         feed_forward,
-        gradients,
         heads,
         information_flow,
         lens,
@@ -262,7 +261,7 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
             rows[:4], row_ids=[2, 3, 6, 7], displays=["a", "·<b>", "c", "d"], looked_up=[3]
         ),
         "gradient_rows": embeddings.gradient_rows(moved, tokens=tokens),
-        "gradient_by_block": gradients.gradient_by_block(
+        "gradient_by_block": embeddings.gradient_by_block(
             [[0.5, np.nan], [np.nan, 0.25]], kinds=["<b>x", "outside"], places=["encoder 0", "·<b>"]
         ),
         "vocabulary_projection": vocabulary.vocabulary_projection(
