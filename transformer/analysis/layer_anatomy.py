@@ -71,14 +71,14 @@ def _norm(norm: nn.Module) -> Part:
         (N_("its numbers"), f"{numbers}: {norm.weight.shape[0]}"),
         ("ε", f"{norm.epsilon:g}"),
     )
-    return Part(N_("norm"), NORMS[kind], facts)
+    return Part(N_("norms"), NORMS[kind], facts)
 
 
 def _positions(stack: nn.Module, block: nn.Module) -> Part:
     attention = block.self_attention
     name, where, formula = Message("none"), Message("nowhere"), "–"
     if (encoding := stack.embedding.position_encoding) is not None:
-        name = Message("learned") if isinstance(encoding, LearnedEncoding) else Message("sinusoidal")
+        name = Message("learned") if isinstance(encoding, LearnedEncoding) else Message("sines and cosines")
         where, formula = Message("added to the embedding"), r"x = E[\text{id}] + P[\text{pos}]"
     if isinstance(attention.rotary, RotaryEncoding | PartialRotaryEncoding):
         name, where = Message("rotary"), Message("in every layer: queries and keys are turned")

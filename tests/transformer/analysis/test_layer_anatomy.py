@@ -21,8 +21,8 @@ def test_the_papers_layer_beside_a_llamas() -> None:
     paper, llama = parts_of(paper_model(), "encoder"), parts_of(tiny_llama(), "decoder")
     assert paper["order"].formula == r"x \leftarrow N(x + A(x)),\; x \leftarrow N(x + F(x))"
     assert llama["order"].formula == r"x \leftarrow x + A(N(x)),\; x \leftarrow x + F(N(x))"
-    assert dict(paper["norm"].facts)["kind of norm"] == "LayerNorm"
-    assert dict(llama["norm"].facts)["kind of norm"] == "RMSNorm"
+    assert dict(paper["norms"].facts)["kind of norm"] == "LayerNorm"
+    assert dict(llama["norms"].facts)["kind of norm"] == "RMSNorm"
     assert dict(llama["attention"].facts)["heads of keys and values"] == "2 × 8"
     assert paper["feed-forward"].formula == r"F(x) = f(x W_1 + b_1)\, W_2 + b_2"
     assert llama["feed-forward"].formula == r"F(x) = \big(f(x W_g) \odot (x W_1)\big)\, W_2"
@@ -60,6 +60,6 @@ def test_every_family_says_what_it_is(family: Callable, name: str) -> None:
         assert ("tanh" in found["attention"].formula) == (name == "hf-gemma2")
         assert (r"\sqrt" in found["attention"].formula) == (name != "hf-t5")
         assert (facts["biases of Q, K, V"] == "yes") == (name not in ("hf-t5", "hf-gemma2"))
-        places = {"hf-t5": "relative", "hf-deberta": "disentangled", "hf-marian": "sinusoidal"}
+        places = {"hf-t5": "relative", "hf-deberta": "disentangled", "hf-marian": "sines and cosines"}
         usual = "rotary" if name in ("hf-llama", "hf-gemma2", "hf-neox") else "learned"
         assert facts["kind of positions"] == places.get(name, usual)
