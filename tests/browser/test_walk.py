@@ -113,7 +113,10 @@ def test_the_shipped_checkpoints_go_through_all_pages(
     walk(visit(f"{shipped}/?checkpoint={name}", width=width, dark=dark), sentence)
 
 
-@pytest.mark.parametrize("path", sorted(SHIPPED.iterdir()), ids=lambda path: path.name)
+MODELS = sorted(path for path in SHIPPED.iterdir() if not (path / "vectors.safetensors").exists())
+
+
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.name)
 def test_every_shipped_checkpoint_has_its_card_and_curves(path: Path) -> None:
     for file in ("config.json", "model.safetensors", "tokenizer.json", "README.md", "history.csv"):
         assert (path / file).is_file(), f"{path.name} lacks {file}"

@@ -11,7 +11,7 @@ from tests.conftest import ROOT
 from tests.pages.conftest import is_fine
 from ui.shell.navigation import GROUPS
 
-SHIPPED = sorted(path for path in (ROOT / "checkpoints").iterdir() if path.is_dir())
+SHIPPED = sorted(path.parent for path in (ROOT / "checkpoints").glob("*/config.json"))
 PAGES = [entry.name for group in GROUPS.values() for entry in group if entry.exists]
 
 

@@ -18,7 +18,7 @@ from transformer.files.snapshots import snapshot
 from ui.shell.lessons import find_lesson
 from ui.words.texts import model_sentences, page_text
 
-SHIPPED = sorted((ROOT / "checkpoints").iterdir())
+SHIPPED = sorted(path for path in (ROOT / "checkpoints").iterdir() if not (path / "vectors.safetensors").exists())
 SENTENCES = {"bert-en": "The cat sat on the ___.", "sentiment": "a moving and often funny film about growing old"}
 
 

@@ -19,7 +19,7 @@ from transformer.runs.traces import Trace
 
 SENTENCE = "The old man told us a long story."
 KINDS = ("translator", "gpt", "bert", "sentiment")
-SHIPPED = sorted(path for path in (ROOT / "checkpoints").iterdir() if path.is_dir())
+SHIPPED = sorted(path.parent for path in (ROOT / "checkpoints").glob("*/config.json"))
 
 
 def position_in(trace: Trace, place: int = 3) -> int | None:
