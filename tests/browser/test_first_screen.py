@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from benchmarks.first_screen import TWENTY, share, table
+from benchmarks.first_screen import TWENTY, at_rest, share, table
 from tests.browser.conftest import settle
 from tests.browser.seats import Seats
 from tests.browser.test_walk import AT_REST, PAGES, draws, walk
@@ -95,7 +95,7 @@ def test_while_somebody_presents_the_figure_ends_in_the_window(
     shipped: str, visit: Callable[..., Page], name: str
 ) -> None:
     page = visit(f"{shipped}/{name}?presenter=1", width=1280, height=720)
-    assert share(page) >= 0.99
+    assert at_rest(page) >= 0.99
     expect(page.get_by_test_id("stSidebar")).not_to_be_in_viewport()
 
 

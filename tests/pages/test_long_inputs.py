@@ -64,7 +64,9 @@ def shipped(monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("page", PAGES)
+# Patching makes a pass for every place: at 256 tokens minutes of work, whose progress the page shows and which can be
+# cancelled. The tiny models go through it to their limit.
+@pytest.mark.parametrize("page", [page for page in PAGES if page != "paths"])
 @pytest.mark.parametrize("name", ["en-fr", "gpt-en"])
 def test_256_tokens_of_a_model_that_ships(shipped: Path, name: str, page: str) -> None:
     read_all_of_it(opened(page, name, longest(name)))
