@@ -1,6 +1,7 @@
 """The commands of ``python -m transformer``: results go to standard output, problems to standard error."""
 
 import argparse
+import importlib.util
 import io
 import json
 import sys
@@ -263,6 +264,10 @@ def _parser() -> argparse.ArgumentParser:
     inspect.set_defaults(command=_inspect)
     add_commands(commands)
     add_word2vec(commands)
+    if importlib.util.find_spec("glassformer"):  # the program, whose commands draw; the library goes without it
+        from glassformer.commands import add_commands as add_drawing_commands
+
+        add_drawing_commands(commands)
     return parser
 
 

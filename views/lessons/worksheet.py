@@ -4,20 +4,19 @@ Made from a lesson, or from a link to any view of the app. Whatever a person may
 ``code``, **bold** and *italic* are understood.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from charts.documents.markup import marked
 from transformer.errors import MessageError
 from ui.shell.focus import Focus
 from ui.shell.lessons import Lesson
 
 _STYLE = Path(__file__).with_suffix(".css")
 LONGEST_LINK = 20_000
-_HIDDEN = 0xF0000  # a private area of Unicode, for characters that must not be read as Markdown
 _LINES = 3  # to write on, where there is nothing to tick
 
 
@@ -123,19 +122,19 @@ def as_html(sheet: Sheet, *, key: bool, text: Mapping[str, str], language: str =
         f'<!doctype html>\n<html lang="{escape(language)}">\n<head><meta charset="utf-8">\n'
         f"<title>{escape(sheet.title)} · {escape(kind)}</title>\n"
         f"<style>\n{_STYLE.read_text(encoding='utf-8')}</style></head>\n"
-        f"<body>\n<header><p>Glassformer · {escape(kind)}</p><h1>{_marked(sheet.title)}</h1>"
-        f"<p>{_marked(sheet.aim)}</p>{head}</header>\n"
+        f"<body>\n<header><p>Glassformer · {escape(kind)}</p><h1>{marked(sheet.title)}</h1>"
+        f"<p>{marked(sheet.aim)}</p>{head}</header>\n"
         f"{f'<dl>{facts}</dl>' if facts else ''}{_link(sheet.link)}{_paragraphs(sheet.notes)}"
         f"{f'<figure>{figure}</figure>' if figure else ''}<ol>\n{body}</ol>\n</body></html>\n"
     )
 
 
 def _exercise(exercise: Exercise, *, key: bool, why: str) -> str:
-    title = f"<h2>{_marked(exercise.title)}</h2>" if exercise.title else ""
+    title = f"<h2>{marked(exercise.title)}</h2>" if exercise.title else ""
     above = title + ("" if key else _link(exercise.link) + _paragraphs(exercise.notes))
     if not exercise.question:
         return f"<li>{above}</li>\n"
-    question = f'<p class="question">{_marked(exercise.question)}</p>'
+    question = f'<p class="question">{marked(exercise.question)}</p>'
     asked = f"{question}{_choices(exercise, key=key)}{_answer(exercise, key=key, why=why)}"
     if exercise.figure:
         asked = f'<div class="task"><figure>{exercise.figure}</figure><div>{asked}</div></div>'
@@ -146,15 +145,13 @@ def _choices(exercise: Exercise, *, key: bool) -> str:
     rows = []
     for place, choice in enumerate(exercise.choices):
         is_right = key and place == exercise.right
-        rows.append(
-            f"<li>{'☒' if is_right else '☐'} {f'<b>{_marked(choice)}</b>' if is_right else _marked(choice)}</li>"
-        )
+        rows.append(f"<li>{'☒' if is_right else '☐'} {f'<b>{marked(choice)}</b>' if is_right else marked(choice)}</li>")
     return f"<ul>{''.join(rows)}</ul>" if rows else ""
 
 
 def _answer(exercise: Exercise, *, key: bool, why: str) -> str:
     if key:
-        return f'<p class="answer">{_marked(exercise.answer)}</p>'
+        return f'<p class="answer">{marked(exercise.answer)}</p>'
     if exercise.choices:
         return f'<div class="line">{why}</div>'
     return '<div class="line"></div>' * _LINES
@@ -167,20 +164,4 @@ def _link(link: str) -> str:
 
 
 def _paragraphs(notes: Sequence[str]) -> str:
-    return "".join(f"<p>{_marked(note)}</p>" for note in notes)
-
-
-def _marked(text: str) -> str:
-    """Markdown of one line as HTML: escaped first, so that nothing in it can be markup but what is put in here.
-
-    A character after a backslash stands for itself (``ui.words.texts.as_plain``).
-    """
-    hidden = re.sub(r"\\([!-/:-@\[-`{-~])", lambda found: chr(_HIDDEN + ord(found[1])), text)
-    pieces = re.split(r"`([^`]+)`", escape(hidden))
-    for place, piece in enumerate(pieces):
-        if place % 2:
-            pieces[place] = f"<code>{piece}</code>"
-        else:
-            bold = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", piece)
-            pieces[place] = re.sub(r"\*(\S(?:.*?\S)?)\*", r"<i>\1</i>", bold)
-    return "".join(escape(chr(ord(c) - _HIDDEN)) if _HIDDEN <= ord(c) < _HIDDEN + 128 else c for c in "".join(pieces))
+    return "".join(f"<p>{marked(note)}</p>" for note in notes)

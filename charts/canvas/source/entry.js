@@ -3,6 +3,7 @@
 import { createDrawing } from "./drawings/kinds.js";
 import { Stage } from "./frame/stage.js";
 
+export { showDocument } from "./document.js";
 export { showPage } from "./page.js";
 
 const stages = new WeakMap();
