@@ -11,6 +11,12 @@ MOST_CHARACTERS = 40_000
 _SENTENCE = Message("The sentence")
 
 
+def allow_characters(most: int) -> None:
+    """From now on, in this process, a text may have ``most`` characters; ``MOST_CHARACTERS`` says how many it may."""
+    global MOST_CHARACTERS
+    MOST_CHARACTERS = most
+
+
 def source_tensor(checkpoint: Checkpoint, text: str, *, pads: int = 0) -> Tensor:
     """What the encoder reads: [1, position]. The tokens, in the frame of the checkpoint: ours + ``</s>`` where it
     translates, ``<s>`` + ours + ``</s>`` where it does not.

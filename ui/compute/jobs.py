@@ -2,54 +2,68 @@
 
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Hashable
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Mapping
 from typing import Generic, TypeVar
 
 from transformer.probes import interruptible
+from ui.compute.limits import limits
 
 Result = TypeVar("Result")
-AT_ONCE = 2  # over all sessions; the cores are needed for everybody's short work as well
+AT_ONCE = limits().jobs  # over all sessions; the cores are needed for everybody's short work as well
+TRAINING = "training"  # a kind of job
+TRAININGS_AT_ONCE = limits().trainings
 PATIENCE = 4.0  # seconds for which a job goes on although nobody looks at it
 LOOK_AGAIN = 0.25  # seconds
 _GRACE = 1.0  # seconds for which it goes on after somebody left: most of them come back in the same breath
 
 
 class Places:
-    """Room for so many at once; the others wait in the order in which they came."""
+    """Room for so many at once; the others wait in the order in which they came.
 
-    def __init__(self, count: int) -> None:
-        self._free = count
-        self._queue: deque[object] = deque()
+    ``most``: of some kinds fewer may be inside; who waits for one of those lets others pass.
+    """
+
+    def __init__(self, count: int, *, most: Mapping[str, int] | None = None) -> None:
+        self._count, self._most = count, dict(most or {})
+        self._inside: Counter[str] = Counter()  # by kind
+        self._queue: deque[tuple[object, str]] = deque()
         self._changed = threading.Condition()
 
-    def enter(self, who: object, *, waits: Callable[[], bool]) -> bool:
+    def enter(self, who: object, *, waits: Callable[[], bool], kind: str = "") -> bool:
         """Wait for a place. ``False`` where ``waits()`` has become false before there was one."""
         with self._changed:
-            self._queue.append(who)
+            self._queue.append((who, kind))
             try:
-                while not (self._free and self._queue[0] is who):
+                while self._next() is not who:
                     if not waits():
                         return False
                     self._changed.wait(LOOK_AGAIN)
-                self._free -= 1
+                self._inside[kind] += 1
                 return True
             finally:
-                self._queue.remove(who)
+                self._queue.remove((who, kind))
                 self._changed.notify_all()
 
-    def leave(self) -> None:
+    def leave(self, kind: str = "") -> None:
+        """Give the place back, of the ``kind`` that was entered."""
         with self._changed:
-            self._free += 1
+            self._inside[kind] -= 1
             self._changed.notify_all()
 
     def number(self, who: object) -> int:
         """1 for the one who is next; 0 for one who does not wait."""
         with self._changed:
-            return self._queue.index(who) + 1 if who in self._queue else 0
+            return next((place for place, (other, _) in enumerate(self._queue, start=1) if other is who), 0)
+
+    def _next(self) -> object | None:
+        """Who may come in now."""
+        if self._inside.total() >= self._count:
+            return None
+        return next((who for who, kind in self._queue if self._inside[kind] < self._most.get(kind, self._count)), None)
 
 
-PLACES = Places(AT_ONCE)
+PLACES = Places(AT_ONCE, most={TRAINING: TRAININGS_AT_ONCE})
 
 
 class JobStopped(BaseException):

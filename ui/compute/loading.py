@@ -17,6 +17,7 @@ from transformer.files.layout import config_of as read_config
 from transformer.files.uploads import is_received
 from transformer.runs.run import Run
 from transformer.training.recipe import Recipe, load_recipe
+from ui.compute.limits import limits, public
 from ui.compute.store import store
 from ui.compute.uploads import is_here, own_uploads, uploads_folder
 
@@ -65,7 +66,9 @@ def choosable_checkpoints(focused: str = "") -> tuple[str, ...]:
 
 def for_one_person() -> bool:
     """Whether only this machine reaches the server, not through a proxy either: then whoever types a path could read
-    that folder anyway."""
+    that folder anyway. Never on a public server."""
+    if public():
+        return False
     headers = st.context.headers
     host = re.sub(r":\d+$", "", headers.get("Host", _LOOPBACK[0]))
     passed_on = any(headers.get(name) for name in ("X-Forwarded-For", "X-Real-Ip", "Forwarded", "Via"))
@@ -193,6 +196,7 @@ def _config(path: Path, _changed: tuple) -> ModelConfig:
 
 def _open(path: Path) -> transformer.Checkpoint:
     set_threads()
+    limit_texts()
     checkpoint = transformer.load(path)
     spare_the_collector()
     return checkpoint
@@ -204,6 +208,14 @@ def set_threads() -> None:
     import torch
 
     torch.set_num_threads(max(1, int(os.environ.get(THREADS_VARIABLE) or 1)))
+
+
+@lru_cache(maxsize=1)
+def limit_texts() -> None:
+    """The library itself refuses what is longer than GLASSFORMER_CHARACTERS, whatever box or address it comes from."""
+    from transformer.runs.inputs import allow_characters
+
+    allow_characters(limits().characters)
 
 
 @lru_cache(maxsize=1)

@@ -13,7 +13,9 @@ from threading import Lock
 
 import streamlit as st
 
+from transformer.errors import CheckpointError
 from transformer.files.uploads import is_received, receive
+from ui.compute.limits import public
 
 _OWN = "uploads: own"
 _one_at_a_time = Lock()  # each is loaded once to be checked: many at once would add up
@@ -28,7 +30,10 @@ def uploads_folder() -> Path:
 
 
 def keep(files: Mapping[str, bytes]) -> str:
-    """Check and keep an upload; the name under which it can be opened. Raises ``CheckpointError``."""
+    """Check and keep an upload; the name under which it can be opened. Raises ``CheckpointError``, on a public server
+    for every upload."""
+    if public():
+        raise CheckpointError("This server is public: it takes no files. Run the app on your own machine to open them.")
     with _one_at_a_time:
         name = receive(files, uploads_folder()).name
     st.session_state[_OWN] = (*(own for own in st.session_state.get(_OWN, ()) if own != name), name)

@@ -5,6 +5,7 @@ with page("attention", needs=("stack", "kind", "layer", "head", "token")) as p:
 """
 
 import logging
+import random
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from transformer.config import ModelConfig
 from transformer.files.uploads import is_received
 from transformer.runs.run import Run
 from transformer.runs.traces import Trace
+from ui.compute.limits import public, without_folders
 from ui.compute.loading import checkpoints_folder, load_checkpoint, load_trace, typed_checkpoints
 from ui.shell import focus as shared_focus
 from ui.shell.familiarity import unlike_training
@@ -205,7 +207,11 @@ def guard() -> Iterator[None]:
     except transformer.InputError as error:
         st.warning(as_plain(said(error)), icon=":material/edit:")
     except Exception as error:  # the reader gets a sentence about any error
-        _LOG.exception("a page failed")
+        number = f"{random.randrange(16**6):06X}"
+        _LOG.exception("a page failed, number %s", number)
+        if public():
+            st.error(common("problem.hidden", number=number), icon=":material/error:")
+            return
         st.error(common("problem.unexpected", message=as_plain(said(error))), icon=":material/error:")
         with st.expander(common("problem.details")):
             st.code("".join(traceback.format_exception(error)), language="text")
@@ -233,7 +239,7 @@ def _room_in_sidebar() -> DeltaGenerator:
 def _open_checkpoint(p: Page) -> tuple[str, ...]:
     """Open it, in the languages that the focus asks for; a line for each that it does not know."""
     if not p.focus.checkpoint:
-        st.warning(common("problem.no_checkpoints", folder=as_plain(str(checkpoints_folder()))))
+        st.warning(common("problem.no_checkpoints", folder=as_plain(without_folders(str(checkpoints_folder())))))
         raise _Finished
     try:
         p.focus, unknown = fit_languages(p.focus, load_checkpoint(p.focus.checkpoint))

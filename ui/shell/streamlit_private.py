@@ -2,9 +2,9 @@
 
 A minor version of Streamlit may change any of it, so ``requirements.txt`` pins one. Three kinds:
 
-- the context of the running script: whether there is one, of which page, and how the browser came there;
-- the runtime, by which ``deploy/warm_up.py`` opens pages before anybody comes, and its settings; the type of
-  a page of the navigation;
+- the context of the running script: whether there is one, of which page and session, and how the browser came there;
+- the runtime, by which ``deploy/warm_up.py`` opens pages before anybody comes, which sessions are there, and its
+  settings; the type of a page of the navigation;
 - ``TEST_IDS``, by which style sheets find Streamlit's own elements in the page (``data-testid``).
 """
 
@@ -24,8 +24,10 @@ __all__ = [
     "SessionClient",
     "StreamlitPage",
     "config",
+    "is_connected",
     "page_hash",
     "runs_a_script",
+    "session_id",
     "went_back_or_forward",
 ]
 
@@ -52,6 +54,16 @@ def runs_a_script() -> bool:
 def page_hash() -> str:
     """Names the page that runs; empty where none does."""
     return getattr(get_script_run_ctx(suppress_warning=True), "page_script_hash", "")
+
+
+def session_id() -> str:
+    """Names the browser session that runs; empty where none does."""
+    return getattr(get_script_run_ctx(suppress_warning=True), "session_id", "")
+
+
+def is_connected(session: str) -> bool:
+    """Whether the browser of that session is there; it may come back for two minutes after it has gone."""
+    return bool(Runtime.instance().is_active_session(session))
 
 
 def went_back_or_forward() -> bool:

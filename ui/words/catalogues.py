@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from charts.toolkit import numbers, words
+from transformer.errors import InputError
 from transformer.text.message import Message, message_of
+from ui.compute.limits import without_folders
 from ui.words import texts
 from ui.words.translations import ENGLISH, changed, placeholders
 
@@ -18,9 +20,13 @@ _LOG = logging.getLogger(__name__)
 
 
 def said(problem: Exception | str) -> str:
-    """The sentence of an error or a note of ``transformer/``, in the language of this session."""
+    """The sentence of an error or a note of ``transformer/``, in the language of this session.
+
+    What is not about a typed text names no folder of a public server.
+    """
     sentence = message_of(problem) if isinstance(problem, Exception) else problem
-    return sentence.translated(gettext) if isinstance(sentence, Message) else sentence
+    words = sentence.translated(gettext) if isinstance(sentence, Message) else sentence
+    return without_folders(words) if isinstance(problem, Exception) and not isinstance(problem, InputError) else words
 
 
 def gettext(template: str) -> str:

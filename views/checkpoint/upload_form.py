@@ -1,9 +1,13 @@
 """The form that opens a reader's own checkpoint: once its files are sent, every page can show it."""
 
+from dataclasses import asdict
+
 import streamlit as st
 
 import transformer
+from charts.toolkit.numbers import whole
 from transformer.files.uploads import MOST_BYTES
+from ui.compute.limits import limits, public
 from ui.compute.loading import for_one_person, open_folder
 from ui.compute.uploads import keep
 from ui.shell import focus as shared_focus
@@ -15,7 +19,13 @@ _ROUND = "upload form: round"  # a new key empties the widget
 
 
 def upload_form(p: Page) -> None:
-    """Take the files as they are. A sentence says what is wrong with them, and the page stays as it was."""
+    """Take the files as they are. A sentence says what is wrong with them, and the page stays as it was.
+
+    On a public server: what is off there, and why.
+    """
+    if public():
+        _what_is_off(p)
+        return
     with st.expander(p.text["own"], icon=":material/upload:", key="upload"):
         if for_one_person():
             _folder_form(p)
@@ -37,6 +47,13 @@ def upload_form(p: Page) -> None:
         st.session_state[_ROUND] = st.session_state.get(_ROUND, 0) + 1
         shared_focus.change(checkpoint=name)
         st.rerun()
+
+
+def _what_is_off(p: Page) -> None:
+    with st.expander(p.text["public"], icon=":material/public:", key="public"):
+        allowed = limits()
+        numbers = {name: whole(value) for name, value in asdict(allowed).items()}
+        st.markdown(p.text["public_explained"].format(**numbers))
 
 
 def _folder_form(p: Page) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
-from ui.compute.jobs import PLACES, Places
+from ui.compute.jobs import PLACES, TRAINING, Places
 
 State = TypeVar("State")
 Status = Literal["waiting", "running", "finished", "stopped", "left", "failed"]
@@ -95,7 +95,7 @@ class Run(Generic[State]):
                 self._status, self._ended = status, time.monotonic()
 
     def _wait_and_train(self) -> Status:
-        if not self._places.enter(self, waits=self._wanted):
+        if not self._places.enter(self, waits=self._wanted, kind=TRAINING):
             return self._why_ended()
         try:
             with self._lock:
@@ -107,7 +107,7 @@ class Run(Generic[State]):
                     return self._why_ended()
             return "finished"
         finally:
-            self._places.leave()
+            self._places.leave(TRAINING)
 
     def _why_ended(self) -> Status:
         return "stopped" if self._stop.is_set() else "left"

@@ -15,6 +15,7 @@ from transformer.toy.learner import ToyLearner
 from transformer.toy.tasks import LONGEST, SHORTEST
 from transformer.toy.training import N_HELD_OUT, ToyState, train_toy
 from ui.compute.jobs import AT_ONCE
+from ui.compute.limits import without_folders
 from ui.show.canvas import show_map
 from ui.show.figures import show_figure
 from ui.words.texts import PageText, as_plain
@@ -58,7 +59,8 @@ def how_it_stands(text: PageText, settings: Settings, progress: Progress[ToyStat
     if progress.status == "waiting":
         st.info(text["now_waiting"].format(number=progress.number, at_once=AT_ONCE), icon=":material/hourglass_empty:")
     elif progress.status == "failed":
-        st.warning(text["now_failed"].format(problem=as_plain(progress.problem)), icon=":material/error:")
+        problem = as_plain(without_folders(progress.problem))
+        st.warning(text["now_failed"].format(problem=problem), icon=":material/error:")
     elif not progress.states:
         st.caption(text["now_none" if progress.over else "now_first"])
     else:

@@ -1,0 +1,258 @@
+"""A server that everybody can reach: what is off, limits, the line for a seat, errors that name nothing of it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import transformer
+from tests.pages.conftest import is_fine, said
+from tests.ui.test_long_jobs import SOON, Work, until
+from transformer.runs import inputs
+from ui.compute import loading, uploads
+from ui.compute.jobs import TRAINING, Job, Places
+from ui.compute.limits import PRIVATE, PUBLIC, limits, public, without_folders
+from ui.compute.seats import Seats
+from ui.shell import admission
+from ui.shell.streamlit_private import config
+
+Open = Callable[..., AppTest]
+
+
+@pytest.fixture
+def everybody(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The server is public; afterwards everything that this sets is as before."""
+    uploads_taken = config.get_option("server.maxUploadSize")
+    monkeypatch.setenv("GLASSFORMER_PUBLIC", "1")
+    monkeypatch.setattr(inputs, "MOST_CHARACTERS", inputs.MOST_CHARACTERS)
+    for once in (admission.seats, admission._take_no_files):
+        once.cache_clear()
+    yield
+    for once in (admission.seats, admission._take_no_files):
+        once.cache_clear()
+    config.set_option("server.maxUploadSize", uploads_taken)
+
+
+# ---- settings -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "open_to_all"), [("1", True), ("yes", True), ("true", True), ("0", False), ("", False)]
+)
+def test_what_makes_a_server_public(value: str, open_to_all: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLASSFORMER_PUBLIC", value)
+    assert public() is open_to_all
+    assert limits() == (PUBLIC if open_to_all else PRIVATE)
+
+
+def test_limits_are_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLASSFORMER_PUBLIC", "1")
+    for name, value in {"JOBS": "4", "CHARACTERS": "300", "SESSIONS": "5"}.items():
+        monkeypatch.setenv(f"GLASSFORMER_{name}", value)
+    assert (limits().jobs, limits().trainings, limits().characters, limits().sessions) == (4, 1, 300, 5)
+    monkeypatch.setenv("GLASSFORMER_PUBLIC", "0")
+    assert limits().trainings == 4
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "many", "1.5", "٣"])
+def test_a_limit_is_a_number(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLASSFORMER_SESSIONS", value)
+    with pytest.raises(ValueError, match=f"GLASSFORMER_SESSIONS is '{value}'; it must be a whole number from 1"):
+        limits()
+
+
+# ---- nothing of one's own -------------------------------------------------------------------------------------------
+
+
+def test_no_files_and_no_paths_and_the_page_says_why(
+    everybody: None, open_app: Open, checkpoints_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = open_app("checkpoint")
+    is_fine(app)
+    assert not app.get("file_uploader") and not any(box.key == "typed folder" for box in app.text_input)
+    assert "What is off on this public server, and why" in {box.label for box in app.expander}
+    assert "at most 1,000 characters" in said(app) and "1 at a time" in said(app) and "60 visitors" in said(app)
+    assert config.get_option("server.maxUploadSize") == 0  # Streamlit's own address for files
+    with pytest.raises(transformer.CheckpointError, match="it takes no files"):
+        uploads.keep({"config.json": b"{}"})
+    with pytest.raises(transformer.CheckpointError, match="is no directory"):
+        loading.open_folder(str(checkpoints_folder / "tiny-gpt"))
+
+
+def test_it_is_said_in_french_too(everybody: None, open_app: Open) -> None:
+    app = open_app("checkpoint", language="fr")
+    assert "Ce qui est fermé sur ce serveur public, et pourquoi" in {box.label for box in app.expander}
+
+
+def test_elsewhere_nothing_of_this_is_said(open_app: Open) -> None:
+    assert not any(box.label.startswith("What is off") for box in open_app("checkpoint").expander)
+
+
+# ---- texts ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_long_text_is_refused_wherever_it_comes_from(
+    everybody: None, open_app: Open, tiny_checkpoint: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GLASSFORMER_CHARACTERS", "100")
+    loading.limit_texts.cache_clear()
+    loading.limit_texts()
+    loading.limit_texts.cache_clear()
+    app = open_app("attention", sentence="so " * 50)
+    warned = " ".join(warning.value for warning in app.warning).replace("\\", "")
+    assert "The sentence has 150 characters; at most 100 are looked at." in warned
+    with pytest.raises(transformer.InputError, match="at most 100"):
+        transformer.trace(tiny_checkpoint("gpt"), "so " * 50)
+    is_fine(open_app("attention", sentence="The cat."))
+
+
+# ---- errors ---------------------------------------------------------------------------------------------------------
+
+
+def test_an_error_has_a_number_and_names_nothing_of_the_server(
+    everybody: None, open_app: Open, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(_: object) -> None:
+        raise RuntimeError("torch 9.9 failed in /srv/app/secret.py")
+
+    monkeypatch.setattr("ui.shell.page.unlike_training", lambda *_: broken(_))
+    app = open_app("attention")
+    number = app.error[0].value.split("under the number ")[1][:6]
+    assert f"number {number}" in caplog.text and "secret.py" in caplog.text
+    shown = " ".join(element.value for kind in ("error", "code", "markdown", "caption") for element in app.get(kind))
+    assert "secret.py" not in shown and "9.9" not in shown and "Traceback" not in shown
+
+
+def test_a_checkpoint_that_cannot_be_opened_is_named_without_its_folder(
+    everybody: None, open_app: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "config.json").write_text("{}")
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path))
+    app = open_app("attention")
+    assert "empty" in app.error[0].value and str(tmp_path.parent) not in app.error[0].value.replace("\\", "")
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path / "no" / "such"))
+    assert str(tmp_path.parent) not in open_app("attention").warning[0].value.replace("\\", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("/srv/app/checkpoints/en-fr is no directory", "…/en-fr is no directory"),
+        ("[Errno 2] No such file: '/home/me/x.json'", "[Errno 2] No such file: '…/x.json'"),
+        (r"C:\Users\me\x.json lacks", r"…\x.json lacks"),
+        ("shapes 3/4 and 1/2, encoder/decoder", "shapes 3/4 and 1/2, encoder/decoder"),
+        ("see https://example.org/a/b", "see https://example.org/a/b"),
+    ],
+)
+def test_folders_are_left_out_of_what_an_error_says(text: str, kept: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert without_folders(text) == text
+    monkeypatch.setenv("GLASSFORMER_PUBLIC", "1")
+    assert without_folders(text) == kept
+
+
+# ---- the line of long computations ----------------------------------------------------------------------------------
+
+
+def test_one_training_at_a_time_and_others_pass_the_one_that_waits() -> None:
+    places = Places(2, most={TRAINING: 1})
+    inside, kinds = [], {"first": TRAINING, "second": TRAINING, "third": "", "fourth": ""}
+    gone = threading.Event()
+
+    def come(who: str) -> None:
+        if places.enter(who, waits=lambda: not gone.is_set(), kind=kinds[who]):
+            inside.append(who)
+
+    threads = []
+    for who in kinds:
+        threads.append(threading.Thread(target=come, args=(who,)))
+        threads[-1].start()
+        assert until(lambda who=who: who in inside or places.number(who))
+    assert until(lambda: inside == ["first", "third"])
+    assert [places.number(who) for who in kinds] == [0, 1, 0, 2]
+    places.leave()
+    assert until(lambda: inside == ["first", "third", "fourth"])  # the second may not: a training still runs
+    places.leave(TRAINING)
+    assert until(lambda: inside[-1] == "second")
+    gone.set()
+    for thread in threads:
+        thread.join(SOON)
+        assert not thread.is_alive()
+
+
+def test_twenty_who_wait_come_in_their_order_and_those_who_vanish_hold_nobody_up() -> None:
+    places, begun = Places(1), []
+    first = Work()
+    jobs = [Job(first, places=places, patience=SOON * 3)]
+    jobs += [
+        Job(lambda _, number=number: begun.append(number), places=places, patience=0.3 if number % 3 else SOON * 3)
+        for number in range(20)
+    ]
+    for job in jobs:
+        job.look("its session")
+        job.start()
+        assert until(lambda job=job: bool(job.started) or places.number(job) > 0)
+    vanished = [job for number, job in enumerate(jobs[1:]) if number % 3]  # their browsers look no more
+    assert until(lambda: all(job.stopped for job in vanished))
+    jobs[4].leave("its session", at_once=True)  # and number 3 has cancelled
+    assert jobs[4].wait(SOON) and jobs[4].stopped
+    assert [job.before for job in jobs[1:] if job.waiting] == list(range(6))
+    first.go.set()
+    assert all(job.wait(SOON) for job in jobs)
+    assert begun == [number for number in range(0, 20, 3) if number != 3]
+
+
+# ---- the line for a seat --------------------------------------------------------------------------------------------
+
+
+def test_a_seat_goes_to_the_first_in_line_who_is_still_there() -> None:
+    seats, here = Seats(2), {"a", "b", "c", "d", "e"}
+    assert [seats.take(who, present=here.__contains__) for who in "abcde"] == [0, 0, 1, 2, 3]
+    assert seats.take("d", present=here.__contains__) == 2  # to ask again changes nothing
+    here -= {"c"}  # first in line, and gone
+    assert seats.take("e", present=here.__contains__) == 2
+    here -= {"a"}
+    assert seats.take("e", present=here.__contains__) == 1  # the free seat is d's, who has only not asked yet
+    assert seats.take("d", present=here.__contains__) == 0
+    here -= {"b"}
+    assert seats.take("e", present=here.__contains__) == 0
+    assert seats.take("a", present=lambda who: True) == 1  # who left comes last
+
+
+def test_thirty_threads_share_ten_seats() -> None:
+    seats, here = Seats(10), set(range(30))
+    found: dict[int, int] = {}
+
+    def ask(who: int) -> None:
+        found[who] = seats.take(who, present=here.__contains__)
+
+    threads = [threading.Thread(target=ask, args=(who,)) for who in here]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(SOON)
+    assert sorted(found.values()) == [0] * 10 + list(range(1, 21))
+
+
+def test_a_visitor_without_a_seat_waits_and_is_let_in(
+    everybody: None, open_app: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GLASSFORMER_SESSIONS", "1")
+    here = {"somebody", "somebody else", "I"}
+    monkeypatch.setattr(admission, "is_connected", lambda who: who in here)
+    monkeypatch.setattr(admission, "session_id", lambda: "I")
+    assert admission.seats().take("somebody", present=here.__contains__) == 0
+    assert admission.seats().take("somebody else", present=here.__contains__) == 1
+    begun = time.monotonic()
+    app = open_app("attention")
+    assert "Every seat of this server is taken (it has 1): 1 before you." in app.info[0].value
+    assert not app.text_area and time.monotonic() - begun < SOON
+    here -= {"somebody", "somebody else"}
+    app.run()
+    is_fine(app)
+    assert app.text_area(key="sidebar sentence").value

@@ -1,0 +1,55 @@
+"""What this server allows. One that is open to everybody (``GLASSFORMER_PUBLIC=1``) takes no files and no paths, and
+has narrower limits; docs/settings.md lists them. No Streamlit here."""
+
+import os
+import re
+from dataclasses import dataclass
+
+UNLIMITED = 10**9
+# All of a path but its last name.
+_FOLDERS = re.compile(r"(?<![\w./:])(?:[A-Za-z]:)?(?:[\\/][^\\/\s:;,'\"<>|]+)+(?=[\\/])")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """``jobs``: long computations at once, of which ``trainings`` may be live trainings; ``characters`` of one text;
+    ``sessions``: visitors at once."""
+
+    jobs: int
+    trainings: int
+    characters: int
+    sessions: int
+
+
+PRIVATE = Limits(jobs=2, trainings=2, characters=40_000, sessions=UNLIMITED)
+PUBLIC = Limits(jobs=1, trainings=1, characters=1_000, sessions=60)
+
+
+def public() -> bool:
+    """Whether everybody can reach this server. Any value but 0 says so: a typing error must not open what is closed."""
+    return os.environ.get("GLASSFORMER_PUBLIC", "").strip() not in ("", "0")
+
+
+def limits() -> Limits:
+    """By the environment; what it does not say depends on ``public()``."""
+    usual = PUBLIC if public() else PRIVATE
+    jobs = _number("JOBS", usual.jobs)
+    return Limits(
+        jobs=jobs,
+        trainings=min(usual.trainings, jobs) if public() else jobs,
+        characters=_number("CHARACTERS", usual.characters),
+        sessions=_number("SESSIONS", usual.sessions),
+    )
+
+
+def without_folders(text: str) -> str:
+    """What an error says, on a public server without the folders that the server's files lie in: their names stay."""
+    return _FOLDERS.sub("…", text) if public() else text
+
+
+def _number(name: str, usual: int) -> int:
+    """Raises ``ValueError`` for what is no whole number from 1."""
+    said = os.environ.get(f"GLASSFORMER_{name}", "").strip()
+    if said and not (said.isascii() and said.isdigit() and int(said)):
+        raise ValueError(f"GLASSFORMER_{name} is {said!r}; it must be a whole number from 1, or be left out")
+    return int(said or usual)

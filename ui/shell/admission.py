@@ -1,0 +1,46 @@
+"""The door of a server with room for so many visitors at once (``GLASSFORMER_SESSIONS``)."""
+
+from functools import lru_cache
+
+import streamlit as st
+
+from ui.compute.limits import UNLIMITED, limits, public
+from ui.compute.seats import Seats
+from ui.shell.streamlit_private import config, is_connected, session_id
+from ui.words.texts import common
+
+LOOK_AGAIN = 5  # seconds
+
+
+def admit() -> None:
+    """Go on where there is a seat for this session; else say how many are before it, and end the run."""
+    if public():
+        _take_no_files()
+    if limits().sessions < UNLIMITED and _place():
+        st.title("Glassformer", anchor=False)
+        _wait()
+        st.stop()
+
+
+@lru_cache(maxsize=1)
+def seats() -> Seats:
+    return Seats(limits().sessions)
+
+
+@st.fragment(run_every=LOOK_AGAIN)
+def _wait() -> None:
+    """Lets in as soon as it can; that it runs is what keeps the place in line."""
+    place = _place()
+    if not place:
+        st.rerun()
+    st.info(common("public.full", sessions=limits().sessions, before=place - 1), icon=":material/hourglass_empty:")
+
+
+def _place() -> int:
+    return seats().take(session_id(), present=is_connected)
+
+
+@lru_cache(maxsize=1)
+def _take_no_files() -> None:
+    """Streamlit takes files at an address of its own, whether a page asks for some or not."""
+    config.set_option("server.maxUploadSize", 0)
