@@ -1,6 +1,7 @@
-"""All attention of a model over many sentences, a batch of sentences of similar length at a time."""
+"""What a model does over many sentences, a batch of sentences of similar length at a time: all that is recorded, and
+its attention as views."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import torch
@@ -19,10 +20,21 @@ BATCH_SIZE = 16
 _MOST_CELLS = 200_000  # sentences × longest² in a batch: what its maps take in memory
 
 
+class Recorded(NamedTuple):
+    """One recorded pass over several sentences, padded to one length. ``indices``: of the sentences in their list;
+    ``tokens``: by stack, what each of them reads, without the padding; ``recording``: of the whole batch; ``logits``;
+    ``unread``: the indices of sentences that are empty or longer than the model can read, for which nothing is here."""
+
+    indices: tuple[int, ...]
+    tokens: Mapping[str, Sequence[TokenSequence]] = {}
+    recording: Recording | None = None
+    logits: Tensor | None = None
+    unread: tuple[int, ...] = ()
+
+
 class Reading(NamedTuple):
     """What a model did with one sentence. ``index``: of the sentence in its list. ``views``: every attention layer in
-    the
-    order of ``attention_layers``, empty for a sentence that is empty or longer than the model can read. ``surprise``:
+    the order of ``attention_layers``, empty for a sentence that is empty or longer than the model can read. ``surprise``:
     −ln p of every token of the answer that was given, [token]; empty where none was given."""
 
     index: int
@@ -43,20 +55,49 @@ def readings(
 
     Padding changes numbers by rounding only: every map is cut to the tokens of its own sentence.
     """
+    for batch in recorded_batches(
+        checkpoint, sentences, answers=answers, source_only=source_only, batch_size=batch_size
+    ):
+        if batch.unread:
+            yield tuple(Reading(index, ()) for index in batch.unread)
+        else:
+            yield _readings(checkpoint, batch, given=answers is not None)
+
+
+def recorded_batches(
+    checkpoint: Checkpoint,
+    sentences: Sequence[str],
+    *,
+    answers: Sequence[str] | None = None,
+    source_only: bool = False,
+    batch_size: int = BATCH_SIZE,
+) -> Iterator[Recorded]:
+    """``readings`` with everything that was recorded; the sentences that cannot be read come first."""
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
     read: list[tuple[int, list[int], list[int] | None]] = []
-    unread: list[Reading] = []
+    unread: list[int] = []
     for index, sentence in enumerate(sentences):
         try:
             answer = target_ids(checkpoint, answers[index], sentence) if answers else [] if source_only else None
             read.append((index, _ids(checkpoint, sentence), answer))
         except InputError:
-            unread.append(Reading(index, ()))
+            unread.append(index)
     if unread:
-        yield tuple(unread)
+        yield Recorded((), unread=tuple(unread))
     for batch in _batches(sorted(read, key=lambda row: max(len(row[1]), len(row[2] or ()))), batch_size):
-        yield _read(checkpoint, batch)
+        yield _record(checkpoint, batch)
+
+
+def nothing_read(checkpoint: Checkpoint, count: int) -> InputError:
+    """What to raise where not one of ``count`` sentences could be read."""
+    return InputError(
+        "{name} can read no sentence of the {count} given: at least one must not be empty and have at most {limit} "
+        "tokens, special tokens included.",
+        name=checkpoint.name,
+        count=count,
+        limit=checkpoint.config.max_length,
+    )
 
 
 def attention_layers(checkpoint: Checkpoint) -> Iterator[tuple[str, str, int]]:
@@ -88,12 +129,11 @@ def _batches(rows: Sequence[tuple], batch_size: int) -> Iterator[list[tuple]]:
 
 
 @torch.inference_mode()
-def _read(checkpoint: Checkpoint, batch: Sequence[tuple[int, list[int], list[int] | None]]) -> tuple[Reading, ...]:
+def _record(checkpoint: Checkpoint, batch: Sequence[tuple[int, list[int], list[int] | None]]) -> Recorded:
     model, config, pad_id = checkpoint.model, checkpoint.config, checkpoint.special.pad or 0
     indices, sources, answers = (list(column) for column in zip(*batch, strict=True))
     read = {"encoder" if config.has_encoder else "decoder": sources}
-    translates = config.has_encoder and config.has_decoder
-    if translates:
+    if config.has_encoder and config.has_decoder:
         start = checkpoint.framing.answer
         read["decoder"] = (
             _translations(checkpoint, sources) if answers[0] is None else [[*start, *ids] for ids in answers]
@@ -102,15 +142,24 @@ def _read(checkpoint: Checkpoint, batch: Sequence[tuple[int, list[int], list[int
     with record() as recording:
         logits = model(*inputs)
     tokens = {stack: [checkpoint.tokenizer.sequence(ids) for ids in rows] for stack, rows in read.items()}
-    views: list[list[AttentionView]] = [[] for _ in batch]
+    return Recorded(tuple(indices), tokens, recording, logits)
+
+
+def _readings(checkpoint: Checkpoint, batch: Recorded, *, given: bool) -> tuple[Reading, ...]:
+    """``given``: whether the answers were."""
+    tokens, recording = batch.tokens, batch.recording
+    views: list[list[AttentionView]] = [[] for _ in batch.indices]
     for stack, kind, layer in attention_layers(checkpoint):
         keys = tokens["encoder" if kind == "cross" else stack]
         for row, view in enumerate(_views(recording, stack, kind, layer, tokens[stack], keys)):
             views[row].append(view)
-    surprise = [() for _ in batch]
-    if translates and answers[0]:
-        surprise = [_surprise(logits[row], ids, len(start)) for row, ids in enumerate(answers)]
-    return tuple(Reading(i, tuple(seen), said) for i, seen, said in zip(indices, views, surprise, strict=True))
+    surprise = [() for _ in batch.indices]
+    if given and len(tokens) == 2:
+        start = len(checkpoint.framing.answer)
+        surprise = [
+            _surprise(batch.logits[row], read.ids[start:], start) for row, read in enumerate(tokens["decoder"])
+        ]
+    return tuple(Reading(i, tuple(seen), said) for i, seen, said in zip(batch.indices, views, surprise, strict=True))
 
 
 def _surprise(logits: Tensor, answer: Sequence[int], n_before: int) -> tuple[float, ...]:

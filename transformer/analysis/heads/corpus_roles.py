@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 
 from transformer.analysis.heads.head_roles import PLACES, ROLES, HeadRole, head_roles
 from transformer.analysis.heads.induction import LEAST_INDUCTION, InductionTest, induction_test
-from transformer.errors import InputError
 from transformer.files.checkpoints import Checkpoint
 from transformer.roles.measures import (
     HeadMeasures,
@@ -21,7 +20,7 @@ from transformer.roles.measures import (
     head_measures,
     n_annotated,
 )
-from transformer.roles.readings import BATCH_SIZE, Reading, attention_layers, readings
+from transformer.roles.readings import BATCH_SIZE, Reading, attention_layers, nothing_read, readings
 from transformer.text.sentence_files import sentence_digest
 
 LEAST_CONSISTENT = 0.5  # a head has the role that it has in at least half of the sentences
@@ -135,14 +134,7 @@ def corpus_roles(
             skipped += not reading.views
         report(len(found) + skipped)
     if not found:
-        limit = checkpoint.config.max_length
-        raise InputError(
-            "{name} can read no sentence of the {count} given: at least one must not be empty and have at most {limit} "
-            "tokens, special tokens included.",
-            name=checkpoint.name,
-            count=len(sentences),
-            limit=limit,
-        )
+        raise nothing_read(checkpoint, len(sentences))
     count_annotated(checkpoint, tallied, batch_size=batch_size, progress=lambda done: report(len(sentences) + done))
     heads = tuple(summarise(of_one_head) for of_one_head in zip(*found, strict=True))
     induction, more = None, {}

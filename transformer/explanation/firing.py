@@ -1,0 +1,141 @@
+"""Where does a head, or a hidden unit, fire? The sentences in which its weight, or its value, is largest.
+
+The largest activations over many texts are the oldest way to guess what a unit is for, and they say nothing about all
+the others ("An Interpretability Illusion for BERT", Bolukbasi et al. 2021). Of each sentence only the strongest place
+counts, so that one sentence cannot fill the list.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from transformer.analysis.heads.head_importance import Head
+from transformer.files.checkpoints import Checkpoint
+from transformer.roles.readings import BATCH_SIZE, Recorded, attention_layers, nothing_read, recorded_batches
+from transformer.text.tokens import TokenSequence
+
+MOST = 12  # sentences for each head or unit
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Firing:
+    """The strongest place of one sentence. ``value``: the weight α that the token ``query`` of ``asked`` gives the
+    token ``key`` of ``read``; of a unit its hidden value at the token, which is both. ``strip`` [key]: all weights of
+    that query; or the unit's value at every token."""
+
+    value: float
+    sentence: int
+    query: int
+    key: int
+    asked: TokenSequence
+    read: TokenSequence
+    strip: np.ndarray
+
+
+def head_firings(
+    checkpoint: Checkpoint,
+    sentences: Sequence[str],
+    *,
+    special: bool = False,
+    most: int = MOST,
+    batch_size: int = BATCH_SIZE,
+    progress: Progress | None = None,
+) -> dict[Head, tuple[Firing, ...]]:
+    """The largest weights of every head, the strongest first, ``most`` sentences each.
+
+    ``special``: whether ``<s>``, ``</s>`` and their like count as queries and keys. A row with a single key to look at
+    has weight 1 whatever the head does, and never counts. What the model reads: ``transformer.roles.readings``.
+    ``progress(done, total)`` counts sentences; what it raises ends the work. Raises ``InputError`` where no sentence
+    can be read.
+    """
+    found: dict[Head, list[Firing]] = {}
+    for batch in read_batches(checkpoint, sentences, batch_size=batch_size, progress=progress):
+        for stack, kind, layer in attention_layers(checkpoint):
+            for row, index in enumerate(batch.indices):
+                asked, read, weights, allowed = head_rows(batch, stack, kind, layer, row)
+                counted = allowed & (allowed.sum(axis=1, keepdims=True) > 1)
+                if not special:
+                    counted &= np.outer(_words(asked), _words(read))
+                if not counted.any():
+                    continue
+                best = np.where(counted, weights, -1.0).reshape(len(weights), -1).argmax(axis=1)
+                for head, (query, key) in enumerate(zip(*np.unravel_index(best, counted.shape), strict=True)):
+                    strip = weights[head, query].copy()
+                    firing = Firing(float(strip[key]), index, int(query), int(key), asked, read, strip)
+                    _keep(found.setdefault(Head(stack, kind, layer, head), []), firing, most)
+    return {head: tuple(firings) for head, firings in found.items()}
+
+
+def unit_firings(
+    checkpoint: Checkpoint,
+    sentences: Sequence[str],
+    stack: str,
+    layer: int,
+    units: Sequence[int],
+    *,
+    special: bool = False,
+    most: int = MOST,
+    batch_size: int = BATCH_SIZE,
+    progress: Progress | None = None,
+) -> dict[int, tuple[Firing, ...]]:
+    """The largest hidden values of some units of one feed-forward layer, by size: a gated unit has values of either
+    sign. Arguments and errors as in ``head_firings``; ``ValueError`` for a unit that does not exist."""
+    found: dict[int, list[Firing]] = {unit: [] for unit in units}
+    for batch in read_batches(checkpoint, sentences, batch_size=batch_size, progress=progress):
+        hidden = batch.recording.tensors[f"{stack}.layers.{layer}.feed_forward.hidden"]
+        if wrong := [unit for unit in units if not 0 <= unit < hidden.shape[-1]]:
+            raise ValueError(f"there is no unit {wrong[0]}; this layer has units 0 to {hidden.shape[-1] - 1}")
+        values = hidden[..., list(units)].numpy(force=True)  # [sentence, position, unit]
+        for row, index in enumerate(batch.indices):
+            tokens = batch.tokens[stack][row]
+            counted = np.ones(len(tokens), dtype=bool) if special else _words(tokens)
+            if not counted.any():
+                continue
+            own = values[row, : len(tokens)]
+            for place, unit in enumerate(units):
+                best = int(np.where(counted, np.abs(own[:, place]), -1.0).argmax())
+                strip = own[:, place].copy()
+                _keep(found[unit], Firing(float(strip[best]), index, best, best, tokens, tokens, strip), most)
+    return {unit: tuple(firings) for unit, firings in found.items()}
+
+
+def read_batches(
+    checkpoint: Checkpoint, sentences: Sequence[str], *, batch_size: int, progress: Progress | None
+) -> Iterator[Recorded]:
+    """All recorded passes. Raises ``InputError`` where no sentence can be read."""
+    done, read = 0, 0
+    for batch in recorded_batches(checkpoint, sentences, batch_size=batch_size):
+        if batch.indices:
+            yield batch
+        done, read = done + len(batch.indices) + len(batch.unread), read + len(batch.indices)
+        if progress is not None:
+            progress(done, len(sentences))
+    if not read:
+        raise nothing_read(checkpoint, len(sentences))
+
+
+def head_rows(
+    batch: Recorded, stack: str, kind: str, layer: int, row: int
+) -> tuple[TokenSequence, TokenSequence, np.ndarray, np.ndarray]:
+    """Of one sentence of a batch, without its padding: the queries' and the keys' tokens, the weights [head, query,
+    key], and where they are allowed [query, key]."""
+    name = f"{stack}.layers.{layer}.{kind}_attention"
+    asked, read = batch.tokens[stack][row], batch.tokens["encoder" if kind == "cross" else stack][row]
+    weights, allowed = (
+        batch.recording.tensors[f"{name}.{part}"][row, ..., : len(asked), : len(read)].numpy(force=True)
+        for part in ("weights", "allowed")
+    )
+    return asked, read, weights, allowed
+
+
+def _words(tokens: TokenSequence) -> np.ndarray:
+    return np.array([not token.special for token in tokens])
+
+
+def _keep(firings: list[Firing], firing: Firing, most: int) -> None:
+    """The strongest ``most``, by size; of equals the sentence that comes first in the list."""
+    firings.append(firing)
+    firings.sort(key=lambda one: (-abs(one.value), one.sentence))
+    del firings[most:]
