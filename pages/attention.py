@@ -13,6 +13,7 @@ from views.attention import guess
 from views.attention.cell_arithmetic import explain_cell, more_about_cell
 from views.attention.controls import ARITHMETIC, choose_cell, close_cell, controls, draw, row_labels
 from views.attention.facts import FEW_KEYS, drawn_view, facts, map_and_facts, read_aloud, rewrite
+from views.attention.firing import firing
 from views.attention.general import general
 from views.attention.steps import draw_step, stepper
 from views.attention.trust import edge_effect, trust
@@ -47,11 +48,13 @@ with page("attention", needs=("stack", "kind", "layer", "head", "token")) as p:
         more_about_cell(p, view, key=shown.key)
     way_to(ARITHMETIC)
 
-    section = chosen_section(p.text, ["path", "trust", "general"], key="attention_section")
+    section = chosen_section(p.text, ["path", "trust", "general", "fires"], key="attention_section")
     if section == "trust":
         trust(p, view)
     elif section == "general":
         general(p)
+    elif section == "fires":
+        firing(p)
     else:
         with st.container(key="attention path"):
             step = stepper(p, path.rule)

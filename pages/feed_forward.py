@@ -6,6 +6,7 @@ from charts.toolkit.numbers import whole
 from ui.shell.page import Page, page
 from ui.shell.selectors import settle_labels
 from ui.show.figures import show_formula, show_source
+from views.feed_forward.firing import firing
 from views.feed_forward.units import all_tokens, is_gated, one_token, words_of_units
 
 FUNCTIONS = {
@@ -41,7 +42,7 @@ def formula(p: Page) -> None:
 
 
 with page("feed_forward", needs=("stack", "layer", "token")) as p:
-    views = {"token": one_token, "words": words_of_units, "sentence": all_tokens}
+    views = {"token": one_token, "words": words_of_units, "sentence": all_tokens, "fires": firing}
     settle_labels("feed-forward view", p.text, [f"tab_{view}" for view in views])
     tabs = st.tabs(
         [p.text[f"tab_{view}"] for view in views], key="feed-forward view", on_change="rerun", bind="query-params"

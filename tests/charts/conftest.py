@@ -209,12 +209,14 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         embeddings,
         faults,
         feed_forward,
+        firing,
         heads,
         information_flow,
         lens,
         norms,
         overview,
         positions,
+        query_key_space,
         relative_positions,
         residual,
         strategies,
@@ -292,6 +294,19 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         "candidate_bars": decoding.candidate_bars(candidates, rest=0.05),
         "reshaping": decoding.reshaping(candidates, temperature=0.5, rule="top-k 2"),
         "flow_graph": information_flow.flow_graph(small_flow(), tokens={"encoder": tokens, "decoder": target}),
+        "firing_strips": firing.firing_strips(
+            [share, -share[:2] / 2],
+            tokens=[tokens, TokenSequence(tokens.tokens[:2])],
+            places=[1, 0],
+            marked=[0, None],
+            rows=["·<b>", "$y$"],
+            what="hidden value",
+            title="token",
+            signed=True,
+        ),
+        "query_key_space": query_key_space.query_key_space(
+            rows[:, :2].repeat(2, axis=0), tokens=[*tokens, *tokens], n_queries=n, colour="word", explained=(0.5, 0.25)
+        ),
         "search_tree": beam_tree.search_tree(small_tree()),
         "alignment_heatmap": word_alignment.alignment_heatmap(
             np.eye(2), target=["<b>x", "$y$"], source=["·<i>", "%{z}"], best=[0, 1]

@@ -34,8 +34,8 @@ class Recorded(NamedTuple):
 
 class Reading(NamedTuple):
     """What a model did with one sentence. ``index``: of the sentence in its list. ``views``: every attention layer in
-    the order of ``attention_layers``, empty for a sentence that is empty or longer than the model can read. ``surprise``:
-    −ln p of every token of the answer that was given, [token]; empty where none was given."""
+    the order of ``attention_layers``, empty for a sentence that is empty or longer than the model can read.
+    ``surprise``: −ln p of every token of the answer that was given, [token]; empty where none was given."""
 
     index: int
     views: tuple[AttentionView, ...]
@@ -156,9 +156,7 @@ def _readings(checkpoint: Checkpoint, batch: Recorded, *, given: bool) -> tuple[
     surprise = [() for _ in batch.indices]
     if given and len(tokens) == 2:
         start = len(checkpoint.framing.answer)
-        surprise = [
-            _surprise(batch.logits[row], read.ids[start:], start) for row, read in enumerate(tokens["decoder"])
-        ]
+        surprise = [_surprise(batch.logits[row], read.ids[start:], start) for row, read in enumerate(tokens["decoder"])]
     return tuple(Reading(i, tuple(seen), said) for i, seen, said in zip(batch.indices, views, surprise, strict=True))
 
 

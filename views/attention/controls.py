@@ -188,9 +188,14 @@ def _draw_rollout(p: Page, view: AttentionView, rows: tuple[str, ...], *, stretc
 def choose_cell(p: Page, clicked: Cell | None, shown: Shown) -> None:
     """Open the arithmetic of a cell that was just clicked."""
     if clicked is not None and (clicked.query, clicked.key) != (p.focus.token, shown.key):
-        st.session_state[_PENDING] = clicked.key
+        open_column(clicked.key)
         opened(ARITHMETIC)
         p.set_focus(token=clicked.query)
+
+
+def open_column(key: int) -> None:
+    """Before the page runs again: open the arithmetic of the focused query and this key."""
+    st.session_state[_PENDING] = key
 
 
 def close_cell() -> None:

@@ -1,5 +1,7 @@
 """The hidden units of one feed-forward layer: for one token, as words, and for all tokens."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 import streamlit as st
 
@@ -94,11 +96,7 @@ def words_of_units(p: Page) -> None:
     token = as_plain(p.trace.tokens(p.focus.stack)[p.focus.token].display)
     strongest = strongest_units(p.trace, *place, count=STRONGEST)
     found = unit_words(p.trace, *place, units=strongest, words=_WORDS)
-    page_state.belongs_to("unit", tuple(strongest), default=strongest[0])
-    chosen = st.segmented_control(
-        p.text["unit"], strongest, default=strongest[0], required=True, key="unit", wrap=True, **page_state.IN_ADDRESS
-    )
-    words = found[strongest.index(chosen)] if chosen in strongest else found[0]
+    words = found[strongest.index(choose_unit(p, strongest))]
     axis = p.text["axis_logits" if words.logits else "axis_similarity"].format(unit=words.unit)
     show_figure(
         charts.figures.feed_forward.unit_writes(_effects(words), unit=words.unit, axis=axis),
@@ -114,6 +112,15 @@ def words_of_units(p: Page) -> None:
         height="content",
     )
     st.caption(p.text["words_source"])
+
+
+def choose_unit(p: Page, units: Sequence[int]) -> int:
+    """One of the strongest units of the focused token."""
+    page_state.belongs_to("unit", tuple(units), default=units[0])
+    chosen = st.segmented_control(
+        p.text["unit"], units, default=units[0], required=True, key="unit", wrap=True, **page_state.IN_ADDRESS
+    )
+    return chosen if chosen in units else units[0]
 
 
 def all_tokens(p: Page) -> None:

@@ -16,13 +16,12 @@ from transformer.errors import CheckpointError, InputError
 from transformer.text.sentence_files import SHIPPED, read_sentences, sentence_digest, split_sentences
 from ui.compute.long_jobs import jobs
 from ui.compute.store import store
+from ui.lab.sentence_list import MOST_CHARACTERS, MOST_SENTENCES
 from ui.shell.page import Page
 from ui.words.catalogues import said
 from ui.words.texts import as_plain, model_sentences
 
 SCOPES = ("sentence", "corpus", "own")
-MOST_SENTENCES = 200
-MOST_CHARACTERS = 40_000
 _BATCH = 8  # small, so that a click on "stop" soon takes effect
 _OWN, _WANTED, _SHOWN = (f"heads: {name}" for name in ("own sentences", "sentences to read", "list shown"))
 

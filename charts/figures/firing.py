@@ -1,0 +1,83 @@
+"""Where a head or a unit fires: one sentence a row, cut out around the token at which it does, in the middle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from charts.toolkit import parts, style
+from charts.toolkit.checks import require_index, require_same_length
+from charts.toolkit.sheet import Sheet
+from charts.toolkit.words import _
+
+if TYPE_CHECKING:
+    from transformer.text.tokens import TokenSequence
+
+AROUND = 6  # tokens on either side
+_LONGEST = 11  # letters of a token in its cell; hover has all of them
+
+
+def firing_strips(
+    values: Sequence[Any],
+    *,
+    tokens: Sequence[TokenSequence],
+    places: Sequence[int],
+    marked: Sequence[int | None],
+    rows: Sequence[str],
+    what: str,
+    title: str,
+    signed: bool = False,
+    around: int = AROUND,
+) -> go.Figure:
+    """``values``: for each row one number a token, [key]; ``places``: the token in the middle; ``marked``: one that is
+    framed, the query, where it reads the same sentence. ``rows``: what stands in front of each row; ``title``: over
+    them; ``what``: the name of the numbers. Without ``signed`` they lie in 0…1."""
+    for name, given in (("tokens", tokens), ("places", places), ("marked", marked), ("rows", rows)):
+        require_same_length(name, given, expected=len(values), of="rows")
+    width = 2 * around + 1
+    window = np.full((len(values), width), np.nan, dtype=np.float32)
+    texts = [[""] * width for _row in values]
+    hovers = [[""] * width for _row in values]
+    frames = []
+    for row, (numbers, read, place, mark) in enumerate(zip(values, tokens, places, marked, strict=True)):
+        require_index(place, name=f"the place of row {row}", size=len(read))
+        require_same_length(f"the numbers of row {row}", numbers, expected=len(read), of="tokens")
+        for index in range(max(0, place - around), min(len(read), place + around + 1)):
+            column, display = index - place + around, read[index].display
+            window[row, column] = numbers[index]
+            texts[row][column] = style.escape(display if len(display) <= _LONGEST else f"{display[: _LONGEST - 1]}…")
+            hovers[row][column] = style.escape(read.labels[index])
+            if index == mark:
+                frames.append((row, column))
+    known = window[np.isfinite(window)]
+    trace = parts.heatmap(
+        window,
+        hover=style.lines("%{y}", "%{text}", what),
+        bar=style.colour_bar(what),
+        limit=style.symmetric_limit(known) if signed else None,
+        maximum=1.0,
+        text=hovers,
+        xgap=1,
+        ygap=1,
+    )
+    figure = Sheet(trace, parts.cell_texts(trace, texts=texts))
+    style.finish(figure, height=style.rows_height(len(values), around=110), top=52)
+    figure.update_xaxes(
+        title_text=_("tokens around the one in the middle"),
+        showticklabels=False,
+        showgrid=False,
+        fixedrange=True,
+        range=[-0.5, width - 0.5],
+    )
+    figure.update_yaxes(**style.label_rows(rows, title=title))
+    boxes = [(row, around, style.CHOSEN, "solid") for row in range(len(values))]
+    boxes += [(*frame, style.NEUTRAL, "dot") for frame in frames]
+    for row, column, colour, dash in boxes:
+        figure.add_shape(
+            type="rect", x0=column - 0.48, x1=column + 0.48, y0=row - 0.46, y1=row + 0.46,
+            line={"color": colour, "width": 2, "dash": dash},
+        )  # fmt: skip
+    return figure.drawn()

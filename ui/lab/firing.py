@@ -1,0 +1,80 @@
+"""The sentences in which a head or a unit fires: drawn as strips, listed in context, and opened by a click."""
+
+from collections.abc import Callable, Sequence
+
+import pandas as pd
+import streamlit as st
+
+from charts.figures.firing import firing_strips
+from transformer.explanation.firing import Firing
+from transformer.text.tokens import Token, TokenSequence
+from ui.show.figures import show_figure, show_table
+from ui.words.texts import common
+
+_DRAWN = 10  # the first screen holds so many rows
+_TABLE = "where-it-fires"
+
+
+def show_firings(firings: Sequence[Firing], *, of_unit: bool, open_: Callable[[Firing], None]) -> None:
+    """``open_`` is called before the next run with the firing whose row was chosen."""
+    drawn = firings[:_DRAWN]
+    show_figure(
+        firing_strips(
+            [firing.strip for firing in drawn],
+            tokens=[firing.read for firing in drawn],
+            places=[firing.key for firing in drawn],
+            marked=[firing.query if firing.asked is firing.read and not of_unit else None for firing in drawn],
+            rows=[firing.asked[firing.query].display for firing in drawn],
+            what=common("fires.hidden" if of_unit else "fires.weight"),
+            title=common("fires.token" if of_unit else "fires.query"),
+            signed=of_unit,
+        ),
+        name="firing-strips",
+        caption=common("fires.caption_unit" if of_unit else "fires.caption_head"),
+        alt=common("fires.alt"),
+    )
+    show_table(
+        pd.DataFrame([_row(firing, of_unit=of_unit) for firing in firings]),
+        name=_TABLE,
+        caption=common("fires.table_unit" if of_unit else "fires.table_head"),
+        height="content",
+        on_select=lambda: _chosen(firings, open_),
+        selection_mode="single-row",
+    )
+
+
+def _row(firing: Firing, *, of_unit: bool) -> dict[str, object]:
+    token, looked_at = firing.asked[firing.query], firing.read[firing.key]
+    row = {common("fires.hidden" if of_unit else "fires.weight"): firing.value}
+    row[common("fires.token" if of_unit else "fires.query")] = token.display
+    if not of_unit:
+        row[common("fires.key")] = looked_at.display
+    return {**row, common("fires.context"): in_context(firing), common("fires.sentence"): firing.sentence + 1}
+
+
+def in_context(firing: Firing) -> str:
+    """The text with the query in [ ] and the key in « »; where they read two texts, both, the query's first."""
+    if firing.asked is firing.read:
+        return _marked(
+            firing.read, {firing.query: "[{}]"} | ({firing.key: "«{}»"} if firing.key != firing.query else {})
+        )
+    return f"{_marked(firing.asked, {firing.query: '[{}]'})} ← {_marked(firing.read, {firing.key: '«{}»'})}"
+
+
+def _marked(tokens: TokenSequence, marks: dict[int, str]) -> str:
+    return "".join(_written(token, marks.get(token.index)) for token in tokens).strip()
+
+
+def _written(token: Token, mark: str | None) -> str:
+    if mark is None:
+        return "" if token.special else token.text
+    if token.special:
+        return f" {mark.format(token.display)} "
+    bare = token.text.lstrip()
+    return token.text[: len(token.text) - len(bare)] + mark.format(bare)
+
+
+def _chosen(firings: Sequence[Firing], open_: Callable[[Firing], None]) -> None:
+    rows = st.session_state[f"data-{_TABLE}"].selection.rows
+    if rows and rows[0] < len(firings):
+        open_(firings[rows[0]])

@@ -1,0 +1,74 @@
+"""Over which sentences something is measured: those that come with the program, or the lines of the reader's own file.
+
+What one page was given, the others have as well, for as long as the session lasts.
+"""
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from charts.toolkit.numbers import whole
+from transformer.text.sentence_files import SHIPPED, read_sentences, sentence_digest, split_sentences
+from ui.words.texts import as_plain, common
+
+MOST_SENTENCES = 200
+MOST_CHARACTERS = 40_000
+_OWN = "sentence list: own"
+
+
+@dataclass(frozen=True)
+class SentenceList:
+    """``name``: of the file."""
+
+    name: str
+    sentences: tuple[str, ...]
+
+    @property
+    def digest(self) -> str:
+        return sentence_digest(self.sentences)
+
+    @property
+    def python(self) -> str:
+        """The Python that gives the sentences, where ``read_sentences`` is imported."""
+        return "read_sentences()" if self.name == SHIPPED.name else f"read_sentences({self.name!r})"
+
+
+def sentence_list() -> SentenceList:
+    """The list that is read now, behind a button that lets one give another."""
+    with st.popover(common("sentences.choose"), icon=":material/lists:", key="sentence list"):
+        sent = st.file_uploader(
+            common("sentences.file", most=MOST_SENTENCES, characters=whole(MOST_CHARACTERS)),
+            type="txt",
+            max_upload_size=1,
+            key="sentence list file",
+        )
+        if sent is not None:
+            _take(sent.name, sent.getvalue())
+        if _OWN in st.session_state:
+            st.button(
+                common("sentences.back"), icon=":material/undo:", key="sentence list back", on_click=_forget,
+                disabled=sent is not None, help=common("sentences.back_help") if sent is not None else None,
+            )  # fmt: skip
+    return st.session_state.get(_OWN) or SentenceList(SHIPPED.name, read_sentences())
+
+
+def _take(name: str, content: bytes) -> None:
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        st.warning(common("sentences.not_text", name=as_plain(name)), icon=":material/edit:")
+        return
+    lines = split_sentences(text)
+    if not lines:
+        st.warning(common("sentences.empty", name=as_plain(name)), icon=":material/edit:")
+    elif len(text) > MOST_CHARACTERS:
+        said = common("sentences.too_long", count=whole(len(text)), most=whole(MOST_CHARACTERS))
+        st.warning(said, icon=":material/edit:")
+    else:
+        if len(lines) > MOST_SENTENCES:
+            st.caption(common("sentences.cut", most=MOST_SENTENCES, count=len(lines)))
+        st.session_state[_OWN] = SentenceList(name, lines[:MOST_SENTENCES])
+
+
+def _forget() -> None:
+    del st.session_state[_OWN]

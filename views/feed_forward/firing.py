@@ -1,0 +1,59 @@
+"""Where does this unit fire? Its largest values over many sentences."""
+
+from functools import partial
+
+import streamlit as st
+
+from transformer.analysis.feed_forward_units import strongest_units
+from transformer.explanation.firing import Firing, unit_firings
+from ui.compute.long_jobs import jobs
+from ui.lab.firing import show_firings
+from ui.lab.sentence_list import SentenceList, sentence_list
+from ui.shell import focus as shared_focus
+from ui.shell.page import Page
+from ui.shell.page_state import IN_ADDRESS
+from ui.show.figures import show_snippet, show_source
+from ui.words.texts import as_plain, common
+from views.feed_forward.units import STRONGEST, choose_unit
+
+_BATCH = 8  # small, so that a click on "stop" soon takes effect
+
+
+def firing(p: Page) -> None:
+    """One of the strongest units of the focused token, in the sentences where it speaks loudest."""
+    stack, layer = p.focus.stack, p.focus.layer
+    units = tuple(map(int, strongest_units(p.trace, stack, layer, p.focus.token, count=STRONGEST)))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        unit = choose_unit(p, units)
+        special = st.toggle(
+            common("fires.special"), key="fires_special", help=common("fires.special_help"), **IN_ADDRESS
+        )
+        read = sentence_list()
+    checkpoint = p.checkpoint
+    found = jobs.result(
+        checkpoint,
+        ("units firing", read.digest, special, stack, layer, units),
+        lambda report: unit_firings(
+            checkpoint, read.sentences, stack, layer, units, special=special, batch_size=_BATCH, progress=report
+        ),
+        saying=lambda done, total: common("sentences.reading", done=done, total=total),
+    )
+    if found is None:
+        return
+    st.markdown(
+        p.text["fires_says"].format(unit=unit, layer=layer, count=len(read.sentences), name=as_plain(read.name))
+    )
+    show_firings(found[unit], of_unit=True, open_=partial(_open, read))
+    st.caption(p.text["fires_source"])
+    show_snippet(
+        "import transformer\nfrom transformer.explanation.firing import unit_firings\n"
+        f"from transformer.text.sentence_files import read_sentences\n\n{p.load_line}sentences = {read.python}\n"
+        f'found = unit_firings(checkpoint, sentences, "{stack}", {layer}, [{unit}], special={special})\n'
+        f"for firing in found[{unit}]:\n"
+        "    print(firing.value, firing.read[firing.key].display, sentences[firing.sentence])\n"
+    )
+    show_source(unit_firings)
+
+
+def _open(read: SentenceList, one: Firing) -> None:
+    shared_focus.change(sentence=read.sentences[one.sentence], target="", token=one.key, pads=0)
