@@ -9,6 +9,7 @@ import streamlit as st
 
 from charts.toolkit.numbers import whole
 from transformer.text.sentence_files import SHIPPED, read_sentences, sentence_digest, split_sentences
+from ui.compute.limits import public
 from ui.words.texts import as_plain, common
 
 MOST_SENTENCES = 200
@@ -34,7 +35,9 @@ class SentenceList:
 
 
 def sentence_list() -> SentenceList:
-    """The list that is read now, behind a button that lets one give another."""
+    """The list that is read now, behind a button that lets one give another; a public server takes no files."""
+    if public():
+        return SentenceList(SHIPPED.name, read_sentences())
     with st.popover(common("sentences.choose"), icon=":material/lists:", key="sentence list"):
         sent = st.file_uploader(
             common("sentences.file", most=MOST_SENTENCES, characters=whole(MOST_CHARACTERS)),
