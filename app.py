@@ -8,7 +8,7 @@ from ui.shell.sidebar import sidebar
 
 with turns.next():  # a class that clicks at once takes turns
     begin()  # first: a change of page keeps the address, and so makes one entry in the browser's history
-    admit()
     page = navigation()
+    admit()  # after the navigation, so that who has waited comes to the page that was asked for
     sidebar()
     page.run()

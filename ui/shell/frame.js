@@ -1,13 +1,17 @@
 // What a page needs of the browser itself: the language of the document, a way past everything to the figure, and the
-// figure in sight at every step of a lesson; and what it shows, for the files of its figures.
+// figure in sight at every step of a lesson; what it shows, for the files of its figures; and the address of the view for
+// the page around the app, if there is one.
 const FIGURE = "canvas, .js-plotly-plot, svg.marks, .diagram, .chips";
 const PATIENCE = 8000; // milliseconds; a figure comes after this script
+
+const LOOK_AGAIN = 300; // milliseconds; no event tells of every change of the address in all browsers
 
 export default function ({ data, setTriggerValue }) {
   const root = document.documentElement;
   root.lang = data.language;
   globalThis.glassformerView = data.view; // what files of its figures say (charts/canvas/source/frame/provenance.js)
   (globalThis.glassformerPdf ??= {}).ask = () => setTriggerValue("pdf", true); // charts/canvas/source/frame/pdf.js
+  if (data.outer.origin && window.parent !== window) tellOuterPage(data.outer);
   const skip = document.querySelector(".skip-to-figure") ?? document.createElement("button");
   skip.className = "skip-to-figure";
   skip.type = "button";
@@ -16,6 +20,22 @@ export default function ({ data, setTriggerValue }) {
   if (document.body.firstChild !== skip) document.body.prepend(skip);
   if (root.dataset.step !== data.step && data.step) keepInSight(data.figure);
   root.dataset.step = data.step;
+}
+
+// As a Space of Hugging Face expects it. Our path is lost there: the name of the page goes along as a parameter.
+function tellOuterPage({ origin, page }) {
+  clearInterval(globalThis.glassformerOuterPage);
+  let told = "";
+  const tell = () => {
+    if (location.href === told) return;
+    told = location.href;
+    const name = location.pathname.replace(/\/$/, "").split("/").pop();
+    const others = [...new URLSearchParams(location.search)].filter(([key]) => key !== page);
+    const query = new URLSearchParams([...(name ? [[page, name]] : []), ...others]);
+    window.parent.postMessage({ queryString: query.toString(), hash: location.hash }, origin);
+  };
+  tell();
+  globalThis.glassformerOuterPage = setInterval(tell, LOOK_AGAIN);
 }
 
 function figure() {

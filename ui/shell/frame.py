@@ -1,5 +1,6 @@
 """What every page itself needs of the browser: the document's language, a way for the keyboard straight to the figure,
-and, while a lesson runs, the figure in sight at each of its steps. It also says what a figure shows, for its files."""
+and, while a lesson runs, the figure in sight at each of its steps. It also says what a figure shows, for its files, and
+tells the page around the app, if there is one, the address of the view."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import streamlit as st
 
 from charts.canvas.module import packed_pdf_writer, pdf_carrier
+from ui.shell.outer_page import PAGE, outer_origin, seen_address
 from ui.shell.selectors import in_code
 from ui.shell.share import link
 from ui.words.texts import common, language
@@ -30,6 +32,7 @@ def frame(*, step: str, view: Mapping[str, str], figure: str = "") -> None:
     """
     st.session_state[VIEW] = view
     data = {"language": language(), "skip": common("page.skip"), "step": step, "view": view}
+    data["outer"] = {"origin": outer_origin(), "page": PAGE}
     data["figure"] = figure.replace(" ", "-")
     if _component(key="frame", data=data, on_pdf_change=_nothing).get("pdf"):
         _pdf_writer(key="pdf writer", data=packed_pdf_writer())
@@ -47,6 +50,6 @@ def provenance(title: str) -> dict[str, str]:
         return {"title": title, "software": "Glassformer"}
     found = {name: st.query_params.get_all(name) for name in st.query_params}
     own = {name: view[name] for name in ("checkpoint", "fingerprint")}
-    address = link(st.context.url or "", in_code(found), **own)
+    address = link(*seen_address(st.context.url or "", in_code(found)), **own)
     said = {"title": title, **view, "view": address, "software": "Glassformer"}
     return {name: text for name, text in said.items() if text}

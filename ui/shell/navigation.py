@@ -10,6 +10,7 @@ import streamlit as st
 
 from ui.compute.loading import REPOSITORY
 from ui.shell.focus import change, current, default_focus
+from ui.shell.outer_page import PAGE
 from ui.shell.streamlit_private import StreamlitPage
 from ui.words.texts import common, page_text
 
@@ -90,7 +91,18 @@ def navigation() -> StreamlitPage:
         next(iter(shown.values())).append(_by_its_name(first, existing[first]))
     page = st.navigation(shown, position="top")
     st.set_page_config(page_title=f"{page.title} · Glassformer")
+    _turn_to_the_page_that_is_named(existing)
     return page
+
+
+def _turn_to_the_page_that_is_named(existing: dict[str, StreamlitPage]) -> None:
+    """``?page=attention``, as the address of a page around the app has it, instead of ``/attention``."""
+    if PAGE not in st.query_params:
+        return
+    named = st.query_params.get(PAGE)
+    del st.query_params[PAGE]
+    if named in existing:
+        st.switch_page(existing[named], query_params={k: st.query_params.get_all(k) for k in st.query_params})
 
 
 def _by_its_name(name: str, page: StreamlitPage) -> StreamlitPage:

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from transformer import Checkpoint
+from ui.shell.outer_page import seen_address
 from ui.shell.selectors import in_code
 from ui.words.texts import as_plain, common
 
@@ -41,8 +42,7 @@ def share(checkpoint: Checkpoint) -> None:
         )
         found = {name: st.query_params.get_all(name) for name in st.query_params}
         address = link(
-            st.context.url or "",
-            in_code(found),
+            *seen_address(st.context.url or "", in_code(found)),
             checkpoint=checkpoint.name,
             fingerprint=checkpoint.fingerprint,
             note=note,

@@ -14,6 +14,7 @@ from charts.documents.markup import marked
 from transformer.errors import MessageError
 from ui.shell.focus import Focus
 from ui.shell.lessons import Lesson
+from ui.shell.outer_page import PAGE, outer_page
 
 _STYLE = Path(__file__).with_suffix(".css")
 LONGEST_LINK = 20_000
@@ -98,7 +99,9 @@ def read_link(link: str, *, pages: Mapping[str, str]) -> tuple[str, dict[str, st
         parts = urlsplit(link)
     except ValueError:
         parts = urlsplit("")
-    path = parts.path.rstrip("/").rpartition("/")[2]
+    parameters = dict(parse_qsl(parts.query))
+    around = parts._replace(query="", fragment="").geturl() == outer_page()
+    path = parameters.pop(PAGE, "") if around else parts.path.rstrip("/").rpartition("/")[2]
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise MessageError("This is no link: copy the whole address of a page of this app, with http:// in front.")
     if path not in pages:
@@ -107,7 +110,7 @@ def read_link(link: str, *, pages: Mapping[str, str]) -> tuple[str, dict[str, st
             name=repr(path),
             pages=", ".join(sorted(pages.values())),
         )
-    return pages[path], dict(parse_qsl(parts.query))
+    return pages[path], parameters
 
 
 def as_html(sheet: Sheet, *, key: bool, text: Mapping[str, str], language: str = "en", figure: str = "") -> str:

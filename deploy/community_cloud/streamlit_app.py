@@ -1,0 +1,13 @@
+"""The entry for Streamlit Community Cloud, see docs/hosting.md: the same app as ``app.py``, open to everybody."""
+
+import os
+import runpy
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+os.environ.setdefault("GLASSFORMER_PUBLIC", "1")  # before anything reads it
+if str(ROOT) not in sys.path:  # Streamlit puts only the folder of the entry there
+    sys.path.insert(0, str(ROOT))
+runpy.run_path(str(ROOT / "app.py"))

@@ -1,0 +1,64 @@
+"""Write the files of a Space of Hugging Face into a new folder: ``python -m deploy.space FOLDER``.
+
+A Space builds the ``Dockerfile`` at its root and reads its card from ``README.md`` there. The Dockerfile is
+``deploy/Dockerfile`` with what a Space needs as default of its arguments; beside it lies what that file copies.
+"""
+
+import argparse
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CARD = Path(__file__).with_name("README.md")
+# A Space runs as user 1000, sends visitors to the port of its card, and is open to all of them.
+ARGUMENTS = {"UID": "1000", "PORT": "7860", "PUBLIC": "1"}
+_LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc", "node_modules")
+
+
+def dockerfile() -> str:
+    """``deploy/Dockerfile`` with ``ARGUMENTS``. Raises ``ValueError`` where it lacks one of them."""
+    text = (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8")
+    for name, value in ARGUMENTS.items():
+        text, found = re.subn(rf"^ARG {name}=.*$", f"ARG {name}={value}", text, flags=re.MULTILINE)
+        if not found:
+            raise ValueError(f"deploy/Dockerfile has no ARG {name}; a Space needs it to be {value}")
+    return text
+
+
+def sources(text: str) -> list[Path]:
+    """What a Dockerfile copies from the repository, ``*`` spelled out."""
+    named = [line.split()[1] for line in text.splitlines() if line.startswith("COPY ")]
+    return sorted({path for name in named for path in ROOT.glob(name)})
+
+
+def write(folder: Path) -> None:
+    """All files of the Space. Raises ``ValueError`` for a folder that has something in it."""
+    if folder.exists() and any(folder.iterdir()):
+        raise ValueError(f"{folder} is not empty; name a new folder")
+    text = dockerfile()
+    for source in sources(text):
+        target = folder / source.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target, ignore=_LEFT_OUT)
+        else:
+            shutil.copy2(source, target)
+    (folder / "Dockerfile").write_text(text, encoding="utf-8")
+    shutil.copy2(CARD, folder / "README.md")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m deploy.space", description=__doc__.split("\n")[0])
+    parser.add_argument("folder", type=Path, help="a new folder")
+    options = parser.parse_args(arguments)
+    try:
+        write(options.folder)
+    except ValueError as error:
+        parser.error(str(error))
+    print(f"{options.folder} is ready: docs/hosting.md says how to send it")
+
+
+if __name__ == "__main__":
+    main()
