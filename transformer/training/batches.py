@@ -1,4 +1,4 @@
-"""Batches of similar length, bounded by their number of tokens."""
+"""Batches, bounded by their number of tokens: of sequences of similar length, or of any, to be packed end to end."""
 
 from collections.abc import Sequence
 
@@ -25,6 +25,21 @@ def length_batches(lengths: Sequence[int], batch_tokens: int, *, seed: int, epoc
     if current:
         batches.append(current)
     return [batches[index] for index in torch.randperm(len(batches), generator=generator).tolist()]
+
+
+def packed_batches(lengths: Sequence[int], batch_tokens: int, *, seed: int, epoch: int) -> list[list[int]]:
+    """Indices in an order of their own for every epoch, cut where a batch would hold more than ``batch_tokens`` tokens
+    (one longer sequence stands alone): for objectives that lay the sequences of a batch end to end."""
+    generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
+    batches: list[list[int]] = []
+    room = 0
+    for index in torch.randperm(len(lengths), generator=generator).tolist():
+        if lengths[index] > room:
+            batches.append([])
+            room = batch_tokens
+        batches[-1].append(index)
+        room -= lengths[index]
+    return batches
 
 
 def pad(sequences: Sequence[Sequence[int]], pad_id: int) -> Tensor:

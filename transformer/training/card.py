@@ -24,6 +24,7 @@ _CHOSEN = re.compile(r"^\| chosen by \|.*? at step ([\d,]+)", re.MULTILINE)  # a
 _SCORE_NAMES = {
     "translation": "greedy BLEU on the first sentences of the dev split",
     "next-token": "minus the loss in nats per token on the dev split",
+    "packed-next-token": "minus the loss in nats per token on the dev split, each text alone",
     "masked-token": "minus the loss in nats per masked token on the dev split",
     "classification": "accuracy on the dev split",
 }

@@ -12,6 +12,9 @@ SOURCES = {
     "tinyshakespeare": "github.com/karpathy/char-rnn, public domain",
 }
 
+_PARTS = {"tatoeba-en": "tatoeba-en-fr", "tinyshakespeare-passages": "tinyshakespeare"}  # corpus → the folder it is in
+_PASSAGE = 600  # characters, about 200 tokens
+
 
 @dataclass(frozen=True)
 class Corpus:
@@ -28,7 +31,8 @@ class Corpus:
 def load_corpus(name: str, directory: str | Path) -> Corpus:
     """Read corpus ``name`` from ``directory``/``name``, in the layout that docs/checkpoints.md describes.
 
-    ``"tatoeba-en"`` is the English side of tatoeba-en-fr, each sentence once; ``"a + b"`` is the first column of both.
+    ``"tatoeba-en"`` is the English side of tatoeba-en-fr, each sentence once; ``"tinyshakespeare-passages"`` has
+    neighbouring lines together; ``"a + b"`` is the first column of both.
     Raises ``FileNotFoundError`` that says where to get a missing file.
     """
     if "+" in name:
@@ -55,9 +59,10 @@ def load_corpus(name: str, directory: str | Path) -> Corpus:
     elif folder == "sst2":
         train, dev = (_labelled(checked(file)) for file in ("train.tsv", "dev.tsv"))
     else:
-        paragraphs = [(line,) for _, line in _numbered_lines(checked("input.txt"))]
-        cut = len(paragraphs) * 9 // 10
-        train, dev = paragraphs[:cut], paragraphs[cut:]
+        lines = [line for _, line in _numbered_lines(checked("input.txt"))]
+        cut = len(lines) * 9 // 10
+        split = _passages if name == "tinyshakespeare-passages" else list
+        train, dev = ([(text,) for text in split(part)] for part in (lines[:cut], lines[cut:]))
     return Corpus(train, dev, digest.hexdigest())
 
 
@@ -68,9 +73,9 @@ def corpus_parts(name: str) -> list[str]:
 
 def corpus_folders(name: str) -> list[str]:
     """The folders that a corpus is read from. Raises ``ValueError`` for an unknown corpus."""
-    folders = [{"tatoeba-en": "tatoeba-en-fr"}.get(part, part) for part in corpus_parts(name)]
+    folders = [_PARTS.get(part, part) for part in corpus_parts(name)]
     if unknown := [part for part, folder in zip(corpus_parts(name), folders, strict=True) if folder not in SOURCES]:
-        raise ValueError(f"corpus {unknown[0]!r} is unknown; known are {', '.join([*SOURCES, 'tatoeba-en'])}")
+        raise ValueError(f"corpus {unknown[0]!r} is unknown; known are {', '.join([*SOURCES, *_PARTS])}")
     return folders
 
 
@@ -132,6 +137,17 @@ def _parallel(first: Path, second: Path) -> list[tuple[str, str]]:
 def _numbered_lines(path: Path) -> list[tuple[int, str]]:
     """The lines that are not empty, with their numbers in the file."""
     return [(number, line) for number, line in enumerate(_lines(path), start=1) if line.strip()]
+
+
+def _passages(lines: Sequence[str]) -> list[str]:
+    """Neighbouring lines joined by spaces, as many as make at most ``_PASSAGE`` characters (or one longer line)."""
+    passages: list[str] = []
+    for line in lines:
+        if passages and len(passages[-1]) + 1 + len(line) <= _PASSAGE:
+            passages[-1] += f" {line}"
+        else:
+            passages.append(line)
+    return passages
 
 
 def _lines(path: Path) -> list[str]:

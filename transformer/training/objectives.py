@@ -85,6 +85,53 @@ class NextToken(Objective):
         return self.model.decode(batch["ids"][:, :-1]), batch["ids"][:, 1:]
 
 
+class PackedNextToken(NextToken):
+    """Given up to a whole row of text so far, predict the next token.
+
+    While training, the examples of a batch are laid end to end and cut into rows as long as the model reads, each
+    behind a ``<s>`` (what is left over is dropped). A share ``REPEATED`` of the rows then holds one short passage again
+    and again: every second of these a stretch of the row's own text, the others tokens drawn at random. Random tokens
+    can be foretold from the second time on, and only by looking back at what followed the first time: what an induction
+    head does (Olsson et al. 2022, "In-context Learning and Induction Heads"). Their first time is not trained on.
+
+    Outside of training every example stands alone, as for ``NextToken``: losses on ``dev`` can be compared.
+    """
+
+    REPEATED = 0.3
+    SHORTEST = 8  # tokens of a repeated passage; the longest fills half a row
+
+    def collate(self, examples: Sequence[tuple], generator: torch.Generator) -> dict[str, Tensor]:
+        length = self.model.config.max_length
+        text = torch.tensor([id for (ids,) in examples for id in ids])
+        if not self.training or len(text) < length:
+            return super().collate(examples, generator)
+        rows = text[: len(text) // length * length].view(-1, length).clone()
+        answers = rows.clone()
+        for row in range(len(rows)):
+            draw = float(torch.rand((), generator=generator))
+            if draw < self.REPEATED:
+                self._repeat(rows[row], answers[row], generator, random=draw < self.REPEATED / 2)
+        start = torch.full((len(rows), 1), START_ID)
+        return {"ids": torch.cat([start, rows[:, :-1]], dim=1), "answers": answers}
+
+    def _repeat(self, row: Tensor, answers: Tensor, generator: torch.Generator, *, random: bool) -> None:
+        """Fill ``row`` with its own beginning, or with random tokens, again and again; ``answers`` likewise."""
+        length = len(row)
+        size = int(torch.randint(self.SHORTEST, length // 2 + 1, (), generator=generator))
+        if random:
+            vocabulary = self.model.config.vocabulary_size
+            row[:size] = torch.randint(len(SPECIAL_TOKENS), vocabulary, (size,), generator=generator)
+        row.copy_(row[:size].repeat(-(-length // size))[:length])
+        answers.copy_(row)
+        if random:
+            answers[:size] = PAD_ID
+
+    def hidden_and_targets(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        if "answers" not in batch:
+            return super().hidden_and_targets(batch)
+        return self.model.decode(batch["ids"]), batch["answers"]
+
+
 class MaskedToken(Objective):
     """A quarter of the tokens are to be recovered: of these 80 % are shown as <mask>, 10 % as another token of the
     vocabulary, 10 % as they are (Devlin et al. 2019, §3.1).
@@ -141,6 +188,7 @@ class Classification(Objective):
 OBJECTIVES: dict[str, type[Objective]] = {
     "translation": Translation,
     "next-token": NextToken,
+    "packed-next-token": PackedNextToken,
     "masked-token": MaskedToken,
     "classification": Classification,
 }

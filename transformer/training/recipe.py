@@ -10,6 +10,7 @@ from transformer.config import ModelConfig
 KIND_OF_TASK = {
     "translation": "encoder-decoder",
     "next-token": "decoder-only",
+    "packed-next-token": "decoder-only",
     "masked-token": "encoder-only",
     "classification": "encoder-only",
 }
@@ -27,7 +28,8 @@ class Recipe:
     runs the matrix products in mixed precision (Micikevicius et al. 2018), on CPUs and GPUs that have units for it.
     ``inner_dropout`` is the dropout of attention weights and of the feed-forward layer's hidden units; without it they
     have the model's own ``dropout``, which embeddings and sub-layers' outputs always have (Vaswani et al. 2017, §5.4
-    drop only those). ``start_from`` is a checkpoint directory whose tokenizer and encoder the run begins with.
+    drop only those). ``start_from`` is a checkpoint directory whose tokenizer the run begins
+    with, and whose encoder, or, where the model has none, decoder.
 
     Raises ``ValueError`` that names the entry, its value and what would be right.
     """
@@ -102,8 +104,6 @@ class Recipe:
         longest = self.model.max_length
         if self.max_sequence_length > longest:
             raise ValueError(f"max_sequence_length is {self.max_sequence_length}, but the model reads {longest} tokens")
-        if self.start_from and not self.model.has_encoder:
-            raise ValueError(f"start_from takes over an encoder, but a model of kind {kind!r} has none")
 
 
 def load_recipe(path: str | Path) -> Recipe:

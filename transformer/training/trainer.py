@@ -16,7 +16,7 @@ from transformer.files.checkpoints import WEIGHTS, load_weights, save, save_weig
 from transformer.files.whole_files import remove_unfinished
 from transformer.models import Model, build_model
 from transformer.text.tokenizer import Tokenizer
-from transformer.training.batches import length_batches
+from transformer.training.batches import length_batches, packed_batches
 from transformer.training.corpora import Corpus, load_corpus
 from transformer.training.objectives import OBJECTIVES, Classification
 from transformer.training.recipe import Recipe
@@ -87,7 +87,8 @@ class Trainer:
 
             start = Path(self.recipe.start_from)
             pretrained = load_weights(ModelConfig.from_json(start / "config.json"), start / WEIGHTS)
-            model.encoder.load_state_dict(pretrained.encoder.state_dict(), strict=False)
+            stack = "encoder" if pretrained.config.has_encoder else "decoder"
+            getattr(model, stack).load_state_dict(getattr(pretrained, stack).state_dict(), strict=False)
         return model
 
     def _averaged(self, model: Model) -> AveragedModel | None:
@@ -155,10 +156,11 @@ class Trainer:
     def _batches_from(self, step: int) -> Iterator[tuple[int, list[int]]]:
         """This process's batches, for ever, beginning after ``step`` steps."""
         lengths = [_length(example) for example in self.train_examples]
+        batched = packed_batches if self.recipe.task == "packed-next-token" else length_batches
         world, rank = self.accelerator.num_processes, self.accelerator.process_index
         epoch = 0
         while True:
-            batches = length_batches(lengths, self.recipe.batch_tokens, seed=self.recipe.seed, epoch=epoch)
+            batches = batched(lengths, self.recipe.batch_tokens, seed=self.recipe.seed, epoch=epoch)
             n_steps = len(batches) // world
             if n_steps == 0:
                 raise ValueError(f"{len(batches)} batches are too few for {world} processes; lower batch_tokens")

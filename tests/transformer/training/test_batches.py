@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer.training.batches import length_batches, pad
+from transformer.training.batches import length_batches, packed_batches, pad
 
 LENGTHS = st.lists(st.integers(1, 40), min_size=1, max_size=80)
 
@@ -29,6 +29,18 @@ def test_batches_hold_neighbours_in_length(lengths: list[int], batch_tokens: int
     batches = length_batches(lengths, batch_tokens, seed=1, epoch=0)
     ranges = sorted((min(lengths[i] for i in batch), max(lengths[i] for i in batch)) for batch in batches)
     assert all(before[1] <= after[0] for before, after in zip(ranges, ranges[1:], strict=False))
+
+
+@given(LENGTHS, st.integers(1, 120), st.integers(0, 5))
+def test_packed_batches_hold_every_index_once_and_are_as_full_as_their_order_allows(
+    lengths: list[int], batch_tokens: int, epoch: int
+) -> None:
+    batches = packed_batches(lengths, batch_tokens, seed=1, epoch=epoch)
+    assert sorted(index for batch in batches for index in batch) == list(range(len(lengths)))
+    sums = [sum(lengths[index] for index in batch) for batch in batches]
+    assert all(total <= batch_tokens or len(batch) == 1 for total, batch in zip(sums, batches, strict=True))
+    following = [lengths[batch[0]] for batch in batches[1:]]
+    assert all(total + more > batch_tokens for total, more in zip(sums[:-1], following, strict=True))
 
 
 def test_epochs_and_seeds_differ() -> None:

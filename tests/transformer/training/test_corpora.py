@@ -69,6 +69,18 @@ def test_plain_text_is_split_nine_to_one(tmp_path: Path) -> None:
     assert corpus.dev == [("line 18",), ("line 19",)]
 
 
+def test_passages_are_neighbouring_lines_up_to_a_length(tmp_path: Path) -> None:
+    lines = [f"line {n} {'x' * (n * 7 % 90)}" for n in range(200)]
+    data = write(tmp_path / "tinyshakespeare", input__txt="\n\n".join(lines))
+    corpus = load_corpus("tinyshakespeare-passages", data)
+    for passages, whole in ((corpus.train, lines[:180]), (corpus.dev, lines[180:])):
+        assert " ".join(text for (text,) in passages) == " ".join(whole)
+        assert all(len(text) <= 600 for (text,) in passages)
+        assert all(
+            len(a) + 1 + len(b.split(" line ")[0]) > 600 for (a,), (b,) in zip(passages, passages[1:], strict=False)
+        )
+
+
 @pytest.mark.parametrize("name", [*SOURCES, "tatoeba-en"])
 def test_a_missing_file_is_named_with_where_to_get_it(name: str, tmp_path: Path) -> None:
     folder = name if name in SOURCES else "tatoeba-en-fr"

@@ -11,7 +11,16 @@ from torch.nn import functional as F
 from tests.transformer.tiny import random_model
 from transformer import Tokenizer
 from transformer.text.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID
-from transformer.training.objectives import OBJECTIVES, Classification, MaskedToken, NextToken, Objective, Translation
+from transformer.training.objectives import (
+    OBJECTIVES,
+    Classification,
+    MaskedToken,
+    NextToken,
+    Objective,
+    PackedNextToken,
+    Translation,
+)
+from transformer.training.recipe import TASKS
 from transformer.training.validation import dev_accuracy, dev_loss
 
 PAIRS = [([4, 9, 2], [1, 7, 2]), ([4, 5, 6, 7, 8, 2], [1, 11, 12, 13, 14, 2]), ([9, 2], [1, 20, 2])]
@@ -51,6 +60,55 @@ def test_next_token_sums_over_real_tokens() -> None:
         expected, count = expected + minus_log_p(logits, ids[1:]), count + len(ids) - 1
     loss, predictions = loss_of(NextToken(model), TEXTS)
     assert (predictions, loss) == (count, pytest.approx(expected, rel=1e-5))
+
+
+def packed(n_texts: int, seed: int = 0) -> tuple[PackedNextToken, torch.Tensor, dict[str, torch.Tensor]]:
+    """The objective in training, its texts end to end and the batch that it makes of them."""
+    objective = PackedNextToken(random_model.__wrapped__("decoder-only", vocabulary_size=200, max_length=32))
+    examples = [([1, *(5 + (7 * text + place) % 190 for place in range(9)), 2],) for text in range(n_texts)]
+    batch = objective.train().collate(examples, torch.Generator().manual_seed(seed))
+    return objective, torch.tensor([id for (ids,) in examples for id in ids]), batch
+
+
+def test_packed_rows_are_the_texts_end_to_end_apart_from_those_that_are_repeated() -> None:
+    _, text, batch = packed(300)
+    rows = text[: len(text) // 32 * 32].view(-1, 32)
+    ids, answers = batch["ids"], batch["answers"]
+    assert ids.shape == answers.shape == rows.shape
+    assert (ids[:, 0] == START_ID).all()
+    real = answers != PAD_ID
+    assert torch.equal(ids[:, 1:][real[:, :-1]], answers[:, :-1][real[:, :-1]]), "a row is answered by its next token"
+    changed = (answers != rows).any(dim=1)
+    n = len(rows)
+    share = PackedNextToken.REPEATED
+    assert int(changed.sum()) / n == pytest.approx(share, abs=4 * math.sqrt(share * (1 - share) / n))
+
+
+def test_a_repeated_row_says_one_passage_again_and_again_and_random_ones_ask_only_what_was_said_before() -> None:
+    _, text, batch = packed(300)
+    rows = text[: len(text) // 32 * 32].view(-1, 32)
+    whole = torch.cat([batch["ids"][:, 1:], batch["answers"][:, -1:]], dim=1)  # the row without its start
+    kinds = {"text": 0, "random": 0}
+    for row, before, answers in zip(whole, rows, batch["answers"], strict=True):
+        if torch.equal(row, before):
+            continue
+        period = next(p for p in range(PackedNextToken.SHORTEST, 17) if torch.equal(row[p:], row[:-p]))
+        first_is_text = torch.equal(row[:period], before[:period])
+        kinds["text" if first_is_text else "random"] += 1
+        assert (answers[:period] == PAD_ID).all() == (not first_is_text)
+        assert torch.equal(answers[period:], row[period:])
+    assert min(kinds.values()) > 5
+
+
+def test_packed_loss_is_that_of_the_rows_and_dev_is_read_as_by_next_token() -> None:
+    objective, _, batch = packed(40, seed=1)
+    with torch.inference_mode():
+        logits = objective.model.eval()(batch["ids"])
+        asked = batch["answers"] != PAD_ID
+        expected = minus_log_p(logits[asked], batch["answers"][asked].tolist())
+        loss, predictions = objective.eval()(batch)
+    assert (predictions, float(loss)) == (int(asked.sum()), pytest.approx(expected, rel=1e-5))
+    assert loss_of(objective, TEXTS) == loss_of(NextToken(objective.model), TEXTS)
 
 
 def test_masked_token_sums_over_the_hidden_tokens_only() -> None:
@@ -199,7 +257,7 @@ def test_the_base_class_does_nothing_by_itself() -> None:
     ):
         with pytest.raises(NotImplementedError):
             call()
-    assert set(OBJECTIVES) == {"translation", "next-token", "masked-token", "classification"}
+    assert set(OBJECTIVES) == set(TASKS)
 
 
 # ---- scores on dev --------------------------------------------------------------------------------------------------

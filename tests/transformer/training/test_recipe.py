@@ -92,10 +92,6 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
             {"task": "masked-token", "model": config("encoder-only", max_length=64, class_names=("a", "b"))},
             r"'masked-token' has no class_names; they are \('a', 'b'\)",
         ),
-        (
-            {"task": "next-token", "model": config("decoder-only", max_length=64), "start_from": "elsewhere"},
-            "start_from takes over an encoder, but a model of kind 'decoder-only' has none",
-        ),
     ],
 )
 def test_a_wrong_entry_is_named_with_its_value(values: dict[str, Any], message: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import subprocess
 import sys
 from collections.abc import Callable
@@ -257,6 +258,18 @@ def test_a_classifier_begins_with_the_encoder_of_another_checkpoint(data: Path, 
     assert transformer.trace(transformer.load(tmp_path / "classifier" / "best"), "I see the dog.").text in (
         "no dog", "dog",
     )  # fmt: skip
+
+
+def test_a_decoder_goes_on_with_longer_rows_from_another_checkpoint(data: Path, tmp_path: Path) -> None:
+    train(data, tmp_path / "sentences", recipe("decoder-only", steps=2, evaluate_every=2))
+    start = tmp_path / "sentences" / "best"
+    settings = recipe("decoder-only", task="packed-next-token", corpus="tatoeba-en + tinyshakespeare-passages",
+                      start_from=str(start), steps=3, average_decay=0.0, snapshots=())  # fmt: skip
+    trainer = Trainer(settings, data=data, run_directory=tmp_path / "passages")
+    for name, parameter in transformer.load(start).model.named_parameters():
+        assert torch.equal(parameter, trainer.model.get_parameter(name))
+    trainer.run()
+    assert trainer.step == 3 and math.isfinite(trainer.history[-1]["dev_loss"])
 
 
 # ---- refusals -------------------------------------------------------------------------------------------------------
