@@ -10,24 +10,6 @@ from glassformer import APP
 
 sys.path.insert(0, str(APP))  # only for a moment: an installation adds no packages called ``charts`` or ``ui``
 try:
-    from charts.notebook import (
-        CanvasFigure,
-        attention_grid,
-        attention_heads,
-        attention_lines,
-        attention_map,
-        attention_overview,
-        value_map,
-    )
+    from charts.notebook import *  # noqa: F403
 finally:
     sys.path.remove(str(APP))
-
-__all__ = [
-    "CanvasFigure",
-    "attention_grid",
-    "attention_heads",
-    "attention_lines",
-    "attention_map",
-    "attention_overview",
-    "value_map",
-]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from charts.toolkit.numbers import number
 from charts.toolkit.style import three_digits
 from transformer.analysis.heads.corpus_roles import LEAST_CONSISTENT, CorpusRole
 from transformer.analysis.heads.head_roles import (
@@ -66,7 +67,7 @@ def nearest_place(head: HeadRole | CorpusRole) -> str:
 def _caption(head: HeadRole | CorpusRole, text: PageText) -> str:
     name = nearest_place(head) if head.role == "none" else head.role
     score = head.scores.get(name, math.nan)
-    return f"{text['role_short'][name or head.role]}{'' if math.isnan(score) else f' {score:.2f}'}"
+    return f"{text['role_short'][name or head.role]}{'' if math.isnan(score) else ' ' + number(f'{score:.2f}')}"
 
 
 def role_text(head: HeadRole, text: PageText) -> str:
@@ -151,8 +152,8 @@ def definitions(text: PageText) -> str:
     lines += ["", text["definition_tests"], ""]
     lines += [f"- **{text['definition_test'][name]}:** {meaning}" for name, meaning in text["test_definition"].items()]
     written = "\n".join([*lines, "", text["definition_sources"]])
-    for name, number in numbers.items():  # str.format would take the braces of the formulas for its own
-        written = written.replace(f"{{{name}}}", str(number))
+    for name, value in numbers.items():  # str.format would take the braces of the formulas for its own
+        written = written.replace(f"{{{name}}}", number(str(value)))
     return written
 
 

@@ -68,7 +68,7 @@ def corpus_counts(corpus: Corpus, heads: Sequence[CorpusRole], text: PageText, *
                 head=head,
                 score=three_digits(test.induction[test.strongest]),
                 chance=three_digits(test.chance),
-                least=LEAST_INDUCTION,
+                least=three_digits(LEAST_INDUCTION),
             )
         )
     return " ".join(said)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from charts.toolkit.numbers import number
 from charts.toolkit.style import three_digits
 from transformer.analysis.heads.corpus_roles import CorpusRole
 from transformer.roles.measures import MEASURES, HeadMeasures
@@ -78,7 +79,9 @@ def measure_table(heads: Sequence[CorpusRole], text: PageText) -> pd.DataFrame:
 
 def _caption(measured: HeadMeasures, text: PageText) -> str:
     name = measured.strongest
-    return f"{measure_name(name, measured, text, short=True)} {measured.measures[name].score:.2f}" if name else "–"
+    if not name:
+        return "–"
+    return f"{measure_name(name, measured, text, short=True)} {number(f'{measured.measures[name].score:.2f}')}"
 
 
 def _column(name: str, text: PageText) -> str:

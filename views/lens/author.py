@@ -141,7 +141,7 @@ def heads_map(found: Attribution, *, title: str) -> tuple[list[Part], CanvasFigu
         Part(kind, 0, head) for kind, table in zip(kinds, tables, strict=False) for head in range(table.shape[1])
     ]
     columns.append(Part("feed_forward", 0))
-    names = {"self_attention": N_("self {head}"), "cross_attention": N_("cross {head}"), "feed_forward": N_("FFN")}
+    names = {"self_attention": N_("S{head}"), "cross_attention": N_("C{head}"), "feed_forward": N_("FFN")}
     values = np.concatenate(tables, axis=1)
     return columns, value_map(
         values,
