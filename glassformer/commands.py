@@ -2,13 +2,15 @@
 
 import argparse
 import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from glassformer import APP
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
-    """``handout``."""
+    """``handout`` and ``explain``."""
     handout = commands.add_parser("handout", help="write one sentence's way through a model as one HTML file")
     handout.add_argument("--checkpoint", required=True, metavar="DIR")
     handout.add_argument("sentence")
@@ -16,22 +18,70 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     handout.add_argument("--out", required=True, metavar="FILE", help="where it goes, e.g. handout.html")
     handout.add_argument("--lang", default="en", help="the language of its texts: en (default) or fr")
     handout.set_defaults(command=_handout)
+    report = commands.add_parser("explain", help="write what a checkpoint's heads and parts do as one HTML file")
+    report.add_argument("--checkpoint", required=True, metavar="DIR")
+    report.add_argument("--sentences", metavar="FILE", help="one sentence a line; by default those that come along")
+    report.add_argument("--out", required=True, metavar="FILE", help="where it goes, e.g. report.html")
+    report.add_argument("--lang", default="en", help="the language of its texts: en (default) or fr")
+    report.set_defaults(command=_explain)
 
 
 def _handout(options: argparse.Namespace) -> int:
     import_from_app()
-    from ui.words.texts import languages, speaking
     from views.overview.handout import handout_of
 
-    if options.lang not in languages():
-        raise ValueError(f"there are no texts in {options.lang!r}; choose one of {', '.join(languages())}")
-    with speaking(options.lang):
+    with _speaking(options.lang):
         html = handout_of(options.checkpoint, options.sentence, options.target)
-    Path(options.out).write_text(html, encoding="utf-8")
-    print(f"{options.out}  {len(html.encode()):,} bytes")
+    return _written(html, options.out)
+
+
+def explain(
+    checkpoint: str | Path,
+    sentences: str | Path | None = None,
+    *,
+    language: str = "en",
+    progress: Callable[[int, int], None] | None = None,
+) -> str:
+    """The report of a checkpoint's folder over a file of sentences (by default those that come along) as HTML.
+
+    ``progress(done, total)`` counts the sentences that were read. Raises ``CheckpointError`` and ``InputError`` for
+    what cannot be read, ``ValueError`` for a language without texts.
+    """
+    import_from_app()
+    from views.heads.report import report_of
+
+    with _speaking(language):
+        return report_of(checkpoint, sentences, progress=progress)
+
+
+def _explain(options: argparse.Namespace) -> int:
+    from tqdm import tqdm
+
+    with tqdm(unit="sentence", disable=None) as bar:  # None: silent without a terminal
+
+        def progress(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        html = explain(options.checkpoint, options.sentences, language=options.lang, progress=progress)
+    return _written(html, options.out)
+
+
+def _speaking(language: str) -> AbstractContextManager[None]:
+    from ui.words.texts import languages, speaking
+
+    if language not in languages():
+        raise ValueError(f"there are no texts in {language!r}; choose one of {', '.join(languages())}")
+    return speaking(language)
+
+
+def _written(html: str, path: str) -> int:
+    Path(path).write_text(html, encoding="utf-8")
+    print(f"{path}  {len(html.encode()):,} bytes")
     return 0
 
 
 def import_from_app() -> None:
     """From now on ``charts``, ``ui`` and ``views`` can be imported: a command has its process to itself."""
-    sys.path.insert(0, str(APP))
+    if str(APP) not in sys.path:
+        sys.path.insert(0, str(APP))

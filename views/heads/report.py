@@ -1,0 +1,147 @@
+"""``python -m transformer explain``: what is known of a checkpoint's heads and parts, as one HTML file to send on."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+import transformer
+from charts.canvas.value_map import value_map
+from charts.documents.guide import Drawing, Paragraph, Part, Section, guide
+from charts.documents.table import STYLE, folded, table
+from charts.toolkit.numbers import whole
+from charts.toolkit.style import three_digits
+from charts.toolkit.words import in_words
+from transformer.analysis.heads.head_importance import Head
+from transformer.explanation.checkpoint_report import CheckpointReport, Progress, checkpoint_report
+from transformer.text.sentence_files import SHIPPED, read_sentences
+from ui.lab.firing import in_context
+from ui.words.catalogues import browser_words
+from ui.words.texts import as_plain, language, page_text
+from views.heads.corpus_role_table import corpus_role_text
+
+_STRONGEST = 15  # rows of a table
+Text = Mapping[str, str]
+
+
+def report_of(folder: str | Path, sentences: str | Path | None = None, *, progress: Progress | None = None) -> str:
+    """The report of a checkpoint in a ``folder`` over a file of ``sentences``, by default those that come along.
+
+    Raises ``CheckpointError`` and ``InputError`` as ``transformer.load`` and ``read_sentences`` do.
+    """
+    checkpoint, path = transformer.load(folder), Path(sentences or SHIPPED)
+    found = checkpoint_report(checkpoint, read_sentences(path), progress=progress)
+    return report(found, sentence_file=path.name)
+
+
+def report(found: CheckpointReport, *, sentence_file: str) -> str:
+    """The whole file, in the language that is spoken."""
+    text, checkpoint = page_text("heads")["report"], found.checkpoint
+    title = text["title"].format(checkpoint=checkpoint.name)
+    lead = text["lead"].format(
+        checkpoint=as_plain(checkpoint.name),
+        fingerprint=checkpoint.fingerprint,
+        parameters=whole(checkpoint.model.n_parameters),
+        heads=len(found.roles.heads),
+        count=found.roles.n_sentences,
+        file=as_plain(sentence_file),
+        digest=found.roles.digest,
+    )
+    skipped = [text["skipped"].format(count=found.roles.n_skipped)] if found.roles.n_skipped else []
+    sections = (("roles", _roles), ("importance", _importance), ("parts", _parts), ("firings", _firings))
+    return guide(
+        title,
+        [
+            Section(name, text[name], text[f"{name}_question"], tuple(make(found, text)))
+            for name, make in sections
+        ],
+        lead=[Paragraph(lead), *map(Paragraph, skipped), Paragraph(text["caution"], kind="hint")],
+        language=language(),
+        words=browser_words(),
+        said={"title": title, "checkpoint": checkpoint.name, "fingerprint": checkpoint.fingerprint,
+              "software": "Glassformer"},
+        style=STYLE,
+    )  # fmt: skip
+
+
+def _roles(found: CheckpointReport, text: Text) -> list[Part]:
+    page = page_text("heads")
+    rows = [(_place(Head(*_of(head)), text), corpus_role_text(head, page)) for head in found.roles.heads]
+    return [Paragraph(text["roles_says"]), table((text["head"], text["role"]), rows)]
+
+
+def _importance(found: CheckpointReport, text: Text) -> list[Part]:
+    rows = sorted(found.importance.items(), key=lambda row: -row[1].kl)[:_STRONGEST]
+    values = {(_layer(head, text), head.head): one.kl for head, one in found.importance.items()}
+    return [
+        Paragraph(text["importance_says"].format(count=len(found.traced), heads=len(found.importance))),
+        _map(values, title=text["importance_title"], value_name=text["kl"], text=text),
+        table(
+            (text["head"], text["kl"], text["change"]),
+            [(_place(head, text), one.kl, one.change) for head, one in rows],
+        ),
+    ]
+
+
+def _parts(found: CheckpointReport, text: Text) -> list[Part]:
+    if not found.parts:
+        return [Paragraph(text["parts_nothing"])]
+    rows = sorted(found.parts.items(), key=lambda row: -row[1].size)[:_STRONGEST]
+    values = {
+        (text["layer_of"].format(what=text[part.kind], layer=part.layer), max(part.head, 0)): share.size
+        for part, share in found.parts.items()
+        if part.kind in ("self_attention", "cross_attention", "feed_forward")
+    }
+    says = text["parts_says"].format(words=found.n_words, count=len(found.traced))
+    return [
+        Paragraph(says + (f" {text['parts_gated']}" if found.gated else "")),
+        _map(values, title=text["parts_title"], value_name=text["size"], text=text),
+        table(
+            (text["part"], text["size"], text["mean"]),
+            [(in_words(part.label), share.size, share.mean) for part, share in rows],
+        ),
+    ]
+
+
+def _firings(found: CheckpointReport, text: Text) -> list[Part]:
+    lists = [
+        folded(
+            f"{_place(head, text)}: {three_digits(firings[0].value)}",
+            [f"{three_digits(firing.value)}  {in_context(firing)}" for firing in firings],
+        )
+        for head, firings in sorted(found.firings.items(), key=lambda row: list(found.importance).index(row[0]))
+    ]
+    return [Paragraph(text["firings_says"]), *(lists or [Paragraph(text["firings_nowhere"])])]
+
+
+def _map(values: Mapping[tuple[str, int], float], *, title: str, value_name: str, text: Text) -> Drawing:
+    """One row for each layer, as many columns as the widest has heads; what a layer lacks is hatched."""
+    rows = list(dict.fromkeys(row for row, _column in values))
+    columns = 1 + max(column for _row, column in values)
+    table_of = np.array([[values.get((row, column), np.nan) for column in range(columns)] for row in rows])
+    return Drawing(
+        value_map(
+            np.nan_to_num(table_of),
+            row_labels=rows,
+            column_labels=[str(column) for column in range(columns)],
+            row_title=text["layer"],
+            column_title=text["head"],
+            scale="sequential",
+            allowed=np.isfinite(table_of),
+            title=title,
+            value_name=value_name,
+            masked_text=text["no_such"],
+        )
+    )
+
+
+def _of(head: object) -> Sequence:
+    return head.stack, head.kind, head.layer, head.head
+
+
+def _layer(head: Head, text: Text) -> str:
+    return text["layer_of"].format(what=text[f"{head.stack}_{head.kind}"], layer=head.layer)
+
+
+def _place(head: Head, text: Text) -> str:
+    return text["head_of"].format(what=text[f"{head.stack}_{head.kind}"], layer=head.layer, head=head.head)
