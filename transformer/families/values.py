@@ -63,11 +63,11 @@ class Values:
     def activation(self, *names: str, default: str) -> str:
         """One of our activation functions. A family with another one is refused."""
         name, value = self._first(names, default)
-        if value not in ACTIVATIONS:
+        if not isinstance(value, str) or value not in ACTIVATIONS:
             raise CheckpointError(
                 "config.json says {name} {value}; known activation functions are {known}",
                 name=name,
-                value=repr(value),
+                value=repr(value)[:80],
                 known=", ".join(ACTIVATIONS),
             )
         return ACTIVATIONS[value]

@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from transformer.errors import CheckpointError
-from transformer.files.whole_files import not_whole
+from transformer.files.tensor_files import check_type, open_tensors
 from transformer.models import Model
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
-_FLOATS = ("F64", "F32", "F16", "BF16")
 
 
 @dataclass(frozen=True)
@@ -55,12 +53,8 @@ class StoredWeights:
         self._where: dict[str, tuple[Path, str]] = {}
         self._files = {}
         for file in weight_files(folder):
-            try:
-                self._files[file] = stack.enter_context(safe_open(str(file), framework="pt"))
-                names = list(self._files[file].keys())
-            except (SafetensorError, OSError) as error:
-                raise not_whole(file, error) from error
-            for name in names:
+            self._files[file] = stack.enter_context(open_tensors(file))
+            for name in self._files[file].keys():  # noqa: SIM118 (no dict)
                 plain = _plain(name, tuple(prefixes))
                 if plain in self._where:
                     raise CheckpointError(
@@ -79,14 +73,7 @@ class StoredWeights:
         return tuple(self._slice(name).get_shape())
 
     def check_type(self, name: str) -> None:
-        if (found := self._slice(name).get_dtype()) not in _FLOATS:
-            raise CheckpointError(
-                "{file} holds {name} as {type}; weights are {known}",
-                file=self._where[name][0],
-                name=name,
-                type=found,
-                known=", ".join(_FLOATS),
-            )
+        check_type(self._where[name][0], name, self._slice(name).get_dtype())
 
     def read(self, name: str) -> Tensor:
         """float32; a file that holds float32 is not copied but mapped into memory."""

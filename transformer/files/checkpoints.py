@@ -7,7 +7,7 @@ from math import prod
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from transformer.config import ModelConfig
@@ -23,6 +23,7 @@ from transformer.files.layout import (
     fingerprint,
     is_foreign,
 )
+from transformer.files.tensor_files import check_type, open_tensors
 from transformer.files.whole_files import atomic_path, not_whole, write_text
 from transformer.models import Model, build_model
 from transformer.text.foreign_tokenizer import open_tokenizer
@@ -142,8 +143,11 @@ def _card(path: Path) -> str:
 def load_weights(config: ModelConfig, file: Path) -> Model:
     """A model of ``config`` with the weights of a safetensors file; shapes are compared before anything is read."""
     try:
-        with safe_open(str(file), framework="pt") as weights:
-            stored = {name: tuple(weights.get_slice(name).get_shape()) for name in weights.keys()}  # noqa: SIM118 (no dict)
+        with open_tensors(file) as weights:
+            slices = {name: weights.get_slice(name) for name in weights.keys()}  # noqa: SIM118 (no dict)
+            for name, part in slices.items():
+                check_type(file, name, part.get_dtype())
+            stored = {name: tuple(part.get_shape()) for name, part in slices.items()}
             return fill_model(config, file, stored, read=lambda name: weights.get_tensor(name).float())
     except SafetensorError as error:
         raise not_whole(file, error) from error

@@ -81,12 +81,12 @@ def _check_files(files: Mapping[str, bytes]) -> None:
         if name.lower().endswith(_PICKLES):
             raise CheckpointError(
                 "{name} is a pickle, which may run any code when opened; convert it where you trust it, with {code}",
-                name=repr(name),
-                code=conversion(name),
+                name=repr(name[-80:]),
+                code=conversion(name[-80:]),
             )
         if name not in most:
             raise CheckpointError(
-                "{name} is no file of a checkpoint; it has {files}", name=repr(name), files=", ".join(MOST_BYTES)
+                "{name} is no file of a checkpoint; it has {files}", name=repr(name[-80:]), files=", ".join(MOST_BYTES)
             )
         if len(content) > most[name]:
             raise CheckpointError(

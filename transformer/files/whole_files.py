@@ -38,6 +38,6 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def not_whole(file: Path, error: Exception) -> CheckpointError:
+def not_whole(file: Path, error: object) -> CheckpointError:
     """What is said of a safetensors file that cannot be read."""
     return CheckpointError("{file} is not a whole safetensors file: {problem}", file=file, problem=error)

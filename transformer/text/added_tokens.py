@@ -13,6 +13,7 @@ from transformer.text.foreign_files import MOST_ENTRIES, read_object_if_there, u
 from transformer.text.message import Message
 
 NAMES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
+_EXTRA = ("extra_special_tokens", "additional_special_tokens")
 _FLAGS = ("single_word", "lstrip", "rstrip")
 
 
@@ -43,6 +44,8 @@ def added_tokens(
     file = folder / "tokenizer_config.json"
     written = settings.get("added_tokens_decoder")
     settings = dict(settings)
+    if not all(isinstance(settings.get(name) or [], (list, dict)) for name in _EXTRA):
+        raise unreadable(file, Message("its added tokens are no list of a bearable length"))
     numbered: dict[int, dict] = {}
     if isinstance(written, dict):
         for id, token in written.items():
@@ -68,9 +71,9 @@ def added_tokens(
         extra = extras
     special = {name: _token(by_content.get(_content(value), value), file) for name, value in named.items() if value}
     found = {token["content"]: token for token in (_token(t, folder) for t in of_file)} if keep_file else {}
+    contents = {token["content"] for token in special.values()}
     for _, token in sorted(numbered.items()):
-        named_too = token["content"] in {t["content"] for t in special.values()}
-        found[token["content"]] = token | {"special": token["special"] or named_too}
+        found[token["content"]] = token | {"special": token["special"] or token["content"] in contents}
     for token in (*special.values(), *(_token(value, file) for value in extra)):
         found.setdefault(token["content"], token)
     found.pop("", None)

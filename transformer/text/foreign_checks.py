@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import pairwise
+from math import isfinite
+from os.path import commonprefix
 from pathlib import Path
 
+from transformer.errors import CheckpointError
 from transformer.text.foreign_files import MOST_ENTRIES, check_count, check_entries, unreadable
+from transformer.text.foreign_steps import LONGEST_TEXT, check_steps
 from transformer.text.message import Message
-from transformer.text.split_expressions import is_safe
 
 LONGEST_ENTRY = 2000  # characters; a run of spaces has some hundreds in known vocabularies
 
-_STEPS = {
-    "normalizer": {"BertNormalizer", "ByteLevel", "Lowercase", "NFC", "NFD", "NFKC", "NFKD", "Nmt"}
-    | {"Precompiled", "Prepend", "Replace", "Sequence", "Strip", "StripAccents"},
-    "pre_tokenizer": {"BertPreTokenizer", "ByteLevel", "CharDelimiterSplit", "Digits", "Metaspace", "Punctuation"}
-    | {"Sequence", "Split", "UnicodeScripts", "Whitespace", "WhitespaceSplit"},
-}
-_INNER = {
-    "normalizer": "normalizers",
-    "pre_tokenizer": "pretokenizers",
-    "post_processor": "processors",
-    "decoder": "decoders",
-}
+MOST_CHARACTERS = 8_000_000  # of all entries together
+MOST_NODES = 1_500_000  # of the library's tree of a Unigram vocabulary, one a byte: each takes 335 bytes of memory
+MOST_ADDED_CHARACTERS = 500_000  # of all added tokens together: the library looks for all at once
+LONGEST_WORD = 200  # characters of a word that WordPiece cuts: its time grows with their square
 
 
 def check_content(file: Path, content: dict) -> None:
@@ -45,7 +42,7 @@ def check_content(file: Path, content: dict) -> None:
         check_entries(file, model.get("vocab"))
     if kind == "BPE":
         model["merges"] = _checked_merges(file, model)
-    names = model["vocab"] if isinstance(model["vocab"], dict) else (name for name, _ in model["vocab"])
+    names = model["vocab"] if isinstance(model["vocab"], dict) else [name for name, _ in model["vocab"]]
     if (longest := max(map(len, names))) > LONGEST_ENTRY:
         raise unreadable(
             file,
@@ -55,9 +52,12 @@ def check_content(file: Path, content: dict) -> None:
                 most=LONGEST_ENTRY,
             ),
         )
-    for part in _STEPS:
-        for step in steps_of(content, part):
-            _check_step(file, part, step)
+    if (count := sum(map(len, names))) > MOST_CHARACTERS:
+        raise _too_many(file, "vocabulary", count, MOST_CHARACTERS)
+    if kind == "Unigram" and count > MOST_NODES // 4 and (nodes := _n_prefixes(names)) > MOST_NODES:
+        raise _too_many(file, "vocabulary", nodes, MOST_NODES)
+    _check_options(file, model)
+    check_steps(file, content)
     added = content.get("added_tokens") or []
     if not isinstance(added, list) or len(added) > MOST_ENTRIES:
         raise unreadable(file, Message("its added tokens are no list of a bearable length"))
@@ -72,38 +72,6 @@ def _kind(model: dict) -> str:
     return "BPE" if "merges" in model else "WordPiece"
 
 
-def steps_of(content: dict, part: str) -> list:
-    """The steps of ``normalizer``, ``pre_tokenizer`` … in order, without the sequences around them."""
-    found, waiting = [], [content.get(part)]
-    while waiting:
-        step = waiting.pop(0)
-        inner = step.get(_INNER[part]) if isinstance(step, dict) else None
-        if isinstance(inner, list):
-            waiting[:0] = inner
-        elif step is not None:
-            found.append(step)
-    return found
-
-
-def _check_step(file: Path, part: str, step: object) -> None:
-    named = step.get("type") if isinstance(step, dict) else step
-    if named not in _STEPS[part]:
-        raise unreadable(
-            file, Message("its {part} has the step {step}, which is not known", part=part, step=repr(named))
-        )
-    pattern = step.get("pattern")
-    if isinstance(pattern, dict) and "Regex" in pattern and not is_safe(pattern["Regex"]):
-        raise unreadable(
-            file,
-            Message(
-                "its {part} has the expression {expression}; only those of known families and short ones without "
-                "groups are run",
-                part=part,
-                expression=repr(pattern["Regex"])[:80],
-            ),
-        )
-
-
 def _check_scores(file: Path, pieces: object) -> None:
     if not isinstance(pieces, list) or not pieces:
         raise unreadable(file, Message("it holds no vocabulary"))
@@ -114,6 +82,7 @@ def _check_scores(file: Path, pieces: object) -> None:
             and len(piece) == 2
             and isinstance(piece[0], str)
             and isinstance(piece[1], (int, float))
+            and isfinite(piece[1])
         ):
             raise unreadable(file, Message("its entry {entry} is no piece with a score", entry=repr(piece)[:60]))
 
@@ -137,3 +106,30 @@ def _checked_merges(file: Path, model: dict) -> list[tuple[str, str]]:
             raise unreadable(file, Message("its merge {merge} does not join two entries to a third", merge=merge))
         pairs.append(pair)
     return pairs
+
+
+def check_added(file: Path, tokens: Iterable[str]) -> None:
+    """Raises ``CheckpointError`` for added tokens that are too many characters to be looked for in a text."""
+    if (count := sum(map(len, tokens))) > MOST_ADDED_CHARACTERS:
+        raise _too_many(file, "added_tokens", count, MOST_ADDED_CHARACTERS)
+
+
+def _n_prefixes(pieces: list[str]) -> int:
+    """How many different beginnings the pieces have, in bytes."""
+    ordered = sorted(piece.encode("utf-8", errors="replace") for piece in pieces)
+    return sum(len(piece) - len(commonprefix((before, piece))) for before, piece in pairwise((b"", *ordered)))  # noqa: RUF071 (no paths)
+
+
+def _check_options(file: Path, model: dict) -> None:
+    for name in ("continuing_subword_prefix", "unk_token"):
+        if len(str(model.get(name) or "")) > LONGEST_TEXT:
+            raise unreadable(file, Message("its {name} has more than {most} characters", name=name, most=LONGEST_TEXT))
+    longest = model.get("max_input_chars_per_word", 0)
+    if type(longest) is not int or not 0 <= longest <= LONGEST_WORD:
+        what = {"name": "max_input_chars_per_word", "value": repr(longest)[:80], "most": LONGEST_WORD}
+        raise unreadable(file, Message("its {name} is {value}; whole numbers up to {most} are read", **what))
+
+
+def _too_many(file: Path, part: str, count: int, most: int) -> CheckpointError:
+    what = {"part": part, "count": f"{count:,}", "most": f"{most:,}"}
+    return unreadable(file, Message("its {part} has {count} characters in all; at most {most} are read", **what))

@@ -12,6 +12,7 @@ from transformer.text.message import Message
 
 MOST_BYTES = 64_000_000
 MOST_ENTRIES = 300_000
+MOST_LISTS, MOST_OBJECTS = 2_000_000, 100_000  # Gemma's merges are 580,000 lists; an added token is an object
 
 Made = TypeVar("Made")
 
@@ -43,8 +44,13 @@ def read_text(file: Path) -> str:
 
 def read_object(file: Path) -> dict:
     """The JSON object of a file."""
+    text = read_text(file)
+    for sign, most in (("[", MOST_LISTS), ("{", MOST_OBJECTS)):
+        if (count := text.count(sign)) > most:  # making so many objects stops the whole server for seconds
+            what = {"count": f"{count:,}", "sign": sign, "most": f"{most:,}"}
+            raise unreadable(file, Message("it has {count} times {sign}; at most {most} are read", **what))
     try:
-        content = json.loads(read_text(file))
+        content = json.loads(text)
     except (ValueError, RecursionError) as error:
         if isinstance(error, CheckpointError):
             raise

@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import tokenizers
+from tokenizers import models
 
 from transformer.text.added_tokens import AddedTokens, added_tokens, ids_of
-from transformer.text.foreign_checks import check_content, steps_of
+from transformer.text.foreign_checks import check_added, check_content
 from transformer.text.foreign_files import guarded, read_entries, read_lines, read_merges, read_object, unreadable
-from transformer.text.foreign_model import library_model
+from transformer.text.foreign_steps import steps_of
 from transformer.text.message import Message
 from transformer.text.pipelines import PIPELINES, Pipeline, sequence
 from transformer.text.sentencepiece_file import SentencePieceFile, read_sentencepiece
@@ -23,6 +24,13 @@ from transformer.text.sentencepiece_spec import control_pieces, given_tokens, se
 # Special tokens that are typed stay text: in what is given to the library their names begin with a character that is
 # never text, so that no model finds them. Ids follow from places and stay the same.
 HIDDEN = "\uffff"
+# What a model of the library is told besides its vocabulary
+_OPTIONS = {
+    "BPE": ("unk_token", "continuing_subword_prefix", "fuse_unk", "byte_fallback", "ignore_merges"),
+    "WordPiece": ("unk_token", "continuing_subword_prefix", "max_input_chars_per_word"),
+    "WordLevel": ("unk_token",),
+    "Unigram": ("unk_id", "byte_fallback"),
+}
 
 
 @dataclass(frozen=True)
@@ -80,11 +88,37 @@ class Spec:
 
         def made() -> tokenizers.Tokenizer:
             found = tokenizers.Tokenizer.from_str(json.dumps({**steps, "version": steps["version"] or "1.0", **empty}))
-            found.model = library_model(self.content["model"], hidden)
+            found.model = _library_model(self.content["model"], hidden)
             found.add_tokens(tokens)
             return found
 
         return guarded(self.file, made)
+
+
+def _library_model(model: dict, renamed: dict[str, str]) -> models.Model:
+    """``model``: as in ``tokenizer.json``, its merges as pairs. Merges that make or use a renamed entry are left out.
+
+    Raises whatever the library does for a model that does not fit together.
+    """
+    kind, vocabulary = model["type"], model["vocab"]
+    options = {name: model[name] for name in _OPTIONS[kind] if model.get(name) is not None}
+    if options.get("unk_token") in renamed:
+        options["unk_token"] = renamed[options["unk_token"]]
+    if kind == "Unigram":
+        pieces = [(renamed.get(piece, piece), float(score)) for piece, score in vocabulary]
+        return models.Unigram(pieces, **options)
+    if not renamed.keys().isdisjoint(vocabulary):
+        vocabulary = {renamed.get(piece, piece): id for piece, id in vocabulary.items()}
+    if kind == "BPE":
+        merges = model["merges"]
+        if renamed:
+            merges = [
+                pair
+                for pair in merges
+                if pair[0] not in renamed and pair[1] not in renamed and pair[0] + pair[1] not in renamed
+            ]
+        return models.BPE(vocab=vocabulary, merges=merges, **options)
+    return {"WordPiece": models.WordPiece, "WordLevel": models.WordLevel}[kind](vocabulary, **options)
 
 
 def _found_as(token: dict) -> dict[str, bool]:
@@ -151,6 +185,7 @@ def _added(
 
 def _finished(file: Path, content: dict, pipeline: Pipeline | None, added: AddedTokens, settings: dict) -> Spec:
     """The description with everything that the class and the settings add to the vocabulary of ``content``."""
+    check_added(file, added.tokens)
     if pipeline is not None:
         content = _by_class(content, pipeline, added, settings)
     pieces = content["model"]["vocab"]

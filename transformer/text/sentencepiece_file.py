@@ -10,9 +10,11 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from math import isfinite
 from pathlib import Path
 
-from transformer.text.foreign_files import check_count, read_bytes, unreadable
+from transformer.text.foreign_files import MOST_ENTRIES, check_count, read_bytes, unreadable
+from transformer.text.foreign_steps import check_charsmap
 from transformer.text.message import Message
 
 LONGEST_PIECE = 256  # characters; a run of spaces has some dozens in known vocabularies
@@ -63,6 +65,8 @@ def read_sentencepiece(file: Path) -> SentencePieceFile:
             raise unreadable(file, Message("it is no SentencePiece file of a kind that is read"))
         names = {"unk_token": (45, "<unk>"), "bos_token": (46, "<s>"), "eos_token": (47, "</s>")}
         absent = {"bos_token": (41, 1), "eos_token": (42, 2)}
+        if charsmap := _last(normalizer, 2, b""):
+            check_charsmap(file, charsmap)
         return SentencePieceFile(
             file=file,
             pieces=tuple(piece for piece, _, _ in pieces),
@@ -76,7 +80,7 @@ def read_sentencepiece(file: Path) -> SentencePieceFile:
                 for name, (field, default) in names.items()
                 if name not in absent or 0 <= _last(trainer, *absent[name]) < 2**31
             },
-            charsmap=_last(normalizer, 2, b""),
+            charsmap=charsmap,
             space_in_front=bool(_last(normalizer, 3, 1)),
             joins_spaces=bool(_last(normalizer, 4, 1)),
         )
@@ -87,6 +91,8 @@ def read_sentencepiece(file: Path) -> SentencePieceFile:
 def _piece(data: bytes) -> tuple[str, float, int]:
     fields = _grouped(data)
     score = struct.unpack("<f", _last(fields, 2, b"\0\0\0\0"))[0]
+    if not isfinite(score):
+        raise IndexError
     return _last(fields, 1, b"").decode("utf-8"), score, _last(fields, 3, int(PieceType.NORMAL))
 
 
@@ -100,7 +106,9 @@ def _last(fields: dict[int, list], number: int, default: int | bytes) -> int | b
 
 def _grouped(data: bytes) -> dict[int, list]:
     found: dict[int, list] = {}
-    for number, value in _fields(data):
+    for count, (number, value) in enumerate(_fields(data)):
+        if count > MOST_ENTRIES + 100:
+            raise IndexError
         found.setdefault(number, []).append(value)
     return found
 

@@ -19,13 +19,12 @@ from tokenizers import decoders, models, pre_tokenizers, trainers
 
 from transformer.errors import CheckpointError
 from transformer.text.piece_bytes import BYTES_OF, WRITTEN_AS, byte_alphabet
-from transformer.text.special_ids import Framing, SpecialIds
+from transformer.text.special_ids import SPECIAL_TOKENS, Framing, SpecialIds
 from transformer.text.tokenizer_files import check_tokenizer_file
 from transformer.text.tokens import Token, TokenSequence, visible
 
 BLANK = re.compile(r"\[MASK\]|_{3,}")
 _SURROGATES = re.compile("[\ud800-\udfff]")
-SPECIAL_TOKENS = ("<pad>", "<s>", "</s>", "<mask>")
 PAD_ID, START_ID, END_ID, MASK_ID = range(4)
 SPECIAL_IDS = SpecialIds(PAD_ID, START_ID, END_ID, MASK_ID)
 NEVER_WRITTEN = (PAD_ID, START_ID)

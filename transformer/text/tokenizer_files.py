@@ -4,11 +4,12 @@ The library can do far more than byte-level BPE: expressions that take for ever 
 it, padding. A file from elsewhere gets none of that, and no vocabulary that would fill the memory.
 """
 
-import json
 from pathlib import Path
 
 from transformer.errors import CheckpointError
+from transformer.text.foreign_files import read_object
 from transformer.text.message import Message
+from transformer.text.special_ids import SPECIAL_TOKENS
 
 MOST_BYTES = 32_000_000
 MOST_ENTRIES = 200_000
@@ -16,6 +17,7 @@ LONGEST_ENTRY = 512  # characters of the byte alphabet; the longest in a trained
 
 _NOTHING_ELSE = ("truncation", "padding", "normalizer", "post_processor")
 _PRE_TOKENIZER = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}
+_DECODER = {"type", "add_prefix_space", "trim_offsets", "use_regex"}
 _PLAIN_MODEL = ("dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix")
 
 
@@ -31,12 +33,10 @@ def _problem(path: Path) -> str:
     try:
         if (size := path.stat().st_size) > MOST_BYTES:
             return Message("it has {bytes} bytes; at most {most} are read", bytes=f"{size:,}", most=f"{MOST_BYTES:,}")
-        content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         return error.strerror or str(error)
-    except (ValueError, RecursionError) as error:
-        return Message("it is no valid JSON ({problem})", problem=error)
-    model = content.get("model") if isinstance(content, dict) else None
+    content = read_object(path)
+    model = content.get("model")
     if not isinstance(model, dict) or model.get("type") != "BPE":
         return Message("it holds no byte-pair encoding (model type BPE)")
     for part in _NOTHING_ELSE:
@@ -45,6 +45,13 @@ def _problem(path: Path) -> str:
     pre_tokenizer = content.get("pre_tokenizer")
     if not isinstance(pre_tokenizer, dict) or not _PRE_TOKENIZER.items() <= pre_tokenizer.items():
         return Message("its pre_tokenizer is not ByteLevel without a space in front, the only one that is read")
+    decoder = content.get("decoder")
+    plain = isinstance(decoder, dict) and decoder.get("type") == "ByteLevel" and decoder.keys() <= _DECODER
+    if decoder is not None and not plain:
+        return Message("its decoder is not ByteLevel, the only one that is read")
+    added = content.get("added_tokens")
+    if not isinstance(added, list) or any(_content(token) not in SPECIAL_TOKENS for token in added):
+        return Message("it has added tokens besides {tokens}", tokens=", ".join(SPECIAL_TOKENS))
     for part in _PLAIN_MODEL:
         if model.get(part):
             return Message(
@@ -53,6 +60,10 @@ def _problem(path: Path) -> str:
                 value=repr(model[part]),
             )
     return _vocabulary_problem(model.get("vocab"), model.get("merges"))
+
+
+def _content(token: object) -> object:
+    return token.get("content") if isinstance(token, dict) else None
 
 
 def _vocabulary_problem(entries: object, merges: object) -> str:
