@@ -53,7 +53,9 @@ def application(*, address: str | None = None, port: int | None = None) -> Compr
 def main(arguments: Sequence[str] | None = None, *, program: str = "python -m deploy.serve") -> None:
     parser = argparse.ArgumentParser(prog=program, description=__doc__.split("\n")[0])
     parser.add_argument("--address", help="where to listen; 0.0.0.0 lets the network in (default: 127.0.0.1)")
-    parser.add_argument("--port", type=int, help="(default: 8501)")
+    # Of Streamlit's own variables only ``streamlit run`` takes notice; an image says its port once, by this one.
+    port = os.environ.get("STREAMLIT_SERVER_PORT")
+    parser.add_argument("--port", type=int, default=port, help="(default: STREAMLIT_SERVER_PORT, or 8501)")
     options = parser.parse_args(arguments)
     app = application(address=options.address, port=options.port)
     uvicorn.run(

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import pytest
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from benchmarks import load, soak
+from benchmarks import load, memory, soak
 from benchmarks.app_server import AppServer
 from benchmarks.runs import Run, attempt
 from benchmarks.students import Student, differences, sentence, shown_edits, strange_sentences
@@ -150,6 +150,14 @@ async def test_the_check_fails_when_one_sees_what_another_received() -> None:
             one.keep_screen()
             other.keep_screen()
             assert differences(one, other)  # other sentences, other pictures
+
+
+@pytest.mark.slow
+def test_a_small_server_stays_within_its_memory(capsys: pytest.CaptureFixture[str]) -> None:
+    """How long its start takes depends on who else works."""
+    memory.main(["--students", "2", "--within", "nice -n 0", "--json"])
+    _, rest, crowd, right = json.loads(capsys.readouterr().out)
+    assert rest["met"] and crowd["met"] and right["met"], (rest, crowd, right)
 
 
 @pytest.mark.slow

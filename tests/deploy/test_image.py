@@ -1,0 +1,171 @@
+"""The Dockerfile without a container engine: its steps run as a script in a fresh folder, and its command serves there.
+
+What is replaced: the packages are those of this environment, the user is the one who runs the tests, and ``/`` is a
+folder. Everything else is as the file says: what ``.dockerignore`` lets through, what is copied where, the variables,
+the commands, the check of health.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import re
+import shutil
+import string
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from benchmarks.app_server import free_port
+
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Image:
+    """What the steps of a Dockerfile have made in ``root``."""
+
+    def __init__(self, text: str, root: Path, *, arguments: dict[str, str]) -> None:
+        self.root, self.folder, self.user = root, root, "root"
+        self.health: list[str] = []
+        self.command: list[str] = []
+        self.users: dict[str, int] = {"root": 0}
+        self._given, self._arguments = arguments, {}
+        python = Path(sys.executable).parent
+        self.environment = {"PATH": f"{python}:/usr/bin:/bin", "HOME": str(root), "OMP_NUM_THREADS": "1"}
+        for line in re.sub(r"\\\n\s*", "", text).splitlines():
+            if line.strip() and not line.startswith("#"):
+                name, _, rest = line.partition(" ")
+                getattr(self, f"_{name.lower()}")(rest.strip())
+
+    def _from(self, rest: str) -> None:
+        assert re.fullmatch(r"python:3\.\d+-slim", rest)
+
+    def _arg(self, rest: str) -> None:
+        name, _, usual = rest.partition("=")
+        self._arguments[name] = self._given.get(name, usual)
+
+    def _env(self, rest: str) -> None:
+        name, _, value = rest.partition("=")
+        self.environment[name] = self._filled(value)
+
+    def _workdir(self, rest: str) -> None:
+        self.folder = self.root / rest.lstrip("/")
+        self.folder.mkdir(parents=True)
+
+    def _copy(self, rest: str) -> None:
+        source, target = rest.split()
+        found = [path for path in ROOT.glob(source) if let_through(path)]
+        assert found, f"COPY {source} copies nothing"
+        for path in found:
+            if path.is_dir():
+                shutil.copytree(path, self.folder / target, ignore=ignored)
+            else:
+                into = self.folder / target / path.name
+                into.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(path, into)
+
+    def _run(self, rest: str) -> None:
+        assert self.user == "root"
+        command = self._filled(rest)
+        if command.startswith("useradd"):
+            self.users[command.split()[-1]] = int(re.search(r"--uid (\d+)", command).group(1))
+        elif command.startswith("pip install"):
+            fits_this_environment(self.folder / command.split()[-1])
+        else:
+            subprocess.run(command, shell=True, cwd=self.folder, env=self.environment, check=True)
+
+    def _user(self, rest: str) -> None:
+        assert rest in self.users, f"nobody has made the user {rest}"
+        self.user = rest
+
+    def _expose(self, rest: str) -> None:
+        self.port = int(self._filled(rest))
+
+    def _healthcheck(self, rest: str) -> None:
+        self.health = json.loads(rest[rest.index("CMD ") + 4 :])
+
+    def _cmd(self, rest: str) -> None:
+        self.command = json.loads(rest)
+
+    def _filled(self, text: str) -> str:
+        return string.Template(text).substitute(self._arguments)
+
+    def healthy(self) -> bool:
+        check = subprocess.run(self.health, cwd=self.folder, env=self.environment, capture_output=True)
+        return check.returncode == 0
+
+    def files(self) -> dict[str, float]:
+        """Every file with the moment of its last change."""
+        return {str(path): path.stat().st_mtime for path in self.folder.rglob("*") if path.is_file()}
+
+
+def let_through(path: Path) -> bool:
+    """Whether ``.dockerignore`` sends it to the builder: of the lines that fit it or its folders, the last counts."""
+    name, sent = path.relative_to(ROOT).as_posix(), True
+    parents = [name, *(parent.as_posix() for parent in Path(name).parents if parent != Path("."))]
+    for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines():
+        pattern = line.lstrip("!").removeprefix("**/")
+        candidates = Path(name).parts if line.startswith("**/") else parents
+        if line and not line.startswith("#") and any(fnmatch.fnmatchcase(part, pattern) for part in candidates):
+            sent = line.startswith("!")
+    return sent
+
+
+def ignored(folder: str, names: list[str]) -> set[str]:
+    return {name for name in names if not let_through(Path(folder) / name)}
+
+
+def fits_this_environment(file: Path) -> None:
+    """What ``pip install`` would bring is what the tests run with."""
+    wanted = [line for line in file.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
+    assert len(wanted) > 5
+    for requirement in map(Requirement, wanted):
+        found = version(requirement.name).split("+")[0]
+        assert requirement.specifier.contains(found), f"{requirement} is installed as {found}"
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Image]:
+    """As a Space builds it, but on a port that is free."""
+    text = (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8")
+    given = {"UID": "1000", "PORT": str(free_port()), "PUBLIC": "1"}
+    yield Image(text, tmp_path_factory.mktemp("image"), arguments=given)
+
+
+def test_nobody_in_it_is_root(image: Image) -> None:
+    assert image.users[image.user] == 1000
+
+
+def test_only_what_runs_is_in_it(image: Image) -> None:
+    names = {path.name for path in image.folder.iterdir()}
+    assert {"app.py", "pages", "views", "ui", "charts", "transformer", "deploy", "checkpoints", ".streamlit"} <= names
+    assert not names & {"tests", "benchmarks", "docs", "node_modules", ".git", ".venv"}
+    assert not (image.folder / "charts" / "canvas" / "source").exists()
+    assert list((image.folder / "ui").rglob("*.pyc"))  # compiled by the step that does so
+
+
+def test_its_command_serves_is_healthy_and_writes_nothing(image: Image, tmp_path: Path) -> None:
+    assert not image.healthy()
+    before, log = image.files(), tmp_path / "server.log"
+    with log.open("w") as output:
+        environment = {**image.environment, "TMPDIR": str(tmp_path)}
+        server = subprocess.Popen(image.command, cwd=image.folder, env=environment, stdout=output, stderr=output)
+    try:
+        end = time.monotonic() + 240
+        while not image.healthy():
+            assert server.poll() is None and time.monotonic() < end, log.read_text()
+            time.sleep(0.5)
+    finally:
+        server.terminate()
+        server.wait(timeout=60)
+    said = log.read_text()
+    assert "warm after" in said and "warming up, the page" not in said  # the first pages have run, without a problem
+    assert f":{image.port}" in said
+    assert image.files() == before  # so that a file system for reading only does

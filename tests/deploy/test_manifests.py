@@ -1,0 +1,84 @@
+"""compose.yaml, kubernetes.yaml and nginx.conf against their schemas, and against what the Dockerfile says."""
+
+from __future__ import annotations
+
+import copy
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import jsonschema
+import kubernetes_validate
+import pytest
+import yaml
+from check_jsonschema.builtin_schemas import get_builtin_schema
+
+DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
+COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
+KUBERNETES = list(yaml.safe_load_all((DEPLOY / "kubernetes.yaml").read_text(encoding="utf-8")))
+NGINX = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
+DOCKERFILE = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+RELEASES = ("1.30", "1.37")  # of Kubernetes
+
+
+def argument(name: str) -> str:
+    return re.search(rf"^ARG {name}=(.*)$", DOCKERFILE, flags=re.MULTILINE).group(1)
+
+
+def test_compose_fits_the_compose_specification() -> None:
+    schema = get_builtin_schema("vendor.compose-spec")
+    jsonschema.validate(COMPOSE, schema)
+    misspelt = copy.deepcopy(COMPOSE)
+    misspelt["services"]["proxy"]["depends"] = misspelt["services"]["proxy"].pop("depends_on")
+    with pytest.raises(jsonschema.ValidationError, match="'depends' was unexpected"):
+        jsonschema.validate(misspelt, schema)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("resource", KUBERNETES, ids=lambda resource: resource["kind"])
+def test_every_kubernetes_resource_fits_the_schema_of_its_kind(resource: dict, release: str) -> None:
+    kubernetes_validate.validate(resource, release, strict=True)
+
+
+def test_a_misspelt_kubernetes_resource_would_be_found() -> None:
+    misspelt = copy.deepcopy(KUBERNETES[0])
+    misspelt["spec"]["template"]["spec"]["containers"][0]["readynessProbe"] = {}
+    with pytest.raises(kubernetes_validate.ValidationError, match="readynessProbe"):
+        kubernetes_validate.validate(misspelt, RELEASES[-1], strict=True)
+
+
+def test_all_files_agree_on_user_and_port() -> None:
+    deployment, service, ingress = KUBERNETES
+    pod = deployment["spec"]["template"]
+    container, port = pod["spec"]["containers"][0], int(argument("PORT"))
+    assert pod["spec"]["securityContext"]["runAsUser"] == int(argument("UID")) != 0
+    assert container["ports"] == [{"containerPort": port}]
+    assert {container[f"{kind}Probe"]["httpGet"]["port"] for kind in ("startup", "readiness", "liveness")} == {port}
+    assert service["spec"]["ports"][0]["targetPort"] == port
+    assert service["spec"]["selector"] == pod["metadata"]["labels"] == deployment["spec"]["selector"]["matchLabels"]
+    backend = ingress["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"]
+    assert (backend["name"], backend["port"]["number"]) == (
+        service["metadata"]["name"],
+        service["spec"]["ports"][0]["port"],
+    )
+    apps = {name for name in COMPOSE["services"] if name.startswith("app-")}
+    assert set(re.findall(r"server (app-\d+):(\d+)", NGINX)) == {(name, str(port)) for name in apps}
+    assert set(COMPOSE["services"]["proxy"]["depends_on"]) == apps
+    listens = re.search(r"listen (\d+);", NGINX).group(1)
+    assert COMPOSE["services"]["proxy"]["ports"] == [f"127.0.0.1:{listens}:{listens}"]
+
+
+def test_a_new_version_takes_over_before_an_old_one_goes() -> None:
+    assert KUBERNETES[0]["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
+
+
+def test_nginx_takes_its_file(tmp_path: Path) -> None:
+    if not (nginx := shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")):
+        pytest.skip("there is no nginx on this machine; install Debian's with: apt-get install nginx-light")
+    names = re.sub(r"server app-\d+:", "server 127.0.0.1:", NGINX)
+    (tmp_path / "nginx.conf").write_text(names, encoding="utf-8")
+    command = [nginx, "-t", "-p", str(tmp_path), "-c", "nginx.conf", "-g", "error_log stderr; pid nginx.pid;"]
+    found = subprocess.run(command, capture_output=True, text=True)
+    assert found.returncode == 0 or "Permission denied" in found.stderr, found.stderr
+    assert "syntax is ok" in found.stderr
