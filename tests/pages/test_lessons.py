@@ -50,8 +50,8 @@ def test_the_page_lists_every_lesson_with_aim_and_duration(open_app) -> None:
     is_fine(app)
     for found in files.lessons()[0]:
         assert found.title in said(app) and found.aim in said(app)
-    assert said(app).count("about") >= 6
-    assert [button.label for button in app.button].count(TEXT["start"]) == 6 + 2  # lessons and routes
+    assert said(app).count("about") >= 7
+    assert [button.label for button in app.button].count(TEXT["start"]) == 7 + 2  # lessons and routes
     assert not bar(app)
 
 

@@ -152,9 +152,9 @@ def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
     assert read_lesson(path).title == "New"
 
 
-def test_there_are_six_lessons_of_five_to_nine_steps_in_both_languages() -> None:
+def test_there_are_seven_lessons_of_five_to_nine_steps_in_both_languages() -> None:
     for found in (ENGLISH, FRENCH):
-        assert len(found) == 6
+        assert len(found) == 7
         assert all(5 <= len(lesson.steps) <= 9 for lesson in found)
     assert not lessons("en")[1] and not lessons("fr")[1]
     assert {path.name for path in (LESSONS / "en").glob("*.toml")} == {path.name for path in (LESSONS / "fr").glob("*")}

@@ -1,0 +1,101 @@
+"""What the lesson “Who wrote this word?” says about en-fr is what en-fr does, worked out again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import transformer
+from tests.ui.test_lesson_claims import CAT, checkpoint, right, step, trace  # noqa: F401  (two are fixtures)
+from transformer.analysis.heads.head_effect import head_effect
+from transformer.explanation.attribution import Attribution, attribute
+from transformer.explanation.attribution_by_key import strongest_sources
+from transformer.explanation.attribution_walk import Part
+from transformer.explanation.direct_effects import is_removable, removals
+from transformer.explanation.information_flow import Node, information_flow, start_of
+from transformer.explanation.patching import contrast, head_places, recovered, token_places
+from views.lens.measured import MOST
+
+WROTE = "07-who-wrote-this-word"
+LOUD, SPARED = Part("cross_attention", 2, 5), Part("cross_attention", 2, 4)
+
+
+@pytest.fixture(scope="module")
+def chat(trace) -> Attribution:  # noqa: F811
+    assert (trace.target.displays[1], trace.prediction.displays[1]) == ("·Le", "·chat")
+    return attribute(trace, 1)
+
+
+def near(number: float, said: str, text: str) -> None:
+    assert said in text and abs(number) == pytest.approx(float(said), abs=0.5 * 10.0 ** -len(said.partition(".")[2]))
+
+
+def test_the_sum_and_the_rival(checkpoint, trace, chat) -> None:  # noqa: F811
+    told = step(WROTE, 1, sentence=CAT).explanation
+    assert chat.strongest(1) == (Part("feed_forward", 2),) and len(chat.parts) == 60 and "60 parts" in told
+    near(chat.of(chat.strongest(1)[0]), "2.03", told)
+    near(chat.logit, "14.2", told)
+    assert right(WROTE, 1, sentence=CAT) == "the feed-forward layer of layer 2"
+    (rival,) = checkpoint.tokenizer.encode("chien")
+    assert step(WROTE, 2, sentence=CAT).options["lens_against"] == checkpoint.tokenizer.display(rival)
+    both = attribute(trace, 1, against=rival)
+    told = step(WROTE, 2, sentence=CAT).explanation
+    assert both.strongest(1) == (LOUD,)
+    near(both.of(LOUD), "0.93", told)
+    near(both.logit, "8.92", told)
+    assert right(WROTE, 2, sentence=CAT) == "cross-attention of layer 2, head 5"
+
+
+def test_the_strongest_sources_are_the_cat(trace, chat) -> None:  # noqa: F811
+    strongest = strongest_sources(trace, chat, most=8)
+    assert {source.display for source in strongest} == {"·cat"} and len({source.part for source in strongest}) == 8
+    assert right(WROTE, 3, sentence=CAT) == "`·cat`"
+
+
+def test_what_spoke_was_not_needed(checkpoint, trace, chat) -> None:  # noqa: F811
+    strongest = [part for part in chat.strongest(len(chat.parts)) if is_removable(part)][:MOST]
+    found = removals(trace, chat, [part for part in chat.parts if part in strongest])
+    place, told = found.parts.index(SPARED), step(WROTE, 4, sentence=CAT)
+    assert MOST == 12 and "Twelve parts" in told.do
+    near(found.added[place], "0.76", told.do)
+    near(found.zero[place], "0.02", told.explanation)
+    near(found.agreement, "0.27", told.explanation)
+    (behind, change), *_ = found.answers(place)
+    assert behind == Part("feed_forward", 2) and change > 0
+    without = transformer.trace(
+        checkpoint, CAT, trace.text, edits=[transformer.ablate_head("decoder", layer=2, kind="cross", head=4)]
+    )
+    sigma = [one.values("decoder.final_norm.std")[1] for one in (trace, without)]
+    assert sigma[1] < sigma[0]
+    assert right(WROTE, 4, sentence=CAT) == "almost nothing"
+
+
+def test_what_is_put_back(trace) -> None:  # noqa: F811
+    both = contrast(trace, step(WROTE, 5, sentence=CAT).options["paths corrupted"])
+    turn = both.first_turn
+    assert [both.checkpoint.tokenizer.display(id) for id in (turn.answer, turn.other)] == ["·chat", "·chien"]
+    places = token_places(both, turn, "encoder")
+    shares = {row[0]: values for row, values in zip(places, recovered(both, turn, places), strict=True)}
+    before_two = next(values for place, values in shares.items() if (place.part, place.layer) == ("residual", 2))
+    near(before_two[1], "0.99", step(WROTE, 5, sentence=CAT).explanation)
+    assert np.abs(np.delete(before_two, 1)).max() < 0.05 and both.clean["encoder"].displays[1] == "·cat"
+    assert right(WROTE, 5, sentence=CAT) == "`·cat`"
+    alone = recovered(both, turn, head_places(both, "decoder"))
+    assert alone.max() < 0.1 and right(WROTE, 6, sentence=CAT) == "less than a tenth"
+    places = token_places(both, turn, "decoder")
+    crossed = [row for row in places if (row[0].part, row[0].layer) == ("cross_attention", 2)]
+    near(recovered(both, turn, crossed)[0, 1], "0.55", step(WROTE, 6, sentence=CAT).notice)
+
+
+def test_where_the_routes_end_and_what_the_maps_do_not_tell(trace) -> None:  # noqa: F811
+    flow, told = information_flow(trace, start_of(trace, 1)), step(WROTE, 7, sentence=CAT)
+    ends = {node: weight for node, weight in flow.weights.items() if node.level == 0}
+    assert max(ends, key=ends.__getitem__) == Node("encoder", 0, 1)
+    near(ends[Node("encoder", 0, 1)], "0.46", told.explanation)
+    near(ends[Node("decoder", 0, 1)], "0.21", told.explanation)
+    assert told.options["paths_word"] == 1 and right(WROTE, 7, sentence=CAT) == "from `·cat`"
+    assert trace.attention("decoder", 2, "cross").weights[:, 1, 1].min() > 0.98
+    effects = [np.exp(head_effect(trace, "decoder", 2, "cross", head=head).change) for head in (1, 2)]
+    assert effects[0] == pytest.approx(1, abs=0.02)
+    near(effects[1], "0.61", step(WROTE, 8, sentence=CAT).explanation)
+    assert right(WROTE, 8, sentence=CAT) == "how much the answer depends on the head"
