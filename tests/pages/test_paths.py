@@ -32,6 +32,7 @@ def test_the_map_is_what_the_library_measures(
 ) -> None:  # fmt: skip
     drawn: list = []
     monkeypatch.setattr("views.paths.patching.show_map", lambda figure, *, key: drawn.append(figure))
+    monkeypatch.setattr("views.paths.patching._LONG", 1000)  # untrained models do not find an end
     app = open_app("paths", checkpoint=f"tiny-{kind}", sentence=SENTENCE, paths_section=section)
     is_fine(app)
     both = patching.contrast(transformer.trace(tiny_checkpoint(kind), SENTENCE), corrupted(app))
@@ -85,6 +86,22 @@ def test_a_sentence_without_words_offers_nothing(open_app: Open) -> None:
     assert TEXT["corrupted_empty"] in [info.value for info in app.info] or said(app)
 
 
+def test_a_long_sentence_is_measured_only_when_it_is_asked_for(open_app: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list = []
+    monkeypatch.setattr("views.paths.patching.show_map", lambda figure, *, key: drawn.append(figure))
+    monkeypatch.setattr("views.paths.patching._LONG", 4)
+    app = open_app("paths", checkpoint="tiny-translator", sentence="A dog sat on the mat.", paths_section="heads")
+    is_fine(app)
+    assert not drawn and any(control.key == "choose stack" for control in app.segmented_control)
+    button = app.button(key="paths start")
+    places = 2 * 2 * 2  # two layers of two heads, self and cross: of the encoder half of them
+    assert any(TEXT["start"].format(passes=2, places=count) == button.label for count in (places // 2, places))
+    is_fine(button.click().run())
+    assert drawn and not any(button.key == "paths start" for button in app.button)
+    is_fine(app.run())
+    assert not any(button.key == "paths start" for button in app.button)
+
+
 @pytest.mark.parametrize("kind", ["translator", "gpt", "bert", "sentiment"])
 def test_the_routes_are_those_of_the_library(
     open_app: Open, tiny_checkpoint: Callable, run_snippet: Callable, kind: str
@@ -95,7 +112,8 @@ def test_the_routes_are_those_of_the_library(
     found = information_flow(trace, start_of(trace, asked(trace).rows[0]), threshold=0.05)
     assert TEXT["flow_shapes"].format(edges=len(found.edges)) in said(app)
     assert "Edge(" in run_snippet(next(code.value for code in app.code if "flow_graph" in code.value))
-    app.button_group(key="paths_threshold").set_value(0.3)
+    assert not any(control.key == "choose stack" for control in app.segmented_control), "routes go through all stacks"
+    app.slider(key="paths_threshold").set_value(0.3)
     is_fine(app.run())
     fewer = information_flow(trace, start_of(trace, asked(trace).rows[0]), threshold=0.3)
     assert TEXT["flow_shapes"].format(edges=len(fewer.edges)) in said(app)

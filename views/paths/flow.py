@@ -10,13 +10,13 @@ from transformer.explanation.information_flow import Flow, edges_into, informati
 from ui.compute.store import store
 from ui.shell.navigation import go_to
 from ui.shell.page import Page
-from ui.shell.page_state import IN_ADDRESS, belongs_to
+from ui.shell.page_state import IN_ADDRESS, belongs_to, number_in_address
 from ui.shell.selectors import settle
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
 from ui.words.texts import as_plain, page_texts
 
 _FIGURE = "information-flow"
-_THRESHOLDS = (0.02, 0.03, 0.05, 0.1, 0.2, 0.3)
+_THRESHOLDS = (0.01, 0.4)  # smallest, largest
 
 
 def flow(p: Page, room: DeltaGenerator) -> None:
@@ -26,9 +26,10 @@ def flow(p: Page, room: DeltaGenerator) -> None:
         p.nothing_to_show(p.text["nothing_asked"])
     with room:
         row = _row(p, question.rows, question.displays)
-        threshold = st.segmented_control(
-            p.text["threshold"], _THRESHOLDS, default=0.05, required=True, key="paths_threshold",
-            format_func=three_digits, help=p.text["threshold_help"], **IN_ADDRESS,
+        number_in_address("paths_threshold")
+        threshold = st.slider(
+            p.text["threshold"], *_THRESHOLDS, value=0.05, step=0.01, key="paths_threshold",
+            help=p.text["threshold_help"], width=280, **IN_ADDRESS,
         )  # fmt: skip
     found: Flow = store.get(
         p.run, ("flow", row, threshold), lambda: information_flow(p.trace, start_of(p.trace, row), threshold=threshold)

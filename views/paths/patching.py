@@ -1,5 +1,6 @@
 """The Paths page: activation patching, every place put back from the clean run, as one map."""
 
+from collections.abc import Hashable
 from functools import partial
 
 import numpy as np
@@ -32,6 +33,9 @@ from ui.show.figures import show_formula, show_snippet, show_source
 from ui.words.texts import as_plain, page_texts
 from views.paths.corrupted_sentence import corrupted_sentence
 
+_LONG = 40  # tokens: with more it takes seconds, and begins only when it is asked for
+_ASKED = "paths: asked for"
+
 
 def patching(p: Page, room: DeltaGenerator, *, view: str) -> None:
     """Choose the corrupted sentence and, in ``room``, the word; see what brings the clean word back.
@@ -48,13 +52,7 @@ def patching(p: Page, room: DeltaGenerator, *, view: str) -> None:
         turn = _turn(p, both)
     st.markdown(_in_words(p, both, turn))
     places = token_places(both, turn, p.focus.stack) if view == "tokens" else head_places(both, p.focus.stack)
-    shares = jobs.result(
-        p.run,
-        ("patching", sentence, turn.row, p.focus.stack, view),
-        lambda report: recovered(both, turn, places, progress=report),
-        saying=lambda done, total: p.text["measuring"].format(done=done, total=total),
-        passes=n_passes(both, turn, places),
-    )
+    shares = _measured(p, both, turn, places, ("patching", sentence, turn.row, p.focus.stack, view))
     if shares is not None:
         _map(p, both, turn, view, places, shares)
     show_formula(
@@ -75,6 +73,29 @@ def patching(p: Page, room: DeltaGenerator, *, view: str) -> None:
         "    print(row[0].part, row[0].layer, values.round(2))\n"
     )
     show_source(contrast, recovered, patched_differences)
+
+
+def _measured(
+    p: Page, both: Contrast, turn: Turn, places: list[list[Place]], name: tuple[Hashable, ...]
+) -> np.ndarray | None:
+    """``None`` where a long sentence was not asked for yet, or the reader has stopped it."""
+    passes, asked_for = n_passes(both, turn, places), (hash(p.run), name)
+    n_tokens = max(len(both.tokens(stack, turn)) for stack in both.clean)
+    if n_tokens > _LONG and store.known(p.run, name) is None and st.session_state.get(_ASKED) != asked_for:
+        label = p.text["start"].format(passes=passes, places=sum(map(len, places)))
+        st.button(label, icon=":material/play_arrow:", key="paths start", on_click=_ask, args=(asked_for,))
+        return None
+    return jobs.result(
+        p.run,
+        name,
+        lambda report: recovered(both, turn, places, progress=report),
+        saying=lambda done, total: p.text["measuring"].format(done=done, total=total),
+        passes=passes,
+    )
+
+
+def _ask(what: tuple) -> None:
+    st.session_state[_ASKED] = what
 
 
 def _turn(p: Page, both: Contrast) -> Turn:
