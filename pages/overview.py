@@ -9,6 +9,7 @@ from charts.toolkit.style import three_digits, three_digits_alike
 from charts.toolkit.words import in_words
 from transformer.analysis.answers.answer_probabilities import Answer, answer_of, class_probabilities
 from transformer.analysis.costs import measured_costs
+from transformer.errors import InputError
 from transformer.files.trace_files import trace_to_bytes
 from transformer.text.message import Message
 from ui.compute.store import store
@@ -18,8 +19,9 @@ from ui.shell.presenter import presenting
 from ui.show.chips import Chip, ChipRow, chips
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
 from ui.words.catalogues import said
-from ui.words.texts import as_plain, page_text
+from ui.words.texts import as_plain, language, page_text, speaking
 from views.overview.diagram import model_diagram
+from views.overview.handout import check_length, handout
 
 CERTAINTY_WIDTH = 560  # pixels; what remains of a window goes to the links beside it
 
@@ -82,6 +84,31 @@ def show_size(p: Page) -> None:
     )
 
 
+def show_handout(p: Page) -> None:
+    """This sentence's whole way as one file."""
+    text, spoken, problem = p.text["handout"], language(), ""
+    try:
+        check_length(p.trace)
+    except InputError as error:
+        problem = said(error)
+
+    def make() -> str:  # only when somebody asks for it, and then outside of the session's run
+        with speaking(spoken):
+            return handout(p.trace, p.focus)
+
+    st.download_button(
+        text["button"],
+        data=make,
+        file_name=f"{p.checkpoint.name}-handout.html",
+        mime="text/html",
+        icon=":material/article:",
+        help=as_plain(problem) or text["button_help"],
+        disabled=bool(problem),
+        key="handout",
+        on_click="ignore",
+    )
+
+
 def show_costs(p: Page) -> None:
     """Parameters and time of every block; measured, and Plotly loaded, only when somebody opens it."""
     with st.expander(
@@ -140,6 +167,7 @@ with page("overview", strip=False) as p:
             show_certainty(p, answer)
         with st.container(width="stretch"):
             show_next_steps(p)
+    show_handout(p)
     st.markdown(f"#### {p.text['size']}")
     show_size(p)
     show_costs(p)

@@ -8,7 +8,7 @@ import streamlit as st
 
 from charts.figures.attention_row import dot_product
 from charts.toolkit.numbers import number
-from transformer.analysis.attention.cell_arithmetic import CellArithmetic, cell_arithmetic
+from transformer.analysis.attention.cell_arithmetic import CellArithmetic, cell_arithmetic, why_masked
 from transformer.analysis.attention.query_arithmetic import query_input
 from transformer.runs.attention_view import AttentionView
 from ui.shell.page import Page
@@ -95,15 +95,8 @@ def equations(cell: CellArithmetic) -> str:
 def masked_sentence(p: Page, view: AttentionView, cell: CellArithmetic, key: int) -> str:
     if not cell.allowed.any():
         return p.text["arithmetic_all_masked"]
-    causal = view.kind == "self" and view.stack == "decoder" and key > p.focus.token
-    window = cell.rule.window
-    if view.key[key].is_padding:
-        reason = "padding"
-    elif causal:
-        reason = "causal"
-    else:
-        reason = "other" if window is None or p.focus.token - key < window else "window"
-    return p.text["arithmetic_masked"].format(reason=p.text[f"reason_{reason}"].format(window=window))
+    reason = why_masked(view, cell.rule, query=p.focus.token, key=key)
+    return p.text["arithmetic_masked"].format(reason=p.text[f"reason_{reason}"].format(window=cell.rule.window))
 
 
 def row_table(p: Page, view: AttentionView, cell: CellArithmetic) -> pd.DataFrame:

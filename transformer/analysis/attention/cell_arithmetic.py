@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer.analysis.attention.score_rule import ScoreRule, added_to_scores, score_rule
+from transformer.runs.attention_view import AttentionView
 from transformer.runs.traces import Trace
 
 
@@ -112,3 +113,12 @@ def cell_arithmetic(
         column=key,
         recorded=float(view.weights[head, query, key]),
     )
+
+
+def why_masked(view: AttentionView, rule: ScoreRule, *, query: int, key: int) -> str:
+    """Why a cell that is not allowed is masked: "padding", "causal", "window" (of the layer) or "other"."""
+    if view.key[key].is_padding:
+        return "padding"
+    if view.kind == "self" and view.stack == "decoder" and key > query:
+        return "causal"
+    return "other" if rule.window is None or query - key < rule.window else "window"

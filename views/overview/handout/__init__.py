@@ -8,13 +8,19 @@ from pathlib import Path
 import transformer
 from charts.documents.guide import Paragraph, guide
 from charts.toolkit.numbers import whole
+from transformer.errors import InputError
 from transformer.runs.traces import Trace
 from ui.shell.focus import Focus, fit_model, fit_trace
 from ui.words.catalogues import browser_words, said
-from ui.words.texts import as_plain, language, page_text
-from views.overview.handout.vectors import tokens
+from ui.words.texts import as_plain, language
+from views.overview.handout.answer import decoding, diagram_script, overview
+from views.overview.handout.layers import add_norm, feed_forward, heads
+from views.overview.handout.one_head import attention
+from views.overview.handout.vectors import embeddings, positions, tokens
+from views.overview.handout.writing import handout_text
 
-SECTIONS = (tokens,)
+MOST_TOKENS = 100
+STEPS = (overview, tokens, embeddings, positions, attention, heads, add_norm, feed_forward, decoding)
 
 
 def handout_of(folder: str | Path, sentence: str, target: str | None = None) -> str:
@@ -23,33 +29,45 @@ def handout_of(folder: str | Path, sentence: str, target: str | None = None) -> 
     Raises ``CheckpointError`` and ``InputError`` as ``transformer.load`` and ``transformer.trace`` do.
     """
     checkpoint = transformer.load(folder)
-    focus, _notes = fit_model(Focus(checkpoint=checkpoint.name, sentence=sentence), checkpoint.config)
+    focus = Focus(checkpoint=checkpoint.name, sentence=sentence)
     return handout(transformer.trace(checkpoint, sentence, target), focus)
 
 
+def check_length(trace: Trace) -> None:
+    """Raises ``InputError`` for a text with which the file would be too large for a phone."""
+    count = max(len(trace.tokens(stack)) for stack in trace.stacks)
+    if count > MOST_TOKENS:
+        raise InputError(
+            "A handout is for a short text: this one, or its answer, has {count} tokens, and {most} are the most.",
+            count=count,
+            most=MOST_TOKENS,
+        )
+
+
 def handout(trace: Trace, focus: Focus) -> str:
-    """The whole file for ``trace``, in the language that is spoken; ``focus`` chooses stack, layer, head and token."""
-    text, checkpoint = page_text("overview")["handout"], trace.checkpoint
+    """The whole file for ``trace``, in the language that is spoken; ``focus`` chooses stack, layer, head and token.
+
+    Raises ``InputError`` for a text that is too long.
+    """
+    check_length(trace)
+    text, checkpoint = handout_text(), trace.checkpoint
+    focus, _notes = fit_model(focus, checkpoint.config)
     focus, _notes = fit_trace(focus, trace)
-    about = {"checkpoint": checkpoint.name, "fingerprint": checkpoint.fingerprint, "sentence": trace.sentence}
     title = text["title"].format(sentence=" ".join(trace.sentence.split()))
     numbers = sum(activation.values.size for activation in trace.activations.values())
+    sizes = {"parameters": whole(checkpoint.model.n_parameters), "numbers": whole(numbers)}
     lead = [
-        Paragraph(
-            text["lead"].format(
-                checkpoint=as_plain(checkpoint.name),
-                parameters=whole(checkpoint.model.n_parameters),
-                numbers=whole(numbers),
-            )
-        ),
+        Paragraph(text["lead"].format(checkpoint=as_plain(checkpoint.name), **sizes)),
         Paragraph(text["keys"], kind="hint"),
         *(Paragraph(as_plain(said(note)), kind="hint") for note in trace.notes),
     ]
+    about = {"checkpoint": checkpoint.name, "fingerprint": checkpoint.fingerprint, "sentence": trace.sentence}
     return guide(
         title,
-        [section for make in SECTIONS if (section := make(trace, focus))],
+        [make(trace, focus) for make in STEPS],
         lead=lead,
         language=language(),
         words=browser_words(),
         said={"title": title, **about, "software": "Glassformer"},
+        script=diagram_script(trace, focus),
     )

@@ -1,17 +1,98 @@
 """The steps before the first layer: tokens, the rows of E that they fetch, and their positions."""
 
-from charts.documents.guide import Cards, Paragraph, Section
+import numpy as np
+
+from charts.canvas.attention import KEY_TITLE, QUERY_TITLE
+from charts.canvas.value_map import value_map
+from charts.documents.guide import Cards, Drawing, Paragraph, Section, Views
 from charts.toolkit.numbers import whole
+from charts.toolkit.style import three_digits
 from transformer.runs.traces import Trace
 from ui.shell.focus import Focus
-from ui.words.texts import page_text
+from ui.words.texts import as_plain, common, page_text
+from views.overview.handout.writing import factor, handout_text, section, vectors, written
 
 
 def tokens(trace: Trace, focus: Focus) -> Section:
     """Every stack's tokens with their ids."""
-    page, text = page_text("tokens"), page_text("overview")["handout"]
-    parts = []
+    text, parts = handout_text(), []
     for stack in trace.stacks:
         cards = tuple((token.display, str(token.id), token.special) for token in trace.tokens(stack))
         parts += [Paragraph(text[f"tokens_{stack}"].format(count=whole(len(cards)))), Cards(cards)]
-    return Section("tokens", page.title, page.question, tuple(parts))
+    return section("tokens", trace, parts, look_for=(0, 1))
+
+
+def embeddings(trace: Trace, focus: Focus) -> Section:
+    """The rows of E, and what the model makes of them before positions come in."""
+    page, text, stack = page_text("embeddings"), handout_text(), focus.stack
+    embedding = getattr(trace.checkpoint.model, stack).embedding
+    table = embedding.table.weight.detach().numpy()
+    read, name = trace.tokens(stack), f"{stack}.embedding.token"
+    rows, recorded, scale = table[list(read.ids)], trace.values(name), embedding.scale
+
+    def lines(row: int, column: int) -> list[str]:
+        value = rows[row, column]
+        said = [f"E[{read[row].id}, {column}] = {written(value)}"]
+        if scale != 1:
+            said.append(f"{factor(value)} × {written(scale)} = {written(value * np.float32(scale))}")
+        if rows.shape == recorded.shape:
+            said.append(f"{page['recorded']}: {written(recorded[row, column])}")
+        return said
+
+    further = [page[part] for part in ("segment", "projection", "norm") if getattr(embedding, part, None) is not None]
+    scaled, added = scale != 1, f"{stack}.embedding.position" in trace
+    lengths = {
+        "before": np.linalg.norm(rows[focus.token]),
+        "after": np.linalg.norm(recorded[focus.token]),
+        "scale": scale,
+    }
+    how = "scale_text" if scaled and added else "scale_text_alone" if scaled else "scale_text_unscaled"
+    parts = [
+        Paragraph(
+            text["rows"].format(
+                stack=common(f"diagram.{stack}"), vocabulary=whole(len(table)), width=whole(table.shape[1])
+            )
+        ),
+        vectors(rows, read.labels, title=text["rows_title"], lines=lines),
+        Paragraph(
+            text["of_token"].format(token=as_plain(read[focus.token].display))
+            + " "
+            + page[how].format(name=name, **{key: three_digits(value) for key, value in lengths.items()})
+        ),
+        *(Paragraph(sentence) for sentence in further),
+    ]
+    return section("embeddings", trace, parts, look_for=(0, 1, 2))
+
+
+def positions(trace: Trace, focus: Focus) -> Section:
+    """What is added for the position; where nothing is, where positions come in instead."""
+    text, stack, labels = handout_text(), focus.stack, trace.tokens(focus.stack).labels
+    scheme = trace.checkpoint.config.positions
+    bias = f"{stack}.position_bias.values"
+    if f"{stack}.embedding.position" in trace:
+        token, position, total = (trace.values(f"{stack}.embedding.{part}") for part in ("token", "position", "sum"))
+
+        def lines(row: int, column: int) -> list[str]:
+            parts = f"{written(token[row, column])} + {factor(position[row, column])}"
+            return [f"{text['sum']}: {parts} = {written(total[row, column])}"]
+
+        views = (
+            (text["part_position"], (vectors(position, labels, title=text["part_position"], lines=lines),)),
+            (text["part_token"], (vectors(token, labels, title=text["part_token"], lines=lines),)),
+            (text["part_sum"], (vectors(total, labels, title=text["part_sum"], lines=lines),)),
+        )
+        parts = [Paragraph(text["sum_hint"]), Views("positions", text["shown"], views)]
+    elif bias in trace:
+        drawn = value_map(
+            trace.values(bias)[focus.head],
+            row_labels=labels,
+            column_labels=labels,
+            row_title=QUERY_TITLE,
+            column_title=KEY_TITLE,
+            title=text["bias_title"].format(head=focus.head),
+            value_name=text["value"],
+        )
+        parts = [Paragraph(text["nothing_added"]), Drawing(drawn)]
+    else:
+        parts = [Paragraph(text["nothing_added" if scheme != "none" else "no_positions"])]
+    return section("positions", trace, parts, look_for=() if scheme == "none" else (0, 1))

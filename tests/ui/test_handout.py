@@ -1,0 +1,208 @@
+"""The handout: one file for every kind of model, with this sentence's own numbers, and nothing of anybody else's."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Callable
+from functools import cache
+from html import escape
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import transformer
+from charts.documents.frame import document
+from charts.toolkit.payload_bytes import unpack
+from tests.foreign_checkpoints import FOREIGN
+from tests.pages.nasty import NASTY
+from transformer.__main__ import main
+from transformer.analysis.attention.cell_arithmetic import cell_arithmetic, why_masked
+from ui.shell.focus import Focus
+from ui.words.texts import page_text, speaking
+from views.overview.handout import STEPS, handout
+from views.overview.handout.writing import WIDTH, written
+
+ROOT = Path(__file__).resolve().parents[2]
+SHIPPED = sorted(path.parent.name for path in (ROOT / "checkpoints").glob("*/config.json"))
+MOST_BYTES = 1_500_000
+SENTENCE = {"bert-en": "The cat sat on the ___, and then it slept ___ night."}
+DOZEN = "The cat sat on the mat, and then it slept all night."
+HOSTILE = ("<script>alert(1)</script>", "</script>", "<pad>", "<!--<script>", *NASTY)
+
+
+@cache
+def shipped(name: str) -> transformer.Trace:
+    return transformer.trace(transformer.load(ROOT / "checkpoints" / name), SENTENCE.get(name, DOZEN))
+
+
+def figures(html: str) -> list[tuple[dict, dict[str, np.ndarray]]]:
+    found = re.findall(r'<figure><script type="text/plain">([^<]*)</script>', html)
+    return [unpack(base64.b64decode(payload)) for payload in found]
+
+
+def lines_of(arrays: dict[str, np.ndarray]) -> list[list[list[str]]]:
+    return json.loads(arrays["lines"].tobytes())
+
+
+def titled(html: str, title: str) -> tuple[dict, dict[str, np.ndarray]]:
+    return next(each for each in figures(html) if each[0]["title"].startswith(title))
+
+
+def check(html: str, trace: transformer.Trace, focus: Focus) -> None:
+    """What holds for every model: its size, no other host, all steps, and numbers that are the trace's."""
+    addresses = set(
+        re.findall(r"(?:https?:)?//[\w.-]+\.\w+", re.sub(r'<script type="text/plain".*?</script>', "", html))
+    )
+    assert addresses <= {"http://www.w3.org"}, addresses  # a name space of SVG, which nobody asks for
+    assert re.findall(r'<section id="(\w+)"', html) == [make.__name__ for make in STEPS]
+    assert not re.search(r"\{[a-z]\w*\}", re.sub(r"(?s)<(script|style).*?</\1>", "", html))  # every text is filled in
+    view = trace.attention(focus.stack, focus.layer, focus.kind)
+    text = page_text("attention")
+    for part in ("query", "key", "value"):
+        _, arrays = titled(html, text[f"title_{part}"])
+        recorded = trace.values(f"{view.name}.{part}")[focus.head][:, :WIDTH]
+        np.testing.assert_array_equal(arrays["values"], recorded)
+    weights = next(arrays for metadata, arrays in figures(html) if "legend" in metadata)  # of attention maps only
+    np.testing.assert_allclose(weights["values"], np.where(view.allowed, view.weights[focus.head], 0))
+    last = len(view.query) - 1
+    for row, key in ((0, 0), (last, 0), (0, len(view.key) - 1)):
+        cell = cell_arithmetic(trace, view.stack, view.layer, view.kind, head=focus.head, query=row, key=key)
+        said = " ".join(lines_of(weights)[row][key])
+        assert written(cell.dot_product) in said
+        assert written(cell.score) in said
+        assert not cell.is_allowed or (written(cell.weight) in said and written(cell.recorded) in said)
+    _, norm = titled(html, page_text("add_norm")["after_output"])
+    first = next(name for name in trace.names() if name.startswith(f"{focus.stack}.") and name.endswith("norm.output"))
+    names = [name for name in trace.names() if name.endswith("norm.output") and name.count(".") == 4]
+    own = [name for name in names if name.startswith(f"{focus.stack}.layers.{focus.layer}.")]
+    np.testing.assert_array_equal(norm["values"], trace.values((own or [first])[0])[:, :WIDTH])
+    assert written(trace.values((own or [first])[0])[0, 0]) in " ".join(lines_of(norm)[0][0])
+
+
+@pytest.mark.parametrize(("name", "language"), [*((name, "en") for name in SHIPPED), ("captions-en-de", "fr")])
+def test_every_shipped_model_has_a_handout(name: str, language: str) -> None:
+    trace = shipped(name)
+    stack = "decoder" if trace.source is None else "encoder"
+    focus = Focus(checkpoint=name, stack=stack, layer=1, head=2, token=3)
+    with speaking(language):
+        html = handout(trace, focus)
+        assert len(html.encode("utf-8")) < MOST_BYTES
+        check(html, trace, focus)
+    assert f'<html lang="{language}">' in html
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_every_family_has_a_handout(family: Callable, name: str) -> None:
+    trace = transformer.trace(family(name), "The cat sat on the mat.")
+    focus = Focus(checkpoint=name, stack="decoder" if trace.source is None else "encoder")
+    check(handout(trace, focus), trace, focus)
+
+
+def test_cross_attention_and_a_given_answer() -> None:
+    trace = transformer.trace(shipped("en-fr").checkpoint, "The cat sat.", "Le chien", source_pads=2)
+    focus = Focus(checkpoint="en-fr", stack="decoder", kind="cross", layer=1, head=3)
+    html = handout(trace, focus)
+    check(html, trace, focus)
+    assert page_text("overview")["forced"] in html
+    assert page_text("attention")["step_1_cross"] in html
+    given = next(metadata for metadata, _ in figures(html) if metadata["kind"] == "steps")["tokens"]
+    assert [token["given"] for token in given[:2]] == [True, True]
+
+
+@pytest.mark.parametrize("name", ["en-fr", "gpt-en"])
+def test_the_steps_of_the_text_have_the_probabilities_of_the_model(name: str) -> None:
+    trace = shipped(name)
+    found = transformer.decode(trace.checkpoint, trace.sentence, record_steps=True)
+    html = handout(trace, Focus(checkpoint=name))
+    metadata, arrays = next(each for each in figures(html) if each[0]["kind"] == "steps")
+    assert [token["text"] for token in metadata["tokens"]] == list(found.tokens.displays)
+    for step, row, chosen in zip(found.steps, arrays["probabilities"], metadata["chosen"], strict=True):
+        assert row[chosen] == np.float32(step.chosen.probability)
+    logits = titled(html, page_text("overview")["handout"]["logits_title"])
+    for step, row, said in zip(found.steps, logits[1]["values"], lines_of(logits[1]), strict=True):
+        np.testing.assert_array_equal(row, [np.float32(each.logit) for each in step.candidates[: len(row)]])
+        worked_out = float(
+            said[0][1].rsplit("= ", 1)[1].replace("·10⁻", "e-").translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789"))
+        )
+        assert worked_out == pytest.approx(step.candidates[0].probability, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [*(("sentiment", typed) for typed in HOSTILE), ("translator", HOSTILE[0]), ("gpt", HOSTILE[1])],
+)
+def test_what_was_typed_stays_text(tiny_checkpoint: Callable, kind: str, sentence: str) -> None:
+    html = handout(transformer.trace(tiny_checkpoint(kind), sentence), Focus(sentence=sentence))
+    # Its scripts are those of its figures, what they share, and the one that draws.
+    assert html.count("<script") == html.count("</script>") == html.count("<figure>") + 3
+    assert "<!--" not in html
+    tags = set(re.findall(r"<(\w+)", re.sub(r"(?s)<(script|style).*?</\1>", "", html)))
+    frame = {
+        "html",
+        "head",
+        "meta",
+        "title",
+        "body",
+        "header",
+        "nav",
+        "main",
+        "section",
+        "figure",
+        "output",
+        "fieldset",
+    }
+    words = {"h1", "h2", "p", "b", "i", "code", "a", "ul", "li", "bdi", "small", "div", "legend", "label", "input"}
+    assert tags <= frame | words
+
+
+@pytest.mark.parametrize("kind", ["gpt", "bert", "sentiment"])
+def test_a_model_without_steps_says_so(tiny_checkpoint: Callable, kind: str) -> None:
+    trace = transformer.trace(tiny_checkpoint(kind), "The cat ___.")
+    html = handout(trace, Focus())
+    text, drawn = page_text("overview")["handout"], {metadata["kind"] for metadata, _ in figures(html)}
+    assert ("steps" in drawn) == (kind == "gpt")
+    assert (text["no_steps"] in html) == (kind in ("bert", "sentiment"))
+    assert (escape(text["nothing_added"]) in html) == (f"{trace.stacks[0]}.embedding.position" not in trace)
+
+
+def test_a_model_that_was_asked_nothing_says_so(tiny_checkpoint: Callable) -> None:
+    assert page_text("overview")["no_blank"] in handout(transformer.trace(tiny_checkpoint("bert"), "The cat."), Focus())
+
+
+def test_the_command_writes_the_file_or_a_sentence(checkpoints_folder: Path, tmp_path: Path, capsys) -> None:
+    folder, file = str(checkpoints_folder / "tiny-translator"), tmp_path / "handout.html"
+    arguments = ["handout", "--checkpoint", folder, "--out", str(file)]
+    assert main([*arguments, "The cat.", "--lang", "fr", "--target", "Le chat."]) == 0
+    html = file.read_text(encoding="utf-8")
+    assert '<html lang="fr">' in html
+    assert f"{len(html.encode()):,} bytes" in capsys.readouterr().out
+    file.unlink()
+    for wrong, sentence in ((["  "], "The sentence is empty"), (["a", "--lang", "xx"], "there are no texts in 'xx'")):
+        assert main([*arguments, *wrong]) == 2
+        assert sentence in capsys.readouterr().err
+    assert not file.exists()
+
+
+def test_a_text_too_long_for_a_phone_is_refused(tiny_checkpoint: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("views.overview.handout.MOST_TOKENS", 5)
+    trace = transformer.trace(tiny_checkpoint("sentiment"), "The cat sat on the mat.")
+    with pytest.raises(transformer.InputError, match=f"has {len(trace.source)} tokens, and 5 are the most"):
+        handout(trace, Focus())
+
+
+@pytest.mark.parametrize(("name", "code"), [("script", "'</SCRIPT>'"), ("style", "a</style>")])
+def test_a_document_refuses_code_that_would_end_it(name: str, code: str) -> None:
+    with pytest.raises(ValueError, match=f"the {name} of a document holds </{name}"):
+        document("t", "", **{name: code})
+
+
+def test_why_a_cell_is_masked(tiny_checkpoint: Callable) -> None:
+    trace = transformer.trace(tiny_checkpoint("translator"), "The cat.", "Le chat.", source_pads=1)
+    encoder, decoder = trace.attention("encoder", 0), trace.attention("decoder", 0)
+    rule = cell_arithmetic(trace, "encoder", 0, "self", head=0, query=0, key=0).rule
+    assert why_masked(encoder, rule, query=0, key=len(encoder.key) - 1) == "padding"
+    assert why_masked(decoder, rule, query=0, key=1) == "causal"
+    assert why_masked(decoder, rule, query=1, key=0) == "other"

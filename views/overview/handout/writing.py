@@ -1,0 +1,70 @@
+"""What all steps of the handout have in common: a section in the words of its page, numbers, and maps of vectors."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from charts.canvas.value_map import value_map
+from charts.documents.guide import Drawing, Part, Section
+from charts.toolkit.numbers import number
+from transformer.runs.traces import Trace
+from ui.shell.selectors import traits_of
+from ui.words.texts import page_text
+
+WIDTH = 32  # dimensions drawn: a phone has room for no more
+
+
+def section(page: str, trace: Trace, parts: Sequence[Part], *, look_for: Sequence[int] = ()) -> Section:
+    """A step with title and question of its page. ``look_for``: which of the page's three sentences hold on paper, too
+    (others speak of controls)."""
+    text = page_text(page)
+    sentences = text.look_for_of(traits_of(trace.checkpoint.config))
+    return Section(page, text.title, text.question, tuple(parts), tuple(sentences[place] for place in look_for))
+
+
+def handout_text() -> dict[str, str]:
+    """The handout's own texts."""
+    return page_text("overview")["handout"]
+
+
+def written(value: float) -> str:
+    """Six significant digits, because with three, sums and quotients would not add up."""
+    return number(f"{float(value):.6g}").replace("-", "−")
+
+
+def factor(value: float) -> str:
+    """The same, so that it can stand behind any sign."""
+    return f"({written(value)})" if value < 0 else written(value)
+
+
+def vectors(
+    values: np.ndarray,
+    rows: Sequence[str],
+    *,
+    title: str,
+    lines: Callable[[int, int], Sequence[str]] | None = None,
+    column: str = "",
+    columns: Sequence[object] | None = None,
+) -> Drawing:
+    """A map of one vector a row, its first dimensions; ``lines(row, column)``: what a click on a cell says."""
+    text = handout_text()
+    shown = values[:, :WIDTH]
+    if shown.shape[1] < values.shape[1]:
+        title += f" · {text['first'].format(shown=shown.shape[1], width=values.shape[1])}"
+    column = column or text["dimension"]
+    figure = value_map(
+        shown,
+        row_labels=rows,
+        column_labels=[str(name) for name in (range(shown.shape[1]) if columns is None else columns[:WIDTH])],
+        row_title=text["token"],
+        column_title=column,
+        title=title,
+        value_name=text["value"],
+        phrase=("", f" · {column} "),
+    )
+    return Drawing(figure, every_cell(shown.shape, lines) if lines else ())
+
+
+def every_cell(shape: tuple[int, int], lines: Callable[[int, int], Sequence[str]]) -> list[list[list[str]]]:
+    """``lines`` of all cells, [row][column]."""
+    return [[list(lines(row, column)) for column in range(shape[1])] for row in range(shape[0])]
