@@ -1,0 +1,116 @@
+"""Two replicas behind nginx, as in deploy/compose.yaml: one dies, a new one takes its place, the other one is stopped
+as a new version does it; no view is lost. Every reader has been with one of the two that went."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import TimeoutError as TooLate
+
+from benchmarks.app_server import AppServer, free_port
+
+CONFIGURATION = Path(__file__).resolve().parents[2] / "deploy" / "nginx.conf"
+NGINX = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
+MISSING = "there is no nginx on this machine; install Debian's with: apt-get install nginx-light"
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.skipif(NGINX is None, reason=MISSING)]
+SOON = 120_000  # milliseconds; Streamlit waits longer and longer between its attempts to come back
+N_READERS = 2
+
+
+@pytest.fixture(scope="module")
+def replicas(checkpoints_folder: Path) -> Iterator[list[AppServer]]:
+    environment = {"GLASSFORMER_CHECKPOINTS": str(checkpoints_folder), "OMP_NUM_THREADS": "1"}
+    servers = [AppServer("deploy.serve", environment=environment) for _ in range(2)]
+    with ExitStack() as running:
+        for server in servers:
+            running.enter_context(server)
+        yield servers
+
+
+@pytest.fixture(scope="module")
+def proxy(replicas: list[AppServer], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of nginx with deploy/nginx.conf, which here finds the replicas and itself on free ports."""
+    folder, port = tmp_path_factory.mktemp("nginx"), free_port()
+    text = CONFIGURATION.read_text(encoding="utf-8")
+    for name, server in zip(("app-1:8501", "app-2:8501"), replicas, strict=True):
+        assert name in text
+        text = text.replace(name, f"127.0.0.1:{server.port}")
+    text = text.replace("listen 8080;", f"listen 127.0.0.1:{port};")
+    own = "".join(f"{kind}_temp_path {kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+    (folder / "nginx.conf").write_text(text.replace("http {", f"http {{ access_log off; {own}", 1), encoding="utf-8")
+    # As root, nginx would work as a user who cannot write here, and would cut off what it keeps on disk meanwhile.
+    whole = "daemon off; pid nginx.pid; error_log error.log;" + ("user root;" if os.geteuid() == 0 else "")
+    command = [NGINX, "-p", str(folder), "-c", "nginx.conf", "-g", whole]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        yield f"http://127.0.0.1:{port}"
+        process.terminate()
+
+
+def layer(page: Page, number: int) -> Locator:
+    return page.get_by_role("radiogroup", name="Layer").get_by_role("radio", name=str(number))
+
+
+def head(page: Page, number: int) -> Locator:
+    return page.get_by_role("radiogroup", name="Head").get_by_role("radio", name=str(number))
+
+
+def is_whole(page: Page) -> None:
+    """The view that was chosen, and it still does what it is told."""
+    expect(page.get_by_role("heading", name="Attention", exact=True, level=1)).to_be_visible(timeout=SOON)
+    expect(layer(page, 1)).to_be_checked(timeout=SOON)
+    now = int(parse_qs(urlsplit(page.url).query).get("head", ["0"])[0])
+    # A click while the page comes back is lost with the connection; a reader clicks again.
+    for _ in range(10):
+        head(page, 1 - now).click(timeout=SOON)
+        try:
+            page.wait_for_function(
+                "now => (new URLSearchParams(location.search).get('head') ?? '0') !== now", arg=str(now), timeout=8000
+            )
+            break
+        except TooLate:
+            continue
+    expect(head(page, 1 - now)).to_be_checked(timeout=SOON)
+    assert parse_qs(urlsplit(page.url).query)["layer"] == ["1"]
+    expect(page.locator("canvas[data-geometry]").first).to_be_visible(timeout=SOON)
+    assert "Je suis" in page.get_by_label("Sentence", exact=True).input_value()
+
+
+def test_the_loss_of_one_and_a_rolling_restart_lose_no_view(
+    replicas: list[AppServer], proxy: str, chromium: Browser
+) -> None:
+    contexts = [chromium.new_context() for _ in range(N_READERS)]
+    pages = [context.new_page() for context in contexts]
+    try:
+        for page in pages:
+            page.goto(f"{proxy}/attention?sentence=Je+suis+l%C3%A0.&layer=1")
+            is_whole(page)
+        cookies = [cookie for context in contexts for cookie in context.cookies() if cookie["name"] == "glassformer"]
+        assert len({cookie["value"] for cookie in cookies}) == N_READERS  # by which nginx chooses the replica
+        first, second = replicas
+        first._process.kill()  # without a word, as when a machine is lost
+        for page in pages:
+            is_whole(page)
+        replaced(first)
+        second._process.terminate()  # as a new version does, one after the other
+        second._process.wait(timeout=60)
+        for page in pages:
+            is_whole(page)
+    finally:
+        for context in contexts:
+            context.close()
+
+
+def replaced(server: AppServer) -> None:
+    """A new process on the same port, ready to serve."""
+    server.__exit__()
+    server.__enter__()
+    time.sleep(6)  # nginx looks again at what has failed after five seconds
