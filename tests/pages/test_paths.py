@@ -11,8 +11,10 @@ import transformer
 from charts.canvas.choices import Cell
 from tests.pages.conftest import is_fine, said
 from transformer.analysis.answers.answer_rows import asked
+from transformer.analysis.heads.head_importance import Head
 from transformer.explanation import patching
 from transformer.explanation.information_flow import information_flow, start_of
+from transformer.explanation.path_patching import path_patching, senders_of
 from ui.words.texts import page_text
 
 TEXT = page_text("paths")
@@ -100,6 +102,26 @@ def test_a_long_sentence_is_measured_only_when_it_is_asked_for(open_app: Open, m
     assert drawn and not any(button.key == "paths start" for button in app.button)
     is_fine(app.run())
     assert not any(button.key == "paths start" for button in app.button)
+
+
+def test_what_a_head_hears_is_what_the_library_measures(
+    open_app: Open, tiny_checkpoint: Callable, monkeypatch: pytest.MonkeyPatch, run_snippet: Callable
+) -> None:
+    drawn: list = []
+    monkeypatch.setattr("views.paths.head_to_head.show_map", lambda figure, *, key: drawn.append(figure))
+    place = {"stack": "decoder", "kind": "cross", "layer": "1", "head": "1"}
+    app = open_app("paths", checkpoint="tiny-translator", sentence=SENTENCE, paths_section="edges", **place)
+    is_fine(app)
+    both = patching.contrast(transformer.trace(tiny_checkpoint("translator"), SENTENCE), corrupted(app))
+    receiver = Head("decoder", "cross", 1, 1)
+    shares = path_patching(both, both.first_turn, receiver)
+    values = drawn[-1].arrays["values"]
+    for sender, share in zip(senders_of(both, receiver), shares, strict=True):
+        row = drawn[-1].metadata["rows"].index(f"{TEXT[f'from_{sender.stack}_{sender.kind}']} {sender.layer}")
+        assert values[row, sender.head] == pytest.approx(share, abs=1e-6)
+    assert run_snippet(next(code.value for code in app.code if "path_patching" in code.value)).count("Head(") > 4
+    app = open_app("paths", checkpoint="tiny-gpt", sentence=SENTENCE, paths_section="edges", layer="0")
+    assert "No head comes before" in app.info[0].value and not app.exception
 
 
 @pytest.mark.parametrize("kind", ["translator", "gpt", "bert", "sentiment"])

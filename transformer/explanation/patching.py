@@ -200,7 +200,7 @@ def patched_differences(
     found: list[Tensor] = []
     with torch.inference_mode():
         with record() as recording:
-            _logits(contrast, turn, contrast.clean, rows)
+            logits_at(contrast, turn, contrast.clean, rows)
             clean = {name: recording.tensors[name] for name in names}
         memory = None
         if "encoder" in contrast.clean and "decoder" in contrast.clean and not any(n[0] == "e" for n in names):
@@ -208,7 +208,7 @@ def patched_differences(
         for start in range(0, len(experiments), rows):
             chunk = experiments[start : start + rows]
             with record(patches(chunk, clean)):
-                logits = _logits(contrast, turn, contrast.corrupt, rows, memory)
+                logits = logits_at(contrast, turn, contrast.corrupt, rows, memory)
             found.append((logits[:, turn.answer] - logits[:, turn.other])[: len(chunk)])
             if progress is not None:
                 progress(min(start + rows, len(experiments)), len(experiments))
@@ -247,13 +247,14 @@ def _ids(contrast: Contrast, turn: Turn, read: Mapping[str, TokenSequence], rows
     }
 
 
-def _logits(
+def logits_at(
     contrast: Contrast, turn: Turn, read: Mapping[str, TokenSequence], rows: int, memory: Tensor | None = None
 ) -> Tensor:
+    """What a turn is read from, of one of the two sentences, as many times as there are ``rows``: [row, vocabulary]."""
     return answer_logits(contrast.checkpoint, _ids(contrast, turn, read, rows), row=turn.row, memory=memory)
 
 
-def n_passes(contrast: Contrast, turn: Turn, places: Sequence[Sequence[Place]]) -> int:
-    """How many batches ``recovered`` sends through the model, for a progress bar."""
+def n_passes(contrast: Contrast, turn: Turn, count: int) -> int:
+    """How many batches ``recovered`` sends through the model for ``count`` places, for a progress bar."""
     n_tokens = sum(len(contrast.tokens(stack, turn)) for stack in contrast.clean)
-    return 1 + math.ceil((1 + sum(map(len, places))) / max(1, TOKENS_PER_PASS // n_tokens))
+    return 1 + math.ceil((1 + count) / max(1, TOKENS_PER_PASS // n_tokens))

@@ -1,6 +1,6 @@
 """The Paths page: activation patching, every place put back from the clean run, as one map."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from functools import partial
 
 import numpy as np
@@ -42,23 +42,22 @@ def patching(p: Page, room: DeltaGenerator, *, view: str) -> None:
 
     ``view``: "tokens" (one place in one layer is put back) or "heads" (one head, everywhere).
     """
-    sentence = corrupted_sentence(p)
-    if not sentence.strip():
-        p.nothing_to_show(p.text["corrupted_empty"])
-    both = store.get(p.run, ("contrast", sentence), lambda: contrast(p.trace, sentence))
-    if not both.turns:
-        p.nothing_to_show(p.text["nothing_asked"])
-    with room:
-        turn = _turn(p, both)
-    st.markdown(_in_words(p, both, turn))
+    sentence, both, turn = chosen_contrast(p, room)
     places = token_places(both, turn, p.focus.stack) if view == "tokens" else head_places(both, p.focus.stack)
-    shares = _measured(p, both, turn, places, ("patching", sentence, turn.row, p.focus.stack, view))
+    shares = measured(
+        p,
+        both,
+        turn,
+        ("patching", sentence, turn.row, p.focus.stack, view),
+        lambda report: recovered(both, turn, places, progress=report),
+        count=sum(map(len, places)),
+    )
     if shares is not None:
         _map(p, both, turn, view, places, shares)
     show_formula(
         p.text["patching_formula"],
         caption=p.text["patching_shapes"].format(
-            answer=_display(both, turn.answer), other=_display(both, turn.other), count=sum(map(len, places))
+            answer=display(both, turn.answer), other=display(both, turn.other), count=sum(map(len, places))
         ),
     )
     row = "contrast.first_turn" if turn == both.first_turn else f"contrast.turns[{both.turns.index(turn)}]"
@@ -75,20 +74,41 @@ def patching(p: Page, room: DeltaGenerator, *, view: str) -> None:
     show_source(contrast, recovered, patched_differences)
 
 
-def _measured(
-    p: Page, both: Contrast, turn: Turn, places: list[list[Place]], name: tuple[Hashable, ...]
+def chosen_contrast(p: Page, room: DeltaGenerator) -> tuple[str, Contrast, Turn]:
+    """The corrupted sentence, both runs, and the word, which is chosen in ``room``; says what the two runs say."""
+    sentence = corrupted_sentence(p)
+    if not sentence.strip():
+        p.nothing_to_show(p.text["corrupted_empty"])
+    both = store.get(p.run, ("contrast", sentence), lambda: contrast(p.trace, sentence))
+    if not both.turns:
+        p.nothing_to_show(p.text["nothing_asked"])
+    with room:
+        turn = _turn(p, both)
+    st.markdown(_in_words(p, both, turn))
+    return sentence, both, turn
+
+
+def measured(
+    p: Page,
+    both: Contrast,
+    turn: Turn,
+    name: tuple[Hashable, ...],
+    work: Callable[[Callable[[int, int], None]], np.ndarray],
+    *,
+    count: int,
 ) -> np.ndarray | None:
-    """``None`` where a long sentence was not asked for yet, or the reader has stopped it."""
-    passes, asked_for = n_passes(both, turn, places), (hash(p.run), name)
+    """The shares of ``count`` places, kept by ``name``; ``None`` where a long sentence was not asked for yet, or the
+    reader has stopped it."""
+    passes, asked_for = n_passes(both, turn, count), (hash(p.run), name)
     n_tokens = max(len(both.tokens(stack, turn)) for stack in both.clean)
     if n_tokens > _LONG and store.known(p.run, name) is None and st.session_state.get(_ASKED) != asked_for:
-        label = p.text["start"].format(passes=passes, places=sum(map(len, places)))
+        label = p.text["start"].format(passes=passes, places=count)
         st.button(label, icon=":material/play_arrow:", key="paths start", on_click=_ask, args=(asked_for,))
         return None
     return jobs.result(
         p.run,
         name,
-        lambda report: recovered(both, turn, places, progress=report),
+        work,
         saying=lambda done, total: p.text["measuring"].format(done=done, total=total),
         passes=passes,
     )
@@ -103,7 +123,7 @@ def _turn(p: Page, both: Contrast) -> Turn:
     if len(both.turns) == 1:
         return both.turns[0]
     rows = [turn.row for turn in both.turns]
-    names = {turn.row: (_display(both, turn.answer), _display(both, turn.other)) for turn in both.turns}
+    names = {turn.row: (display(both, turn.answer), display(both, turn.other)) for turn in both.turns}
     first = rows.index(both.first_turn.row)
     belongs_to("paths_turn", (p.checkpoint.fingerprint, both.corrupt, tuple(names.items())), default=rows[first])
     words = [text["turn_option"] for text in page_texts(p.text.name)]
@@ -125,7 +145,8 @@ def _turn(p: Page, both: Contrast) -> Turn:
     return both.turns[rows.index(row)]
 
 
-def _display(both: Contrast, id: int) -> str:
+def display(both: Contrast, id: int) -> str:
+    """A word of the answer, or a class."""
     config = both.checkpoint.config
     return config.class_names[id] if config.n_classes else both.checkpoint.tokenizer.display(id)
 
@@ -141,8 +162,8 @@ def _in_words(p: Page, both: Contrast, turn: Turn) -> str:
     key = "says" if turn.corrupt < 0 else "says_same"
     return p.text[key].format(
         swapped=swapped,
-        answer=as_plain(_display(both, turn.answer)),
-        other=as_plain(_display(both, turn.other)),
+        answer=as_plain(display(both, turn.answer)),
+        other=as_plain(display(both, turn.other)),
         clean=signed(turn.clean),
         corrupt=signed(turn.corrupt),
     )
@@ -163,7 +184,7 @@ def _map(p: Page, both: Contrast, turn: Turn, view: str, places: list[list[Place
             column_title=text["columns_tokens" if view == "tokens" else "columns_heads"],
             allowed=known,
             limit=max(1.0, float(np.abs(shares[known]).max(initial=0.0))),
-            title=text[f"map_{view}"].format(answer=_display(both, turn.answer)),
+            title=text[f"map_{view}"].format(answer=display(both, turn.answer)),
             value_name=text["map_value"],
             phrase=(text["phrase_before"], text["phrase_tokens" if view == "tokens" else "phrase_heads"]),
             height=340,

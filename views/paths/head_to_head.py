@@ -1,0 +1,99 @@
+"""The Paths page: which earlier heads tell the chosen one, by path patching."""
+
+import numpy as np
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from charts.canvas.value_map import value_map
+from charts.toolkit.style import three_digits
+from transformer.analysis.heads.head_importance import Head
+from transformer.explanation.path_patching import INPUTS, path_patching, senders_of
+from ui.shell.navigation import go_to
+from ui.shell.page import Page
+from ui.shell.selectors import chosen_option
+from ui.show.canvas import show_map
+from ui.show.figures import show_snippet, show_source
+from ui.words.texts import as_plain
+from views.paths.patching import chosen_contrast, display, measured
+
+_WAYS = {"all": INPUTS, **{name: (name,) for name in INPUTS}}
+
+
+def head_to_head(p: Page, room: DeltaGenerator) -> None:
+    """Choose, in ``room``, the word; the head that hears is the focused one; see what each head before tells it."""
+    sentence, both, turn = chosen_contrast(p, room)
+    focus = p.focus
+    receiver = Head(focus.stack, focus.kind, focus.layer, focus.head)
+    way = chosen_option(p.text, "ear", list(_WAYS), key="paths_ear", help=p.text["ear_help"])
+    senders = senders_of(both, receiver)
+    name = _name(p, receiver)
+    if not senders:
+        p.nothing_to_show(p.text["edges_first"].format(head=as_plain(name)))
+    shares = measured(
+        p,
+        both,
+        turn,
+        ("path patching", sentence, turn.row, receiver, way),
+        lambda report: path_patching(both, turn, receiver, senders, inputs=_WAYS[way], progress=report),
+        count=len(senders),
+    )
+    if shares is not None:
+        _map(p, senders, shares, name, answer=display(both, turn.answer))
+    st.caption(p.text["edges_source"])
+    show_snippet(
+        f"{p.preamble}\nfrom transformer.analysis.heads.head_importance import Head\n"
+        "from transformer.explanation.patching import contrast\n"
+        "from transformer.explanation.path_patching import path_patching, senders_of\n\n"
+        f"both = contrast(trace, {sentence!r})\n"
+        f'receiver = Head("{receiver.stack}", "{receiver.kind}", {receiver.layer}, {receiver.head})\n'
+        f"shares = path_patching(both, both.turns[{both.turns.index(turn)}], receiver, inputs={_WAYS[way]})\n"
+        "for sender, share in zip(senders_of(both, receiver), shares):\n"
+        "    print(sender, share)\n"
+    )
+    show_source(path_patching)
+
+
+def _map(p: Page, senders: tuple[Head, ...], shares: np.ndarray, receiver: str, *, answer: str) -> None:
+    """A row for each layer of each kind of attention; a click opens the sender."""
+    text = p.text
+    rows = list(dict.fromkeys((head.stack, head.kind, head.layer) for head in senders))
+    values = np.full((len(rows), 1 + max(head.head for head in senders)), np.nan)
+    for head, share in zip(senders, shares, strict=True):
+        values[rows.index(head[:3]), head.head] = share
+    known = np.isfinite(values)
+    if not known.any():
+        st.caption(text["no_gap_caption"])
+        return
+    labels = [text["edge_row"].format(what=text[f"from_{stack}_{kind}"], layer=layer) for stack, kind, layer in rows]
+    best = int(np.nanargmax(np.abs(shares)))
+    st.markdown(
+        text["edges_says"].format(
+            sender=as_plain(_name(p, senders[best])),
+            receiver=as_plain(receiver),
+            share=three_digits(float(shares[best])),
+            answer=as_plain(answer),
+        )
+    )
+    clicked = show_map(
+        value_map(
+            np.where(known, values, 0.0),
+            row_labels=labels,
+            column_labels=[str(head) for head in range(values.shape[1])],
+            row_title=text["rows_title"],
+            column_title=text["columns_heads"],
+            allowed=known,
+            title=text["edges_map"].format(receiver=receiver),
+            value_name=text["map_value"],
+            phrase=(text["edges_phrase"], text["phrase_heads"]),
+            height=340,
+            masked_text=text["no_gap"],
+        ),
+        key="path patching",
+    )
+    if clicked is not None and known[clicked.query, clicked.key]:
+        stack, kind, layer = rows[clicked.query]
+        go_to("attention", stack=stack, kind=kind, layer=layer, head=clicked.key)
+
+
+def _name(p: Page, head: Head) -> str:
+    return p.text["edge_head"].format(what=p.text[f"from_{head.stack}_{head.kind}"], layer=head.layer, head=head.head)
