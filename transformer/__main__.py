@@ -4,9 +4,11 @@ import argparse
 import importlib.util
 import io
 import json
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from transformer.errors import CheckpointError, InputError
@@ -15,16 +17,26 @@ from transformer.text.sentence_files import SHIPPED
 from transformer.word_vectors.commands import add_word2vec
 
 _BAD_INPUT = 2
+_INTERRUPTED, _NOBODY_READS = 128 + 2, 128 + 13  # as a shell reports SIGINT and SIGPIPE
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit status is 0, or 2 with one sentence on standard error."""
+    """Run one command; the exit status is 0, or 2 with one sentence on standard error (130 for Ctrl-C, 141 where
+    nobody reads the output any more, as in ``| head``)."""
     options = _parser().parse_args(arguments)
     for stream in (sys.stdin, sys.stdout):
         if isinstance(stream, io.TextIOWrapper):  # whatever the locale says, and whatever bytes a pipe brings
             stream.reconfigure(encoding="utf-8", errors="replace")
     try:
-        return options.command(options)
+        status = options.command(options)
+        sys.stdout.flush()  # here, where a closed pipe is no surprise
+        return status
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python still holds when it ends
+        return _NOBODY_READS
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return _INTERRUPTED
     except ModuleNotFoundError as error:
         remedy = REMEDIES.get(
             error.name or "", "install what training needs with: pip install -r requirements-train.txt"
@@ -65,8 +77,15 @@ def _trace(options: argparse.Namespace) -> int:
     from transformer.files.checkpoints import load
     from transformer.runs.tracing import trace
 
-    result = trace(load(options.checkpoint), options.sentence, options.target, source_pads=options.pads)
+    checkpoint = load(options.checkpoint)
+    if options.pads and not checkpoint.config.has_encoder:
+        raise ValueError(f"{options.checkpoint} has no encoder whose source could be padded; leave --pads out")
+    if options.target is not None and not checkpoint.config.has_decoder:
+        raise ValueError(f"{options.checkpoint} has no decoder that could read a target; leave --target out")
+    result = trace(checkpoint, options.sentence, options.target, source_pads=options.pads)
     if options.name:
+        if options.name not in result.names():
+            raise ValueError(f"this trace has no activation {options.name!r}; without --name all are listed")
         print(json.dumps(result.values(options.name).tolist()))
         return 0
     print(f"source  {' '.join(result.source.displays) if result.source else '–'}")
@@ -181,7 +200,15 @@ def _snapshots(options: argparse.Namespace) -> int:
 
 
 def _whole_numbers(text: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in text.split(",") if number.strip())
+    if all(number.strip().isdecimal() for number in text.split(",")):
+        return tuple(map(int, text.split(",")))
+    raise argparse.ArgumentTypeError(f"{text!r} is no list of whole numbers such as 0,300,3000")
+
+
+def _count(text: str, *, least: int = 1) -> int:
+    if text.isdecimal() and int(text) >= least:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least {least}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -195,7 +222,11 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument(
         "--output", help="where the finished checkpoint goes, if its dev score is better (default: checkpoints/NAME)"
     )
-    train.add_argument("--stop-after", type=int, help="save and stop after this step; the same command goes on later")
+    train.add_argument(
+        "--stop-after",
+        type=partial(_count, least=0),
+        help="save and stop after this step; the same command goes on later",
+    )
     train.set_defaults(command=_train)
 
     snapshots = commands.add_parser(
@@ -203,23 +234,19 @@ def _parser() -> argparse.ArgumentParser:
     )
     snapshots.add_argument("--run-directory", required=True, metavar="DIR", help="folder of the run's state")
     snapshots.add_argument("--output", required=True, metavar="DIR", help="the checkpoint; other snapshots in it go")
-    snapshots.add_argument(
-        "--steps", type=_whole_numbers, help="which, e.g. 0,300,3000 (default: all from before the checkpoint)"
-    )
+    snapshots.add_argument("--steps", type=_whole_numbers, help="e.g. 0,300,3000 (default: all before the checkpoint)")
     snapshots.set_defaults(command=_snapshots)
 
-    translate = commands.add_parser(
-        "translate", help="read sentences, one a line, from standard input; write one line for each"
-    )
+    translate = commands.add_parser("translate", help="read one sentence a line from standard input; write one each")
     translate.add_argument("--checkpoint", required=True, metavar="DIR")
-    translate.add_argument("--beam", type=int, default=1, metavar="N", help="beam width (default 1: greedy)")
+    translate.add_argument("--beam", type=_count, default=1, metavar="N", help="beam width (default 1: greedy)")
     translate.set_defaults(command=_translate)
 
     trace = commands.add_parser("trace", help="send one sentence through a model and list every activation")
     trace.add_argument("--checkpoint", required=True, metavar="DIR")
     trace.add_argument("--sentence", required=True)
     trace.add_argument("--target", help="the answer to read (teacher forcing); without it the model writes one")
-    trace.add_argument("--pads", type=int, default=0, help="padding tokens to add to the source")
+    trace.add_argument("--pads", type=partial(_count, least=0), default=0, help="padding tokens to add to the source")
     trace.add_argument("--name", help="print this activation's values as JSON instead")
     trace.set_defaults(command=_trace)
 
@@ -230,7 +257,7 @@ def _parser() -> argparse.ArgumentParser:
         "--train", metavar="FILE", help="print baselines beside the scores, fitted to this file (not for translation)"
     )
     evaluate.add_argument(
-        "--beam", type=int, default=4, metavar="N", help="beam width for translation (default 4; 1 = greedy)"
+        "--beam", type=_count, default=4, metavar="N", help="beam width for translation (default 4; 1 = greedy)"
     )
     evaluate.add_argument(
         "--lowercase", action="store_true", help="score translations without regard to upper and lower case"
@@ -253,10 +280,7 @@ def _parser() -> argparse.ArgumentParser:
     heads.add_argument("--json", action="store_true", help="print one JSON object")
     heads.set_defaults(command=_heads)
 
-    inspect = commands.add_parser(
-        "inspect",
-        help="print the configuration and every parameter of a checkpoint, or what its heads do in a sentence",
-    )
+    inspect = commands.add_parser("inspect", help="print all parameters, or what the heads do in a sentence")
     inspect.add_argument("folder", nargs="?", metavar="DIR")
     inspect.add_argument("sentence", nargs="?")
     inspect.add_argument("--checkpoint", metavar="DIR", help="the same as DIR")

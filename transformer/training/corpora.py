@@ -153,5 +153,8 @@ def _passages(lines: Sequence[str]) -> list[str]:
 def _lines(path: Path) -> list[str]:
     if not path.is_file():
         raise FileNotFoundError(f"{path} is missing; docs/checkpoints.md says where to get the corpora")
-    text = path.read_bytes().decode("utf-8").replace("\r\n", "\n")
+    try:
+        text = path.read_bytes().decode("utf-8").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 text ({error}); save it as UTF-8") from error
     return text.removesuffix("\n").split("\n")  # not splitlines(), which also splits at characters inside a sentence

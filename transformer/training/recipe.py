@@ -1,7 +1,9 @@
 """A training recipe: one TOML file per checkpoint, read into frozen dataclasses."""
 
+import re
 import tomllib
 from dataclasses import dataclass, field, fields
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ KIND_OF_TASK = {
     "classification": "encoder-only",
 }
 TASKS = tuple(KIND_OF_TASK)
+_FOLDER = re.compile(r"\w[\w.+-]{0,99}")
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,7 @@ class Recipe:
     start_from: str = ""
 
     def __post_init__(self) -> None:
+        self._check_types()
         if self.task not in TASKS:
             raise ValueError(f"task is {self.task!r}; choose one of {', '.join(TASKS)}")
         if self.schedule not in ("paper", "cosine"):
@@ -75,7 +79,7 @@ class Recipe:
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise ValueError(f"{name} is {value!r}; it must be a whole number of at least 1")
         for name in ("learning_rate", "gradient_clip"):
-            if not getattr(self, name) > 0.0:
+            if not 0.0 < getattr(self, name) < inf:
                 raise ValueError(f"{name} is {getattr(self, name)!r}; it must be greater than 0")
         for name in ("label_smoothing", "average_decay", "weight_decay"):
             if not 0.0 <= getattr(self, name) < 1.0:
@@ -93,6 +97,23 @@ class Recipe:
             )
         object.__setattr__(self, "snapshots", tuple(self.snapshots))
         self._check_model()
+
+    def _check_types(self) -> None:
+        for name in ("name", "task", "corpus", "start_from"):
+            if not isinstance(value := getattr(self, name), str):
+                raise ValueError(f"{name} is {value!r}; it must be a text")
+        if not _FOLDER.fullmatch(self.name):  # a run and a checkpoint lie in folders of this name
+            raise ValueError(f"name is {self.name!r}; it must be letters, digits, hyphens and dots")
+        numbers = ("learning_rate", "restart_learning_rate", "gradient_clip", "label_smoothing", "average_decay")
+        for name in (*numbers, "weight_decay", *(["inner_dropout"] if self.inner_dropout is not None else [])):
+            if not isinstance(value := getattr(self, name), (int, float)) or isinstance(value, bool):
+                raise ValueError(f"{name} is {value!r}; it must be a number")
+        for name in ("seed", "restart_at"):
+            if type(value := getattr(self, name)) is not int or not 0 <= value < 2**32:
+                raise ValueError(f"{name} is {value!r}; it must be a whole number from 0 to {2**32 - 1}")
+        steps = self.snapshots
+        if not isinstance(steps, (list, tuple)) or any(type(step) is not int or step < 0 for step in steps):
+            raise ValueError(f"snapshots is {steps!r}; it must be a list of steps")
 
     def _check_model(self) -> None:
         kind, classifies = KIND_OF_TASK[self.task], self.task == "classification"
@@ -120,6 +141,8 @@ def load_recipe(path: str | Path) -> Recipe:
         raise ValueError(f"{path} has unknown entries {unknown}; known are {sorted(known)}")
     if missing := sorted({"name", "task", "corpus", "model"} - set(values)):
         raise ValueError(f"{path} lacks {missing}")
+    if not isinstance(values["model"], dict):
+        raise ValueError(f"{path}: model is {values['model']!r}; it must be a table, [model]")
     if unknown := sorted(set(values["model"]) - {field.name for field in fields(ModelConfig)}):
         raise ValueError(f"{path} has unknown entries {unknown} in [model]")
     try:

@@ -3,6 +3,7 @@
 import csv
 import io
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import torch
@@ -25,9 +26,17 @@ def save_state(directory: Path, state: dict[str, Any]) -> None:
 
 
 def load_state(directory: Path) -> dict[str, Any] | None:
-    """The last saved state, or ``None`` where the run has not begun. Only tensors and plain values are read."""
+    """The last saved state, or ``None`` where the run has not begun. Only tensors and plain values are read.
+
+    Raises ``ValueError`` for a file that is not whole.
+    """
     path = directory / STATE
-    return torch.load(path, map_location="cpu", weights_only=True) if path.is_file() else None
+    if not path.is_file():
+        return None
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except (RuntimeError, EOFError, UnpicklingError, LookupError) as error:
+        raise ValueError(f"{path} is not the whole state of a run; remove it, and the run begins again") from error
 
 
 def write_history(path: Path, rows: list[dict[str, float]]) -> None:

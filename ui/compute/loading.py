@@ -1,6 +1,7 @@
 """Checkpoints and traces, loaded once and shared by all browser sessions: nothing in here may be changed by anyone."""
 
 import gc
+import math
 import os
 import re
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 import streamlit as st
+from pandas.api.types import is_numeric_dtype
 
 import transformer
 from transformer.config import ModelConfig
@@ -17,6 +19,7 @@ from transformer.files.layout import config_of as read_config
 from transformer.files.uploads import is_received
 from transformer.runs.run import Run
 from transformer.training.recipe import Recipe, load_recipe
+from transformer.training.run_state import COLUMNS, HISTORY
 from ui.compute.limits import limits, public
 from ui.compute.store import store
 from ui.compute.uploads import is_here, own_uploads, uploads_folder
@@ -141,9 +144,24 @@ def load_trace(run: Run) -> transformer.Trace:
 
 
 def load_history(name: str) -> pd.DataFrame | None:
-    """The training curves of a checkpoint (its ``history.csv``), or ``None`` where it came without."""
-    path = checkpoint_path(name) / "history.csv"
-    return pd.read_csv(path) if path.is_file() else None
+    """The training curves of a checkpoint (its ``history.csv``), or ``None`` where it came without.
+
+    Raises ``transformer.CheckpointError`` for a file that is not whole.
+    """
+    path = checkpoint_path(name) / HISTORY
+    if not path.is_file():
+        return None
+    try:
+        history = pd.read_csv(path)
+        whole = len(history) and all(is_numeric_dtype(history[column]) for column in COLUMNS)
+        whole = whole and bool(history[["step", "target_tokens", "seconds"]].abs().lt(math.inf).all(axis=None))
+    except (ValueError, KeyError, OSError):
+        whole = False
+    if not whole:
+        raise transformer.CheckpointError(
+            "{path} of {name} is no whole history of a training run.", path=HISTORY, name=name
+        )
+    return history
 
 
 def recipe_of(name: str) -> Recipe | None:

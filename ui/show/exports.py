@@ -16,6 +16,7 @@ from charts.toolkit.figure_table import figure_table
 from charts.toolkit.paper import PRINT, paper_svg
 from charts.toolkit.style import SEQUENTIAL
 from ui.shell.frame import provenance
+from ui.show.csv_files import as_csv
 from ui.words.catalogues import browser_words
 from ui.words.texts import common
 
@@ -60,7 +61,7 @@ def exports(figure: Any, *, kind: str, name: str, title: str) -> None:
     said = provenance(title)
     offered = {
         "html": (common("show.html"), "text/html", lambda: self_contained_html(figure, said)),
-        "csv": (common("show.csv"), "text/csv", lambda: figure_table(figure).to_csv(index=False).encode("utf-8")),
+        "csv": (common("show.csv"), "text/csv", lambda: as_csv(figure_table(figure))),
     }
     with st.container(horizontal=True):
         for what, (label, mime, make) in offered.items():

@@ -19,6 +19,7 @@ from charts.toolkit.figure_table import figure_table
 from charts.toolkit.numbers import number, signs, whole
 from ui.compute.loading import REPOSITORY
 from ui.shell.presenter import for_a_room, presenting
+from ui.show.csv_files import as_csv
 from ui.show.exports import exports, figure_kind
 from ui.words.catalogues import gettext
 from ui.words.texts import common
@@ -100,7 +101,7 @@ def show_table(table: pd.DataFrame, *, name: str, caption: str = "", height: int
                 st.caption(caption)
             st.download_button(
                 common("show.csv"),
-                data=lambda: table.to_csv(index=False).encode("utf-8"),
+                data=lambda: as_csv(table),
                 file_name=f"{name}.csv",
                 mime="text/csv",
                 type="tertiary",

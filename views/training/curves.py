@@ -7,11 +7,14 @@ import streamlit as st
 from charts.figures.training_curves import loss_curves, rate_curve, score_curve
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
+from transformer.errors import CheckpointError
 from transformer.text.message import N_
 from transformer.training.schedule import learning_rate
 from ui.compute.loading import load_history, recipe_of
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_formula, show_source, show_table
+from ui.words.catalogues import said
+from ui.words.texts import as_plain
 
 # The columns of history.csv, for translators.
 HEADINGS = (
@@ -23,7 +26,10 @@ SCORES = {"encoder-decoder": "bleu", "decoder-only": "minus_loss", "encoder-only
 
 def curves(p: Page) -> None:
     """Everything that ``history.csv`` of the focused checkpoint holds."""
-    history = load_history(p.focus.checkpoint)
+    try:
+        history = load_history(p.focus.checkpoint)
+    except CheckpointError as error:
+        p.nothing_to_show(as_plain(said(error)))
     if history is None:
         p.nothing_to_show(p.text["none"])
     last = history.iloc[-1]

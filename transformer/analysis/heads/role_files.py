@@ -114,7 +114,7 @@ def load_corpus_roles(checkpoint: Checkpoint) -> SavedRoles | None:
         same = limits == thresholds(version) and (version == 1 or values["annotation_digest"] == annotation_digest())
         if found == checkpoint.fingerprint and same:
             return SavedRoles(_roles_from(checkpoint, values), str(values["sentence_file"]))
-    except (KeyError, TypeError, ValueError, AttributeError, OSError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OSError, RecursionError) as error:
         raise CheckpointError(
             "{path} of {name} is no whole file of head roles ({what}).", path=FILE, name=checkpoint.name, what=error
         ) from error

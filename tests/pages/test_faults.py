@@ -1,0 +1,106 @@
+"""Files of a checkpoint that vanish, change or are nonsense while the app runs: a sentence, and what is whole works."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.conftest import is_fine
+from transformer.training import run_state
+
+COLUMNS = ",".join(run_state.COLUMNS).encode() + b"\n"
+NONSENSE = {
+    "empty": b"",
+    "binary": bytes(range(256)) * 50,
+    "one line": b"step\n",
+    "other columns": b"a,b\n1,2\n",
+    "no numbers": COLUMNS + b"x,y,z,a,b,c,d,e,f,g\n",
+    "not finite": COLUMNS + b"nan,1,inf,1,1,1,1,1,1,1\n",
+    "ragged": b"step,epoch\n1,2,3,4\n5\n",
+    "JSON": b'{"a": [1, 2}',
+    "other JSON": b'{"roles": 7, "sentences": {}, "heads": [[[]]]}',
+    "deep": b"[" * 100_000,
+    "HTML": b"<script>alert(1)</script>",
+}
+
+
+@pytest.fixture
+def folder(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Copies of the tiny checkpoints, which a test may break."""
+    for path in checkpoints_folder.iterdir():
+        shutil.copytree(path, tmp_path / path.name)
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize("content", NONSENSE)
+@pytest.mark.parametrize(("file", "page"), [("history.csv", "training"), ("head_roles.json", "heads")])
+def test_a_file_beside_the_weights_that_is_nonsense(
+    open_app: Callable[..., AppTest], folder: Path, file: str, page: str, content: str
+) -> None:
+    (folder / "tiny-gpt" / file).write_bytes(NONSENSE[content])
+    app = open_app(page, checkpoint="tiny-gpt", sentence="Hello there.")
+    is_fine(app)
+    if page == "training":
+        assert "is no whole history of a training run" in app.info[0].value
+
+
+@pytest.mark.parametrize("content", ["empty", "binary", "HTML"])
+def test_a_card_that_is_nonsense(open_app: Callable[..., AppTest], folder: Path, content: str) -> None:
+    (folder / "tiny-gpt" / "README.md").write_bytes(NONSENSE[content])
+    is_fine(open_app("checkpoint", checkpoint="tiny-gpt"))
+
+
+@pytest.mark.parametrize("content", ["empty", "binary", "JSON"])
+def test_a_snapshot_that_is_nonsense(open_app: Callable[..., AppTest], folder: Path, content: str) -> None:
+    (folder / "tiny-gpt" / "snapshots").mkdir()
+    for name in ("step-0.safetensors", "step-000010.safetensors", "x.safetensors", "10.safetensors"):
+        (folder / "tiny-gpt" / "snapshots" / name).write_bytes(NONSENSE[content])
+    app = open_app("training", checkpoint="tiny-gpt", sentence="Hello there.")
+    assert not app.exception
+
+
+def remove(folder: Path) -> None:
+    shutil.rmtree(folder / "tiny-gpt")
+
+
+def empty_weights(folder: Path) -> None:
+    (folder / "tiny-gpt" / "model.safetensors").write_bytes(b"")
+
+
+def other_config(folder: Path) -> None:
+    (folder / "tiny-gpt" / "config.json").write_text("{}")
+
+
+def no_tokenizer(folder: Path) -> None:
+    (folder / "tiny-gpt" / "tokenizer.json").unlink()
+
+
+def a_folder_in_place_of_a_file(folder: Path) -> None:
+    (folder / "tiny-gpt" / "config.json").unlink()
+    (folder / "tiny-gpt" / "config.json").mkdir()
+
+
+def everything(folder: Path) -> None:
+    for path in folder.iterdir():
+        shutil.rmtree(path)
+
+
+@pytest.mark.parametrize("page", ["overview", "checkpoint", "compare"])
+@pytest.mark.parametrize(
+    "fault", [remove, empty_weights, other_config, no_tokenizer, a_folder_in_place_of_a_file, everything]
+)
+def test_a_checkpoint_that_breaks_while_it_is_looked_at(
+    open_app: Callable[..., AppTest], folder: Path, page: str, fault: Callable[[Path], None]
+) -> None:
+    app = open_app(page, checkpoint="tiny-gpt", sentence="Hello there.")
+    is_fine(app)
+    fault(folder)
+    app.run()
+    assert not app.exception
+    if fault is not remove and fault is not a_folder_in_place_of_a_file:  # then another one is opened
+        assert "The checkpoint tiny\\-gpt cannot be opened" in app.error[0].value

@@ -1,0 +1,36 @@
+"""What a spreadsheet opens: numbers stay numbers, and no cell is run."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pandas as pd
+import pytest
+
+from ui.show.csv_files import as_csv
+
+
+def cells(table: pd.DataFrame) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(as_csv(table).decode("utf-8"), newline="")))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["=cmd|' /C calc'!A0", "=1+1", "+1+1", "-2+3", "@SUM(A1:A9)", '=HYPERLINK("http://example.org")', "\t=1", "\n=1"],
+)
+def test_a_text_that_a_spreadsheet_would_run_is_a_text(text: str) -> None:
+    found = cells(pd.DataFrame({"token": [text], text: ["the"]}))
+    assert found == [["token", f"'{text}"], [f"'{text}", "the"]]
+
+
+@pytest.mark.parametrize(
+    "text", ["-", "=", "+", "@", "-0.5", "+3", "-inf", "·the", "a=b", "", "'s", 'say "no", twice\nor not']
+)
+def test_every_other_text_is_as_it_was(text: str) -> None:
+    assert cells(pd.DataFrame({"token": [text], "n": [1]}))[1] == [text, "1"]
+
+
+def test_numbers_keep_all_their_digits() -> None:
+    table = pd.DataFrame({"weight": [-0.1234567890123456, 1e-300], "id": [-3, 7], "left": pd.Categorical(["=1", "b"])})
+    assert cells(table)[1:] == [["-0.1234567890123456", "-3", "'=1"], ["1e-300", "7", "b"]]
