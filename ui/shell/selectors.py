@@ -123,6 +123,9 @@ def settle(key: str, words: Mapping[str, Sequence[str]], *, codes: Sequence[str]
     asked = st.query_params.get(key) if kept is None else kept
     if asked is None or (kept is not None and asked in words):
         return
+    if kept is None and not asked:  # "key=" with nothing behind it, which Streamlit reads as no choice at all
+        _say_nothing_in_address(key)
+        return
     for option, names in words.items():
         if asked in (option, code_of[option], *names):
             if kept is not None:
@@ -146,6 +149,15 @@ def _say_in_address(key: str, words: str, option: str) -> None:
         st.session_state[key] = option
     else:
         st.rerun()
+
+
+def _say_nothing_in_address(key: str) -> None:
+    """Take the parameter out and run again: the widget begins at its default."""
+    try:
+        del st.query_params[key]
+    except StreamlitAPIException:
+        return
+    st.rerun()
 
 
 def settle_labels(key: str, text: PageText, names: Sequence[str]) -> None:

@@ -1,0 +1,50 @@
+"""Every parameter that a page takes from its address, with values that somebody typed to break it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from itertools import cycle
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.test_links import PAGES
+from ui.shell.focus import Focus
+from ui.shell.share import FINGERPRINT, NOTE
+
+WIDGETS = ("selectbox", "number_input", "slider", "select_slider", "toggle", "checkbox", "radio", "text_input")
+MORE = ("text_area", "multiselect", "button_group")
+OF_PAGES = {"edit", "mask", "cell", "second", "other", "force", "path", "word"}
+VALUES = (
+    "../../../../etc/passwd",
+    "\0",
+    "x" * 100_000,
+    "9" * 5000,
+    "-1",
+    "nan",
+    "1e999",
+    "٣",
+    "<img src=x onerror=alert(1)><script>alert(2)</script>",
+    "[x](javascript:alert(1)) ![y](http://example.org/y.png)",
+    "$\\input{/etc/passwd}$ {0} %s {name!r}",
+    '{"a": [1, null]}',
+    "\u202eabc\u2028",
+)
+
+
+def parameters(app: AppTest) -> list[str]:
+    """Whatever may be read from the address: the focus, and every widget that has a name of its own."""
+    keys = {element.key for kind in (*WIDGETS, *MORE) for element in app.get(kind) if getattr(element, "key", None)}
+    return sorted({field.name for field in fields(Focus)} | {NOTE, FINGERPRINT} | OF_PAGES | keys)
+
+
+@pytest.mark.parametrize("first", [None, 0, 7])
+@pytest.mark.parametrize("page", PAGES)
+def test_every_parameter_at_once(open_app: Callable[..., AppTest], page: str, first: int | None) -> None:
+    """Each parameter with another of the values, or (``None``) all of them empty."""
+    names = parameters(open_app(page))
+    values = cycle(("",) if first is None else VALUES[first:] + VALUES[:first])
+    app = open_app(page, **{name: value for name, value in zip(names, values, strict=False) if name != "page"})
+    assert not app.exception
+    assert all("went wrong" not in error.value for error in app.error), [error.value for error in app.error]
