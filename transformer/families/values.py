@@ -108,6 +108,7 @@ def class_names(values: Values) -> tuple[str, ...]:
     architectures = values.get("architectures", [])
     if not isinstance(architectures, list) or not any("SequenceClassification" in str(name) for name in architectures):
         return ()
+    values.only("problem_type", "single_label_classification")  # softmax over classes: of several, one is right
     labels = values.mapping("id2label") or {str(number): f"LABEL_{number}" for number in (0, 1)}
     n_labels = values.integer("num_labels", default=len(labels), least=1, most=10_000)
     names = tuple(str(labels.get(str(number), f"LABEL_{number}")) for number in range(n_labels))

@@ -4,6 +4,7 @@ Each objective is a module around the model, so that one ``forward`` of it can b
 It returns the *summed* loss in nats and the number of predictions that the sum runs over.
 """
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -89,15 +90,16 @@ class PackedNextToken(NextToken):
     """Given up to a whole row of text so far, predict the next token.
 
     While training, the examples of a batch are laid end to end and cut into rows as long as the model reads, each
-    behind a ``<s>`` (what is left over is dropped). A share ``REPEATED`` of the rows then holds one short passage again
-    and again: every second of these a stretch of the row's own text, the others tokens drawn at random. Random tokens
+    behind a ``<s>`` (what is left over is dropped). Some rows then hold one passage again and again: a share
+    ``REPEATED_TEXT`` a stretch of the row's own text, a share ``REPEATED_RANDOM`` tokens drawn at random. Random tokens
     can be foretold from the second time on, and only by looking back at what followed the first time: what an induction
     head does (Olsson et al. 2022, "In-context Learning and Induction Heads"). Their first time is not trained on.
+    A passage is as likely to have 8 to 16 tokens as 16 to 32 or 64 to 128: short ones, said often, are learned first.
 
     Outside of training every example stands alone, as for ``NextToken``: losses on ``dev`` can be compared.
     """
 
-    REPEATED = 0.3
+    REPEATED_RANDOM, REPEATED_TEXT = 0.35, 0.15
     SHORTEST = 8  # tokens of a repeated passage; the longest fills half a row
 
     def collate(self, examples: Sequence[tuple], generator: torch.Generator) -> dict[str, Tensor]:
@@ -109,15 +111,16 @@ class PackedNextToken(NextToken):
         answers = rows.clone()
         for row in range(len(rows)):
             draw = float(torch.rand((), generator=generator))
-            if draw < self.REPEATED:
-                self._repeat(rows[row], answers[row], generator, random=draw < self.REPEATED / 2)
+            if draw < self.REPEATED_RANDOM + self.REPEATED_TEXT:
+                self._repeat(rows[row], answers[row], generator, random=draw < self.REPEATED_RANDOM)
         start = torch.full((len(rows), 1), START_ID)
         return {"ids": torch.cat([start, rows[:, :-1]], dim=1), "answers": answers}
 
     def _repeat(self, row: Tensor, answers: Tensor, generator: torch.Generator, *, random: bool) -> None:
         """Fill ``row`` with its own beginning, or with random tokens, again and again; ``answers`` likewise."""
         length = len(row)
-        size = int(torch.randint(self.SHORTEST, length // 2 + 1, (), generator=generator))
+        octaves = math.log2(length / 2 / self.SHORTEST)
+        size = int(self.SHORTEST * 2 ** (octaves * float(torch.rand((), generator=generator))))
         if random:
             vocabulary = self.model.config.vocabulary_size
             row[:size] = torch.randint(len(SPECIAL_TOKENS), vocabulary, (size,), generator=generator)

@@ -224,6 +224,8 @@ def refused(folder: Path, *words: str) -> None:
         ("bert", {"architectures": ["BertForTokenClassification"]}, ["BertForTokenClassification"]),
         ("bert", {"vocab_size": 98}, ["97", "98"]),
         ("bert, classes", {"id2label": {"0": "score"}, "num_labels": 1}, ["1 label"]),
+        ("bert, classes", {"problem_type": "multi_label_classification"}, ["problem_type", "'multi_label"]),
+        ("bert, classes", {"problem_type": "regression"}, ["problem_type", "'regression'"]),
         ("deberta-v2", {"pos_att_type": "p2p"}, ["pos_att_type"]),
         ("mistral", {"sliding_window": -3}, ["sliding_window", "-3"]),
     ],

@@ -80,7 +80,7 @@ def test_packed_rows_are_the_texts_end_to_end_apart_from_those_that_are_repeated
     assert torch.equal(ids[:, 1:][real[:, :-1]], answers[:, :-1][real[:, :-1]]), "a row is answered by its next token"
     changed = (answers != rows).any(dim=1)
     n = len(rows)
-    share = PackedNextToken.REPEATED
+    share = PackedNextToken.REPEATED_RANDOM + PackedNextToken.REPEATED_TEXT
     assert int(changed.sum()) / n == pytest.approx(share, abs=4 * math.sqrt(share * (1 - share) / n))
 
 
