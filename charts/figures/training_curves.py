@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from charts.toolkit.checks import require_columns
-from charts.toolkit.style import BAR, CHOSEN, NEUTRAL, TEXT_SIZE
+from charts.toolkit.style import BAR, CHOSEN, NEUTRAL, TEXT_SIZE, category_colour
 from charts.toolkit.words import _
 from transformer.text.message import N_
 
@@ -54,10 +54,48 @@ def rate_curve(history: pd.DataFrame) -> alt.LayerChart:
     return _curve(data, title=_("learning rate"), colour=BAR, height=190, last=last)
 
 
+def role_curves(history: pd.DataFrame) -> alt.LayerChart:
+    """How far heads are on the way to their job, one line a head, coloured by the job; dashed: the threshold.
+
+    ``history``: ``step``, ``value`` (0: chance, 1: the threshold), ``head`` (its name), ``test`` (the job's name)."""
+    import altair as alt
+    import pandas as pd
+
+    require_columns(history, name="history", columns=["step", "value", "head", "test"])
+    data = history.rename(columns={"test": "curve"})
+    names = list(dict.fromkeys(data["curve"]))
+    colour = alt.Color(
+        "curve:N",
+        scale=alt.Scale(domain=names, range=[category_colour(index) for index in range(len(names))]),
+        legend=alt.Legend(title=None, orient="right", labelFontSize=TEXT_SIZE, labelLimit=220),
+    )
+    title = _("0: chance, 1: the threshold")
+    curves = _curve(data, title=title, colour=colour, height=280, last=data["step"].max(), points=True, detail="head")
+    threshold = (
+        alt.Chart(pd.DataFrame({"value": [1.0]})).mark_rule(color=NEUTRAL, strokeDash=[5, 4]).encode(y="value:Q")
+    )
+    return alt.layer(curves, threshold)
+
+
+def repeated_loss_curve(history: pd.DataFrame) -> alt.LayerChart:
+    """The loss of random tokens that are written a second time; needs ``step`` and ``value``."""
+    require_columns(history, name="history", columns=["step", "value"])
+    title = _("loss of repeated tokens (nats)")
+    return _curve(history, title=title, colour=CHOSEN, height=190, last=history["step"].max(), points=True)
+
+
 def _curve(
-    data: pd.DataFrame, *, title: str, colour: alt.Color | str, height: int, last: int, points: bool = False
+    data: pd.DataFrame,
+    *,
+    title: str,
+    colour: alt.Color | str,
+    height: int,
+    last: int,
+    points: bool = False,
+    detail: str = "",
 ) -> alt.LayerChart:
-    """A line from step 0 to ``last``, and a ruler that follows the pointer and reads the nearest step.
+    """A line from step 0 to ``last``, and a ruler that follows the pointer and reads the nearest step. ``detail``: the
+    column that tells lines of one colour apart.
 
     The curves of one run stand below each other: the same step at the same place in each.
     """
@@ -69,6 +107,7 @@ def _curve(
     y_axis = alt.Axis(labelFontSize=TEXT_SIZE, titleFontSize=TEXT_SIZE, tickCount=5, minExtent=_LABELS)
     y = alt.Y("value:Q", title=title, scale=alt.Scale(zero=False), axis=y_axis)
     tooltip = [
+        *([alt.Tooltip(f"{detail}:N", title=_("head"))] if detail else []),
         *([alt.Tooltip("curve:N", title=_("curve"))] if "curve" in data else []),
         alt.Tooltip("step:Q", title=_("training step"), format=","),
         alt.Tooltip("value:Q", title=title, format=".6~g"),
@@ -78,6 +117,8 @@ def _curve(
         .mark_line(strokeWidth=2.5, point=points)
         .encode(x=x, y=y, color=alt.value(colour) if isinstance(colour, str) else colour)
     )
+    if detail:
+        line = line.encode(detail=f"{detail}:N")
     shown = alt.condition(ruler, alt.value(0.9), alt.value(0), empty=False)
     read = alt.Chart(data).mark_rule(color=NEUTRAL).encode(x=x, tooltip=tooltip, opacity=shown).add_params(ruler)
     return alt.layer(line, read).properties(height=height)

@@ -86,6 +86,8 @@ def curves() -> dict:
         "loss_curves": training_curves.loss_curves(history),
         "score_curve": training_curves.score_curve(history, score="BLEU"),
         "rate_curve": training_curves.rate_curve(history),
+        "role_curves": training_curves.role_curves(history.assign(value=loss, head="·a", test="·b")),
+        "repeated_loss_curve": training_curves.repeated_loss_curve(history.assign(value=loss)),
         "live_loss": live_curves.live_loss(loss, steps=steps, last_step=2),
         "live_shares": live_curves.live_shares({"words": loss / 4}, steps=steps, last_step=2),
     }

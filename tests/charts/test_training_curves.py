@@ -5,7 +5,15 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from charts.figures.training_curves import DEV, TRAIN, loss_curves, rate_curve, score_curve
+from charts.figures.training_curves import (
+    DEV,
+    TRAIN,
+    loss_curves,
+    rate_curve,
+    repeated_loss_curve,
+    role_curves,
+    score_curve,
+)
 
 HISTORY = pd.DataFrame(
     {
@@ -42,6 +50,28 @@ def test_the_curves_of_a_run_have_the_same_steps_at_the_same_place():
     ]
     assert all(one["x"]["scale"] == {"domain": [0, 100], "nice": False} for one in encodings)
     assert len({one["y"]["axis"]["minExtent"] for one in encodings}) == 1
+
+
+def test_every_head_is_a_line_in_the_colour_of_its_job_below_or_above_the_threshold():
+    rows = pd.DataFrame(
+        {
+            "step": [0, 100, 0, 100],
+            "value": [0.0, 1.2, 0.1, 0.9],
+            "head": ["layer 0, head 1", "layer 0, head 1", "layer 2, head 0", "layer 2, head 0"],
+            "test": ["induction", "induction", "offset −1", "offset −1"],
+        }
+    )
+    drawing = role_curves(rows).to_dict()
+    line = drawing["layer"][0]["layer"][0]["encoding"]
+    assert line["detail"]["field"] == "head" and line["color"]["scale"]["domain"] == ["induction", "offset −1"]
+    threshold = drawing["layer"][1]
+    assert drawing["datasets"][threshold["data"]["name"]] == [{"value": 1.0}]
+    found = [row for data in drawing["datasets"].values() for row in data if "head" in row]
+    assert [(row["step"], row["value"], row["head"], row["curve"]) for row in found] == [
+        tuple(row) for row in rows.to_numpy().tolist()
+    ]
+    losses = repeated_loss_curve(pd.DataFrame({"step": [0, 100], "value": [8.3, 0.5]}))
+    assert drawn(losses) == [(0, 8.3), (100, 0.5)]
 
 
 def test_a_missing_column_is_named():

@@ -28,7 +28,11 @@ FOREIGN_BYTES = {
     **dict.fromkeys(("source.spm", "target.spm", "spiece.model", "spm.model"), 8_000_000),
     **dict.fromkeys(("tokenizer.model", "sentencepiece.bpe.model"), 8_000_000),
 }
-LEFT_OUT = ("head_roles.json", "history.csv")  # lie in our own folders; what they say is not believed of strangers
+LEFT_OUT = (
+    "head_roles.json",
+    "head_history.json",
+    "history.csv",
+)  # lie in our own folders; what they say is not believed of strangers
 LONGEST_MODEL = 4096  # max_length: no tensor in a file bears it out where positions are not learned
 MOST_KEPT = 6
 _NAME = re.compile(r"received-[0-9a-f]{12}")

@@ -22,7 +22,7 @@ from transformer.analysis.heads.head_roles import (
 from transformer.analysis.heads.induction import LEAST_INDUCTION, LENGTH, N_SEQUENCES
 from transformer.attention import MultiHeadAttention
 from transformer.roles import places
-from transformer.roles.positional import LEAST_ON_OFFSET, LEAST_WINDOW_LIFT
+from transformer.roles.positional import LEAST_ON_OFFSET, LEAST_WINDOW_LIFT, WINDOW
 from transformer.roles.syntactic import LEAST_ABOVE_OFFSET
 from ui.words.texts import PageText
 
@@ -68,6 +68,18 @@ def _caption(head: HeadRole | CorpusRole, text: PageText) -> str:
     name = nearest_place(head) if head.role == "none" else head.role
     score = head.scores.get(name, math.nan)
     return f"{text['role_short'][name or head.role]}{'' if math.isnan(score) else ' ' + number(f'{score:.2f}')}"
+
+
+def test_name(test: str, where: int, text: PageText, *, short: bool = False) -> str:
+    """ "offset −1" or "det→noun", in the words of the Heads page; the two nearest neighbours have short names of their
+    own. ``where``: the offset, the first one of a window."""
+    if short and test == "offset" and abs(where) == 1:
+        return text["role_short"]["previous" if where < 0 else "next"]
+    return text["test_short" if short else "test"][test].format(where=_signed(where), end=_signed(where + WINDOW - 1))
+
+
+def _signed(offset: int) -> str:
+    return f"−{-offset}" if offset < 0 else f"+{offset}" if offset else "0"
 
 
 def role_text(head: HeadRole, text: PageText) -> str:

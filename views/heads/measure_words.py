@@ -9,17 +9,14 @@ from charts.toolkit.numbers import number
 from charts.toolkit.style import three_digits
 from transformer.analysis.heads.corpus_roles import CorpusRole
 from transformer.roles.measures import MEASURES, HeadMeasures
-from transformer.roles.positional import WINDOW
+from ui.lab.head_table import test_name
 from ui.words.texts import PageText, as_plain
 from views.heads.corpus import Corpus
 
 
 def measure_name(name: str, measured: HeadMeasures, text: PageText, *, short: bool = False) -> str:
-    """ "offset −1" or "det→noun"; the two nearest neighbours have names of their own."""
-    where = measured.where.get(name, 0)
-    if short and name == "offset" and abs(where) == 1:
-        return text["role_short"]["previous" if where < 0 else "next"]
-    return text["test_short" if short else "test"][name].format(where=_signed(where), end=_signed(where + WINDOW - 1))
+    """As ``test_name``, of one head."""
+    return test_name(name, measured.where.get(name, 0), text, short=short)
 
 
 def measure_captions(heads: Sequence[CorpusRole], text: PageText) -> dict[tuple[int, int], str]:
@@ -91,7 +88,3 @@ def _column(name: str, text: PageText) -> str:
 
 def _score(measured: HeadMeasures, name: str) -> float | None:
     return measured.measures[name].score if name in measured.measures else None
-
-
-def _signed(offset: int) -> str:
-    return f"−{-offset}" if offset < 0 else f"+{offset}" if offset else "0"

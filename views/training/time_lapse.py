@@ -31,6 +31,7 @@ from ui.shell.selectors import selectors, settle
 from ui.show.canvas import show_map
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source, show_table
 from ui.words.texts import as_plain, common, page_text, page_texts
+from views.training.jobs import jobs_through_training
 from views.training.moments import moment, version, with_snapshots
 from views.training.time_lapse_words import marked, probability, step_name, step_names, story, summary
 
@@ -60,6 +61,7 @@ def time_lapse(p: Page) -> None:
     _through_time(p, moments)
     _table(p, moments)
     _arithmetic(p, moments)
+    jobs_through_training(p)
 
 
 @st.fragment

@@ -14,6 +14,7 @@ from transformer.analysis.heads.corpus_roles import (
     corpus_roles,
 )
 from transformer.analysis.heads.induction import LEAST_INDUCTION, InductionTest
+from transformer.analysis.heads.role_history import RoleHistory
 from transformer.files.checkpoints import Checkpoint
 from transformer.roles.measures import HeadMeasures
 from transformer.text.sentence_files import read_sentences
@@ -111,3 +112,22 @@ def _score(head: CorpusRole, name: str) -> float:
 
 def _number(value: float) -> str:
     return "–" if math.isnan(value) else f"{value:.3g}"
+
+
+def history_report(history: RoleHistory) -> str:
+    """A line for every head, those with a job first: its test, and how far it was at every step."""
+    heads = sorted(history.heads, key=lambda head: (not head.has_job, -head.strengths[-1]))
+    lines = [
+        f"the strongest test of the finished model over {history.n_sentences} sentences, at every step: 0 is chance, 1 "
+        "the threshold; a star: a job",
+        "",
+        f"{'layer and head':<22}{'test':<16}" + "".join(f"{step:>9,}" for step in history.steps),
+    ]
+    for head in heads:
+        name = f"{head.stack} {head.kind} {head.layer}.{head.head}"
+        strengths = "".join(f"{strength:>9.2f}" for strength in head.strengths)
+        lines.append(f"{name:<22}{head.test + '*' * head.has_job:<16}{strengths}")
+    if history.repeated_loss:
+        losses = "".join(f"{loss:>9.2f}" for loss in history.repeated_loss)
+        lines += ["", f"{'loss of random tokens, second time':<38}{losses}"]
+    return "\n".join(lines)

@@ -1,0 +1,91 @@
+"""Which heads found their job at which step: the tests of the literature at every snapshot."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+import transformer
+from charts.figures.training_curves import repeated_loss_curve, role_curves
+from charts.toolkit.numbers import whole
+from transformer.analysis.heads.role_history import FILE, HeadHistory, RoleHistory, load_role_history, role_history
+from ui.compute.store import store
+from ui.lab.head_table import test_name
+from ui.shell.page import Page
+from ui.show.figures import show_figure, show_snippet, show_source
+from ui.words.catalogues import said
+from ui.words.texts import as_plain, common, page_text
+
+_MOST = 12  # lines that can be told apart
+_WITHOUT_JOB = 3
+
+
+def jobs_through_training(p: Page) -> None:
+    """Nothing where the checkpoint came without a history of its heads."""
+    file = p.checkpoint.path / FILE
+    stamp = file.stat().st_mtime_ns if file.is_file() else 0
+    try:
+        history = store.get(p.checkpoint, ("head history", stamp), lambda: load_role_history(p.checkpoint))
+    except (transformer.CheckpointError, OSError) as error:
+        st.caption(as_plain(said(error)))
+        return
+    if history is None:
+        return
+    st.subheader(p.text["jobs"], anchor=False)
+    shown = _shown(history)
+    st.markdown(_in_words(p, history))
+    show_figure(
+        role_curves(_rows(p, history, shown)),
+        name="jobs-through-training",
+        caption=p.text["jobs_caption"].format(count=history.n_sentences),
+    )
+    if history.repeated_loss:
+        losses = pd.DataFrame({"step": history.steps, "value": history.repeated_loss})
+        show_figure(repeated_loss_curve(losses), name="repeated-loss-through-training", caption=p.text["jobs_repeated"])
+    name = p.focus.checkpoint
+    show_snippet(
+        f"{p.preamble}\nfrom transformer.analysis.heads.role_history import load_role_history\n\n"
+        "history = load_role_history(checkpoint)\n"
+        "for head in history.heads:\n"
+        "    if head.has_job:\n"
+        "        print(head.place, head.test, dict(zip(history.steps, head.strengths)))\n"
+        f"# made by: python -m transformer heads --checkpoint checkpoints/{name} --history --save\n"
+    )
+    show_source(role_history)
+
+
+def _shown(history: RoleHistory) -> Sequence[HeadHistory]:
+    """The heads that have a job in the end, the strongest first; where none has, those that come nearest."""
+    ordered = sorted(history.heads, key=lambda head: -head.strengths[-1])
+    return [head for head in ordered if head.has_job][:_MOST] or ordered[:_WITHOUT_JOB]
+
+
+def _rows(p: Page, history: RoleHistory, shown: Sequence[HeadHistory]) -> pd.DataFrame:
+    heads = page_text("heads")
+    return pd.DataFrame(
+        {
+            "step": step,
+            "value": strength,
+            "head": p.text["jobs_head"].format(
+                kind=common(f"focus.{head.stack} {head.kind}"), layer=head.layer, head=head.head
+            ),
+            "test": test_name(head.test, head.where, heads),
+        }
+        for head in shown
+        for step, strength in zip(history.steps, head.strengths, strict=True)
+    )
+
+
+def _in_words(p: Page, history: RoleHistory) -> str:
+    """How many heads have a job in the end, and between which two steps most of them came over the threshold."""
+    with_job = [head for head in history.heads if head.has_job]
+    if not with_job:
+        return p.text["jobs_none"].format(heads=len(history.heads))
+    found = [next(i for i, strength in enumerate(head.strengths) if strength >= 1) for head in with_job]
+    counts = [found.count(index) for index in range(len(history.steps))]
+    said_all = p.text["jobs_found"].format(jobs=len(with_job), heads=len(history.heads))
+    index = max(range(1, len(counts)), key=counts.__getitem__)
+    if not counts[index]:
+        return said_all
+    before, after = (whole(history.steps[k]) for k in (index - 1, index))
+    return f"{said_all} {p.text['jobs_moment'].format(count=counts[index], before=before, after=after)}"
