@@ -52,7 +52,7 @@ def firing_strips(
             hovers[row][column] = style.escape(read.labels[index])
             if index == mark:
                 frames.append((row, column))
-    known = window[np.isfinite(window)]
+    known, what = window[np.isfinite(window)], _(what)
     trace = parts.heatmap(
         window,
         hover=style.lines("%{y}", "%{text}", what),
@@ -72,7 +72,7 @@ def firing_strips(
         fixedrange=True,
         range=[-0.5, width - 0.5],
     )
-    figure.update_yaxes(**style.label_rows(rows, title=title))
+    figure.update_yaxes(**style.label_rows(rows, title=_(title)))
     boxes = [(row, around, style.CHOSEN, "solid") for row in range(len(values))]
     boxes += [(*frame, style.NEUTRAL, "dot") for frame in frames]
     for row, column, colour, dash in boxes:

@@ -90,6 +90,7 @@ def test_data_that_cannot_be_read_is_named(
         ("translator", "translate --beam nan", "'nan' is no whole number"),
         ("translator", "evaluate --data empty --beam 1e3", "'1e3' is no whole number"),
         ("translator", "heads --limit 0", "--limit is 0; it must be at least 1"),
+        ("translator", "heads --history", "came without snapshots of earlier steps"),
         ("translator", "heads --batch-size -4", "batch_size is -4; it must be at least 1"),
         ("translator", "trace --sentence x --pads -1", "'-1' is no whole number of at least 0"),
         ("translator", "trace --sentence x --pads 100000", "of which 100000 are padding"),

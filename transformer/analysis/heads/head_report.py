@@ -27,18 +27,23 @@ def roles_of_file(checkpoint: Checkpoint, path: str | Path, *, limit: int | None
 
     Raises ``InputError`` for a file without sentences that the model can read, ``ValueError`` for a limit below 1.
     """
-    sentences = read_sentences(path)
-    if limit is not None and limit < 1:
-        raise ValueError(
-            f"--limit is {limit}; it must be at least 1, or left out to read all {len(sentences)} sentences"
-        )
-    sentences = sentences[:limit]
+    sentences = first_sentences(path, limit)
     with tqdm(total=len(sentences), unit="sentence", disable=None) as bar:  # None: silent without a terminal
 
         def progress(done: int, _total: int) -> None:
             bar.update(done - bar.n)
 
         return corpus_roles(checkpoint, sentences, batch_size=batch_size, progress=progress)
+
+
+def first_sentences(path: str | Path, limit: int | None) -> list[str]:
+    """The first ``limit`` sentences of a file. Raises what ``roles_of_file`` raises."""
+    sentences = read_sentences(path)
+    if limit is not None and limit < 1:
+        raise ValueError(
+            f"--limit is {limit}; it must be at least 1, or left out to read all {len(sentences)} sentences"
+        )
+    return sentences[:limit]
 
 
 def report(checkpoint: Checkpoint, roles: CorpusRoles, *, sentence_file: str) -> str:
