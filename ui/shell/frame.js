@@ -20,6 +20,22 @@ export default function ({ data, setTriggerValue }) {
   if (document.body.firstChild !== skip) document.body.prepend(skip);
   if (root.dataset.step !== data.step && data.step) keepInSight(data.figure);
   root.dataset.step = data.step;
+  if (data.embedded) keepAlone();
+}
+
+// Only the first figure is seen (embedded.css): all between it and the page is marked, again and again, since a page may draw its figure anew.
+function keepAlone() {
+  const main = document.querySelector("[data-testid=stMain]");
+  const mark = () => {
+    let node = main.querySelector("[data-figure-alone]") ?? figure();
+    if (!node) return;
+    while (node.getRootNode().host) node = node.getRootNode().host; // a drawing stands in a shadow
+    node.dataset.figureAlone = "";
+    for (; node !== main; node = node.parentElement) node.dataset.onTheWay = "";
+  };
+  clearInterval(globalThis.glassformerAlone); // of the run before
+  globalThis.glassformerAlone = setInterval(mark, 250); // what is drawn in a shadow tells nobody
+  mark();
 }
 
 // As a Space of Hugging Face expects it. Our path is lost there: the name of the page goes along as a parameter.

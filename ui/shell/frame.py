@@ -8,6 +8,7 @@ from pathlib import Path
 import streamlit as st
 
 from charts.canvas.module import packed_pdf_writer, pdf_carrier
+from ui.shell.embedded import embedded
 from ui.shell.outer_page import PAGE, outer_origin, seen_address
 from ui.shell.selectors import in_code
 from ui.shell.share import link
@@ -32,8 +33,11 @@ def frame(*, step: str, view: Mapping[str, str], figure: str = "") -> None:
     """
     st.session_state[VIEW] = view
     data = {"language": language(), "skip": common("page.skip"), "step": step, "view": view}
-    data["outer"] = {"origin": outer_origin(), "page": PAGE}
-    data["figure"] = figure.replace(" ", "-")
+    data |= {
+        "figure": figure.replace(" ", "-"),
+        "embedded": embedded(),
+        "outer": {"origin": outer_origin(), "page": PAGE},
+    }
     if _component(key="frame", data=data, on_pdf_change=_nothing).get("pdf"):
         _pdf_writer(key="pdf writer", data=packed_pdf_writer())
 

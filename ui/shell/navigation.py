@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from ui.compute.loading import REPOSITORY
+from ui.shell.embedded import embedded
 from ui.shell.focus import change, current, default_focus
 from ui.shell.outer_page import PAGE
 from ui.shell.streamlit_private import StreamlitPage
@@ -79,7 +80,9 @@ def navigation() -> StreamlitPage:
     # An icon by name would be fetched from another host.
     icon = str(Path(__file__).with_name("icon.svg"))
     st.set_page_config(
-        page_icon=icon, layout="wide", initial_sidebar_state="collapsed" if current().presenter else SIDEBAR_WIDTH
+        page_icon=icon,
+        layout="wide",
+        initial_sidebar_state="collapsed" if current().presenter or embedded() else SIDEBAR_WIDTH,
     )
     existing = pages()
     shown: dict[str, list[StreamlitPage]] = {"": []}  # without a heading a page stands in the row itself
@@ -89,7 +92,7 @@ def navigation() -> StreamlitPage:
     first = next(iter(existing))
     if urlsplit(st.context.url or "").path.endswith(f"/{first}"):
         next(iter(shown.values())).append(_by_its_name(first, existing[first]))
-    page = st.navigation(shown, position="top")
+    page = st.navigation(shown, position="hidden" if embedded() else "top")
     st.set_page_config(page_title=f"{page.title} · Glassformer")
     _turn_to_the_page_that_is_named(existing)
     return page

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from transformer import Checkpoint
+from ui.shell.embedded import iframe
 from ui.shell.outer_page import seen_address
 from ui.shell.selectors import in_code
 from ui.words.texts import as_plain, common
@@ -31,8 +32,11 @@ def link(
 
 
 @st.fragment
-def share(checkpoint: Checkpoint) -> None:
-    """A button that opens the link, ready to be copied, with room for a note. Made only where somebody opens it."""
+def share(checkpoint: Checkpoint, *, title: str) -> None:
+    """A button that opens the link, ready to be copied, with room for a note. Made only where somebody opens it.
+
+    ``title``: of the page, for the frame in which another page shows its figure.
+    """
     button = st.popover(common("share.button"), icon=":material/share:", type="tertiary", key=BUTTON, on_change="rerun")
     if not button.open:
         return
@@ -49,6 +53,8 @@ def share(checkpoint: Checkpoint) -> None:
         )
         st.code(address, language=None, wrap_lines=True)
         st.caption(common("share.caption"))
+        st.code(iframe(address, title=title), language="html", wrap_lines=True)
+        st.caption(common("share.frame"))
 
 
 def show_what_a_link_says(checkpoint: Checkpoint) -> None:
