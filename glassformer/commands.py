@@ -76,7 +76,9 @@ def _speaking(language: str) -> AbstractContextManager[None]:
 
 
 def _written(html: str, path: str) -> int:
-    Path(path).write_text(html, encoding="utf-8")
+    from transformer.files.whole_files import write_text
+
+    write_text(Path(path), html)
     print(f"{path}  {len(html.encode()):,} bytes")
     return 0
 
