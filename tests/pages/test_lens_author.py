@@ -54,12 +54,13 @@ def test_a_second_word_and_one_that_is_typed(open_app: Callable, tiny_checkpoint
     assert f"**{options[0]} − {options[2]}** is **{three_digits(found.logit)}**" in said(app)
     assert TEXT["author_alone"] not in said(app)
     # From an address, as a copied one brings it: a typed word is no option.
-    app = open_app("lens", **place, lens_word="chat", lens_against=options[1])
-    is_fine(app)
     token = checkpoint.tokenizer.encode("chat")[0]
     found = attribute(trace, 1, token=token, against=int(order[1]))
-    assert f"{checkpoint.tokenizer.display(token)} − {options[1]}" in said(app)
-    assert f"**{three_digits(found.logit)}**" in said(app)
+    for typed in ("chat", "·chat"):  # as it is, and as the page shows a word
+        app = open_app("lens", **place, lens_word=typed, lens_against=options[1])
+        is_fine(app)
+        assert f"{checkpoint.tokenizer.display(token)} − {options[1]}" in said(app)
+        assert f"**{three_digits(found.logit)}**" in said(app)
     # At another place the likeliest word comes first again.
     app = open_app("lens", **place, lens_word=options[3], lens_against=options[1])
     assert app.selectbox(key="lens_word").value == options[3]

@@ -86,10 +86,11 @@ def _candidates(p: Page, lens: Lens, position: int | None) -> dict[str, int]:
 
 
 def _id(p: Page, asked: str | None, known: dict[str, int]) -> int | None:
-    """Of a word that was chosen; of one that was typed, the id of its first token."""
+    """Of a word that was chosen; of one that was typed, the id of its first token: as it is, or as it is shown, with a
+    ``·`` for the space in front."""
     if asked is None or asked in known:
         return known.get(asked)
-    word = asked.strip()
+    word = asked.strip().removeprefix("·")
     found = p.checkpoint.tokenizer.encode(word, continues=not word[:1].isalnum()) if word else ()
     return next(iter(found), None)
 
