@@ -76,7 +76,7 @@ def shared_link(page: Page, note: str) -> str:
     box = page.get_by_role("textbox", name="Note").or_(page.get_by_role("textbox", name="Mot"))
     box.fill(note)
     box.press("Control+Enter")
-    code = page.get_by_test_id("stCode").filter(has_text="fingerprint=")
+    code = page.get_by_test_id("stCode").filter(has_text="fingerprint=").first  # the second is for a frame
     expect(code).to_contain_text("note=")
     link = code.inner_text()
     page.keyboard.press("Escape")

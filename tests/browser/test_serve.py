@@ -143,7 +143,7 @@ def test_the_page_around_the_app_has_the_address_of_the_view(port: int, school: 
         page.wait_for_function("new URLSearchParams(location.search).get('layer') === '1'")
         assert parse_qs(urlsplit(page.url).query)["page"] == ["attention"] and urlsplit(page.url).path == "/class"
         app.get_by_role("button", name="Share").click()
-        shared = app.get_by_test_id("stCode").filter(has_text="fingerprint").inner_text().strip()
+        shared = app.get_by_test_id("stCode").filter(has_text="fingerprint").first.inner_text().strip()
         assert shared.startswith(f"{outer}?") and "page=attention" in shared
         for address in (page.url, shared):
             page.goto(address)

@@ -139,7 +139,7 @@ def _turn(p: Page, both: Contrast) -> Turn:
         format_func=named,
         key="paths_turn",
         help=p.text["turn_help"],
-        width=300,
+        width=190,
         **IN_ADDRESS,
     )
     return both.turns[rows.index(row)]
