@@ -158,7 +158,14 @@ def test_a_state_that_is_not_whole(tmp_path: Path) -> None:
 def started(*arguments: str, **streams: object) -> subprocess.Popen:
     command = [sys.executable, "-m", "transformer", *arguments]
     environment = {**os.environ, "PYTHONWARNINGS": "error::ResourceWarning"}
-    return subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, env=environment, **streams)
+    return subprocess.Popen(
+        command,
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        env=environment,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background has it ignored
+        **streams,
+    )
 
 
 def test_nobody_reads_any_more(checkpoints_folder: Path) -> None:

@@ -37,12 +37,13 @@ TEST_IDS = {
         "stHeader",
         "stHorizontalBlock",
         "stLayoutWrapper",
+        "stMain",
         "stMainBlockContainer",
         "stMarkdownContainer",
         "stMetricDelta",
         "stMetricValue",
     ),
-    *("stSidebarContent", "stSidebarHeader", "stSidebarUserContent", "stTopNavLink", "stVerticalBlock"),
+    *("stSidebar", "stSidebarContent", "stSidebarHeader", "stSidebarUserContent", "stTopNavLink", "stVerticalBlock"),
 }
 
 
