@@ -189,6 +189,26 @@ def installed_components() -> Iterator[None]:
 
 
 @pytest.fixture
+def public_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The server is open to everybody; afterwards what a process sets once for good is as before."""
+    from transformer.runs import inputs
+    from ui.compute import loading
+    from ui.shell import admission
+    from ui.shell.streamlit_private import config
+
+    set_once = (admission.seats, admission._take_no_files, loading.limit_texts)
+    files = config.get_option("server.maxUploadSize")
+    monkeypatch.setenv("GLASSFORMER_PUBLIC", "1")
+    monkeypatch.setattr(inputs, "MOST_CHARACTERS", inputs.MOST_CHARACTERS)
+    for setting in set_once:
+        setting.cache_clear()
+    yield
+    for setting in set_once:
+        setting.cache_clear()
+    config.set_option("server.maxUploadSize", files)
+
+
+@pytest.fixture
 def open_app(checkpoints_folder: Path) -> Callable[..., AppTest]:
     """``open_app("decoding", checkpoint=…, sentence=…)``: the page as an address opens it."""
     return lambda page, **address: open_by_address(page, address)

@@ -53,10 +53,8 @@ def test_a_folder_with_something_in_it_is_left_alone(space: Path, capsys: pytest
 
 
 def test_the_entry_of_community_cloud_is_the_app_as_a_public_server(
-    checkpoints_folder: Path, monkeypatch: pytest.MonkeyPatch
+    checkpoints_folder: Path, public_server: None
 ) -> None:
-    monkeypatch.setenv("GLASSFORMER_PUBLIC", "1")  # the entry itself would set it for all tests that follow
-    monkeypatch.setattr("ui.shell.admission._take_no_files", lambda: None)  # and so would this
     app = AppTest.from_file(str(ROOT / "deploy" / "community_cloud" / "streamlit_app.py"), default_timeout=120).run()
     is_fine(app)
     assert app.title[0].value == "Overview"

@@ -59,8 +59,7 @@ def test_queries_and_keys_as_points(open_app: Callable, tiny_checkpoint: Callabl
     assert counted in said(app)
 
 
-def test_a_public_server_takes_no_file(open_app: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GLASSFORMER_PUBLIC", "1")
+def test_a_public_server_takes_no_file(open_app: Callable, public_server: None) -> None:
     app = open_app("attention", checkpoint="tiny-bert", **SECTION)
     is_fine(app)
     assert not app.file_uploader and len(table(app))

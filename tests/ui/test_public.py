@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,6 @@ from streamlit.testing.v1 import AppTest
 import transformer
 from tests.pages.conftest import is_fine, said
 from tests.ui.test_long_jobs import SOON, Work, until
-from transformer.runs import inputs
 from ui.compute import loading, uploads
 from ui.compute.jobs import TRAINING, Job, Places
 from ui.compute.limits import PRIVATE, PUBLIC, limits, public, without_folders
@@ -22,20 +21,6 @@ from ui.shell import admission
 from ui.shell.streamlit_private import config
 
 Open = Callable[..., AppTest]
-
-
-@pytest.fixture
-def everybody(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The server is public; afterwards everything that this sets is as before."""
-    uploads_taken = config.get_option("server.maxUploadSize")
-    monkeypatch.setenv("GLASSFORMER_PUBLIC", "1")
-    monkeypatch.setattr(inputs, "MOST_CHARACTERS", inputs.MOST_CHARACTERS)
-    for once in (admission.seats, admission._take_no_files):
-        once.cache_clear()
-    yield
-    for once in (admission.seats, admission._take_no_files):
-        once.cache_clear()
-    config.set_option("server.maxUploadSize", uploads_taken)
 
 
 # ---- settings -------------------------------------------------------------------------------------------------------
@@ -70,7 +55,7 @@ def test_a_limit_is_a_number(value: str, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_no_files_and_no_paths_and_the_page_says_why(
-    everybody: None, open_app: Open, checkpoints_folder: Path, monkeypatch: pytest.MonkeyPatch
+    public_server: None, open_app: Open, checkpoints_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = open_app("checkpoint")
     is_fine(app)
@@ -84,7 +69,7 @@ def test_no_files_and_no_paths_and_the_page_says_why(
         loading.open_folder(str(checkpoints_folder / "tiny-gpt"))
 
 
-def test_it_is_said_in_french_too(everybody: None, open_app: Open) -> None:
+def test_it_is_said_in_french_too(public_server: None, open_app: Open) -> None:
     app = open_app("checkpoint", language="fr")
     assert "Ce qui est fermé sur ce serveur public, et pourquoi" in {box.label for box in app.expander}
 
@@ -97,12 +82,10 @@ def test_elsewhere_nothing_of_this_is_said(open_app: Open) -> None:
 
 
 def test_a_long_text_is_refused_wherever_it_comes_from(
-    everybody: None, open_app: Open, tiny_checkpoint: Callable, monkeypatch: pytest.MonkeyPatch
+    public_server: None, open_app: Open, tiny_checkpoint: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GLASSFORMER_CHARACTERS", "100")
-    loading.limit_texts.cache_clear()
     loading.limit_texts()
-    loading.limit_texts.cache_clear()
     app = open_app("attention", sentence="so " * 50)
     warned = " ".join(warning.value for warning in app.warning).replace("\\", "")
     assert "The sentence has 150 characters; at most 100 are looked at." in warned
@@ -115,7 +98,7 @@ def test_a_long_text_is_refused_wherever_it_comes_from(
 
 
 def test_an_error_has_a_number_and_names_nothing_of_the_server(
-    everybody: None, open_app: Open, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    public_server: None, open_app: Open, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(_: object) -> None:
         raise RuntimeError("torch 9.9 failed in /srv/app/secret.py")
@@ -129,7 +112,7 @@ def test_an_error_has_a_number_and_names_nothing_of_the_server(
 
 
 def test_a_checkpoint_that_cannot_be_opened_is_named_without_its_folder(
-    everybody: None, open_app: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    public_server: None, open_app: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "config.json").write_text("{}")
@@ -240,7 +223,7 @@ def test_thirty_threads_share_ten_seats() -> None:
 
 
 def test_a_visitor_without_a_seat_waits_and_is_let_in(
-    everybody: None, open_app: Open, monkeypatch: pytest.MonkeyPatch
+    public_server: None, open_app: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GLASSFORMER_SESSIONS", "1")
     here = {"somebody", "somebody else", "I"}
