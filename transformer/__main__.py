@@ -14,6 +14,7 @@ from pathlib import Path
 from transformer.analysis.heads.commands import add_heads
 from transformer.errors import CheckpointError, InputError
 from transformer.families.commands import REMEDIES, add_commands
+from transformer.pictures.digits import add_digits
 from transformer.word_vectors.commands import add_word2vec
 
 _BAD_INPUT = 2
@@ -260,6 +261,7 @@ def _parser() -> argparse.ArgumentParser:
     inspect.set_defaults(command=_inspect)
     add_commands(commands)
     add_word2vec(commands)
+    add_digits(commands)
     if importlib.util.find_spec("glassformer"):  # the program, whose commands draw; the library goes without it
         from glassformer.commands import add_commands as add_drawing_commands
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from transformer.errors import MessageError
+from transformer.text.special_ids import SPECIAL_TOKENS
 
 KINDS = ("encoder-decoder", "decoder-only", "encoder-only")
 POSITIONS = ("sinusoidal", "learned", "rotary", "relative", "none")
 NORMS = ("pre", "post")
 ACTIVATIONS = ("relu", "gelu")
+LEVELS = "0123456789abcdefghijklmnopqrstuvwxyz"  # how a shade of grey is written, from 0 (nothing) on
+MOST_PATCHES = 1_000_000  # that there could be: each has a number, and pages list them all
 
 
 @dataclass(frozen=True)
@@ -168,7 +172,11 @@ class ModelConfig:
 
     @classmethod
     def from_dict(cls, values: dict) -> ModelConfig:
-        """Every field must be given: a missing one is an error, never a silent default."""
+        """Every field must be given: a missing one is an error, never a silent default.
+
+        One that says how pictures are cut makes a ``PictureConfig``.
+        """
+        cls = config_class(values)
         known = {field.name for field in fields(cls)}
         if unknown := sorted(set(values) - known):
             raise MessageError(
@@ -188,6 +196,56 @@ class ModelConfig:
             return cls.from_dict(values)
         except ValueError as error:
             raise MessageError("{where}: {problem}", where=path, problem=error) from error
+
+
+@dataclass(frozen=True)
+class PictureConfig(ModelConfig):
+    """A ``ModelConfig`` of a model that reads pictures (Vision Transformer, Dosovitskiy et al. 2021).
+
+    A picture has ``picture_size`` × ``picture_size`` pixels, each one of ``n_levels`` shades of grey. Squares of
+    ``patch_size`` × ``patch_size`` pixels are its tokens. The number of a patch has one digit to the base ``n_levels``
+    for each pixel, so the vocabulary is every patch that there could be, behind the special tokens; and the model reads
+    (picture_size / patch_size)² patches and the class token.
+    """
+
+    kind: str = "encoder-only"
+    n_decoder_layers: int = 0
+    tie_embeddings: bool = False
+    picture_size: int = 8
+    patch_size: int = 2
+    n_levels: int = 17
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_integer("picture_size", at_least=1, at_most=256)
+        self._check_integer("patch_size", at_least=1, at_most=16)
+        self._check_integer("n_levels", at_least=2, at_most=len(LEVELS))
+        self._check_integer("vocabulary_size", at_least=1, at_most=MOST_PATCHES)
+        if self.picture_size % self.patch_size:
+            raise MessageError(
+                "patch_size is {patch}, but a picture of {size} × {size} pixels cannot be cut into such squares",
+                patch=self.patch_size,
+                size=self.picture_size,
+            )
+        if not self.class_names:
+            raise MessageError("class_names is {names}; a model of pictures needs at least 2 classes", names=())
+        for name, right in (
+            ("max_length", 1 + (self.picture_size // self.patch_size) ** 2),
+            ("vocabulary_size", len(SPECIAL_TOKENS) + self.n_levels ** (self.patch_size**2)),
+        ):
+            if getattr(self, name) != right:
+                raise MessageError(
+                    "{name} is {value}; with patches of {patch} × {patch} pixels it must be {right}",
+                    name=name,
+                    value=getattr(self, name),
+                    patch=self.patch_size,
+                    right=right,
+                )
+
+
+def config_class(values: Mapping[str, object]) -> type[ModelConfig]:
+    """Which class the fields of a configuration belong to."""
+    return PictureConfig if "patch_size" in values else ModelConfig
 
 
 def json_object(path: Path) -> dict:

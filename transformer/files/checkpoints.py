@@ -10,7 +10,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 
-from transformer.config import ModelConfig
+from transformer.config import ModelConfig, PictureConfig
 from transformer.errors import CheckpointError
 from transformer.families.framing import framing_of
 from transformer.families.opening import open_model, read_json
@@ -26,6 +26,7 @@ from transformer.files.layout import (
 from transformer.files.tensor_files import check_type, open_tensors
 from transformer.files.whole_files import atomic_path, not_whole, write_text
 from transformer.models import Model, build_model
+from transformer.pictures.tokenizer import load_tokenizer
 from transformer.text.foreign_tokenizer import open_tokenizer
 from transformer.text.message import Message
 from transformer.text.special_ids import Framing, SpecialIds
@@ -56,7 +57,7 @@ class Checkpoint:
     @property
     def framing(self) -> Framing:
         """What stands before and after a text that this model reads or writes."""
-        return self.frame or FRAMINGS[self.config.kind]
+        return self.frame or self.tokenizer.framing or FRAMINGS[self.config.kind]
 
     @property
     def special(self) -> SpecialIds:
@@ -98,7 +99,7 @@ def load(path: str | Path, *, device: str | torch.device = "cpu") -> Checkpoint:
         config = ModelConfig.from_json(path / CONFIG)
     except ValueError as error:
         raise CheckpointError("{problem}", problem=error) from error
-    tokenizer = Tokenizer.load(path / TOKENIZER)
+    tokenizer = load_tokenizer(config, path / TOKENIZER)
     if tokenizer.vocabulary_size != config.vocabulary_size:
         raise CheckpointError(
             "{where}: the tokenizer has {entries} entries but config.json says vocabulary_size {size}; they must come "
@@ -262,7 +263,8 @@ def _n_numbers(config: ModelConfig) -> int:
     """About how many numbers a model takes: 4 d² an attention, 2 d d_ff a feed-forward layer, and its tables."""
     width, n_layers = config.d_model, config.n_encoder_layers + config.n_decoder_layers
     n_attentions = n_layers + (config.n_decoder_layers if config.has_encoder else 0)
-    tables = (config.has_encoder + config.has_decoder) * (config.vocabulary_size + config.max_length)
+    vocabulary = config.patch_size**2 if isinstance(config, PictureConfig) else config.vocabulary_size
+    tables = (config.has_encoder + config.has_decoder) * (vocabulary + config.max_length)
     return width * (4 * width * n_attentions + 2 * config.d_ff * n_layers + tables)
 
 

@@ -4,6 +4,10 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
+import torch
+
+from transformer.pictures.patches import levels_of
+from transformer.pictures.tokenizer import PatchTokenizer
 from transformer.scores.kneser_ney import KneserNey
 from transformer.scores.masked_words import HiddenWord, has_letters, words_of
 from transformer.text.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID, Tokenizer
@@ -79,6 +83,19 @@ def bag_of_words_accuracy(train: Sequence[tuple[str, int]], rows: Sequence[tuple
     search = GridSearchCV(bag, {"logisticregression__C": _INVERSE_PENALTIES}, cv=_FOLDS)
     search.fit(*_columns(train))
     return float(search.score(*_columns(rows)))
+
+
+def nearest_picture_accuracy(
+    tokenizer: PatchTokenizer, train: Sequence[tuple[str, int]], rows: Sequence[tuple[str, int]]
+) -> float:
+    """Share of pictures in ``rows`` whose nearest picture in ``train``, by the Euclidean distance of pixels, is of the
+    same class (Cover & Hart 1967); of equally near ones the first."""
+    known, asked = (
+        levels_of(torch.tensor(tokenizer.encode_many([text for text, _ in part])), tokenizer.config).flatten(1).double()
+        for part in (train, rows)
+    )
+    nearest = torch.cdist(asked, known).argmin(dim=1).tolist()
+    return share([train[index][1] == label for index, (_, label) in zip(nearest, rows, strict=True)])
 
 
 def share(right: Sequence[bool]) -> float | None:

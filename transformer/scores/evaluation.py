@@ -4,11 +4,18 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from transformer.config import PictureConfig
 from transformer.errors import InputError
 from transformer.files.checkpoints import Checkpoint
 from transformer.runs.decoding import decode
 from transformer.runs.strategies import Beam, Greedy
-from transformer.scores.baselines import bag_of_words_accuracy, ngram_perplexities, share, unigram_accuracies
+from transformer.scores.baselines import (
+    bag_of_words_accuracy,
+    nearest_picture_accuracy,
+    ngram_perplexities,
+    share,
+    unigram_accuracies,
+)
 from transformer.scores.bleu_and_chrf import corpus_scores
 from transformer.scores.masked_words import hide_words, recovered
 from transformer.training.corpora import group_references, read_pairs, read_texts
@@ -39,7 +46,8 @@ def evaluate(
 
     With ``train``, the training file in the same layout, baselines that were fitted to that file alone stand beside:
     ``unigram_perplexity_per_word`` and ``trigram_perplexity_per_word``; ``unigram_accuracy`` and
-    ``unigram_accuracy_letters``; ``bag_of_words_accuracy``; and ``sentences_also_in_train``, which should be 0.
+    ``unigram_accuracy_letters``; ``bag_of_words_accuracy``, of pictures ``nearest_picture_accuracy``; and
+    ``sentences_also_in_train`` (``pictures_also_in_train``), which should be 0.
 
     Raises ``InputError`` for a file without examples and for an option that this kind of checkpoint has no use for.
     """
@@ -61,7 +69,8 @@ def evaluate(
     else:
         scores = _masked_word_scores(checkpoint, _texts(data), train)
     if train is not None:
-        scores["sentences_also_in_train"] = len({*read_texts(train)} & {*read_texts(data)})
+        what = "pictures" if isinstance(checkpoint.config, PictureConfig) else "sentences"
+        scores[f"{what}_also_in_train"] = len({*read_texts(train)} & {*read_texts(data)})
     return scores
 
 
@@ -107,8 +116,15 @@ def _masked_word_scores(checkpoint: Checkpoint, texts: Sequence[str], train: str
 
 def _classifier_scores(checkpoint: Checkpoint, data: str | Path, train: str | Path | None) -> dict:
     rows = _labelled(data, checkpoint.config.n_classes)
-    examples = _encoded(checkpoint, rows, "classification")
-    scores = {"accuracy": dev_accuracy(OBJECTIVES["classification"](checkpoint.model), examples, _BATCH_TOKENS)}
+    pictures = isinstance(checkpoint.config, PictureConfig)
+    task = "picture-classification" if pictures else "classification"
+    examples = _encoded(checkpoint, rows, task)
+    scores = {"accuracy": dev_accuracy(OBJECTIVES[task](checkpoint.model), examples, _BATCH_TOKENS)}
+    if pictures:
+        if train is not None:
+            known = _labelled(train, checkpoint.config.n_classes)
+            scores["nearest_picture_accuracy"] = nearest_picture_accuracy(checkpoint.tokenizer, known, rows)
+        return {**scores, "pictures": len(rows)}
     if train is not None:
         scores["bag_of_words_accuracy"] = bag_of_words_accuracy(_labelled(train, checkpoint.config.n_classes), rows)
     return {**scores, "sentences": len(rows)}

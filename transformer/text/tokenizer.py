@@ -40,13 +40,15 @@ class Tokenizer:
     """Text ↔ ids, with the merges that lie between them.
 
     ``kind``: how words are cut ("BPE", "WordPiece", "WordLevel" or "Unigram"). ``alphabet``: how pieces are written.
-    ``space_in_front``: whether a text begins with a space that nobody typed.
+    ``space_in_front``: whether a text begins with a space that nobody typed. ``framing``: what stands around a text,
+    where that does not follow from the kind of model.
     """
 
     special = SPECIAL_IDS
     kind = "BPE"
     alphabet = "byte-level"
     space_in_front = True
+    framing: Framing | None = None
 
     def __init__(self, backend: tokenizers.Tokenizer) -> None:
         self._backend = backend

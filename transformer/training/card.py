@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from transformer.config import ModelConfig
+from transformer.config import ModelConfig, PictureConfig
 from transformer.files.checkpoints import CARD, Checkpoint
 from transformer.files.whole_files import write_text
 from transformer.training.corpora import SOURCES, corpus_folders
@@ -27,6 +27,7 @@ _SCORE_NAMES = {
     "packed-next-token": "minus the loss in nats per token on the dev split, each text alone",
     "masked-token": "minus the loss in nats per masked token on the dev split",
     "classification": "accuracy on the dev split",
+    "picture-classification": "accuracy on the dev split",
 }
 
 
@@ -48,7 +49,7 @@ it repeats the biases of its data.
 | task | {recipe.task} |
 | shape | {_shape(config)} |
 | parameters | {trainer.model.n_parameters:,} (stored in half precision) |
-| tokenizer | byte-level BPE, {config.vocabulary_size:,} entries, trained on the training split |
+| tokenizer | {_tokenizer(config)} |
 | data and its licence | {sources}; {len(trainer.corpus.train):,} training examples |
 | data digest | SHA-256 `{trainer.corpus.digest}` of the files read, in order |
 | training | {last["step"]:,} steps, {last["target_tokens"]:,} predicted tokens, {duration} |
@@ -141,6 +142,13 @@ def _shape(config: ModelConfig) -> str:
         f"{layers} layers, d_model {config.d_model}, {config.n_heads} heads, d_ff {config.d_ff}, "
         f"{config.positions} positions, {config.norm}-norm, {config.activation}"
     )
+
+
+def _tokenizer(config: ModelConfig) -> str:
+    if isinstance(config, PictureConfig):
+        side = f"{config.patch_size} × {config.patch_size} of {config.picture_size} × {config.picture_size}"
+        return f"patches of {side} pixels, {config.n_levels} shades of grey; nothing is learned"
+    return f"byte-level BPE, {config.vocabulary_size:,} entries, trained on the training split"
 
 
 def _versions() -> str:

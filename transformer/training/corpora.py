@@ -9,6 +9,8 @@ SOURCES = {
     "tatoeba-en-fr": "manythings.org/anki (fra-eng), from the Tatoeba Project, CC BY 2.0 FR",
     "multi30k-en-de": "github.com/multi30k/dataset, for non-commercial research and educational use",
     "sst2": "the Stanford Sentiment Treebank (Socher et al. 2013), binary version",
+    "digits": "Optical Recognition of Handwritten Digits (Alpaydin & Kaynak 1998, UCI Machine Learning Repository), "
+    "CC BY 4.0, the 1,797 pictures that scikit-learn has, as `python -m transformer digits --data DIR` writes them",
     "tinyshakespeare": "github.com/karpathy/char-rnn, public domain",
 }
 
@@ -56,7 +58,7 @@ def load_corpus(name: str, directory: str | Path) -> Corpus:
             train, dev = ([(text,) for text in dict.fromkeys(pair[0] for pair in split)] for split in (train, dev))
     elif folder == "multi30k-en-de":
         train, dev = (_parallel(checked(f"{split}.en"), checked(f"{split}.de")) for split in ("train", "val"))
-    elif folder == "sst2":
+    elif folder in ("sst2", "digits"):
         train, dev = (_labelled(checked(file)) for file in ("train.tsv", "dev.tsv"))
     else:
         lines = [line for _, line in _numbered_lines(checked("input.txt"))]

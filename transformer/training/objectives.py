@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from transformer.models import Model
+from transformer.pictures.patches import ids_of, levels_of, patches_of, pixels_of
 from transformer.probes import fast_path
 from transformer.text.tokenizer import END_ID, MASK_ID, PAD_ID, SPECIAL_TOKENS, START_ID, Tokenizer
 from transformer.training.batches import pad
@@ -188,10 +189,40 @@ class Classification(Objective):
         return loss, len(logits)
 
 
+class PictureClassification(Classification):
+    """Predict the class of a picture. While training, each is moved by up to one pixel in each direction (a written
+    digit stays the same digit), and some patches are hidden, as words are.
+    """
+
+    HIDDEN = 0.1
+    FARTHEST = 1  # pixels
+
+    @staticmethod
+    def encode(tokenizer: Tokenizer, examples: Sequence[tuple]) -> list[tuple]:
+        pictures = tokenizer.encode_many([example[0] for example in examples])
+        return [([START_ID, *ids], example[1]) for ids, example in zip(pictures, examples, strict=True)]
+
+    def collate(self, examples: Sequence[tuple], generator: torch.Generator) -> dict[str, Tensor]:
+        if self.training:
+            moved = self._moved(torch.tensor([ids[1:] for ids, _ in examples]), generator)
+            examples = [([START_ID, *row], label) for row, (_, label) in zip(moved.tolist(), examples, strict=True)]
+        return super().collate(examples, generator)
+
+    def _moved(self, ids: Tensor, generator: torch.Generator) -> Tensor:
+        """Ids of pictures → ids of the same pictures moved, with nothing where a pixel came from outside."""
+        config, far = self.model.config, self.FARTHEST
+        pixels = F.pad(pixels_of(levels_of(ids, config), config), (far,) * 4)
+        size = config.picture_size
+        starts = torch.randint(2 * far + 1, (len(ids), 2), generator=generator).tolist()
+        moved = [picture[y : y + size, x : x + size] for picture, (y, x) in zip(pixels, starts, strict=True)]
+        return ids_of(patches_of(torch.stack(moved), config.patch_size), config.n_levels)
+
+
 OBJECTIVES: dict[str, type[Objective]] = {
     "translation": Translation,
     "next-token": NextToken,
     "packed-next-token": PackedNextToken,
     "masked-token": MaskedToken,
     "classification": Classification,
+    "picture-classification": PictureClassification,
 }

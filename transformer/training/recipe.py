@@ -7,7 +7,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from transformer.config import ModelConfig
+from transformer.config import ModelConfig, PictureConfig, config_class
 
 KIND_OF_TASK = {
     "translation": "encoder-decoder",
@@ -15,6 +15,7 @@ KIND_OF_TASK = {
     "packed-next-token": "decoder-only",
     "masked-token": "encoder-only",
     "classification": "encoder-only",
+    "picture-classification": "encoder-only",
 }
 TASKS = tuple(KIND_OF_TASK)
 _FOLDER = re.compile(r"\w[\w.+-]{0,99}")
@@ -116,12 +117,14 @@ class Recipe:
             raise ValueError(f"snapshots is {steps!r}; it must be a list of steps")
 
     def _check_model(self) -> None:
-        kind, classifies = KIND_OF_TASK[self.task], self.task == "classification"
+        kind, classifies = KIND_OF_TASK[self.task], self.task.endswith("classification")
         if self.model.kind != kind:
             raise ValueError(f"task {self.task!r} needs a model of kind {kind!r}, not {self.model.kind!r}")
         if classifies != bool(self.model.n_classes):
             needs = "needs" if classifies else "has no"
             raise ValueError(f"task {self.task!r} {needs} class_names; they are {self.model.class_names}")
+        if isinstance(self.model, PictureConfig) != (self.task == "picture-classification"):
+            raise ValueError(f"task is {self.task!r}; 'picture-classification' and patch_size belong together")
         longest = self.model.max_length
         if self.max_sequence_length > longest:
             raise ValueError(f"max_sequence_length is {self.max_sequence_length}, but the model reads {longest} tokens")
@@ -143,10 +146,11 @@ def load_recipe(path: str | Path) -> Recipe:
         raise ValueError(f"{path} lacks {missing}")
     if not isinstance(values["model"], dict):
         raise ValueError(f"{path}: model is {values['model']!r}; it must be a table, [model]")
-    if unknown := sorted(set(values["model"]) - {field.name for field in fields(ModelConfig)}):
+    model_class = config_class(values["model"])
+    if unknown := sorted(set(values["model"]) - {field.name for field in fields(model_class)}):
         raise ValueError(f"{path} has unknown entries {unknown} in [model]")
     try:
-        values["model"] = ModelConfig(**values["model"])
+        values["model"] = model_class(**values["model"])
         return Recipe(**values)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path}: {error}") from error

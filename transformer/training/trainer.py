@@ -11,10 +11,12 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from transformer.attention import MultiHeadAttention
+from transformer.config import PictureConfig
 from transformer.feed_forward import FeedForward
 from transformer.files.checkpoints import WEIGHTS, load_weights, save, save_weights
 from transformer.files.whole_files import remove_unfinished
 from transformer.models import Model, build_model
+from transformer.pictures.tokenizer import PatchTokenizer, load_tokenizer
 from transformer.text.tokenizer import Tokenizer
 from transformer.training.batches import length_batches, packed_batches
 from transformer.training.corpora import Corpus, load_corpus
@@ -74,11 +76,16 @@ class Trainer:
             return Tokenizer.load(Path(self.recipe.start_from) / "tokenizer.json")
         path = self.directory / "tokenizer.json"
         if not path.is_file() and self.accelerator.is_main_process:
-            texts = [text for example in self.corpus.train for text in example if isinstance(text, str)]
             self.directory.mkdir(parents=True, exist_ok=True)
-            Tokenizer.train(texts, self.recipe.model.vocabulary_size).save(path)
+            self._new_tokenizer().save(path)
         self.accelerator.wait_for_everyone()
-        return Tokenizer.load(path)
+        return load_tokenizer(self.recipe.model, path)
+
+    def _new_tokenizer(self) -> Tokenizer:
+        if isinstance(self.recipe.model, PictureConfig):
+            return PatchTokenizer(self.recipe.model)
+        texts = [text for example in self.corpus.train for text in example if isinstance(text, str)]
+        return Tokenizer.train(texts, self.recipe.model.vocabulary_size)
 
     def _initial_model(self) -> Model:
         model = build_model(self.recipe.model)

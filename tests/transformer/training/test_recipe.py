@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.transformer.test_pictures import config as pictures
 from tests.transformer.tiny import config
 from transformer.training.recipe import KIND_OF_TASK, Recipe, load_recipe
 
@@ -102,4 +103,10 @@ def test_a_wrong_entry_is_named_with_its_value(values: dict[str, Any], message: 
 @pytest.mark.parametrize(("task", "kind"), KIND_OF_TASK.items())
 def test_every_task_has_its_kind_of_model(task: str, kind: str) -> None:
     names = ("a", "b") if task == "classification" else ()
-    assert recipe(task=task, model=config(kind, max_length=64, class_names=names)).task == task
+    model = config(kind, max_length=64, class_names=names)
+    if task == "picture-classification":
+        with pytest.raises(ValueError, match="'picture-classification' and patch_size belong together"):
+            recipe(task="classification", model=pictures())
+        assert recipe(task=task, model=pictures(), max_sequence_length=17).task == task
+    else:
+        assert recipe(task=task, model=model).task == task

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from transformer.config import PictureConfig
 from transformer.files.checkpoints import Checkpoint
 from transformer.probes import fast_path
 from transformer.runs.inputs import source_tensor
@@ -41,13 +42,20 @@ class LeaveOneOut:
 def leave_one_out(checkpoint: Checkpoint, sentence: str, *, pads: int = 0) -> LeaveOneOut:
     """Classify the sentence, then again once for every word without that word, all measured, nothing estimated.
 
+    Of a picture the words are its patches, and one is left out by ``<mask>`` in its place: without it the others would
+    move.
     Raises ``ValueError`` for a model that has no classes, ``InputError`` for a text that the model cannot take.
     """
     if not checkpoint.config.n_classes:
         raise ValueError(f"{checkpoint.name} is no classifier: it has no classes that a word could speak for")
     ids = source_tensor(checkpoint, sentence, pads=pads)[0].tolist()
-    words = words_of(checkpoint.tokenizer.sequence(ids))
-    shortened = [ids[: word.start] + ids[word.end :] for word in words]
+    tokens = checkpoint.tokenizer.sequence(ids)
+    if isinstance(checkpoint.config, PictureConfig):
+        words = tuple(Word(token.display, token.index, token.index + 1) for token in tokens if not token.special)
+        instead = [checkpoint.special.mask]
+    else:
+        words, instead = words_of(tokens), []
+    shortened = [ids[: word.start] + instead + ids[word.end :] for word in words]
     probabilities = _classify(checkpoint, [ids, *shortened])
     return LeaveOneOut(checkpoint.config.class_names, words, probabilities[0], probabilities[1:])
 

@@ -1,0 +1,136 @@
+"""Pictures written as text, cut into patches: the tokenizer of a Vision Transformer.
+
+A picture is a text of one sign for each pixel, row by row: 0 for nothing, then 1 to 9, a, b … for more ink. So it can
+be typed, stand in an address, and be sent through everything that takes a sentence.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import torch
+
+from transformer.config import LEVELS, ModelConfig, PictureConfig, json_object
+from transformer.errors import CheckpointError, InputError
+from transformer.pictures.patches import N_SPECIAL, ids_of, levels_of, patches_of, pixels_of
+from transformer.text.special_ids import SPECIAL_TOKENS, Framing, SpecialIds
+from transformer.text.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID, Tokenizer
+from transformer.text.tokens import Token, TokenSequence
+
+_FIELDS = ("picture_size", "patch_size", "n_levels")
+
+
+class PatchTokenizer(Tokenizer):
+    """The text of a picture ↔ ids of its patches. Nothing is learned: the configuration says it all.
+
+    A patch is labelled by its place, "r2c3" for row 2, column 3, both from 1.
+    """
+
+    special = SpecialIds(PAD_ID, START_ID, None, MASK_ID, others=frozenset((END_ID,)))
+    kind = "patches"
+    alphabet = "pixels"
+    space_in_front = False
+    framing = Framing(before=(START_ID,), never=(PAD_ID, START_ID, END_ID, MASK_ID))
+
+    def __init__(self, config: PictureConfig) -> None:
+        self.config = config
+        self.signs = LEVELS[: config.n_levels]
+        self.per_row = config.picture_size // config.patch_size
+
+    @classmethod
+    def load(cls, path: Path, config: PictureConfig) -> PatchTokenizer:
+        """Raises ``CheckpointError`` for a file that is not about patches, or other ones than the model's."""
+        try:
+            found = json_object(Path(path))
+        except (OSError, ValueError) as error:
+            raise CheckpointError(
+                "{file} is not a tokenizer that can be read: {problem}", file=path, problem=error
+            ) from error
+        if found != (wanted := _description(config)):
+            raise CheckpointError(
+                "{file} does not say how pictures are cut for this model; it must hold {wanted}",
+                file=path,
+                wanted=json.dumps(wanted),
+            )
+        return cls(config)
+
+    def save(self, path: Path) -> None:
+        Path(path).write_text(json.dumps(_description(self.config), indent=2) + "\n", encoding="utf-8")
+
+    @property
+    def vocabulary_size(self) -> int:
+        return self.config.vocabulary_size
+
+    def encode(self, text: str, *, continues: bool = False) -> list[int]:
+        """Ids of a picture, without the class token. White space does not count. Raises ``InputError`` that says how
+        many signs there are, or which one is wrong."""
+        signs = "".join(text.split()).lower()
+        size = self.config.picture_size
+        known = {"first": self.signs[0], "last": self.signs[-1]}
+        if wrong := next((sign for sign in signs if sign not in self.signs), None):
+            raise InputError(
+                "{sign} is no pixel. This model reads pictures of {size} × {size} pixels: one sign for each, from "
+                "{first} (nothing) to {last} (full ink), row by row.",
+                sign=repr(wrong),
+                size=size,
+                **known,
+            )
+        if len(signs) != size**2:
+            raise InputError(
+                "The picture has {found} pixels; this model reads {size} × {size}, which are {wanted}: one sign for "
+                "each, from {first} (nothing) to {last} (full ink), row by row.",
+                found=len(signs),
+                size=size,
+                wanted=size**2,
+                **known,
+            )
+        pixels = torch.tensor([self.signs.index(sign) for sign in signs]).view(size, size)
+        return ids_of(patches_of(pixels, self.config.patch_size), self.config.n_levels).tolist()
+
+    def encode_many(self, texts: Sequence[str]) -> list[list[int]]:
+        return [self.encode(text) for text in texts]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of a whole picture; a hidden patch is one with nothing in it. Other lists of patches have their
+        signs one patch after the other."""
+        patches = [id for id in ids if id >= N_SPECIAL or id == MASK_ID]
+        levels = levels_of(torch.tensor(patches, dtype=torch.long), self.config)
+        pixels = pixels_of(levels, self.config) if len(patches) == self.per_row**2 else levels
+        return "".join(self.signs[level] for level in pixels.flatten().tolist())
+
+    def sequence(self, ids: Sequence[int], name: str = "source") -> TokenSequence:
+        """Label ids by their places in the picture."""
+        offset = int(bool(ids) and ids[0] == START_ID)
+        tokens = []
+        for index, id in enumerate(ids):
+            role = self.special.role(id)
+            row, column = divmod(index - offset, self.per_row)
+            text = "" if role else self.display(id)
+            shown = self.display(id) if role else f"r{row + 1}c{column + 1}"
+            tokens.append(Token(index, int(id), text, shown, bool(role), role, first=not role))
+        return TokenSequence(tuple(tokens), name)
+
+    def display(self, id: int) -> str:
+        """The signs of a patch, wherever it stands."""
+        if id < N_SPECIAL:
+            return SPECIAL_TOKENS[id]
+        return "".join(self.signs[level] for level in levels_of(torch.tensor(id), self.config).tolist())
+
+    def thumbnails(self, ids: Sequence[int]) -> list[list[int] | None]:
+        """The pixels of every patch, in reading order, or ``None`` for a special token."""
+        levels = levels_of(torch.tensor(ids, dtype=torch.long), self.config).tolist()
+        return [None if id < N_SPECIAL else pixels for id, pixels in zip(ids, levels, strict=True)]
+
+    def words(self, text: str) -> list[str]:
+        return [self.display(id) for id in self.encode(text)]
+
+
+def _description(config: PictureConfig) -> dict[str, object]:
+    return {"type": "patches", **{name: getattr(config, name) for name in _FIELDS}}
+
+
+def load_tokenizer(config: ModelConfig, file: Path) -> Tokenizer:
+    """The tokenizer of one of our own models. Raises ``CheckpointError`` for a file that holds none of its kind."""
+    return PatchTokenizer.load(file, config) if isinstance(config, PictureConfig) else Tokenizer.load(file)
