@@ -18,6 +18,7 @@ from transformer.pictures.digits import add_digits
 from transformer.word_vectors.commands import add_word2vec
 
 _BAD_INPUT = 2
+_WIDEST_BEAM = 100  # with more, texts hardly change, and a cache for each text fills the memory
 _INTERRUPTED, _NOBODY_READS = 128 + 2, 128 + 13  # as a shell reports SIGINT and SIGPIPE
 
 
@@ -191,9 +192,18 @@ def _whole_numbers(text: str) -> tuple[int, ...]:
 
 
 def _count(text: str, *, least: int = 1) -> int:
-    if text.isdecimal() and int(text) >= least:
+    if text.isdecimal() and len(text) < 20 and int(text) >= least:
         return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least {least}")
+    raise argparse.ArgumentTypeError(f"{text[:40]!r} is no whole number of at least {least}")
+
+
+def _beam_width(text: str) -> int:
+    if (width := _count(text)) <= _WIDEST_BEAM:
+        return width
+    raise argparse.ArgumentTypeError(
+        f"a beam of {text} is too wide: at every step it keeps as many texts and runs the model over all of them; "
+        f"{_WIDEST_BEAM} are the most"
+    )
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -224,7 +234,7 @@ def _parser() -> argparse.ArgumentParser:
 
     translate = commands.add_parser("translate", help="read one sentence a line from standard input; write one each")
     translate.add_argument("--checkpoint", required=True, metavar="DIR")
-    translate.add_argument("--beam", type=_count, default=1, metavar="N", help="beam width (default 1: greedy)")
+    translate.add_argument("--beam", type=_beam_width, default=1, metavar="N", help="beam width (default 1: greedy)")
     translate.set_defaults(command=_translate)
 
     trace = commands.add_parser("trace", help="send one sentence through a model and list every activation")
@@ -242,7 +252,7 @@ def _parser() -> argparse.ArgumentParser:
         "--train", metavar="FILE", help="print baselines beside the scores, fitted to this file (not for translation)"
     )
     evaluate.add_argument(
-        "--beam", type=_count, default=4, metavar="N", help="beam width for translation (default 4; 1 = greedy)"
+        "--beam", type=_beam_width, default=4, metavar="N", help="beam width for translation (default 4; 1 = greedy)"
     )
     evaluate.add_argument(
         "--lowercase", action="store_true", help="score translations without regard to upper and lower case"

@@ -104,3 +104,16 @@ def test_a_checkpoint_that_breaks_while_it_is_looked_at(
     assert not app.exception
     if fault is not remove and fault is not a_folder_in_place_of_a_file:  # then another one is opened
         assert "The checkpoint tiny\\-gpt cannot be opened" in app.error[0].value
+
+
+@pytest.mark.parametrize("page", ["checkpoint", "compare", "training"])
+@pytest.mark.parametrize("fault", [remove, empty_weights, other_config, no_tokenizer, everything])
+def test_nobody_outside_learns_where_the_files_of_a_public_server_lie(
+    public_server: None, open_app: Callable[..., AppTest], folder: Path, page: str, fault: Callable[[Path], None]
+) -> None:
+    app = open_app(page, checkpoint="tiny-gpt", sentence="Hello there.")
+    fault(folder)
+    app.run()
+    sent = "".join(str(getattr(element, "proto", "")) for element in app)
+    for part in folder.parts[1:]:
+        assert f"/{part}/" not in sent and f"/{part}\\" not in sent, part

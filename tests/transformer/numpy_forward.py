@@ -1,12 +1,14 @@
 """A Transformer in NumPy and float64, from the file of weights alone: nothing of ``transformer`` is used here.
 
-``forward`` gives every number that the probes record, under the same names, from the formulas of the papers.
+``forward`` gives every number that the probes record, under the same names, from the formulas of the papers. What
+stands in ``changes`` is done to the number of that name, and everything after it goes on from there.
 """
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +24,13 @@ class NumpyTransformer:
             name: table.astype(np.float64) for name, table in load_file(folder / "model.safetensors").items()
         }
         self.seen: Arrays = {}
+        self.changes: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {}
+
+    def note(self, name: str, values: np.ndarray) -> np.ndarray:
+        if name in self.changes:
+            values = self.changes[name](values)
+        self.seen[name] = values
+        return values
 
     # ---- the parts ----------------------------------------------------------------------------------------------
 
@@ -52,11 +61,12 @@ class NumpyTransformer:
         return token
 
     def norm(self, name: str, x: np.ndarray) -> np.ndarray:
+        x = self.note(f"{name}.input", x)
         mean = x.mean(axis=-1)
         std = np.sqrt(((x - mean[:, None]) ** 2).mean(axis=-1) + self.config["layer_norm_epsilon"])
         normalized = (x - mean[:, None]) / std[:, None]
         output = normalized * self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"]
-        parts = {"input": x, "mean": mean, "std": std, "normalized": normalized, "output": output}
+        parts = {"mean": mean, "std": std, "normalized": normalized, "output": output}
         self.seen |= {f"{name}.{part}": values for part, values in parts.items()}
         return output
 
@@ -82,20 +92,21 @@ class NumpyTransformer:
         query = self.rotate(self.heads(self.linear(f"{name}.query_projection", x)))
         key = self.rotate(self.heads(self.linear(f"{name}.key_projection", memory)))
         value = self.heads(self.linear(f"{name}.value_projection", memory))
+        allowed = self.note(f"{name}.allowed", allowed)
         scores = query @ key.transpose(0, 2, 1) / math.sqrt(query.shape[-1])
         weights = np.zeros_like(scores)
         for head, row in np.ndindex(scores.shape[:2]):
             seen = np.flatnonzero(allowed[row])
+            if not len(seen):
+                continue  # nothing to look at: the head says 0
             powers = np.exp(scores[head, row, seen] - scores[head, row, seen].max())
             weights[head, row, seen] = powers / powers.sum()
-        context = weights @ value
-        output = self.linear(f"{name}.output_projection", np.concatenate(list(context), axis=1))
-        parts = {
-            "query": query, "key": key, "value": value, "scores": scores, "allowed": allowed, "weights": weights,
-            "context": context, "output": output,
-        }  # fmt: skip
+        weights = self.note(f"{name}.weights", weights)
+        context = self.note(f"{name}.context", weights @ value)
+        parts = {"query": query, "key": key, "value": value, "scores": scores}
         self.seen |= {f"{name}.{part}": values for part, values in parts.items()}
-        return output
+        output = self.linear(f"{name}.output_projection", np.concatenate(list(context), axis=1))
+        return self.note(f"{name}.output", output)
 
     def feed_forward(self, name: str, x: np.ndarray) -> np.ndarray:
         before = self.linear(f"{name}.input_projection", x)
@@ -104,8 +115,8 @@ class NumpyTransformer:
         else:  # GELU: x · Φ(x)
             hidden = before * 0.5 * (1 + np.vectorize(math.erf)(before / math.sqrt(2)))
         output = self.linear(f"{name}.output_projection", hidden)
-        self.seen |= {f"{name}.pre_activation": before, f"{name}.hidden": hidden, f"{name}.output": output}
-        return output
+        self.seen |= {f"{name}.pre_activation": before, f"{name}.hidden": hidden}
+        return self.note(f"{name}.output", output)
 
     # ---- the whole ----------------------------------------------------------------------------------------------
 
@@ -119,17 +130,17 @@ class NumpyTransformer:
             allowed = np.tril(np.ones((len(ids), len(ids)), dtype=bool)) & allowed
         for layer in range(self.config[f"n_{stack}_layers"]):
             name = f"{stack}.layers.{layer}"
-            self.seen[f"{name}.residual.in"] = x
+            x = self.note(f"{name}.residual.in", x)
             normed = self.norm(f"{name}.self_attention_norm", x)
             x = x + self.attention(f"{name}.self_attention", normed, normed, allowed)
-            self.seen[f"{name}.residual.after_self_attention"] = x
+            x = self.note(f"{name}.residual.after_self_attention", x)
             if memory is not None:
                 normed = self.norm(f"{name}.cross_attention_norm", x)
                 across = np.broadcast_to(real, (len(ids), len(real)))
                 x = x + self.attention(f"{name}.cross_attention", normed, memory, across)
-                self.seen[f"{name}.residual.after_cross_attention"] = x
+                x = self.note(f"{name}.residual.after_cross_attention", x)
             x = x + self.feed_forward(f"{name}.feed_forward", self.norm(f"{name}.feed_forward_norm", x))
-            self.seen[f"{name}.residual.out"] = x
+            x = self.note(f"{name}.residual.out", x)
         return self.norm(f"{stack}.final_norm", x)
 
     def forward(self, source: list[int] | None, target: list[int] | None) -> Arrays:

@@ -89,6 +89,9 @@ def test_data_that_cannot_be_read_is_named(
         ("translator", "translate --beam -3", "'-3' is no whole number of at least 1"),
         ("translator", "translate --beam nan", "'nan' is no whole number"),
         ("translator", "evaluate --data empty --beam 1e3", "'1e3' is no whole number"),
+        ("translator", "translate --beam 1000000", "a beam of 1000000 is too wide"),
+        ("translator", "evaluate --data empty --beam 101", "100 are the most"),
+        ("translator", f"translate --beam {'9' * 5000}", "is no whole number"),
         ("translator", "heads --limit 0", "--limit is 0; it must be at least 1"),
         ("translator", "heads --history", "came without snapshots of earlier steps"),
         ("translator", "heads --batch-size -4", "batch_size is -4; it must be at least 1"),
@@ -109,6 +112,15 @@ def test_an_option_that_is_none(
 ) -> None:
     name, *options = command.split()
     assert message in refused([name, "--checkpoint", str(checkpoints_folder / f"tiny-{kind}"), *options], place, capsys)
+
+
+def test_snapshots_of_a_run_that_is_not_there(
+    checkpoints_folder: Path, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    checkpoint = str(checkpoints_folder / "tiny-gpt")
+    for run, output in (("missing", checkpoint), ("folder", checkpoint), ("missing", "out")):
+        sentence = refused(["snapshots", "--run-directory", run, "--output", output], place, capsys)
+        assert f"{run}/best holds no checkpoint: it has no config.json" in sentence
 
 
 @pytest.mark.parametrize("steps", ["x", "-1", "1e9", ",,", "nan", ""])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -137,6 +138,12 @@ def test_folders_are_left_out_of_what_an_error_says(text: str, kept: str, monkey
     assert without_folders(text) == text
     monkeypatch.setenv("GLASSFORMER_PUBLIC", "1")
     assert without_folders(text) == kept
+
+
+def test_a_folder_with_a_space_is_left_out_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLASSFORMER_PUBLIC", "1")
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", f"/srv/our class{os.pathsep}/home/Ada Lovelace/models/")
+    assert without_folders("/home/Ada Lovelace/models/en-fr lacks a file") == "…/en-fr lacks a file"
 
 
 # ---- the line of long computations ----------------------------------------------------------------------------------

@@ -137,11 +137,12 @@ class PackedNextToken(NextToken):
 
 
 class MaskedToken(Objective):
-    """A quarter of the tokens are to be recovered: of these 80 % are shown as <mask>, 10 % as another token of the
-    vocabulary, 10 % as they are (Devlin et al. 2019, §3.1).
+    """A quarter of the tokens are to be recovered: of these 80 % are shown as <mask>, 10 % as a token drawn at random
+    from the vocabulary, 10 % as they are (Devlin et al. 2019, §3.1).
 
-    They hid 15 %; on short sentences that leaves many with nothing to recover, and higher rates train as well or
-    better (Wettig et al. 2023).
+    Their "random word" is drawn from all ids, ``[PAD]`` and ``[CLS]`` included; here only from those that stand for
+    text, since attention would never look at a ``<pad>``. They hid 15 %; on short sentences that leaves many with
+    nothing to recover, and higher rates train as well or better (Wettig et al. 2023).
     """
 
     MASKED, SHOWN_AS_MASK, SHOWN_AS_ANOTHER = 0.25, 0.80, 0.10

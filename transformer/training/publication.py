@@ -48,6 +48,9 @@ def publish_snapshots(run_directory: Path, output: Path, steps: Sequence[int]) -
     checkpoint itself is not later than it.
     """
     for file in (CONFIG, TOKENIZER):
+        for path in (run_directory / "best", output):
+            if not (path / file).is_file():
+                raise ValueError(f"{path} holds no checkpoint: it has no {file}; name a run and what came out of it")
         if (run_directory / "best" / file).read_bytes() != (output / file).read_bytes():
             raise ValueError(f"{output / file} is not that of {run_directory}: the snapshots of this run do not fit it")
     possible = earlier_steps(run_directory, output)

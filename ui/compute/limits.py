@@ -44,7 +44,11 @@ def limits() -> Limits:
 
 def without_folders(text: str) -> str:
     """What an error says, on a public server without the folders that the server's files lie in: their names stay."""
-    return _FOLDERS.sub("…", text) if public() else text
+    if not public():
+        return text
+    for folder in filter(None, os.environ.get("GLASSFORMER_CHECKPOINTS", "").split(os.pathsep)):
+        text = text.replace(folder.rstrip("/\\"), "…")  # its name may have a space
+    return _FOLDERS.sub("…", text)
 
 
 def _number(name: str, usual: int) -> int:
