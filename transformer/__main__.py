@@ -114,6 +114,7 @@ def _evaluate(options: argparse.Namespace) -> int:
         checkpoint,
         options.data,
         train=options.train,
+        task=options.task,
         beam=options.beam,
         lowercase=options.lowercase,
         progress=progress_bar,
@@ -251,6 +252,7 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.add_argument(
         "--train", metavar="FILE", help="print baselines beside the scores, fitted to this file (not for translation)"
     )
+    evaluate.add_argument("--task", help="which task of a text-to-text model the file is for, e.g. fill")
     evaluate.add_argument(
         "--beam", type=_beam_width, default=4, metavar="N", help="beam width for translation (default 4; 1 = greedy)"
     )

@@ -16,6 +16,8 @@ NORMS = ("pre", "post")
 ACTIVATIONS = ("relu", "gelu")
 LEVELS = "0123456789abcdefghijklmnopqrstuvwxyz"  # how a shade of grey is written, from 0 (nothing) on
 MOST_PATCHES = 1_000_000  # that there could be: each has a number, and pages list them all
+# Fields that checkpoints from before them do not state: what is not there is off, and what is off is not written.
+_YOUNGER = frozenset(("rms_norm", "task_prefixes"))
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,8 @@ class ModelConfig:
     ``positions`` is one of sinusoidal (Vaswani et al. 2017, §3.5), learned (Gehring et al. 2017), rotary (Su et al.
     2021), relative (T5 bias, Raffel et al. 2020, §2.1) or none. ``class_names`` add a classifier head to
     an encoder-only model. ``tie_embeddings`` shares one matrix between all embeddings and the projection
-    to the vocabulary (Press & Wolf 2017).
+    to the vocabulary (Press & Wolf 2017). ``rms_norm`` puts RMSNorm (Zhang & Sennrich 2019) in place of LayerNorm.
+    ``task_prefixes`` are what sentences began with in training, one a task (Raffel et al. 2020, §2.4).
 
     Raises ``ValueError`` that names the field, its value and what would be right.
     """
@@ -48,6 +51,8 @@ class ModelConfig:
     tie_embeddings: bool = True
     class_names: tuple[str, ...] = ()
     pad_id: int = 0
+    rms_norm: bool = False
+    task_prefixes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self._check_choice("kind", KINDS)
@@ -64,10 +69,9 @@ class ModelConfig:
         for name in ("dropout", "layer_norm_epsilon"):
             if not isinstance(getattr(self, name), (int, float)):
                 raise MessageError("{name} is {value}; it must be a number", name=name, value=repr(getattr(self, name)))
-        if not isinstance(self.tie_embeddings, bool):
-            raise MessageError(
-                "{name} is {value}; it must be true or false", name="tie_embeddings", value=repr(self.tie_embeddings)
-            )
+        for name in ("tie_embeddings", "rms_norm"):
+            if not isinstance(value := getattr(self, name), bool):
+                raise MessageError("{name} is {value}; it must be true or false", name=name, value=repr(value))
         if self.d_model % self.n_heads:
             raise MessageError(
                 "d_model is {width}, which {heads} heads do not divide; choose n_heads so that d_model / n_heads is a "
@@ -107,10 +111,14 @@ class ModelConfig:
                 count=self.n_decoder_layers,
                 kind=repr(self.kind),
             )
+        prefixes = self.task_prefixes
+        if not isinstance(prefixes, (list, tuple)) or not all(isinstance(p, str) and p.strip() for p in prefixes):
+            raise MessageError("task_prefixes is {prefixes}; it must be a list of texts", prefixes=repr(prefixes))
+        object.__setattr__(self, "task_prefixes", tuple(prefixes))  # JSON knows only lists
         names = self.class_names
         if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
             raise MessageError("class_names is {names}; it must be a list of names", names=repr(names))
-        object.__setattr__(self, "class_names", tuple(names))  # JSON knows only lists
+        object.__setattr__(self, "class_names", tuple(names))
         if self.class_names and self.kind != "encoder-only":
             raise MessageError(
                 "class_names is {names}, but only an encoder-only model has a classifier head", names=self.class_names
@@ -168,11 +176,12 @@ class ModelConfig:
         return self.kind in ("encoder-decoder", "decoder-only")
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self), indent=2) + "\n"
+        values = {name: value for name, value in asdict(self).items() if value or name not in _YOUNGER}
+        return json.dumps(values, indent=2) + "\n"
 
     @classmethod
     def from_dict(cls, values: dict) -> ModelConfig:
-        """Every field must be given: a missing one is an error, never a silent default.
+        """Every field must be given: a missing one is an error, never a silent default (but see ``_YOUNGER``).
 
         One that says how pictures are cut makes a ``PictureConfig``.
         """
@@ -182,7 +191,7 @@ class ModelConfig:
             raise MessageError(
                 "config has unknown fields {unknown}; known are {known}", unknown=unknown, known=sorted(known)
             )
-        if missing := sorted(known - set(values)):
+        if missing := sorted(known - _YOUNGER - set(values)):
             raise MessageError(
                 "config lacks the fields {missing}; a checkpoint must state all of them", missing=missing
             )

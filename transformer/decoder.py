@@ -8,7 +8,7 @@ from transformer.cache import AttentionCache, DecoderCache
 from transformer.config import ModelConfig
 from transformer.embedding import Embedding, vocabulary_projection
 from transformer.feed_forward import FeedForward
-from transformer.layer_norm import LayerNorm
+from transformer.layer_norm import norm_layer
 from transformer.masks import combined_mask, padding_mask
 from transformer.positions import RelativePositionBias, RotaryEncoding
 from transformer.probes import Probe
@@ -21,11 +21,11 @@ class DecoderLayer(nn.Module):
     def __init__(self, config: ModelConfig, *, cross: bool = True, rotary: RotaryEncoding | None = None) -> None:
         super().__init__()
         self.pre_norm = config.norm == "pre"
-        self.self_attention_norm = LayerNorm(config)
+        self.self_attention_norm = norm_layer(config)
         self.self_attention = MultiHeadAttention(config, rotary=rotary)
-        self.cross_attention_norm = LayerNorm(config) if cross else None
+        self.cross_attention_norm = norm_layer(config) if cross else None
         self.cross_attention = MultiHeadAttention(config) if cross else None
-        self.feed_forward_norm = LayerNorm(config)
+        self.feed_forward_norm = norm_layer(config)
         self.feed_forward = FeedForward(config)
         self.dropout = nn.Dropout(config.dropout)
         stages = ("in", "after_self_attention", *(("after_cross_attention",) if cross else ()), "out")
@@ -78,7 +78,7 @@ class Decoder(nn.Module):
         self.layers = nn.ModuleList(
             DecoderLayer(config, cross=cross, rotary=rotary) for _ in range(config.n_decoder_layers)
         )
-        self.final_norm = LayerNorm(config) if config.norm == "pre" else None
+        self.final_norm = norm_layer(config) if config.norm == "pre" else None
         self.vocabulary_projection = vocabulary_projection(config, table)
         self.logits = Probe("position", "vocabulary")
 

@@ -6,7 +6,7 @@ from transformer.attention import MultiHeadAttention
 from transformer.config import ModelConfig
 from transformer.embedding import Embedding, vocabulary_projection
 from transformer.feed_forward import FeedForward
-from transformer.layer_norm import LayerNorm
+from transformer.layer_norm import norm_layer
 from transformer.masks import combined_mask, padding_mask
 from transformer.positions import RelativePositionBias, RotaryEncoding
 from transformer.probes import Probe
@@ -19,9 +19,9 @@ class EncoderLayer(nn.Module):
     def __init__(self, config: ModelConfig, *, rotary: RotaryEncoding | None = None) -> None:
         super().__init__()
         self.pre_norm = config.norm == "pre"
-        self.self_attention_norm = LayerNorm(config)
+        self.self_attention_norm = norm_layer(config)
         self.self_attention = MultiHeadAttention(config, rotary=rotary)
-        self.feed_forward_norm = LayerNorm(config)
+        self.feed_forward_norm = norm_layer(config)
         self.feed_forward = FeedForward(config)
         self.dropout = nn.Dropout(config.dropout)
         stages = ("in", "after_self_attention", "out")
@@ -57,7 +57,7 @@ class Encoder(nn.Module):
         self.embedding = Embedding(config, table)
         self.position_bias = RelativePositionBias(config, causal=False) if config.positions == "relative" else None
         self.layers = nn.ModuleList(EncoderLayer(config, rotary=rotary) for _ in range(config.n_encoder_layers))
-        self.final_norm = LayerNorm(config) if config.norm == "pre" else None
+        self.final_norm = norm_layer(config) if config.norm == "pre" else None
         if config.kind == "encoder-only" and not config.n_classes:
             self.vocabulary_projection = vocabulary_projection(config, table)
             self.logits = Probe("position", "vocabulary")

@@ -1,4 +1,4 @@
-"""Layer normalisation (Ba, Kiros & Hinton 2016, §3), spelled out."""
+"""Layer normalisation (Ba, Kiros & Hinton 2016, §3), spelled out, and the choice between it and RMSNorm."""
 
 import torch
 from torch import Tensor, nn
@@ -6,6 +6,7 @@ from torch.nn import functional as F
 
 from transformer.config import ModelConfig
 from transformer.probes import Probe, takes_fast_path
+from transformer.variants.rms_norm import RMSNorm
 
 
 class LayerNorm(nn.Module):
@@ -38,3 +39,8 @@ class LayerNorm(nn.Module):
         std = self.std(torch.sqrt(variance + self.epsilon))  # [batch, position]
         normalized = self.normalized(centred / std.unsqueeze(-1))
         return self.output(normalized * self.weight + self.bias)
+
+
+def norm_layer(config: ModelConfig) -> LayerNorm | RMSNorm:
+    """The normalisation that ``config.rms_norm`` asks for, as wide as the residual stream."""
+    return RMSNorm(config.d_model, config.layer_norm_epsilon) if config.rms_norm else LayerNorm(config)

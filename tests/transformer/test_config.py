@@ -49,6 +49,9 @@ from transformer import ModelConfig
         ({"kind": "encoder-only", "n_decoder_layers": 0, "class_names": "good"}, "class_names is 'good'; it must be a"),
         ({"kind": "encoder-only", "n_decoder_layers": 0, "class_names": [1, 2]}, r"class_names is \[1, 2\]"),
         ({"kind": "encoder-only", "n_decoder_layers": 0, "class_names": ["a", "a"]}, "class_names .* different"),
+        ({"rms_norm": "yes"}, "rms_norm is 'yes'; it must be true or false"),
+        ({"task_prefixes": "fill: "}, "task_prefixes is 'fill: '; it must be a list of texts"),
+        ({"task_prefixes": [""]}, r"task_prefixes is \[''\]"),
         ({"pad_id": 23}, "pad_id is 23, but the vocabulary ends at 22"),
     ],
 )
@@ -84,6 +87,16 @@ def test_every_field_must_be_stated() -> None:
     del values["norm"]
     with pytest.raises(ValueError, match=r"lacks the fields \['norm'\]"):
         ModelConfig.from_dict(values)
+
+
+def test_fields_that_are_younger_than_many_files(tmp_path: Path) -> None:
+    """A file from before them opens, and is written as it was; what is there is read."""
+    old = json.loads(config().to_json())
+    assert not {"rms_norm", "task_prefixes"} & set(old)
+    assert ModelConfig.from_dict(old) == config()
+    path = tmp_path / "config.json"
+    path.write_text(config(rms_norm=True, task_prefixes=("fill: ",)).to_json())
+    assert ModelConfig.from_json(path) == config(rms_norm=True, task_prefixes=("fill: ",))
 
 
 def test_an_unknown_field_is_refused() -> None:

@@ -14,7 +14,7 @@ from transformer.config import ModelConfig
 from transformer.decoder import DecoderLayer
 from transformer.encoder import EncoderLayer
 from transformer.feed_forward import FeedForward
-from transformer.layer_norm import LayerNorm
+from transformer.layer_norm import LayerNorm, norm_layer
 from transformer.masks import causal_mask, combined_mask
 from transformer.probes import fast_path
 
@@ -141,6 +141,15 @@ def test_layer_norm_equals_torch() -> None:
     torch.testing.assert_close(ours(x), theirs(x), rtol=0, atol=1e-6)
     with fast_path():
         torch.testing.assert_close(ours(x), theirs(x), rtol=0, atol=0)
+
+
+def test_rms_norm_equals_torch() -> None:
+    torch.manual_seed(6)
+    ours = randomised(norm_layer(config(layer_norm_epsilon=1e-3, rms_norm=True)))
+    theirs = nn.RMSNorm(MODEL, eps=1e-3)
+    theirs.load_state_dict(ours.state_dict())
+    x = torch.randn(BATCH, SOURCE, MODEL) * 3 + 1
+    torch.testing.assert_close(ours(x), theirs(x), rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("activation", ["relu", "gelu"])

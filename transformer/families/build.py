@@ -11,7 +11,7 @@ from transformer.decoder import Decoder, DecoderLayer
 from transformer.encoder import Encoder, EncoderLayer
 from transformer.families.config import FamilyConfig
 from transformer.feed_forward import ACTIVATION_FUNCTIONS, FeedForward
-from transformer.layer_norm import LayerNorm
+from transformer.layer_norm import norm_layer
 from transformer.models import Model, build_model
 from transformer.positions import LearnedEncoding, RelativePositionBias
 from transformer.probes import Probe, name_probes
@@ -21,7 +21,6 @@ from transformer.variants.gated_feed_forward import GatedFeedForward
 from transformer.variants.grouped_attention import GroupedQueryAttention
 from transformer.variants.heads import FirstTokenClassifier, ScaledProjection, TokenHead
 from transformer.variants.layers import ParallelLayer, SandwichLayer
-from transformer.variants.rms_norm import RMSNorm
 from transformer.variants.rotary import PartialRotaryEncoding
 
 _LAYERS = {"parallel": ParallelLayer, "sandwich": SandwichLayer}
@@ -97,7 +96,7 @@ def _rebuild(stack: Encoder | Decoder, config: FamilyConfig, table: nn.Embedding
         )
     for index in range(len(stack.layers)):
         stack.layers[index] = _layer(config, index, relative, causal=causal)
-    stack.final_norm = _norm(config) if config.final_norm else None
+    stack.final_norm = norm_layer(config) if config.final_norm else None
     if hasattr(stack, "vocabulary_projection"):
         stack.vocabulary_projection = _vocabulary_projection(config, table, causal=causal)
         stack.logits = Probe("position", "vocabulary")
@@ -140,10 +139,6 @@ def _layer(config: FamilyConfig, index: int, relative: RelativeEmbedding | None,
     layer.feed_forward = GatedFeedForward(config) if config.gated else FeedForward(config)
     if not config.feed_forward_bias:
         _without_bias(layer.feed_forward)
-    if config.rms_norm:
-        for name, module in list(layer.named_children()):
-            if isinstance(module, LayerNorm):
-                setattr(layer, name, _norm(config))
     return layer
 
 
@@ -184,10 +179,6 @@ def _without_bias(module: nn.Module) -> None:
     for part in module.modules():
         if isinstance(part, nn.Linear):
             part.bias = None
-
-
-def _norm(config: FamilyConfig) -> nn.Module:
-    return RMSNorm(config.d_model, config.layer_norm_epsilon) if config.rms_norm else LayerNorm(config)
 
 
 def _vocabulary_projection(config: FamilyConfig, table: nn.Embedding, *, causal: bool) -> nn.Module:

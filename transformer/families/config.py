@@ -34,7 +34,6 @@ class FamilyConfig(ModelConfig):
     output_bias: bool = True
     feed_forward_bias: bool = True
     gated: bool = False
-    rms_norm: bool = False
     block: str = "sequential"
     final_norm: bool = False
     windows: tuple[int | None, ...] = ()

@@ -1,7 +1,7 @@
 """A checkpoint directory: ``config.json``, ``model.safetensors``, ``tokenizer.json``, ``README.md``."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from math import prod
 from pathlib import Path
@@ -57,7 +57,11 @@ class Checkpoint:
     @property
     def framing(self) -> Framing:
         """What stands before and after a text that this model reads or writes."""
-        return self.frame or self.tokenizer.framing or FRAMINGS[self.config.kind]
+        return (
+            self.frame
+            or self.tokenizer.framing
+            or replace(FRAMINGS[self.config.kind], starts=self.config.task_prefixes)
+        )
 
     @property
     def special(self) -> SpecialIds:

@@ -1,6 +1,7 @@
 """Scores of a checkpoint on a file (BLEU and chrF, perplexity, masked words, accuracy), with baselines beside them."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -20,7 +21,8 @@ from transformer.scores.bleu_and_chrf import corpus_scores
 from transformer.scores.masked_words import hide_words, recovered
 from transformer.training.corpora import group_references, read_pairs, read_texts
 from transformer.training.objectives import OBJECTIVES
-from transformer.training.validation import dev_accuracy, dev_loss
+from transformer.training.text_tasks import LABELS, TEXT_TASKS, task_name, text_examples
+from transformer.training.validation import dev_accuracy, dev_loss, greedy_texts
 
 Progress = Callable[[Iterable], Iterable]
 _BATCH_TOKENS = 2_000
@@ -31,6 +33,7 @@ def evaluate(
     data: str | Path,
     *,
     train: str | Path | None = None,
+    task: str | None = None,
     beam: int = 4,
     lowercase: bool = False,
     progress: Progress = iter,
@@ -39,6 +42,8 @@ def evaluate(
 
     - encoder-decoder: ``bleu``, ``chrf`` (all translations of a source are references), ``lowercase`` where upper
       and lower case are to count as equal
+    - of several tasks, ``task`` ("fill") alone: the same for a translation, and elsewhere ``accuracy``, the share of
+      greedy answers that are the right one letter by letter
     - decoder-only: ``perplexity_per_word``
     - masked-token: ``masked_accuracy``, the share of whole words that are recovered when 15 % of each sentence's words
       are hidden (``masked_words``), and ``masked_accuracy_letters``, the same without punctuation marks
@@ -46,32 +51,75 @@ def evaluate(
 
     With ``train``, the training file in the same layout, baselines that were fitted to that file alone stand beside:
     ``unigram_perplexity_per_word`` and ``trigram_perplexity_per_word``; ``unigram_accuracy`` and
-    ``unigram_accuracy_letters``; ``bag_of_words_accuracy``, of pictures ``nearest_picture_accuracy``; and
-    ``sentences_also_in_train`` (``pictures_also_in_train``), which should be 0.
+    ``unigram_accuracy_letters``; ``bag_of_words_accuracy``, of pictures ``nearest_picture_accuracy``;
+    ``most_frequent_answer_accuracy``; and ``sentences_also_in_train`` (``pictures_also_in_train``), which should be 0.
 
     Raises ``InputError`` for a file without examples and for an option that this kind of checkpoint has no use for.
     """
     kind = checkpoint.config.kind
-    if kind == "encoder-decoder":
+    prefix = _prefix(checkpoint, task)
+    if prefix and TEXT_TASKS[prefix].measure == "exact":
+        _refuse_lowercase(checkpoint, lowercase)
+        scores = _text_task_scores(checkpoint, prefix, data, train)
+    elif kind == "encoder-decoder":
         if train is not None:
             raise InputError(
                 "{name} translates: there is no baseline that a training file is needed for", name=checkpoint.name
             )
-        return translation_scores(checkpoint, read_pairs(data), beam=beam, lowercase=lowercase, progress=progress)
-    if lowercase:
-        raise InputError(
-            "{name} is {kind}: only translations can be scored without regard to case", name=checkpoint.name, kind=kind
-        )
-    if checkpoint.config.n_classes:
-        scores = _classifier_scores(checkpoint, data, train)
-    elif kind == "decoder-only":
-        scores = _perplexities(checkpoint, _texts(data), train)
+        pairs = read_pairs(data)
+        if prefix:
+            pairs = text_examples(prefix, pairs)
+        scores = translation_scores(checkpoint, pairs, beam=beam, lowercase=lowercase, progress=progress)
     else:
-        scores = _masked_word_scores(checkpoint, _texts(data), train)
+        _refuse_lowercase(checkpoint, lowercase)
+        if checkpoint.config.n_classes:
+            scores = _classifier_scores(checkpoint, data, train)
+        elif kind == "decoder-only":
+            scores = _perplexities(checkpoint, _texts(data), train)
+        else:
+            scores = _masked_word_scores(checkpoint, _texts(data), train)
     if train is not None:
         what = "pictures" if isinstance(checkpoint.config, PictureConfig) else "sentences"
         scores[f"{what}_also_in_train"] = len({*read_texts(train)} & {*read_texts(data)})
-    return scores
+    return {"task": task, **scores} if task else scores
+
+
+def _prefix(checkpoint: Checkpoint, task: str | None) -> str:
+    """What stands in front of every sentence of ``task``; nothing for a model of one task."""
+    prefixes = {task_name(prefix): prefix for prefix in checkpoint.config.task_prefixes if prefix in TEXT_TASKS}
+    if (task or prefixes) and task not in prefixes:
+        raise InputError(
+            "{name} cannot be scored with the task {task}; its tasks are {tasks}",
+            name=checkpoint.name,
+            task=repr(task),
+            tasks=", ".join(map(repr, prefixes)) or "(none: leave it out)",
+        )
+    return prefixes[task] if task else ""
+
+
+def _refuse_lowercase(checkpoint: Checkpoint, lowercase: bool) -> None:
+    if lowercase:
+        raise InputError(
+            "{name} is {kind}: only translations can be scored without regard to case",
+            name=checkpoint.name,
+            kind=checkpoint.config.kind,
+        )
+
+
+def _text_task_scores(checkpoint: Checkpoint, prefix: str, data: str | Path, train: str | Path | None) -> dict:
+    def examples(path: str | Path) -> list[tuple[str, str]]:
+        labelled = TEXT_TASKS[prefix].corpus == "sst2"
+        return text_examples(prefix, _labelled(path, len(LABELS)) if labelled else [(text,) for text in _texts(path)])
+
+    pairs = examples(data)
+    _require(pairs, data)
+    _encoded(checkpoint, pairs, "text-to-text")  # refuses what is too long
+    answers = greedy_texts(checkpoint.model, checkpoint.tokenizer, [source for source, _ in pairs])
+    scores = {"accuracy": share([answer == right for answer, (_, right) in zip(answers, pairs, strict=True)])}
+    if train is not None:
+        usual = Counter(answer for _, answer in examples(train)).most_common(1)[0][0]
+        scores["most_frequent_answer_accuracy"] = share([right == usual for _, right in pairs])
+    return {**scores, "sentences": len(pairs)}
 
 
 def translation_scores(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import re
+import shlex
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from transformer.training.corpora import SOURCES, corpus_folders
 from transformer.training.run_state import HISTORY, best_row
 
 if TYPE_CHECKING:
+    from transformer.training.recipe import Recipe
     from transformer.training.trainer import Trainer
 
 _SCORES = "## Scores"
@@ -28,6 +30,7 @@ _SCORE_NAMES = {
     "masked-token": "minus the loss in nats per masked token on the dev split",
     "classification": "accuracy on the dev split",
     "picture-classification": "accuracy on the dev split",
+    "text-to-text": "mean of all tasks (greedy BLEU, or percentage of right answers) on their first examples of dev",
 }
 
 
@@ -46,7 +49,7 @@ it repeats the biases of its data.
 
 | | |
 |---|---|
-| task | {recipe.task} |
+| task | {recipe.task}{_tasks(recipe)} |
 | shape | {_shape(config)} |
 | parameters | {trainer.model.n_parameters:,} (stored in half precision) |
 | tokenizer | {_tokenizer(config)} |
@@ -94,7 +97,9 @@ def update_scores(
     section, *after = rest.split("\n## ", maxsplit=1)
     opening, *blocks = section.split("\n### ")
     by_title = {block.split("\n", maxsplit=1)[0]: block.strip("\n") for block in blocks}
-    title = _place(data) + (", lower-cased" if lowercase else "")
+    title = ", ".join(
+        [_place(data), *(["lower-cased"] if lowercase else []), *([scores["task"]] if "task" in scores else [])]
+    )
     command = _command(checkpoint, data, scores, train, lowercase)
     by_title[title] = f"{title}\n\n{_score_table(scores)}\n```\n{command}\n```"
     section = "\n\n### ".join([opening.rstrip("\n"), *by_title.values()])
@@ -121,6 +126,8 @@ def _number(value: float | int | None) -> str:
 
 def _command(checkpoint: Checkpoint, data: Path, scores: dict, train: Path | None, lowercase: bool) -> str:
     parts = [f"python -m transformer evaluate --checkpoint checkpoints/{checkpoint.name} --data DIR/{_place(data)}"]
+    if "task" in scores:
+        parts.append(f"--task {shlex.quote(scores['task'])}")
     if train is not None:
         parts.append(f"--train DIR/{_place(train)}")
     if "beam" in scores:
@@ -136,11 +143,19 @@ def _place(path: Path) -> str:
     return f"{path.parent.name}/{path.name}"
 
 
+def _tasks(recipe: Recipe) -> str:
+    if not (prefixes := recipe.model.task_prefixes):
+        return ""
+    names = ", ".join(f"`{prefix.strip()}`" for prefix in prefixes)
+    return f": {names}, mixed with temperature {recipe.mixing_temperature:g} (Raffel et al. 2020, §3.5.2)"
+
+
 def _shape(config: ModelConfig) -> str:
+    norm = f"{config.norm}-norm{' with RMSNorm' if config.rms_norm else ''}"
     layers = " + ".join(str(n) for n in (config.n_encoder_layers, config.n_decoder_layers) if n)
     return (
         f"{layers} layers, d_model {config.d_model}, {config.n_heads} heads, d_ff {config.d_ff}, "
-        f"{config.positions} positions, {config.norm}-norm, {config.activation}"
+        f"{config.positions} positions, {norm}, {config.activation}"
     )
 
 

@@ -53,7 +53,8 @@ class Objective(nn.Module):
 
 
 class Translation(Objective):
-    """Given the source and the target so far, predict the next target token (teacher forcing)."""
+    """Given the source and the target so far, predict the next target token (teacher forcing): also where a prefix of
+    the source says which task it is, and the target is the answer."""
 
     @staticmethod
     def encode(tokenizer: Tokenizer, examples: Sequence[tuple]) -> list[tuple]:
@@ -226,4 +227,5 @@ OBJECTIVES: dict[str, type[Objective]] = {
     "masked-token": MaskedToken,
     "classification": Classification,
     "picture-classification": PictureClassification,
+    "text-to-text": Translation,
 }

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from transformer.config import ModelConfig, PictureConfig, config_class
+from transformer.training.corpora import corpus_folders
+from transformer.training.text_tasks import TEXT_TASKS
 
 KIND_OF_TASK = {
     "translation": "encoder-decoder",
@@ -16,6 +18,7 @@ KIND_OF_TASK = {
     "masked-token": "encoder-only",
     "classification": "encoder-only",
     "picture-classification": "encoder-only",
+    "text-to-text": "encoder-decoder",
 }
 TASKS = tuple(KIND_OF_TASK)
 _FOLDER = re.compile(r"\w[\w.+-]{0,99}")
@@ -33,7 +36,8 @@ class Recipe:
     ``inner_dropout`` is the dropout of attention weights and of the feed-forward layer's hidden units; without it they
     have the model's own ``dropout``, which embeddings and sub-layers' outputs always have (Vaswani et al. 2017, §5.4
     drop only those). ``start_from`` is a checkpoint directory whose tokenizer the run begins
-    with, and whose encoder, or, where the model has none, decoder.
+    with, and whose encoder, or, where the model has none, decoder. ``mixing_temperature`` says how the tasks of the
+    task "text-to-text" are mixed (``text_tasks.mixed_counts``).
 
     Raises ``ValueError`` that names the entry, its value and what would be right.
     """
@@ -63,6 +67,7 @@ class Recipe:
     save_every: int = 500
     snapshots: tuple[int, ...] = field(default=())
     start_from: str = ""
+    mixing_temperature: float = 1.0
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -87,6 +92,8 @@ class Recipe:
                 raise ValueError(f"{name} is {getattr(self, name)!r}; it must be at least 0 and below 1")
         if self.inner_dropout is not None and not 0.0 <= self.inner_dropout < 1.0:
             raise ValueError(f"inner_dropout is {self.inner_dropout!r}; it must be at least 0 and below 1")
+        if not 1.0 <= self.mixing_temperature < inf:
+            raise ValueError(f"mixing_temperature is {self.mixing_temperature!r}; it must be at least 1")
         if self.restart_at and not (
             self.schedule == "cosine"
             and self.warmup_steps < self.restart_at < self.steps
@@ -105,8 +112,11 @@ class Recipe:
                 raise ValueError(f"{name} is {value!r}; it must be a text")
         if not _FOLDER.fullmatch(self.name):  # a run and a checkpoint lie in folders of this name
             raise ValueError(f"name is {self.name!r}; it must be letters, digits, hyphens and dots")
-        numbers = ("learning_rate", "restart_learning_rate", "gradient_clip", "label_smoothing", "average_decay")
-        for name in (*numbers, "weight_decay", *(["inner_dropout"] if self.inner_dropout is not None else [])):
+        numbers = [
+            "learning_rate", "restart_learning_rate", "gradient_clip", "label_smoothing", "average_decay",
+            "weight_decay", "mixing_temperature", *(["inner_dropout"] if self.inner_dropout is not None else []),
+        ]  # fmt: skip
+        for name in numbers:
             if not isinstance(value := getattr(self, name), (int, float)) or isinstance(value, bool):
                 raise ValueError(f"{name} is {value!r}; it must be a number")
         for name in ("seed", "restart_at"):
@@ -125,6 +135,15 @@ class Recipe:
             raise ValueError(f"task {self.task!r} {needs} class_names; they are {self.model.class_names}")
         if isinstance(self.model, PictureConfig) != (self.task == "picture-classification"):
             raise ValueError(f"task is {self.task!r}; 'picture-classification' and patch_size belong together")
+        prefixes = self.model.task_prefixes
+        if (self.task == "text-to-text") != bool(prefixes) or not set(prefixes) <= set(TEXT_TASKS):
+            raise ValueError(
+                f"task {self.task!r} does not fit task_prefixes {list(prefixes)}; text-to-text needs some of "
+                f"{list(TEXT_TASKS)}, other tasks none"
+            )
+        needed = {folder for prefix in prefixes for folder in corpus_folders(TEXT_TASKS[prefix].corpus)}
+        if prefixes and set(corpus_folders(self.corpus)) != needed:
+            raise ValueError(f"corpus is {self.corpus!r}; these tasks are made from {' + '.join(sorted(needed))}")
         longest = self.model.max_length
         if self.max_sequence_length > longest:
             raise ValueError(f"max_sequence_length is {self.max_sequence_length}, but the model reads {longest} tokens")

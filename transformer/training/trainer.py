@@ -24,7 +24,8 @@ from transformer.training.objectives import OBJECTIVES, Classification
 from transformer.training.recipe import Recipe
 from transformer.training.run_state import HISTORY, STATE, load_state, save_state, write_history
 from transformer.training.schedule import learning_rate
-from transformer.training.validation import dev_accuracy, dev_bleu, dev_loss
+from transformer.training.text_tasks import load_text_tasks
+from transformer.training.validation import dev_accuracy, dev_bleu, dev_loss, dev_text_tasks
 
 Report = Callable[[dict[str, float]], None]
 
@@ -48,7 +49,7 @@ class Trainer:
             mixed_precision="bf16" if recipe.precision == "bfloat16" else "no",
             cpu=not torch.cuda.is_available(),  # explicit, or processes on CPUs would not find each other
         )
-        self.corpus: Corpus = load_corpus(recipe.corpus, data)
+        self.corpus = self._corpus(data)
         torch.manual_seed(recipe.seed)
         self.tokenizer = self._tokenizer()
         model = self._initial_model()
@@ -69,6 +70,11 @@ class Trainer:
         self._resume()
 
     # ---- set-up -------------------------------------------------------------------------------------------------
+
+    def _corpus(self, data: str | Path) -> Corpus:
+        if self.recipe.task != "text-to-text":
+            return load_corpus(self.recipe.corpus, data)
+        return load_text_tasks(self.recipe.model.task_prefixes, data, temperature=self.recipe.mixing_temperature)
 
     def _tokenizer(self) -> Tokenizer:
         """The run's own tokenizer, trained on the training texts at the first start, or that of ``start_from``."""
@@ -203,8 +209,9 @@ class Trainer:
         """Dev loss and the score by which the best checkpoint is chosen; higher is better."""
         objective = OBJECTIVES[self.recipe.task](self.model)
         loss = dev_loss(objective, self.dev_examples, self.recipe.batch_tokens)
-        if self.recipe.task == "translation":
-            score = dev_bleu(self.model.eval(), self.tokenizer, self.corpus.dev, self.recipe.evaluate_sentences)
+        if self.recipe.task in ("translation", "text-to-text"):
+            measure = dev_bleu if self.recipe.task == "translation" else dev_text_tasks
+            score = measure(self.model.eval(), self.tokenizer, self.corpus.dev, self.recipe.evaluate_sentences)
         elif isinstance(objective, Classification):
             score = dev_accuracy(objective, self.dev_examples, self.recipe.batch_tokens)
         else:

@@ -1,6 +1,8 @@
-"""Scores on the ``dev`` split while training: the loss of the objective, and BLEU for translation."""
+"""Scores on the ``dev`` split while training: the loss of the objective, BLEU for translation, and what other answers
+are measured by."""
 
 from collections.abc import Sequence
+from statistics import fmean
 
 import torch
 
@@ -11,6 +13,7 @@ from transformer.text.tokenizer import END_ID, PAD_ID, Tokenizer
 from transformer.training.batches import length_batches, pad
 from transformer.training.corpora import group_references
 from transformer.training.objectives import Classification, Objective
+from transformer.training.text_tasks import TEXT_TASKS
 
 
 @torch.inference_mode()
@@ -44,9 +47,29 @@ def dev_bleu(model: Model, tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]
     """Greedy BLEU (sacreBLEU) on the first ``n_sentences`` sources, with all their translations as references."""
     sources, references = group_references(pairs)
     sources, references = sources[:n_sentences], references[:n_sentences]
-    hypotheses = []
+    return corpus_scores(greedy_texts(model, tokenizer, sources), references)["bleu"]
+
+
+def dev_text_tasks(model: Model, tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]], n_sentences: int) -> float:
+    """The mean over the model's tasks, as that of GLUE (Wang et al. 2019): BLEU, or the percentage of exact answers,
+    of greedy answers to the first ``n_sentences`` of each."""
+    scores = []
+    for prefix in model.config.task_prefixes:
+        own = [pair for pair in pairs if pair[0].startswith(prefix)]
+        if TEXT_TASKS[prefix].measure == "bleu":
+            scores.append(dev_bleu(model, tokenizer, own, n_sentences))
+        else:
+            own = own[:n_sentences]
+            answers = greedy_texts(model, tokenizer, [source for source, _ in own])
+            scores.append(100 * fmean(answer == right for answer, (_, right) in zip(answers, own, strict=True)))
+    return fmean(scores)
+
+
+def greedy_texts(model: Model, tokenizer: Tokenizer, sources: Sequence[str]) -> list[str]:
+    """What the model writes for each source, always the likeliest token."""
+    answers = []
     for start in range(0, len(sources), 64):
         ids = [[*tokens, END_ID] for tokens in tokenizer.encode_many(sources[start : start + 64])]
         batch = pad(ids, PAD_ID).to(model.device)
-        hypotheses += [tokenizer.decode(row) for row in greedy_batch(model, batch, batch.shape[1] * 2 + 10)]
-    return corpus_scores(hypotheses, references)["bleu"]
+        answers += [tokenizer.decode(row) for row in greedy_batch(model, batch, batch.shape[1] * 2 + 10)]
+    return answers

@@ -5,7 +5,7 @@ from torch import Tensor
 from transformer.cache import AttentionCache
 from transformer.config import ModelConfig
 from transformer.decoder import DecoderLayer
-from transformer.layer_norm import LayerNorm
+from transformer.layer_norm import norm_layer
 
 
 class _ReorderedLayer(DecoderLayer):
@@ -53,8 +53,8 @@ class SandwichLayer(_ReorderedLayer):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
-        self.self_attention_output_norm = LayerNorm(config)
-        self.feed_forward_output_norm = LayerNorm(config)
+        self.self_attention_output_norm = norm_layer(config)
+        self.feed_forward_output_norm = norm_layer(config)
 
     def add(self, stream: Tensor, attended: Tensor) -> Tensor:
         stream = self.residual["after_self_attention"](stream + self.self_attention_output_norm(attended))

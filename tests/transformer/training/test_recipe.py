@@ -84,6 +84,17 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         ({"inner_dropout": 1.0}, "inner_dropout is 1.0"),
         ({"weight_decay": -0.1}, "weight_decay is -0.1"),
         ({"max_sequence_length": 65}, "max_sequence_length is 65, but the model reads 64 tokens"),
+        ({"mixing_temperature": 0.5}, "mixing_temperature is 0.5; it must be at least 1"),
+        ({"task": "text-to-text"}, r"'text-to-text' does not fit task_prefixes \[\]; text-to-text needs some of"),
+        ({"model": config(max_length=64, task_prefixes=("fill: ",))}, r"'translation' does not fit task_prefixes"),
+        (
+            {"task": "text-to-text", "model": config(max_length=64, task_prefixes=("summarize: ",))},
+            r"does not fit task_prefixes \['summarize: '\]",
+        ),
+        (
+            {"task": "text-to-text", "model": config(max_length=64, task_prefixes=("fill: ",))},
+            r"corpus is 'tatoeba-en-fr'; these tasks are made from multi30k-en-de \+ tatoeba-en-fr",
+        ),
         ({"task": "next-token"}, "'next-token' needs a model of kind 'decoder-only', not 'encoder-decoder'"),
         (
             {"task": "classification", "model": config("encoder-only", max_length=64)},
@@ -103,7 +114,8 @@ def test_a_wrong_entry_is_named_with_its_value(values: dict[str, Any], message: 
 @pytest.mark.parametrize(("task", "kind"), KIND_OF_TASK.items())
 def test_every_task_has_its_kind_of_model(task: str, kind: str) -> None:
     names = ("a", "b") if task == "classification" else ()
-    model = config(kind, max_length=64, class_names=names)
+    prefixes = ("translate English to French: ",) if task == "text-to-text" else ()
+    model = config(kind, max_length=64, class_names=names, task_prefixes=prefixes)
     if task == "picture-classification":
         with pytest.raises(ValueError, match="'picture-classification' and patch_size belong together"):
             recipe(task="classification", model=pictures())
