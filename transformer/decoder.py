@@ -9,10 +9,10 @@ from transformer.config import ModelConfig
 from transformer.embedding import Embedding, vocabulary_projection
 from transformer.feed_forward import FeedForward
 from transformer.layer_norm import norm_layer
-from transformer.masks import combined_mask, padding_mask
+from transformer.masks import combined_mask, padding_mask, unless_all
 from transformer.positions import RelativePositionBias, RotaryEncoding
-from transformer.probes import Probe
-from transformer.residual import residual_connection
+from transformer.probes import Probe, takes_fast_path
+from transformer.residual import Dropout, residual_connection
 
 
 class DecoderLayer(nn.Module):
@@ -27,14 +27,14 @@ class DecoderLayer(nn.Module):
         self.cross_attention = MultiHeadAttention(config) if cross else None
         self.feed_forward_norm = norm_layer(config)
         self.feed_forward = FeedForward(config)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         stages = ("in", "after_self_attention", *(("after_cross_attention",) if cross else ()), "out")
         self.residual = nn.ModuleDict({stage: Probe("position", "model") for stage in stages})
 
     def forward(
         self,
         stream: Tensor,  # [batch, target position, model]
-        allowed: Tensor,  # [batch, target position, target position]
+        allowed: Tensor | None,  # [batch, target position, target position]
         memory: Tensor | None = None,  # [batch, source position, model]
         memory_allowed: Tensor | None = None,  # [batch, target position, source position]
         position_bias: Tensor | None = None,
@@ -100,6 +100,8 @@ class Decoder(nn.Module):
         memory_allowed = None
         if memory is not None:
             memory_allowed = combined_mask(memory_keys_allowed, n_queries, causal=False)
+        if n_queries == 1 and takes_fast_path():  # a step of writing: as a rule every key may be seen
+            allowed, memory_allowed = unless_all(allowed), unless_all(memory_allowed)
         bias = None if self.position_bias is None else self.position_bias(n_queries, start + n_queries)
         stream = self.embedding(ids, start)
         for index, layer in enumerate(self.layers):

@@ -150,6 +150,11 @@ def takes_fast_path() -> bool:
     return call.fast and call.recording is None
 
 
+def has_forward_hooks(model: nn.Module) -> bool:
+    """Whether somebody has registered a forward hook in ``model``: fused kernels would pass it by."""
+    return any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+
+
 def name_probes(model: nn.Module) -> dict[str, Probe]:
     """Give every probe of ``model`` its module path as a name; return them in order."""
     probes = {name: module for name, module in model.named_modules() if isinstance(module, Probe)}

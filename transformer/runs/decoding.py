@@ -10,12 +10,13 @@ from torch import Tensor
 from transformer.errors import InputError
 from transformer.files.checkpoints import Checkpoint
 from transformer.models import log_probabilities
-from transformer.probes import Edit, Recording, check_edits, fast_path, record
+from transformer.probes import Edit, check_edits, fast_path, has_forward_hooks, record
 from transformer.runs.activation import Activation
 from transformer.runs.activation_arrays import activations_of
 from transformer.runs.beam_search import Hypothesis, SearchRecorder, beam_search
 from transformer.runs.decoding_state import DecodingState, writable
 from transformer.runs.inputs import prompt_of, source_tensor, target_ids
+from transformer.runs.step_activations import StepActivations
 from transformer.runs.strategies import Beam, Greedy, Sample, Strategy, reshape_logits
 from transformer.text.tokens import TokenSequence
 
@@ -80,7 +81,8 @@ def decode(
     ``forced``: the answer must begin with this text, or with exactly these token ids. ``edits`` change the model during
     this call only. ``record_steps`` keeps every activation of every step. ``cached=False`` recomputes everything at
     each step; with edits that is always done, because an edit may concern positions that a cache would not compute
-    again. ``recorder`` watches a beam search (``transformer.analysis.answers.beam_tree``).
+    again. Forward hooks that somebody has registered see (and may change) every step. ``recorder`` watches a beam
+    search (``transformer.analysis.answers.beam_tree``).
 
     Raises ``InputError`` for a text that the model cannot take, ``ValueError`` for a model that does not write.
     """
@@ -96,21 +98,41 @@ def decode(
     with torch.inference_mode():
         if isinstance(strategy, Beam):
             return _beam(checkpoint, source, prompt, forced_ids, strategy, limit, edits, recorder)
+        # What an edit or a hook does to a step, and what a step computes without a cache, only the step itself shows.
+        changed = bool(edits) or has_forward_hooks(model)
+        step_by_step = record_steps and (changed or not cached)
         state = None
         generator = torch.Generator().manual_seed(strategy.seed) if isinstance(strategy, Sample) else None
         ids: list[int] = []
         rows: list[Tensor] = []
-        recordings = []
+        activations: list[Mapping[str, Activation]] = []
         while len(ids) < limit and (not ids or ids[-1] not in framing.ends):
-            with record(edits) if edits or record_steps else fast_path() as recording:
+            with record(edits) if changed or step_by_step else fast_path() as recording:
                 state = state or DecodingState(model, source, cached=cached and not edits)
                 logits = state.feed(torch.tensor([ids[-1:] or prompt], device=device))[0]
             rows.append(writable(logits.cpu(), framing.never))
             ids.append(forced_ids[len(ids)] if len(ids) < len(forced_ids) else _choose(rows[-1], strategy, generator))
-            recordings.append(recording if record_steps else None)
+            if step_by_step:
+                activations.append(activations_of(model, recording))
         logits = torch.stack(rows)
+        if record_steps and not step_by_step:
+            activations, logits = _recorded_steps(checkpoint, source, prompt, ids)
         chances = _chances(logits, strategy)
-    return _decoding(checkpoint, source, prompt, ids, logits, chances, recordings)
+    return _decoding(checkpoint, source, prompt, ids, logits, chances, activations)
+
+
+def _recorded_steps(
+    checkpoint: Checkpoint, source: Tensor | None, prompt: Sequence[int], ids: Sequence[int]
+) -> tuple[list[Mapping[str, Activation]], Tensor]:
+    """The activations of every step and the logits [step, vocabulary], from one pass over what was written."""
+    model = checkpoint.model
+    read = torch.tensor([[*prompt, *ids[:-1]]], device=model.device)
+    with record() as recording:
+        logits = DecodingState(model, source, cached=False).feed_all(read)[0, len(prompt) - 1 :]
+    whole = activations_of(model, recording)
+    stops = range(len(prompt), len(prompt) + len(ids))
+    steps = [StepActivations(whole, stop - 1 if stop > len(prompt) else 0, stop) for stop in stops]
+    return steps, writable(logits.cpu(), checkpoint.framing.never)
 
 
 def forced_tokens(checkpoint: Checkpoint, forced: str | Sequence[int], sentence: str = "") -> list[int]:
@@ -162,7 +184,11 @@ def _room(
 
 
 def _steps(
-    checkpoint: Checkpoint, logits: Tensor, chances: Tensor, ids: Sequence[int], recordings: Sequence[Recording | None]
+    checkpoint: Checkpoint,
+    logits: Tensor,
+    chances: Tensor,
+    ids: Sequence[int],
+    activations: Sequence[Mapping[str, Activation]],
 ) -> tuple[Step, ...]:
     """logits, chances: [step, vocabulary]. Candidates of all steps are found at once."""
     display = checkpoint.tokenizer.display
@@ -173,9 +199,8 @@ def _steps(
     steps = []
     for index, rows in enumerate(zip(listed.tolist(), *columns, strict=True)):
         *candidates, chosen = (Candidate(id, display(id), *values) for id, *values in zip(*rows, strict=True))
-        recording = recordings[index] if recordings else None
-        activations = activations_of(checkpoint.model, recording) if recording is not None else {}
-        steps.append(Step(index, tuple(candidates), chosen, logits[index].numpy(), activations))
+        recorded = activations[index] if activations else {}
+        steps.append(Step(index, tuple(candidates), chosen, logits[index].numpy(), recorded))
     return tuple(steps)
 
 
@@ -186,7 +211,7 @@ def _decoding(
     ids: Sequence[int],
     logits: Tensor,  # [step, vocabulary]
     chances: Tensor,  # [step, vocabulary]
-    recordings: Sequence[Recording | None] = (),
+    activations: Sequence[Mapping[str, Activation]] = (),
     hypotheses: tuple[Hypothesis, ...] = (),
 ) -> Decoding:
     tokenizer = checkpoint.tokenizer
@@ -195,7 +220,7 @@ def _decoding(
         text=tokenizer.decode([*prompt, *ids]),
         source=None if source is None else tokenizer.sequence(source[0].tolist()),
         tokens=tokenizer.sequence(ids, "prediction"),
-        steps=_steps(checkpoint, logits, chances, ids, recordings),
+        steps=_steps(checkpoint, logits, chances, ids, activations),
         log_probability=float(log_p.sum(dtype=torch.float64)),
         finished=bool(ids) and ids[-1] in checkpoint.framing.ends,
         hypotheses=hypotheses,
@@ -212,7 +237,7 @@ def _beam(
     edits: tuple[Edit, ...],
     recorder: SearchRecorder | None = None,
 ) -> Decoding:
-    with record(edits) if edits else fast_path():
+    with record(edits) if edits or has_forward_hooks(checkpoint.model) else fast_path():
         found = beam_search(
             checkpoint.model,
             source,

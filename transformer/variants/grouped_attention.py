@@ -79,9 +79,11 @@ class GroupedQueryAttention(MultiHeadAttention):
         return self.context(weights @ value)  # [batch, head, query, channel]
 
     def attend_fused(
-        self, query: Tensor, key: Tensor, value: Tensor, allowed: Tensor, position_bias: Tensor | None
+        self, query: Tensor, key: Tensor, value: Tensor, allowed: Tensor | None, position_bias: Tensor | None
     ) -> Tensor:
         """The fused kernel bends no scores: with a cap the readable way is the only one."""
+        if allowed is None and (self.window is not None or self.score_cap is not None):
+            allowed = query.new_ones(1, query.shape[-2], key.shape[-2], dtype=torch.bool)  # [1, query, key]
         if self.score_cap is not None:
             return self.attend(query, key, value, allowed, position_bias)
         return super().attend_fused(query, key, value, self.within_window(allowed), position_bias)

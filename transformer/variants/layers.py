@@ -17,7 +17,7 @@ class _ReorderedLayer(DecoderLayer):
     def forward(
         self,
         stream: Tensor,  # [batch, position, model]
-        allowed: Tensor,  # [batch, position, position]
+        allowed: Tensor | None,  # [batch, position, position]
         memory: Tensor | None = None,
         memory_allowed: Tensor | None = None,
         position_bias: Tensor | None = None,

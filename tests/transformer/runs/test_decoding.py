@@ -16,7 +16,7 @@ from tests.transformer.tiny import SOURCE, random_model
 from transformer import Beam, Checkpoint, Greedy, InputError, Sample, Tokenizer, decode
 from transformer.cache import AttentionCache, DecoderCache
 from transformer.config import NORMS, POSITIONS
-from transformer.probes import fast_path
+from transformer.probes import Edit, fast_path
 from transformer.runs.decoding_state import DecodingState, greedy_batch, writable
 from transformer.text.tokenizer import END_ID, PAD_ID, START_ID
 
@@ -192,6 +192,68 @@ def test_recorded_steps_hold_the_activations_of_each_step(writer: Checkpoint) ->
         logits = step.activations["decoder.logits"].values[-1]
         np.testing.assert_array_equal(logits[END_ID:], step.logits[END_ID:])
         assert not step.activations[name].values.flags.writeable
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+@pytest.mark.parametrize("kind", ["encoder-decoder", "decoder-only"])
+def test_slices_of_one_pass_are_what_each_step_computes(kind: str, positions: str, tiny_tokenizer: Tokenizer) -> None:
+    """A forward hook that only looks on makes ``decode`` record step by step, on the readable path."""
+    checkpoint = checkpoint_of(tiny_tokenizer, kind, positions=positions, tie_embeddings=False)
+    sliced = decode(checkpoint, SENTENCE, Greedy(5), record_steps=True, source_pads=2)
+    hook = checkpoint.model.probes["decoder.logits"].register_forward_hook(lambda *_: None)
+    try:
+        stepwise = decode(checkpoint, SENTENCE, Greedy(5), record_steps=True, source_pads=2)
+    finally:
+        hook.remove()
+    assert sliced.tokens.ids == stepwise.tokens.ids
+    for one, other in zip(sliced.steps, stepwise.steps, strict=True):
+        np.testing.assert_allclose(one.logits, other.logits, rtol=0, atol=1e-5)
+        assert list(one.activations) == list(other.activations)
+        assert len(one.activations) == len(other.activations)
+        for name, activation in other.activations.items():
+            assert one.activations[name].axes == activation.axes
+            np.testing.assert_allclose(one.activations[name].values, activation.values, rtol=0, atol=1e-5, err_msg=name)
+    with pytest.raises(KeyError):
+        sliced.steps[1].activations["encoder.embedding.token" if kind == "encoder-decoder" else "decoder.nothing"]
+
+
+def test_a_forward_hook_changes_what_is_written_as_an_edit_does(writer: Checkpoint) -> None:
+    name = "decoder.layers.0.self_attention.weights"
+    edits = [Edit(name, torch.zeros_like)]
+    hook = writer.model.probes[name].register_forward_hook(lambda probe, inputs, weights: torch.zeros_like(weights))
+    try:
+        for strategy in (Greedy(6), Beam(2, max_new_tokens=6)):
+            hooked, edited = decode(writer, SENTENCE, strategy), decode(writer, SENTENCE, strategy, edits=edits)
+            assert hooked.tokens.ids == edited.tokens.ids
+            np.testing.assert_allclose(hooked.steps[0].logits, edited.steps[0].logits, rtol=0, atol=1e-5)
+    finally:
+        hook.remove()
+    assert not np.allclose(decode(writer, SENTENCE, Greedy(6)).steps[0].logits, hooked.steps[0].logits, atol=1e-3)
+
+
+def test_a_projection_that_is_replaced_is_the_one_that_writes(tiny_tokenizer: Tokenizer) -> None:
+    """W_Q, W_K and W_V are one product while nothing stands in their place."""
+
+    class Doubled(torch.nn.Linear):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return 2 * super().forward(x)
+
+    with torch.random.fork_rng():
+        model = random_model.__wrapped__("decoder-only", vocabulary_size=tiny_tokenizer.vocabulary_size)
+    attention = model.decoder.layers[0].self_attention
+    plain, doubled = attention.value_projection, Doubled(16, 16)
+    doubled.load_state_dict(plain.state_dict())
+    attention.value_projection = doubled
+    with torch.inference_mode(), fast_path():
+        ids = torch.tensor([[1, 7, 19]])
+        state = DecodingState(model, None)
+        state.feed(ids[:, :2])
+        step = state.feed(ids[:, 2:])
+        whole = DecodingState(model, None, cached=False).feed(ids)
+        attention.value_projection = plain
+        other = DecodingState(model, None, cached=False).feed(ids)
+    torch.testing.assert_close(step, whole, rtol=0, atol=1e-5)
+    assert not torch.allclose(step, other, atol=1e-3)
 
 
 def test_many_sentences_at_once_give_what_each_gives_alone(tiny_tokenizer: Tokenizer) -> None:
