@@ -16,6 +16,7 @@ from ui.compute.store import store
 from ui.shell.navigation import GROUPS, go_to, pages
 from ui.shell.page import Page, page
 from ui.shell.presenter import presenting
+from ui.shell.selectors import work_of
 from ui.show.chips import Chip, ChipRow, chips
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
 from ui.words.catalogues import said
@@ -33,14 +34,12 @@ def one_line(text: str) -> str:
 
 def show_answer(p: Page, answer: Answer) -> None:
     """What was typed and what came out, large."""
-    config = p.checkpoint.config
-    kind = "classifier" if config.n_classes else config.kind
     size = "####" if max(len(p.focus.sentence), len(answer.text)) < 90 else ""
     with st.container(horizontal=True, key="answer", gap="medium"):
         for caption, words in (
             (p.text["typed"], one_line(p.focus.sentence)),
             (
-                p.text["forced"] if p.trace.forced else p.text[f"answers.{kind}"],
+                p.text["forced"] if p.trace.forced else p.text[f"answers.{work_of(p.checkpoint.config)}"],
                 f":primary[{one_line(answer.text) or p.text['empty_answer']}]",
             ),
         ):

@@ -20,12 +20,16 @@ FORMER = {"show_lines": ("Lignes",)}  # what an option was called in addresses t
 _DRAWN_ON = "choose: drawn on"  # the page of the run before
 
 
+def work_of(config: ModelConfig) -> str:
+    """What a model does, as texts name it: "classifier", "text-to-text", or its kind."""
+    return "classifier" if config.n_classes else "text-to-text" if config.task_prefixes else config.kind
+
+
 def traits_of(config: ModelConfig) -> frozenset[str]:
-    """What a sentence about a model may depend on: its kind (or "classifier"), its positions, "pre" or "post" norm,
+    """What a sentence about a model may depend on: what it does (``work_of``), its positions, "pre" or "post" norm,
     "rms" where its norms subtract no mean, "gated" where its feed-forward layers have a gate."""
-    kind = "classifier" if config.n_classes else config.kind
     more = [trait for trait, name in (("rms", "rms_norm"), ("gated", "gated")) if getattr(config, name, False)]
-    return frozenset((kind, config.positions, config.norm, *more))
+    return frozenset((work_of(config), config.positions, config.norm, *more))
 
 
 def selectors(focus: Focus, config: ModelConfig, *, needs: Sequence[str], room: DeltaGenerator) -> None:

@@ -10,6 +10,8 @@ from transformer.families.config import FamilyConfig
 from ui.compute.loading import choosable_checkpoints, config_of
 from ui.shell import focus as shared_focus
 from ui.shell.focus import MOST_PADS, Focus
+from ui.shell.selectors import work_of
+from ui.shell.spoken_languages import start_of
 from ui.words.texts import common, examples, languages
 
 # Where this run's sidebar has room for the selectors of its page: below the sentence, above the examples.
@@ -49,11 +51,19 @@ def sidebar() -> None:
 
 def _examples(focus: Focus) -> None:
     found = {example.label: example for example in examples()}
-    shown = next((e for e in found.values() if (e.sentence, e.target) == (focus.sentence, focus.target)), None)
+    task = _task(focus)
+    text = focus.sentence.removeprefix(task)
+    shown = next((e for e in found.values() if (e.sentence, e.target) == (text, focus.target)), None)
     _set("example", shown.label if shown else None)
     st.pills(common("sidebar.examples"), list(found), key="sidebar example", on_change=_choose_example)
-    if shown:
+    if shown and not task:  # what it shows is said of models of one task
         st.caption(shown.shows)
+
+
+def _task(focus: Focus) -> str:
+    """The prefix that stands before the sentence, for a model that was trained with some: an example leaves it."""
+    config = _config(focus)
+    return "" if config is None else start_of(focus.sentence, config.task_prefixes)
 
 
 def _checkpoint(focus: Focus) -> None:
@@ -71,11 +81,10 @@ def _checkpoint(focus: Focus) -> None:
         args=("checkpoint",),
     )
     if (config := _config(focus)) is not None:
-        task = "classifier" if config.n_classes else config.kind
         layers = max(config.n_encoder_layers, config.n_decoder_layers)
         size = common("sidebar.size", layers=layers, heads=config.n_heads, width=config.d_model)
         family = [config.family] if isinstance(config, FamilyConfig) else []
-        st.caption(" · ".join((common(f"task.{task}"), *family, size)))
+        st.caption(" · ".join((common(f"task.{work_of(config)}"), *family, size)))
 
 
 def _config(focus: Focus) -> ModelConfig | None:
@@ -154,4 +163,5 @@ def _choose_example() -> None:
     chosen = st.session_state["sidebar example"]
     for example in examples():
         if example.label == chosen:
-            shared_focus.change(sentence=example.sentence, target=example.target)
+            start = _task(shared_focus.current())
+            shared_focus.change(sentence=start + example.sentence, target=example.target)

@@ -15,7 +15,7 @@ from transformer.families.languages import languages_of
 from ui.shell import focus as shared_focus
 from ui.shell.focus import Focus
 from ui.shell.streamlit_private import page_hash
-from ui.words.texts import common, quoted
+from ui.words.texts import common, model_sentences, quoted
 
 _HALF = 104  # pixels: two in the sidebar's row
 
@@ -43,9 +43,15 @@ def spoken_languages(focus: Focus, checkpoint: Checkpoint, room: DeltaGenerator)
         if writes:
             _choose("writes", writes, checkpoint.tokenizer.target_language, width)
         if starts:
-            _choose(
-                "begins", starts, next((start for start in starts if focus.sentence.startswith(start)), None), width
-            )
+            begun = start_of(focus.sentence, starts)
+            _choose("begins", starts, begun or None, width)
+    if starts and not begun:
+        room.caption(common("spoken.begins_missing"))
+
+
+def start_of(sentence: str, starts: Sequence[str]) -> str:
+    """The task's prefix that a sentence begins with, or nothing."""
+    return next((start for start in starts if sentence.startswith(start)), "")
 
 
 def _choose(name: str, options: Sequence[str], value: str | None, width: int | str) -> None:
@@ -71,7 +77,10 @@ def _speak(key: str, name: str) -> None:
 
 
 def _begin(key: str, starts: Sequence[str]) -> None:
-    """The sentence with another beginning, or with none."""
-    sentence = shared_focus.current().sentence
-    old = next((start for start in starts if sentence.startswith(start)), "")
-    shared_focus.change(sentence=(st.session_state[key] or "") + sentence.removeprefix(old))
+    """The sentence with another beginning, or with none. One of the app's examples gives way to that of the task."""
+    sentence, start = shared_focus.current().sentence, st.session_state[key] or ""
+    rest = sentence.removeprefix(start_of(sentence, starts))
+    of_tasks, others = (model_sentences()[table] for table in ("task_example", "example"))
+    if rest in (*of_tasks.values(), *others.values()):
+        rest = of_tasks.get(start, rest)
+    shared_focus.change(sentence=start + rest)

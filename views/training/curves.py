@@ -12,6 +12,7 @@ from transformer.text.message import N_
 from transformer.training.schedule import learning_rate
 from ui.compute.loading import load_history, recipe_of
 from ui.shell.page import Page
+from ui.shell.selectors import work_of
 from ui.show.figures import show_figure, show_formula, show_source, show_table
 from ui.words.catalogues import said
 from ui.words.texts import as_plain
@@ -21,7 +22,10 @@ HEADINGS = (
     *(N_("training step"), N_("epoch"), N_("target_tokens"), N_("seconds"), N_("learning_rate"), N_("train_loss")),
     *(N_("gradient_norm"), N_("dev_loss"), N_("dev_perplexity"), N_("dev_score")),
 )
-SCORES = {"encoder-decoder": "bleu", "decoder-only": "minus_loss", "encoder-only": "minus_loss"}
+SCORES = {
+    **{"encoder-decoder": "bleu", "decoder-only": "minus_loss", "encoder-only": "minus_loss"},
+    **{"classifier": "accuracy", "text-to-text": "tasks"},
+}
 
 
 def curves(p: Page) -> None:
@@ -33,7 +37,7 @@ def curves(p: Page) -> None:
     if history is None:
         p.nothing_to_show(p.text["none"])
     last = history.iloc[-1]
-    score = p.text["accuracy" if p.checkpoint.config.n_classes else SCORES[p.checkpoint.config.kind]]
+    score = p.text[SCORES[work_of(p.checkpoint.config)]]
     tokens, minutes = int(last["target_tokens"]), last["seconds"] / 60
     st.markdown(
         p.text["facts"].format(steps=whole(int(last["step"])), tokens=whole(tokens), minutes=whole(round(minutes)))

@@ -16,6 +16,7 @@ from transformer.analysis.answers.masked_tokens import blanks, fillings
 from transformer.runs.inputs import prompt_of
 from transformer.runs.traces import Trace
 from ui.shell.focus import Focus
+from ui.shell.selectors import work_of
 from ui.words.texts import as_plain, common, page_text
 from views.overview import diagram
 from views.overview.handout.writing import every_cell, handout_text, section, written
@@ -28,8 +29,7 @@ _DRAWING = Path(diagram.__file__).parent
 def overview(trace: Trace, focus: Focus) -> Section:
     """The sentence, the answer with its probabilities, and the model as a diagram whose blocks lead on."""
     page, config, answer = page_text("overview"), trace.checkpoint.config, answer_of(trace)
-    kind = "classifier" if config.n_classes else config.kind
-    caption = page["forced"] if trace.forced else page[f"answers.{kind}"]
+    caption = page["forced"] if trace.forced else page[f"answers.{work_of(config)}"]
     said = as_plain(" ".join(answer.text.split())) or page["empty_answer"]
     parts: list[Part] = [
         Paragraph(f"{page['typed']}: **{as_plain(' '.join(trace.sentence.split()))}**"),

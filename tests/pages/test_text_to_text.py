@@ -1,0 +1,87 @@
+"""A model of several tasks: every page opens with it, says what is true of it, and offers its prefixes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+import transformer
+from tests.pages.conftest import is_fine, said
+from transformer.training.text_tasks import TEXT_TASKS
+from ui.words.texts import model_sentences
+
+PAGES = sorted(path.stem for path in (Path(__file__).parents[2] / "pages").glob("*.py"))
+ASKED = "fill: She is drinking a cup of ___."
+
+
+@pytest.fixture(scope="module")
+def folder(tiny_tokenizer: transformer.Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    config = transformer.ModelConfig(
+        vocabulary_size=tiny_tokenizer.vocabulary_size, d_model=16, n_heads=2, d_ff=24, n_encoder_layers=2,
+        n_decoder_layers=2, max_length=96, positions="relative", rms_norm=True, task_prefixes=tuple(TEXT_TASKS),
+    )  # fmt: skip
+    path = tmp_path_factory.mktemp("text-to-text")
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = transformer.build_model(config)
+        with torch.no_grad():  # γ and the relative bias begin at 1 and 0
+            for parameter in model.parameters():
+                parameter += 0.1 * torch.randn_like(parameter)
+    transformer.save(path / "tiny-tasks", model, tiny_tokenizer, card="# tiny-tasks\n\nRandom weights.\n")
+    return path
+
+
+@pytest.fixture
+def opened(open_app: Callable, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(folder))
+    return open_app
+
+
+def on_screen(app: AppTest) -> str:
+    """Sentences and formulas, without the glossary, which explains words of the trade for any model."""
+    lines = [line for line in said(app).splitlines() if not line.startswith("- **")]
+    return "\n".join((*lines, *(latex.value for latex in app.latex))).replace(ASKED, "")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_opens_and_says_what_is_true(page: str, opened: Callable) -> None:
+    """No LayerNorm, no mean that is taken away, no translation: the question is to fill a blank."""
+    app = opened(page, checkpoint="tiny-tasks", sentence=ASKED)
+    is_fine(app)
+    shown = on_screen(app)
+    if page not in ("lessons", "bugs"):  # which have models of their own
+        assert "LayerNorm" not in shown
+        shown = shown.replace("which heads a translator can do without", "")  # what a paper found
+        assert "translat" not in shown, shown[max(0, shown.index("translat") - 200) :][:400]
+    if page == "positions":
+        assert "b_" in "\n".join(latex.value for latex in app.latex)
+    if page == "add_norm":
+        assert r"\text{RMSNorm}" in shown and r"\mu" not in shown
+
+
+def test_tasks_are_chosen_with_an_example_each(opened: Callable) -> None:
+    app = opened("masks", checkpoint="tiny-tasks", language="en")
+    assert any("No task stands before the sentence" in caption.value for caption in app.caption)
+    box = next(box for box in app.selectbox if box.label == "Task")
+    assert tuple(box.options) == tuple(TEXT_TASKS)
+    for prefix, example in model_sentences()["task_example"].items():
+        next(box for box in app.selectbox if box.label == "Task").set_value(prefix).run()
+        assert app.query_params["sentence"] == prefix + example
+    assert not any("No task stands" in caption.value for caption in app.caption)
+    assert any("several tasks, by prefix" in caption.value for caption in app.sidebar.caption)
+    app.pills(key="sidebar example").set_value("Plain").run()  # an example leaves the task
+    assert app.query_params["sentence"] == "fill: The cat sat on the mat."
+    assert app.pills(key="sidebar example").value == "Plain"
+    app.text_area(key="sidebar sentence").set_value("fill: My own ___ here.").run()
+    next(box for box in app.selectbox if box.label == "Task").set_value("sentiment: ").run()
+    assert app.query_params["sentence"] == "sentiment: My own ___ here.", "what somebody typed stays"
+
+
+def test_it_is_said_in_french(opened: Callable) -> None:
+    app = opened("overview", checkpoint="tiny-tasks", language="fr")
+    assert any("Aucune tâche ne précède la phrase" in caption.value for caption in app.caption)
+    assert any("plusieurs tâches, par préfixe" in caption.value for caption in app.sidebar.caption)
