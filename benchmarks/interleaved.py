@@ -18,7 +18,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Timings:
-    """``seconds[name][round]``: processor time of one call."""
+    """``seconds[name][round]``: processor time of one call, that of helper threads included."""
 
     seconds: Mapping[str, tuple[float, ...]]
 
@@ -38,7 +38,8 @@ def time_interleaved(functions: Mapping[str, Callable[[], object]], *, rounds: i
     """Run every function once (``calls`` times in a row) in each of ``rounds`` rounds, in a new order each round.
 
     A slow moment of the machine slows all of them, so ratios within a round hold. The clock is the processor time of
-    this thread: it does not count the time in which other programs have the core. The first round only warms up.
+    this process: it counts what is done in helper threads (``from_pretrained`` reads in some), and not the time when
+    other programs have the core. The first round only warms up.
 
     Raises ``ValueError`` for fewer than 2 rounds: quartiles need two.
     """
@@ -50,10 +51,10 @@ def time_interleaved(functions: Mapping[str, Callable[[], object]], *, rounds: i
     for round_number in range(rounds + 1):
         shuffle(order)
         for name in order:
-            start = time.thread_time()
+            start = time.process_time()
             for _ in range(calls):
                 functions[name]()
-            elapsed = (time.thread_time() - start) / calls
+            elapsed = (time.process_time() - start) / calls
             if round_number:
                 seconds[name].append(elapsed)
     return Timings({name: tuple(values) for name, values in seconds.items()})

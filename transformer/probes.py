@@ -19,11 +19,12 @@ from transformer.errors import did_you_mean
 class Probe(nn.Module):
     """Passes its tensor through unchanged and names the tensor's axes (the batch axis is not named)."""
 
+    name = ""  # set by name_probes, when the whole model exists
+    begins_pass = False
+
     def __init__(self, *axes: str) -> None:
         super().__init__()
         self.axes = axes
-        self.name = ""  # set by name_probes, when the whole model exists
-        self.begins_pass = False
 
     def forward(self, tensor: Tensor) -> Tensor:
         return tensor
@@ -160,7 +161,8 @@ def name_probes(model: nn.Module) -> dict[str, Probe]:
     probes = {name: module for name, module in model.named_modules() if isinstance(module, Probe)}
     for name, probe in probes.items():
         probe.name = name
-        probe.begins_pass = name.endswith("embedding.token")
+        if name.endswith("embedding.token"):
+            probe.begins_pass = True
     return probes
 
 

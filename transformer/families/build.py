@@ -1,16 +1,18 @@
 """A model of somebody else's kind: our own skeleton, with the parts replaced in which the family differs."""
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from transformer.attention import MultiHeadAttention
 from transformer.config import ModelConfig
 from transformer.decoder import Decoder, DecoderLayer
 from transformer.encoder import Encoder, EncoderLayer
 from transformer.families.config import FamilyConfig
-from transformer.feed_forward import ACTIVATION_FUNCTIONS, FeedForward
+from transformer.feed_forward import ACTIVATION_FUNCTIONS
 from transformer.layer_norm import norm_layer
 from transformer.models import Model, build_model
 from transformer.positions import LearnedEncoding, RelativePositionBias
@@ -23,12 +25,14 @@ from transformer.variants.heads import FirstTokenClassifier, ScaledProjection, T
 from transformer.variants.layers import ParallelLayer, SandwichLayer
 from transformer.variants.rotary import PartialRotaryEncoding
 
+_CREATES = (torch.empty, torch.zeros, torch.ones)
+_DRAWS = (Tensor.uniform_, Tensor.normal_, Tensor.fill_, Tensor.zero_)
 _LAYERS = {"parallel": ParallelLayer, "sandwich": SandwichLayer}
 
 
 def build_family(config: FamilyConfig) -> Model:
     """A model whose tensors have shapes but no memory (torch's ``meta`` device): they are assigned afterwards."""
-    with torch.device("meta"):
+    with _ShapesOnly():
         model = build_model(_skeleton(config))
         model.config = config
         tables = _tables(config)
@@ -42,16 +46,30 @@ def build_family(config: FamilyConfig) -> Model:
     return model.requires_grad_(False)
 
 
+class _ShapesOnly(TorchFunctionMode):
+    """New tensors have a shape and no memory, and nobody draws their numbers, which takes longer than all the rest."""
+
+    def __torch_function__(
+        self, func: Callable, types: Sequence[type], args: tuple = (), kwargs: Mapping[str, object] | None = None
+    ) -> object:
+        kwargs = dict(kwargs or {})
+        if func in _DRAWS or getattr(func, "__module__", "") == "torch.nn.init":
+            return args[0] if args else kwargs["tensor"]
+        if func in _CREATES:
+            kwargs["device"] = "meta"
+        return func(*args, **kwargs)
+
+
 def _skeleton(config: FamilyConfig) -> ModelConfig:
-    """Our own config with as many layers: all that is left of what it builds is the order of things."""
+    """Our own config with one layer in each stack: all that is left of what it builds is the order of things."""
     return ModelConfig(
         kind=config.kind,
         vocabulary_size=1,
         d_model=1,
         n_heads=1,
         d_ff=1,
-        n_encoder_layers=config.n_encoder_layers,
-        n_decoder_layers=config.n_decoder_layers,
+        n_encoder_layers=min(1, config.n_encoder_layers),
+        n_decoder_layers=min(1, config.n_decoder_layers),
         max_length=1,
         positions="none",
         norm="pre" if config.final_norm else "post",
@@ -94,8 +112,8 @@ def _rebuild(stack: Encoder | Decoder, config: FamilyConfig, table: nn.Embedding
         relative = stack.relative_embedding = RelativeEmbedding(
             config, span=d.span, n_buckets=d.n_buckets, max_distance=d.max_distance, norm=d.norm
         )
-    for index in range(len(stack.layers)):
-        stack.layers[index] = _layer(config, index, relative, causal=causal)
+    n_layers = config.n_decoder_layers if isinstance(stack, Decoder) else config.n_encoder_layers
+    stack.layers = nn.ModuleList(_layer(config, index, relative, causal=causal) for index in range(n_layers))
     stack.final_norm = norm_layer(config) if config.final_norm else None
     if hasattr(stack, "vocabulary_projection"):
         stack.vocabulary_projection = _vocabulary_projection(config, table, causal=causal)
@@ -132,11 +150,13 @@ def _layer(config: FamilyConfig, index: int, relative: RelativeEmbedding | None,
         layer = DecoderLayer(config, cross=config.has_encoder)
     else:
         layer = EncoderLayer(config)
-    layer.self_attention = _self_attention(config, index, relative)
+    if d is not None or config.rotary or config.grouped:
+        layer.self_attention = _self_attention(config, index, relative)
     for attention in (layer.self_attention, getattr(layer, "cross_attention", None)):
         if attention is not None:
             _strip_attention(attention, config, index)
-    layer.feed_forward = GatedFeedForward(config) if config.gated else FeedForward(config)
+    if config.gated:
+        layer.feed_forward = GatedFeedForward(config)
     if not config.feed_forward_bias:
         _without_bias(layer.feed_forward)
     return layer

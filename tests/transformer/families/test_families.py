@@ -249,6 +249,10 @@ def test_broken_weights_are_refused(tmp_path: Path) -> None:
         model.transformer.h[1].mlp.c_fc.bias[3] = torch.nan
     model.save_pretrained(tmp_path)
     refused(tmp_path, "not finite", "h.1.mlp.c_fc.bias")
+    with torch.no_grad():
+        model.transformer.h[1].mlp.c_fc.bias[3:5] = torch.tensor([torch.inf, -torch.inf])
+    model.save_pretrained(tmp_path)
+    refused(tmp_path, "not finite", "h.1.mlp.c_fc.bias")
     file = tmp_path / "model.safetensors"
     tensors = load_file(file)
     tensors["transformer.wte.weight"] = torch.zeros(VOCABULARY, 36, dtype=torch.int64)
@@ -256,6 +260,15 @@ def test_broken_weights_are_refused(tmp_path: Path) -> None:
     refused(tmp_path, "wte.weight", "I64")
     file.write_bytes(file.read_bytes()[:500])
     refused(tmp_path, "not a whole safetensors file")
+
+
+def test_numbers_whose_sum_is_too_large_for_a_float_are_finite_all_the_same(tmp_path: Path) -> None:
+    model = build("gpt2")
+    with torch.no_grad():
+        model.transformer.h[1].mlp.c_fc.bias[:3] = 3e38
+    model.save_pretrained(tmp_path)
+    opened = open_model(tmp_path, read_json(tmp_path / "config.json")).model
+    assert float(opened.decoder.layers[1].feed_forward.input_projection.bias[0]) == pytest.approx(3e38)
 
 
 @pytest.mark.parametrize(
