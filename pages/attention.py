@@ -48,7 +48,9 @@ with page("attention", needs=("stack", "kind", "layer", "head", "token")) as p:
         more_about_cell(p, view, key=shown.key)
     way_to(ARITHMETIC)
 
-    section = chosen_section(p.text, ["path", "trust", "general", "fires"], key="attention_section")
+    # What a head prefers among all tokens, and in which sentences it fires, are questions about texts.
+    sections = ["path", "trust"] if p.reads_pictures else ["path", "trust", "general", "fires"]
+    section = chosen_section(p.text, sections, key="attention_section")
     if section == "trust":
         trust(p, view)
     elif section == "general":

@@ -12,7 +12,8 @@ from views.compare.modes import checkpoints, kinds, sentences
 MODES = {"sentences": sentences, "checkpoints": checkpoints, "kinds": kinds, "layers": layers}
 
 with page("compare", needs=("kind", "layer", "head"), strip=False) as p:
-    mode = chosen_option(p.text, "mode", list(MODES), key="compare_mode", label_visibility="collapsed", wrap=True)
+    modes = ["sentences", "layers"] if p.reads_pictures else list(MODES)  # other models would read the signs as text
+    mode = chosen_option(p.text, "mode", modes, key="compare_mode", label_visibility="collapsed", wrap=True)
     MODES[mode](p)
     if mode == "layers":  # which is about the models, not about a sentence
         p.finish()

@@ -14,6 +14,7 @@ from ui.shell.page_state import IN_ADDRESS
 from ui.shell.selectors import chosen_section
 from ui.show.figures import show_figure, show_snippet, show_source
 from views.embeddings import word_vectors
+from views.embeddings.patches import patch_embedding
 from views.embeddings.word_vectors import embedding_table
 
 SECTIONS = {
@@ -25,6 +26,9 @@ SECTIONS = {
 }
 
 with page("embeddings", needs=("token",)) as p:
+    if p.reads_pictures:
+        patch_embedding(p)
+        p.finish()
     tokens = p.trace.tokens(p.focus.stack)
     table = embedding_table(p.checkpoint, p.focus.stack)
     embedding = getattr(p.checkpoint.model, p.focus.stack).embedding

@@ -43,6 +43,8 @@ def formula(p: Page) -> None:
 
 with page("feed_forward", needs=("stack", "layer", "token")) as p:
     views = {"token": one_token, "words": words_of_units, "sentence": all_tokens, "fires": firing}
+    if p.reads_pictures:  # units are compared with words, and looked for in sentences
+        views = {name: views[name] for name in ("token", "sentence")}
     settle_labels("feed-forward view", p.text, [f"tab_{view}" for view in views])
     tabs = st.tabs(
         [p.text[f"tab_{view}"] for view in views], key="feed-forward view", on_change="rerun", bind="query-params"

@@ -39,9 +39,8 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         explained = text["scope_help"]
-        scope = chosen_option(
-            text, "scope", corpus.SCOPES, key="heads_scope", help=explained, label_visibility=labels()
-        )
+        scopes = corpus.SCOPES[:1] if p.reads_pictures else corpus.SCOPES  # lists of sentences are no pictures
+        scope = chosen_option(text, "scope", scopes, key="heads_scope", help=explained, label_visibility=labels())
         order_room = st.container(width="content")
         stretch = st.toggle(text["stretch"], key="heads_stretch", help=text["stretch_help"], **IN_ADDRESS)
         every = st.toggle(text["every"], key="heads_every", help=text["every_help"], **IN_ADDRESS)

@@ -40,7 +40,8 @@ with page("masks", needs=("stack", "kind", "layer", "head")) as p:
         editor.take_back(p, recipe)
         notes(p, recipe, now)
 
-    view = chosen_option(text, "view", VIEWS, key="masks view")
+    views = VIEWS[:2] if p.reads_pictures else VIEWS  # all pictures have one size, so nothing is padded
+    view = chosen_option(text, "view", views, key="masks view")
     if view == "difference":
         difference(p, own, now)
     elif view == "steps":

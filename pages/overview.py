@@ -15,6 +15,7 @@ from transformer.text.message import Message
 from ui.compute.store import store
 from ui.shell.navigation import GROUPS, go_to, pages
 from ui.shell.page import Page, page
+from ui.shell.picture import show_picture
 from ui.shell.presenter import presenting
 from ui.shell.selectors import work_of
 from ui.show.chips import Chip, ChipRow, chips
@@ -45,7 +46,10 @@ def show_answer(p: Page, answer: Answer) -> None:
         ):
             with st.container(width=310, gap=None):
                 st.caption(caption)
-                st.markdown(f"{size} {words}")
+                if p.reads_pictures and caption == p.text["typed"]:
+                    show_picture(p.focus.sentence, p.checkpoint.config)
+                else:
+                    st.markdown(f"{size} {words}")
 
 
 def show_certainty(p: Page, answer: Answer) -> None:
@@ -149,7 +153,8 @@ def show_next_steps(p: Page) -> None:
         if entry.name in existing:
             with st.container(gap=None):
                 st.page_link(existing[entry.name], label=f"**{entry.title}**")
-                st.caption(page_text(entry.name).question)
+                text = page_text(entry.name)
+                st.caption((text.of_pictures() if p.reads_pictures else text).question)
 
 
 with page("overview", strip=False) as p:

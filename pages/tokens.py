@@ -13,6 +13,7 @@ from ui.shell.page import Page, page
 from ui.show.figures import show_formula, show_snippet, show_source
 from ui.words.catalogues import said
 from ui.words.texts import as_plain
+from views.tokens.patches import patches
 from views.tokens.special_tokens import added_tokens, odd_character, special_tokens
 from views.tokens.tokenization import token_cards, tokenizers_side_by_side
 from views.tokens.words import word_being_built
@@ -69,6 +70,9 @@ with page("tokens", strip=False) as p:
     p.focus, _ = fit_trace(p.focus, p.trace)
     for note in p.trace.notes:
         st.caption(f":material/info: {as_plain(said(note))}")
+    if p.reads_pictures:
+        patches(p)
+        p.finish()
     token_cards(p)
     show_counts(p)
     st.subheader(p.text["merges"], anchor=False)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import ClassVar
 
 from transformer.errors import MessageError
 from transformer.text.special_ids import SPECIAL_TOKENS
@@ -217,6 +218,7 @@ class PictureConfig(ModelConfig):
     (picture_size / patch_size)² patches and the class token.
     """
 
+    head_activation: ClassVar[str] = "tanh"  # of the hidden layer of the classifier
     kind: str = "encoder-only"
     n_decoder_layers: int = 0
     tie_embeddings: bool = False

@@ -3,7 +3,7 @@
 import random
 from dataclasses import dataclass
 
-from transformer.config import ModelConfig
+from transformer.config import ModelConfig, PictureConfig
 from transformer.families.config import FamilyConfig
 from transformer.faults.forward_faults import LIVE_FAULTS
 
@@ -32,6 +32,8 @@ def inapplicable(config: ModelConfig) -> dict[str, str]:
             found["padding"] = "no_padding"
     elif config.d_head == 1:
         found["scale"] = "one_channel"
+    if isinstance(config, PictureConfig):
+        found["padding"] = "one_size"
     if config.positions == "none":
         found["positions"] = "no_positions"
     if not config.has_encoder:

@@ -25,7 +25,8 @@ _FIELDS = ("picture_size", "patch_size", "n_levels")
 class PatchTokenizer(Tokenizer):
     """The text of a picture ↔ ids of its patches. Nothing is learned: the configuration says it all.
 
-    A patch is labelled by its place, "r2c3" for row 2, column 3, both from 1.
+    A patch is labelled by its place, "r2c3" for row 2, column 3, both from 1; that is its ``text``, too, for its pixels
+    are no piece of the text of the picture.
     """
 
     special = SpecialIds(PAD_ID, START_ID, None, MASK_ID, others=frozenset((END_ID,)))
@@ -107,9 +108,8 @@ class PatchTokenizer(Tokenizer):
         for index, id in enumerate(ids):
             role = self.special.role(id)
             row, column = divmod(index - offset, self.per_row)
-            text = "" if role else self.display(id)
             shown = self.display(id) if role else f"r{row + 1}c{column + 1}"
-            tokens.append(Token(index, int(id), text, shown, bool(role), role, first=not role))
+            tokens.append(Token(index, int(id), "" if role else f" {shown}", shown, bool(role), role, first=not role))
         return TokenSequence(tuple(tokens), name)
 
     def display(self, id: int) -> str:
@@ -118,10 +118,10 @@ class PatchTokenizer(Tokenizer):
             return SPECIAL_TOKENS[id]
         return "".join(self.signs[level] for level in levels_of(torch.tensor(id), self.config).tolist())
 
-    def thumbnails(self, ids: Sequence[int]) -> list[list[int] | None]:
-        """The pixels of every patch, in reading order, or ``None`` for a special token."""
-        levels = levels_of(torch.tensor(ids, dtype=torch.long), self.config).tolist()
-        return [None if id < N_SPECIAL else pixels for id, pixels in zip(ids, levels, strict=True)]
+    def thumbnails(self, ids: Sequence[int]) -> list[list[float] | None]:
+        """The ink of every patch's pixels, 0 to 1, in reading order; ``None`` for a special token."""
+        ink = (levels_of(torch.tensor(ids, dtype=torch.long), self.config) / (self.config.n_levels - 1)).tolist()
+        return [None if id < N_SPECIAL else pixels for id, pixels in zip(ids, ink, strict=True)]
 
     def words(self, text: str) -> list[str]:
         return [self.display(id) for id in self.encode(text)]

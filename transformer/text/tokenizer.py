@@ -168,6 +168,10 @@ class Tokenizer:
             tokens.append(Token(index, int(id), text, display, bool(role), role, begins))
         return TokenSequence(tuple(tokens), name)
 
+    def thumbnails(self, ids: Sequence[int]) -> list[list[float] | None]:
+        """Of patches of a picture, what they look like; tokens of a text have none."""
+        return []
+
     def display(self, id: int) -> str:
         """How one token is shown: a leading space as ``·``, a single byte that is not a character as ``⟨F0⟩``."""
         return self._displays[id]

@@ -192,12 +192,12 @@ class Classification(Objective):
 
 
 class PictureClassification(Classification):
-    """Predict the class of a picture. While training, each is moved by up to one pixel in each direction (a written
-    digit stays the same digit), and some patches are hidden, as words are.
+    """Predict the class of a picture. While training, half of them are moved by up to one pixel in each direction (a
+    written digit stays the same digit), and some patches are hidden, as words are.
     """
 
     HIDDEN = 0.1
-    FARTHEST = 1  # pixels
+    MOVED, FARTHEST = 0.5, 1  # share of the pictures, pixels
 
     @staticmethod
     def encode(tokenizer: Tokenizer, examples: Sequence[tuple]) -> list[tuple]:
@@ -215,8 +215,9 @@ class PictureClassification(Classification):
         config, far = self.model.config, self.FARTHEST
         pixels = F.pad(pixels_of(levels_of(ids, config), config), (far,) * 4)
         size = config.picture_size
-        starts = torch.randint(2 * far + 1, (len(ids), 2), generator=generator).tolist()
-        moved = [picture[y : y + size, x : x + size] for picture, (y, x) in zip(pixels, starts, strict=True)]
+        starts = torch.randint(2 * far + 1, (len(ids), 2), generator=generator)
+        starts[torch.rand(len(ids), generator=generator) >= self.MOVED] = far
+        moved = [picture[y : y + size, x : x + size] for picture, (y, x) in zip(pixels, starts.tolist(), strict=True)]
         return ids_of(patches_of(torch.stack(moved), config.patch_size), config.n_levels)
 
 

@@ -13,7 +13,7 @@ import streamlit as st
 from pandas.api.types import is_numeric_dtype
 
 import transformer
-from transformer.config import ModelConfig
+from transformer.config import ModelConfig, PictureConfig
 from transformer.families.languages import speaking
 from transformer.files.layout import config_of as read_config
 from transformer.files.uploads import is_received
@@ -180,6 +180,14 @@ def config_of(name: str) -> ModelConfig:
     """The configuration alone, without the weights. Raises ``ValueError`` when it is missing or wrong."""
     path = checkpoint_path(name)
     return _config(path, _stamp(path, _FILES[:1]))
+
+
+def reads_pictures(name: str) -> bool:
+    """Whether a model reads pictures, as far as its configuration can be read."""
+    try:
+        return isinstance(config_of(name), PictureConfig)
+    except (OSError, ValueError):
+        return False
 
 
 def _translates(name: str) -> bool:

@@ -22,7 +22,7 @@ from transformer.files.uploads import is_received
 from transformer.runs.run import Run
 from transformer.runs.traces import Trace
 from ui.compute.limits import public, without_folders
-from ui.compute.loading import checkpoints_folder, load_checkpoint, load_trace, typed_checkpoints
+from ui.compute.loading import checkpoints_folder, load_checkpoint, load_trace, reads_pictures, typed_checkpoints
 from ui.shell import focus as shared_focus
 from ui.shell.embedded import embedded, style_for_a_frame
 from ui.shell.familiarity import unlike_training
@@ -59,8 +59,14 @@ class Page:
 
     @cached_property
     def text(self) -> PageText:
-        """The paragraphs of ``views/<name>/en.toml``."""
-        return page_text(self.name)
+        """The paragraphs of ``views/<name>/en.toml``, for the kind of thing that the model reads."""
+        text = page_text(self.name)
+        return text.of_pictures() if self.reads_pictures else text
+
+    @property
+    def reads_pictures(self) -> bool:
+        """Whether the model reads pictures, so that a token is a patch."""
+        return reads_pictures(self.focus.checkpoint)
 
     @cached_property
     def checkpoint(self) -> transformer.Checkpoint:
@@ -157,6 +163,7 @@ def _draw_frame(p: Page, *, needs: Sequence[str], strip: bool, room: DeltaGenera
         hints = st.container(horizontal=True, gap="xsmall", width="content")
         corner = st.container(width="content")
     p.focus, lesson, corrections = running(p.focus)
+    p.__dict__.pop("text", None)  # a lesson may have chosen another kind of model
     if lesson and not alone:
         lesson_bar(lesson, p.focus, page=p.name)
     corrections = (*corrections, *_open_checkpoint(p))

@@ -6,7 +6,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.errors import StreamlitAPIException
 
-from transformer.config import ModelConfig
+from transformer.config import ModelConfig, PictureConfig
 from ui.shell import focus as shared_focus
 from ui.shell.focus import Focus, attention_kinds
 from ui.shell.page_state import IN_ADDRESS
@@ -27,9 +27,11 @@ def work_of(config: ModelConfig) -> str:
 
 def traits_of(config: ModelConfig) -> frozenset[str]:
     """What a sentence about a model may depend on: what it does (``work_of``), its positions, "pre" or "post" norm,
-    "rms" where its norms subtract no mean, "gated" where its feed-forward layers have a gate."""
+    "picture" where it reads one, "rms" where its norms subtract no mean, "gated" where its feed-forward layers have a
+    gate."""
+    picture = ("picture",) if isinstance(config, PictureConfig) else ()
     more = [trait for trait, name in (("rms", "rms_norm"), ("gated", "gated")) if getattr(config, name, False)]
-    return frozenset((work_of(config), config.positions, config.norm, *more))
+    return frozenset((work_of(config), config.positions, config.norm, *picture, *more))
 
 
 def selectors(focus: Focus, config: ModelConfig, *, needs: Sequence[str], room: DeltaGenerator) -> None:

@@ -5,11 +5,12 @@ from contextvars import ContextVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from transformer.config import ModelConfig
+from transformer.config import ModelConfig, PictureConfig
 from transformer.families.config import FamilyConfig
 from ui.compute.loading import choosable_checkpoints, config_of
 from ui.shell import focus as shared_focus
 from ui.shell.focus import MOST_PADS, Focus
+from ui.shell.picture import draw_picture
 from ui.shell.selectors import work_of
 from ui.shell.spoken_languages import start_of
 from ui.words.texts import common, examples, languages
@@ -28,25 +29,34 @@ def take_room() -> DeltaGenerator | None:
 def sidebar() -> None:
     """Draw it, once per run, before the page. Widgets are set from the focus and report to it; they keep nothing."""
     focus = shared_focus.current()
+    config = _config(focus)
     with st.sidebar:
         _checkpoint(focus)
-        _set("sentence", focus.sentence)
-        st.text_area(
-            common("sidebar.sentence"),
-            key="sidebar sentence",
-            height=68,
-            help=common("sidebar.sentence_help"),
-            on_change=_report,
-            args=("sentence",),
-        )
-        room = st.container(gap="small")
+        if isinstance(config, PictureConfig):
+            room = st.container(gap="small")
+            draw_picture(focus, config)
+            if not focus.presenter:
+                with st.expander(common("sidebar.more_picture"), key="sidebar more"):
+                    _sentence(focus, help="sidebar.picture_text_help")
+        else:
+            _sentence(focus, help="sidebar.sentence_help")
+            room = st.container(gap="small")
+            if not focus.presenter:
+                _examples(focus)
+                with st.expander(common("sidebar.more"), key="sidebar more"):
+                    _more(focus)
         if not focus.presenter:
-            _examples(focus)
-            with st.expander(common("sidebar.more"), key="sidebar more"):
-                _more(focus)
             _language(focus)
         _presenter(focus)
     _room.set(room)
+
+
+def _sentence(focus: Focus, *, help: str) -> None:
+    _set("sentence", focus.sentence)
+    st.text_area(
+        common("sidebar.sentence"), key="sidebar sentence", height=68, help=common(help), on_change=_report,
+        args=("sentence",),
+    )  # fmt: skip
 
 
 def _examples(focus: Focus) -> None:
@@ -84,7 +94,8 @@ def _checkpoint(focus: Focus) -> None:
         layers = max(config.n_encoder_layers, config.n_decoder_layers)
         size = common("sidebar.size", layers=layers, heads=config.n_heads, width=config.d_model)
         family = [config.family] if isinstance(config, FamilyConfig) else []
-        st.caption(" · ".join((common(f"task.{work_of(config)}"), *family, size)))
+        work = "picture" if isinstance(config, PictureConfig) else work_of(config)
+        st.caption(" · ".join((common(f"task.{work}"), *family, size)))
 
 
 def _config(focus: Focus) -> ModelConfig | None:

@@ -66,6 +66,11 @@ class PageText(Mapping[str, str]):
                 sentences[int(place) - 1] = sentence
         return tuple(sentences)
 
+    def of_pictures(self) -> "PageText":
+        """The same page for a model that reads pictures: what the table [of_pictures] says stands in the place of what
+        would be wrong there."""
+        return PageText(self._name, {**self._values, **self._values.get("of_pictures", {})}, self.language)
+
     def __getitem__(self, key: str) -> str:
         try:
             return self._values[key]
@@ -158,6 +163,17 @@ def glossary(page: str) -> dict[str, str]:
 def examples() -> tuple[Example, ...]:
     shown = read(ROOT, "examples", language())
     return tuple(Example(sentence=sentence, **shown[name]) for name, sentence in model_sentences()["example"].items())
+
+
+def pictures() -> tuple[tuple[str, str], ...]:
+    """(what it shows, the picture as text): test pictures for models that read pictures."""
+    return tuple(tuple(line.split()) for line in model_sentences()["pictures"].split("\n"))
+
+
+def other_pictures(sentence: str) -> tuple[tuple[str, str], ...]:
+    """One test picture of each digit, (what it shows, the picture as text), without the one that is looked at."""
+    found = {label: text for label, text in reversed(pictures()) if text != sentence}
+    return tuple(sorted(found.items()))
 
 
 def default_sentence() -> str:

@@ -239,7 +239,7 @@ def _shapes(p: Page, quantity: Quantity, found: InputAttributions) -> str:
     table = p.checkpoint.model.get_submodule(next(iter(quantity.read))).embedding
     return p.text["trust_shapes"].format(
         tokens=tokens,
-        width=table.table.embedding_dim,
+        width=next(table.table.parameters()).shape[-1],
         scale=embedding_scale(table, p.checkpoint.config.d_model),
         steps=found.integrated.n_steps,
         answer=as_plain(quantity.display),

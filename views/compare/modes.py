@@ -29,7 +29,7 @@ from ui.shell.presenter import labels, presenting
 from ui.shell.selectors import chosen_option
 from ui.show.canvas import show_map
 from ui.words.catalogues import said
-from ui.words.texts import PageText, as_plain, model_sentences
+from ui.words.texts import PageText, as_plain, model_sentences, other_pictures
 from views.compare.run_comparison import (
     Head,
     Side,
@@ -75,7 +75,7 @@ def sentences(p: Page) -> None:
 def second_sentence(p: Page) -> str:
     """Sentence B, in a widget of its own; until a reader types one, it is the partner of sentence A."""
     state, focus = st.session_state, p.focus
-    found = pairs_to_compare(p.text)
+    found = _pictures(focus.sentence) if p.reads_pictures else pairs_to_compare(p.text)
     partners = {one: two for pair in found for one, two in _both_ways(pair["first"], pair["second"])}
     # Untouched, it follows sentence A; a sentence without a partner begins as a copy to be changed.
     if page_state.begins_anew(_PARAMETER):
@@ -102,7 +102,7 @@ def second_sentence(p: Page) -> str:
             p.text["pairs"], list(pairs), key="compare_pair", on_change=_pair_chosen, args=(pairs,), wrap=True,
             label_visibility=labels(),
         )  # fmt: skip
-    if shown and not presenting():
+    if shown and pairs[shown]["shows"] and not presenting():
         st.caption(pairs[shown]["shows"])
     return state[_SECOND]
 
@@ -110,6 +110,13 @@ def second_sentence(p: Page) -> str:
 def pairs_to_compare(text: PageText) -> tuple[dict[str, str], ...]:
     """The ready pairs: ``label``, ``shows``, and the sentences ``first`` and ``second``."""
     return tuple({**text["pair"][name], **pair} for name, pair in model_sentences()["pair"].items())
+
+
+def _pictures(sentence: str) -> tuple[dict[str, str], ...]:
+    """Pairs of this picture and another one, by what the other shows."""
+    return tuple(
+        {"label": label, "shows": "", "first": sentence, "second": text} for label, text in other_pictures(sentence)
+    )
 
 
 def _both_ways(one: str, two: str) -> tuple[tuple[str, str], ...]:

@@ -7,13 +7,14 @@ from functools import partial
 import streamlit as st
 
 from transformer import Checkpoint, InputError
+from transformer.config import PictureConfig
 from transformer.explanation.patching import typed_ids
 from ui.compute.store import store
 from ui.shell import focus as shared_focus
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to, preset
 from ui.shell.presenter import labels
-from ui.words.texts import model_sentences
+from ui.words.texts import model_sentences, other_pictures, pictures
 
 KEY = "paths corrupted"
 _MOST = 5  # ready pairs in the row
@@ -51,7 +52,9 @@ def _chosen(pairs: dict[str, tuple[str, str]]) -> None:
 
 
 def _label(sentence: str, clean: str, corrupt: str) -> str:
-    """ "cat → dog"; where it is another sentence, in its words."""
+    """ "cat → dog"; where it is another sentence, in its words; of a picture, what it shows."""
+    if shows := {text: label for label, text in pictures()}.get(corrupt):
+        return shows
     both = [(a, b) for a, b in zip(re.findall(r"\w+", clean), re.findall(r"\w+", corrupt), strict=False) if a != b]
     changed = f"{both[0][0]} → {both[0][1]}" if both else corrupt
     return changed if clean == sentence else f"… {changed}"
@@ -59,6 +62,9 @@ def _label(sentence: str, clean: str, corrupt: str) -> str:
 
 def _offered(checkpoint: Checkpoint, sentence: str) -> tuple[tuple[str, str], ...]:
     """(clean, corrupt), those of this sentence first."""
+    if isinstance(checkpoint.config, PictureConfig):
+        others = [(sentence, other) for _, other in other_pictures(sentence)]
+        return tuple(pair for pair in others if _fits(checkpoint, *pair))
     own = [(sentence, other) for other in _swapped(sentence) if _fits(checkpoint, sentence, other)]
     ready = [tuple(pair.values()) for pair in model_sentences()["pair"].values()]
     ready += [pair[::-1] for pair in ready if pair[1] == sentence]

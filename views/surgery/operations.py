@@ -20,7 +20,7 @@ from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.shell.selectors import chosen_option, settle
 from ui.show.canvas import show_map
 from ui.words.catalogues import said
-from ui.words.texts import as_plain, model_sentences, page_texts
+from ui.words.texts import as_plain, model_sentences, other_pictures, page_texts
 from views.surgery import edit_list
 
 CLICKS = ("zero", "mean", "focus")
@@ -210,7 +210,8 @@ def _sublayer(p: Page) -> None:
 
 def _patch(p: Page) -> None:
     with st.form("patch", border=False):
-        sentence = st.text_input(p.text["patch"], value=model_sentences()["patch"], key="patch sentence", **IN_ADDRESS)
+        ready = other_pictures(p.focus.sentence)[0][1] if p.reads_pictures else model_sentences()["patch"]
+        sentence = st.text_input(p.text["patch"], value=ready, key="patch sentence", **IN_ADDRESS)
         wanted = st.form_submit_button(p.text["patch_button"], icon=":material/swap_horiz:")
     st.caption(p.text["patch_note"])
     if wanted:

@@ -49,12 +49,8 @@ def leave_one_out(checkpoint: Checkpoint, sentence: str, *, pads: int = 0) -> Le
     if not checkpoint.config.n_classes:
         raise ValueError(f"{checkpoint.name} is no classifier: it has no classes that a word could speak for")
     ids = source_tensor(checkpoint, sentence, pads=pads)[0].tolist()
-    tokens = checkpoint.tokenizer.sequence(ids)
-    if isinstance(checkpoint.config, PictureConfig):
-        words = tuple(Word(token.display, token.index, token.index + 1) for token in tokens if not token.special)
-        instead = [checkpoint.special.mask]
-    else:
-        words, instead = words_of(tokens), []
+    words = words_of(checkpoint.tokenizer.sequence(ids))
+    instead = [checkpoint.special.mask] if isinstance(checkpoint.config, PictureConfig) else []
     shortened = [ids[: word.start] + instead + ids[word.end :] for word in words]
     probabilities = _classify(checkpoint, [ids, *shortened])
     return LeaveOneOut(checkpoint.config.class_names, words, probabilities[0], probabilities[1:])

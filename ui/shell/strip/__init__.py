@@ -34,21 +34,27 @@ def strip_rows(trace: Trace, focus: Focus, *, choose: bool, all_stacks: bool) ->
         if not all_stacks and stack != focus.stack and focus.kind != "cross":
             continue  # nothing on the page is about what the other stack read
         clickable = choose and (all_stacks or stack == focus.stack)
-        title = common(f"page.{trace.tokens(stack).name if len(trace.stacks) > 1 else 'text'}")
+        thumbnails = trace.checkpoint.tokenizer.thumbnails(trace.tokens(stack).ids)
+        one = "picture" if thumbnails else "text"
+        title = common(f"page.{trace.tokens(stack).name if len(trace.stacks) > 1 else one}")
         rows.append(
             {
                 "stack": stack,
                 "title": title,
                 "clickable": clickable,
                 "chosen": focus.token if choose and stack == focus.stack else None,
-                "tokens": _tokens(trace.tokens(stack)),
+                "tokens": _tokens(trace.tokens(stack), thumbnails),
             }
         )
     return {"rows": rows, "hint": common("page.choose_token") if choose else ""}
 
 
-def _tokens(sequence: TokenSequence) -> list[dict]:
-    return [{"text": token.display, "id": token.id, "special": token.special} for token in sequence]
+def _tokens(sequence: TokenSequence, thumbnails: list[list[float] | None]) -> list[dict]:
+    """``thumbnails``: of patches, the ink of their pixels from 0 to 1; of tokens of a text there are none."""
+    tokens = [{"text": token.display, "id": token.id, "special": token.special} for token in sequence]
+    for token, pixels in zip(tokens, thumbnails, strict=False):
+        token["pixels"] = pixels
+    return tokens
 
 
 def _chosen() -> None:

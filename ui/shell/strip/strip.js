@@ -9,6 +9,7 @@ export default function ({ parentElement, data, setTriggerValue }) {
     row.tokens.forEach((token, index) => {
       const kind = token.special ? "token special" : "token";
       const chip = tokens.appendChild(element(row.clickable ? "button" : "span", kind, token.text));
+      if (token.pixels) chip.appendChild(thumbnail(token.pixels));
       chip.title = `token ${index}, id ${token.id}`;
       if (row.clickable) {
         chip.type = "button";
@@ -25,6 +26,16 @@ export default function ({ parentElement, data, setTriggerValue }) {
     const chosen = tokens.querySelector('[aria-pressed="true"]');
     // Not scrollIntoView, which would move the page as well.
     if (chosen) tokens.scrollTop = chosen.offsetTop - tokens.offsetTop - tokens.clientHeight / 2;
+  }
+
+  // A patch as it looks: one square for each pixel, as dark as it has ink.
+  function thumbnail(pixels) {
+    const side = Math.round(Math.sqrt(pixels.length));
+    const patch = element("span", "patch");
+    patch.style.gridTemplateColumns = `repeat(${side}, ${1 / side}em)`;
+    patch.style.gridAutoRows = `${1 / side}em`;
+    for (const ink of pixels) patch.appendChild(element("span", "pixel")).style.opacity = ink;
+    return patch;
   }
 
   function element(tag, name, text) {

@@ -1,0 +1,67 @@
+"""The picture that a model of pictures reads: drawn by hand, or chosen from some of the test pictures."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import streamlit as st
+
+from transformer.config import LEVELS, PictureConfig
+from ui.shell import focus as shared_focus
+from ui.shell.focus import Focus
+from ui.words.texts import common, pictures
+
+_HERE = Path(__file__).parent
+_component = st.components.v2.component(
+    "glassformer_picture",
+    css=(_HERE / "picture.css").read_text(encoding="utf-8"),
+    js=(_HERE / "picture.js").read_text(encoding="utf-8"),
+)
+_WORDS = ("title", "hint", "erase", "clear", "examples")
+
+
+def draw_picture(focus: Focus, config: PictureConfig) -> None:
+    """A sheet to draw on, and the test pictures; what is drawn or chosen becomes the sentence."""
+    _component(key="sidebar picture", data=picture_data(focus.sentence, config), on_chosen_change=_chosen)
+
+
+def picture_data(sentence: str, config: PictureConfig) -> dict:
+    """What the component draws; a text that is no whole picture gives an empty sheet."""
+    size = config.picture_size
+    return {
+        "size": size,
+        "most": config.n_levels - 1,
+        "pixels": _levels(sentence, config) or [0] * size**2,
+        "examples": [
+            {"label": label, "pixels": levels}
+            for label, text in pictures()
+            if (levels := _levels(text, config)) is not None
+        ],
+        "signs": LEVELS,
+        "words": {name: common(f"picture.{name}") for name in _WORDS},
+    }
+
+
+def show_picture(sentence: str, config: PictureConfig, *, width: int = 56) -> None:
+    """The picture that the model reads, small; its pixels are dark on white in every theme."""
+    size, most = config.picture_size, config.n_levels - 1
+    pixels = "".join(
+        f'<rect x="{at % size}" y="{at // size}" width="1" height="1" fill-opacity="{level / most:.3g}"/>'
+        for at, level in enumerate(_levels(sentence, config) or ())
+    )
+    frame = f'<rect width="{size}" height="{size}" fill="white"/>'
+    st.image(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size} {size}">{frame}{pixels}</svg>', width=width)
+
+
+def _levels(text: str, config: PictureConfig) -> Sequence[int] | None:
+    """The shade of every pixel, or ``None`` for what is no picture of this size."""
+    signs = re.sub(r"\s", "", text).lower()
+    levels = [LEVELS.find(sign) for sign in signs]
+    whole = len(signs) == config.picture_size**2 and all(0 <= level < config.n_levels for level in levels)
+    return levels if whole else None
+
+
+def _chosen() -> None:
+    chosen = getattr(st.session_state.get("sidebar picture"), "chosen", None)  # none where the page has been left
+    if chosen:
+        shared_focus.change(sentence=str(chosen))

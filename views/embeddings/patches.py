@@ -1,0 +1,64 @@
+"""The Embeddings page of a model that reads pictures: nothing is looked up, the pixels are mapped to a vector."""
+
+import pandas as pd
+import streamlit as st
+
+from charts.canvas.value_map import value_map
+from charts.toolkit.numbers import number
+from charts.toolkit.style import three_digits
+from transformer.pictures.embedding import PatchEmbedding
+from ui.shell.page import Page
+from ui.shell.page_state import IN_ADDRESS
+from ui.show.canvas import show_map
+from ui.show.figures import show_formula, show_snippet, show_source, show_table
+from ui.words.texts import as_plain
+
+
+def patch_embedding(p: Page) -> None:
+    """The vectors of all patches; one number of the followed one as the sum of its products; the matrix E."""
+    text, tokens = p.text, p.trace.tokens(p.focus.stack)
+    vectors, width = p.trace.values("encoder.embedding.token"), p.checkpoint.config.d_model
+    show_map(
+        value_map(
+            vectors,
+            row_labels=tokens.labels,
+            column_labels=tuple(map(str, range(width))),
+            row_title=text["patch"],
+            column_title=text["dimension"],
+            title=text["vectors"],
+            chosen_row=p.focus.token,
+            height=430,
+        ),
+        key="patch vectors",
+        clickable=False,
+    )
+    st.caption(text["vectors_caption"].format(tokens=len(tokens), width=width))
+    token, table = tokens[p.focus.token], p.checkpoint.model.encoder.embedding.table
+    if token.special:
+        st.markdown(text["class_vector"].format(token=as_plain(token.display)))
+    else:
+        channel = st.number_input(text["dimension"], 0, width - 1, 0, key="patch channel", width=200, **IN_ADDRESS)
+        weights = table.projection.weight[channel].tolist()
+        bias = float(table.projection.bias[channel])
+        (pixels,) = p.checkpoint.tokenizer.thumbnails([token.id])
+        products = " + ".join(rf"{_bracketed(w)} \cdot {three_digits(x)}" for w, x in zip(weights, pixels, strict=True))
+        show_formula(
+            rf"x_{{{channel}}} = \sum_k E_{{{channel},k}}\, p_k + b_{{{channel}}} = {products} + {_bracketed(bias)}"
+            rf" = {number(f'{float(vectors[p.focus.token, channel]):.6g}')}",
+            caption=text["projection_caption"].format(patch=as_plain(token.display), width=width, pixels=len(pixels)),
+        )
+    rows = {f"E[:, {k}]": column for k, column in enumerate(table.projection.weight.T.tolist())}
+    show_table(pd.DataFrame({**rows, "b": table.projection.bias.tolist()}), name="patch-projection", height=240)
+    st.markdown(text["no_table"])
+    show_source(PatchEmbedding)
+    show_snippet(
+        p.preamble
+        + "\nimport torch\n\nembedding = checkpoint.model.encoder.embedding.table\n"
+        + f"id = trace.tokens('encoder')[{p.focus.token}].id\n"
+        + f"recorded = torch.tensor(trace.values('encoder.embedding.token')[{p.focus.token}])\n"
+        + "with torch.no_grad():\n    print(embedding(torch.tensor([[id]]))[0, 0] - recorded)\n"
+    )
+
+
+def _bracketed(value: float) -> str:
+    return f"({three_digits(value)})" if value < 0 else three_digits(value)
