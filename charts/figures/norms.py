@@ -28,7 +28,7 @@ def norm_statistics(
 ) -> go.Figure:
     """Mean and standard deviation over the model's dimensions of every token, before and after LayerNorm.
 
-    All four: [token]. ``after`` names the second state ("after normalising", or "after γ and β").
+    All four: [token]. ``after`` names the second state ("after normalising", or "at the output").
     """
     axes, sizes = ("token",), {"token": len(tokens)}
     panels = [

@@ -61,6 +61,7 @@ def test_every_page_opens_and_says_what_is_true(page: str, opened: Callable) -> 
         assert "b_" in "\n".join(latex.value for latex in app.latex)
     if page == "add_norm":
         assert r"\text{RMSNorm}" in shown and r"\mu" not in shown
+        assert not any("β" in tab.label for tab in app.tabs), "an RMSNorm has none"
 
 
 def test_tasks_are_chosen_with_an_example_each(opened: Callable) -> None:
