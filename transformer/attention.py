@@ -84,7 +84,7 @@ class MultiHeadAttention(nn.Module):
         self, query_input: Tensor, key_input: Tensor, cache: AttentionCache | None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values of all heads. With a cache only the new positions are projected."""
-        if cache is not None and query_input is key_input and takes_fast_path() and self.stackable:
+        if cache is not None and query_input is key_input and takes_fast_path() and (cache.stacked or self.stackable):
             return self.project_stacked(query_input, cache)
         start = 0 if cache is None or self.rotary is None else cache.length
         query = self.split_heads(self.query_projection(query_input))  # [batch, head, query, channel]
