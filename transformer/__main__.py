@@ -29,6 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdin, sys.stdout):
         if isinstance(stream, io.TextIOWrapper):  # whatever the locale says, and whatever bytes a pipe brings
             stream.reconfigure(encoding="utf-8", errors="replace")
+    for name in ("sentence", "target"):  # bytes that the locale could not read are UTF-8, too; paths stay as they came
+        if isinstance(text := getattr(options, name, None), str):
+            setattr(options, name, text.encode(errors="surrogateescape").decode(errors="replace"))
     try:
         status = options.command(options)
         sys.stdout.flush()  # here, where a closed pipe is no surprise

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from transformer.config import ModelConfig
 from transformer.files.checkpoints import CARD, CONFIG, TOKENIZER, WEIGHTS, load_weights
 from transformer.files.snapshots import snapshot_file, snapshot_steps, write_snapshot
-from transformer.files.whole_files import atomic_path, write_text
+from transformer.files.whole_files import atomic_path, remove_unfinished, write_text
 from transformer.training.card import checkpoint_step, model_card
 from transformer.training.run_state import HISTORY, best_row, write_history
 
@@ -28,15 +28,18 @@ def publish(trainer: Trainer, output: Path) -> str:
     standing = best_dev_score(output / HISTORY)
     if standing is not None and standing >= trainer.best_score:
         return f"{output} stays as it is: its dev score is {standing:.2f}, this run reached {trainer.best_score:.2f}"
-    output.mkdir(parents=True, exist_ok=True)
-    for file in (WEIGHTS, CONFIG, TOKENIZER):
+    remove_unfinished(output)
+    best = trainer.directory / "best"
+    if not all(_same(best / file, output / file) for file in (CONFIG, TOKENIZER)):
+        (output / CONFIG).unlink(missing_ok=True)  # until all is there, nobody opens the old half with the new one
+    for file in (TOKENIZER, WEIGHTS, CONFIG):
         with atomic_path(output / file) as temporary:
-            shutil.copyfile(trainer.directory / "best" / file, temporary)
-    write_history(output / HISTORY, trainer.history)
+            shutil.copyfile(best / file, temporary)
     write_text(output / CARD, model_card(trainer))
     wanted = set(trainer.recipe.snapshots)
     steps = [step for step in earlier_steps(trainer.directory, output) if step in wanted]
     publish_snapshots(trainer.directory, output, steps)
+    write_history(output / HISTORY, trainer.history)  # last: its score says that this run has been published
     return f"{output} now holds this run's best checkpoint (dev score {trainer.best_score:.2f})"
 
 
@@ -51,7 +54,7 @@ def publish_snapshots(run_directory: Path, output: Path, steps: Sequence[int]) -
         for path in (run_directory / "best", output):
             if not (path / file).is_file():
                 raise ValueError(f"{path} holds no checkpoint: it has no {file}; name a run and what came out of it")
-        if (run_directory / "best" / file).read_bytes() != (output / file).read_bytes():
+        if not _same(run_directory / "best" / file, output / file):
             raise ValueError(f"{output / file} is not that of {run_directory}: the snapshots of this run do not fit it")
     possible = earlier_steps(run_directory, output)
     if impossible := sorted(set(steps) - set(possible)):
@@ -65,6 +68,10 @@ def publish_snapshots(run_directory: Path, output: Path, steps: Sequence[int]) -
     for step in set(snapshot_steps(output)) - set(steps):
         (output / snapshot_file(step)).unlink()
     return snapshot_steps(output)
+
+
+def _same(one: Path, other: Path) -> bool:
+    return one.is_file() and other.is_file() and one.read_bytes() == other.read_bytes()
 
 
 def earlier_steps(run_directory: Path, output: Path) -> tuple[int, ...]:

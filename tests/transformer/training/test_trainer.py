@@ -85,7 +85,7 @@ def everything(trainer: Trainer) -> dict[str, Any]:
         tensors |= {f"optimizer.{index}.{name}": tensor for name, tensor in moments.items()}
     best = transformer.load(trainer.directory / "best").model
     tensors |= {f"best.{name}": tensor for name, tensor in best.named_parameters()}
-    tensors["random"] = state["random"]
+    tensors["random"] = state["random"]["cpu"]
     history = [{k: v for k, v in row.items() if k != "seconds"} for row in state["history"]]
     return {"tensors": tensors, "history": history, "step": state["step"], "tokens": state["target_tokens"]}
 
