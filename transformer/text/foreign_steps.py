@@ -12,6 +12,8 @@ from base64 import b64decode
 from math import ceil, prod
 from pathlib import Path
 
+import numpy as np
+
 from transformer.text.foreign_files import unreadable
 from transformer.text.message import Message
 from transformer.text.split_expressions import is_safe
@@ -19,6 +21,7 @@ from transformer.text.split_expressions import is_safe
 MOST_STEPS = 32
 MOST_GROWTH = 1000  # ALBERT's steps have 648, the most of known files
 LONGEST_TEXT = 64  # characters that one step puts into a text, or looks for
+LARGEST_TRIE = 2**20  # bytes; known ones have a quarter of it
 
 # Name of a step → the most characters that it makes of one; of those with a text of their own see ``_growth``
 _STEPS = {
@@ -71,16 +74,49 @@ def check_charsmap(file: Path, table: bytes) -> int:
     """The most characters that a SentencePiece table puts in place of one.
 
     The table (``precompiled_charsmap``): the size of a trie in four bytes, the trie, and the texts that it points to,
-    each ended by a zero byte. Raises ``CheckpointError`` for one that is broken, or puts a long text somewhere.
+    each ended by a zero byte. Raises ``CheckpointError`` for one that is broken, leads out of itself, or puts a long
+    text somewhere.
     """
     start = 4 + int.from_bytes(table[:4], "little")
     if len(table) < 4 or start > len(table) or (start - 4) % 4:
         raise unreadable(file, Message("its table of characters is not whole"))
+    if start - 4 > LARGEST_TRIE or not _stays_inside(np.frombuffer(table[4:start], dtype="<u4"), table[start:]):
+        raise unreadable(file, Message("its table of characters leads out of itself"))
     texts = (text.decode("utf-8", errors="replace") for text in table[start:].split(b"\0"))
     longest = max(map(_expanded, texts), default=0)
     if longest > LONGEST_TEXT:
         raise _too_long(file, "normalizer", longest)
     return max(1, longest)
+
+
+def _stays_inside(trie: np.ndarray, texts: bytes) -> bool:
+    """Whether no walk through a double-array trie (Aoe 1989) leaves it or its texts, whatever text is looked up.
+
+    A number of the trie holds a byte (bits 0–7), whether a text ends here (bit 8), and an offset (from bit 10, times
+    256 where bit 9 is set); the child for the byte b lies at place XOR offset XOR b if that number holds b. The
+    tokenizers library looks without asking, and what it then raises is no ``Exception``. Circles do no harm: every
+    place is visited once.
+    """
+    if not len(trie):
+        return False
+    offsets = (trie >> 10).astype(np.int64) << ((trie & 512) >> 6).astype(np.int64)
+    bytes_ = np.arange(256)
+    visited = np.zeros(len(trie), dtype=bool)
+    waiting = np.array([0])
+    while len(waiting):
+        now, waiting = waiting[:4096], waiting[4096:]
+        places = now ^ offsets[now]
+        if (places | 255).max() >= len(trie):
+            return False
+        ends = trie[places[(trie[now] >> 8 & 1) == 1]] & 0x7FFFFFFF
+        if any(end > len(texts) or (texts[end : end + 1] and texts[end] & 0xC0 == 0x80) for end in ends.tolist()):
+            return False  # behind the last text, or in the middle of a character
+        children = places[:, None] ^ bytes_
+        children = np.unique(children[trie[children] & 0x800000FF == bytes_])
+        children = children[~visited[children]]
+        visited[children] = True
+        waiting = np.concatenate((waiting, children))
+    return True
 
 
 def _with_sequences(content: dict, part: str) -> list[tuple[object, bool]]:

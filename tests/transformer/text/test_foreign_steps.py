@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import struct
 import time
 from base64 import b64encode
+from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import pytest
+from tokenizers.normalizers import Precompiled
 
 from tests.transformer.text.foreign_folders import TEXTS, byte_level, unigram, word_piece, write
 from transformer.errors import CheckpointError
 from transformer.text.foreign_checks import check_content
 from transformer.text.foreign_files import MOST_OBJECTS, read_object
-from transformer.text.foreign_steps import MOST_GROWTH, MOST_STEPS, check_charsmap, check_steps, steps_of
+from transformer.text.foreign_steps import LARGEST_TRIE, MOST_GROWTH, MOST_STEPS, check_charsmap, check_steps, steps_of
 from transformer.text.foreign_tokenizer import open_tokenizer
 from transformer.text.message import Message
 from transformer.text.sentencepiece_file import read_sentencepiece
@@ -31,8 +35,8 @@ def normalizers(*steps: object) -> dict:
 
 
 def table(*texts: str) -> dict:
-    """A step with SentencePiece's table of characters, without a trie."""
-    content = bytes(4) + b"".join(text.encode() + b"\0" for text in texts)
+    """A step with SentencePiece's table of characters, whose trie holds nothing."""
+    content = struct.pack("<I1024x", 1024) + b"".join(text.encode() + b"\0" for text in texts)
     return {"type": "Precompiled", "precompiled_charsmap": b64encode(content).decode()}
 
 
@@ -195,10 +199,85 @@ def test_a_sentencepiece_file_of_empty_fields_or_without_numbers_is_refused(tmp_
     assert time.process_time() - started < 3
 
 
+def unit(offset: int = 0, byte: int = 0, *, ends: bool = False) -> int:
+    """One number of a trie."""
+    return offset << 10 | ends << 8 | byte
+
+
+def characters(units: dict[int, int], texts: bytes, size: int = 256) -> bytes:
+    """A table of characters with the given numbers at the given places of its trie."""
+    return struct.pack(f"<I{size}I", 4 * size, *(units.get(place, 0) for place in range(size))) + texts
+
+
+A, LEAF = ord("a"), 0x80  # the place of "a" below the root, and that of what stands for it
+ENDS = {A: unit(A ^ LEAF, A, ends=True)}  # "a" is replaced by the text at the number at place LEAF
+
+
 def test_the_table_of_a_sentencepiece_file_says_its_longest_text() -> None:
-    assert check_charsmap(FILE, bytes(4) + b"abc\0de\0") == 3
+    assert check_charsmap(FILE, characters({}, b"abc\0de\0")) == 3
     with pytest.raises(CheckpointError, match="a text of 100 characters"):
-        check_charsmap(FILE, bytes(4) + b"a" * 100)
+        check_charsmap(FILE, characters({}, b"a" * 100))
+
+
+HARMLESS = {
+    "a rule": characters({**ENDS, LEAF: 1 << 31}, b"xyz\0"),
+    "a circle": characters({A: unit(A, A)}, b"x\0"),
+    "no zero at the end": characters({**ENDS, LEAF: 1 << 31}, b"xyz"),
+    "the empty text at the end": characters({**ENDS, LEAF: 1 << 31 | 2}, b"x\0"),
+}
+OUT_OF_ITSELF = {
+    "no trie": bytes(4) + b"abc\0",
+    "a root that leads out": characters({0: unit(5000)}, b"abc\0"),
+    "a child that leads out": characters({A: unit(0xFFFFF, A)}, b"x\0"),
+    "an end that leads out": characters({A: unit(0xFFFFF, A, ends=True)}, b"x\0"),
+    "a text behind the last": characters({**ENDS, LEAF: 1 << 31 | 999}, b"x\0"),
+    "a text inside of a character": characters({**ENDS, LEAF: 1 << 31 | 1}, "é\0".encode()),
+    "half a block": characters({}, b"x\0", size=100),
+    "a megabyte": characters({}, b"x\0", size=300_000),
+}
+
+
+@pytest.mark.parametrize("what", OUT_OF_ITSELF)
+def test_a_table_that_leads_out_of_itself_is_refused(what: str) -> None:
+    """The tokenizers library would panic at the first text with an "a"."""
+    with pytest.raises(CheckpointError, match="its table of characters leads out of itself"):
+        check_charsmap(FILE, OUT_OF_ITSELF[what])
+
+
+@pytest.mark.parametrize("what", HARMLESS)
+def test_a_strange_table_does_no_harm(what: str) -> None:
+    check_charsmap(FILE, HARMLESS[what])
+    normalise = Precompiled(HARMLESS[what]).normalize_str
+    for text in ("a", "aaab", "é a", "a" * 1000):
+        assert len(normalise(text)) <= 3 * len(text)
+
+
+def test_the_largest_table_with_circles_everywhere_takes_no_time() -> None:
+    size = LARGEST_TRIE // 4
+    content = struct.pack("<I", 4 * size) + np.arange(size, dtype="<u4").astype("<u4").tobytes()
+    began = time.process_time()
+    with suppress(CheckpointError):
+        check_charsmap(FILE, content + b"x\0")
+    assert time.process_time() - began < 5
+
+
+def test_random_tables_are_refused_or_harmless() -> None:
+    chance = np.random.default_rng(0)
+    refused = 0
+    for _ in range(200):
+        units = {
+            int(place): unit(int(chance.integers(0, 300)), int(place) & 255, ends=bool(chance.integers(2)))
+            for place in chance.integers(0, 512, size=40)
+        }
+        content = characters(units, b"xy\0z\0", size=512)
+        try:
+            check_charsmap(FILE, content)
+        except CheckpointError:
+            refused += 1
+            continue
+        for byte in range(1, 128):
+            Precompiled(content).normalize_str(chr(byte) * 3)
+    assert 20 < refused < 200
 
 
 def test_texts_of_every_kind_still_pass(tmp_path: Path) -> None:
