@@ -1,14 +1,19 @@
 """The state of a run on disk: enough to resume after a kill as if nothing had happened."""
 
+from __future__ import annotations
+
 import csv
 import io
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from transformer.files.whole_files import atomic_path, write_text
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
 
 STATE = "state.pt"
 HISTORY = "history.csv"
@@ -37,6 +42,25 @@ def load_state(directory: Path) -> dict[str, Any] | None:
         return torch.load(path, map_location="cpu", weights_only=True)
     except (RuntimeError, EOFError, UnpicklingError, LookupError) as error:
         raise ValueError(f"{path} is not the whole state of a run; remove it, and the run begins again") from error
+
+
+def random_states(accelerator: Accelerator) -> dict[str, torch.Tensor]:
+    """Where the random numbers of every process stand, on its CPU and its GPU, by device: [process, byte]."""
+    own = {"cpu": torch.get_rng_state()}
+    if torch.cuda.is_available():
+        own["cuda"] = torch.cuda.get_rng_state()
+    return {name: accelerator.gather(state[None].to(accelerator.device)).cpu() for name, state in own.items()}
+
+
+def set_random_states(states: dict[str, torch.Tensor] | torch.Tensor, rank: int) -> None:
+    """Those of process ``rank``; of the first one where the run was saved by fewer. Older runs saved one state."""
+    if isinstance(states, torch.Tensor):
+        states = {"cpu": states[None]}
+    # A copy: torch 2.13 crashes where it is given a row of a table.
+    own = {name: rows[rank if rank < len(rows) else 0].clone() for name, rows in states.items()}
+    torch.set_rng_state(own["cpu"])
+    if torch.cuda.is_available() and "cuda" in own:
+        torch.cuda.set_rng_state(own["cuda"])
 
 
 def write_history(path: Path, rows: list[dict[str, float]]) -> None:

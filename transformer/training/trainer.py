@@ -22,7 +22,14 @@ from transformer.training.batches import length_batches, packed_batches
 from transformer.training.corpora import Corpus, load_corpus
 from transformer.training.objectives import OBJECTIVES, Classification
 from transformer.training.recipe import Recipe
-from transformer.training.run_state import HISTORY, load_state, save_state, write_history
+from transformer.training.run_state import (
+    HISTORY,
+    load_state,
+    random_states,
+    save_state,
+    set_random_states,
+    write_history,
+)
 from transformer.training.schedule import learning_rate
 from transformer.training.text_tasks import load_text_tasks
 from transformer.training.validation import dev_accuracy, dev_bleu, dev_loss, dev_text_tasks
@@ -226,7 +233,7 @@ class Trainer:
             save_weights(self.directory / "snapshots" / f"step-{self.step:06d}.safetensors", self.model)
 
     def _save(self) -> None:
-        random = self._random_states()
+        random = random_states(self.accelerator)
         if not self.accelerator.is_main_process:
             return
         state = {
@@ -245,23 +252,6 @@ class Trainer:
         }
         save_state(self.directory, state)
 
-    def _random_states(self) -> dict[str, torch.Tensor]:
-        """Where the random numbers of every process stand, on its CPU and its GPU, by device: [process, byte]."""
-        own = {"cpu": torch.get_rng_state()}
-        if torch.cuda.is_available():
-            own["cuda"] = torch.cuda.get_rng_state()
-        device = self.accelerator.device
-        return {name: self.accelerator.gather(state[None].to(device)).cpu() for name, state in own.items()}
-
-    def _set_random_states(self, states: dict[str, torch.Tensor]) -> None:
-        """Those of this process; of the first one where the run was saved by fewer."""
-        rank = self.accelerator.process_index
-        # A copy: torch 2.13 crashes where it is given a row of a table.
-        own = {name: rows[rank if rank < len(rows) else 0].clone() for name, rows in states.items()}
-        torch.set_rng_state(own["cpu"])
-        if torch.cuda.is_available() and "cuda" in own:
-            torch.cuda.set_rng_state(own["cuda"])
-
     def _resume(self) -> None:
         if self.accelerator.is_main_process:
             remove_unfinished(self.directory)
@@ -278,8 +268,7 @@ class Trainer:
         self.optimizer.load_state_dict(state["optimizer"])
         if self.average is not None:
             self.average.load_state_dict(state["average"])
-        random = state["random"]
-        self._set_random_states({"cpu": random[None]} if isinstance(random, torch.Tensor) else random)  # older: one
+        set_random_states(state["random"], self.accelerator.process_index)
         self.step, self.target_tokens, self.seconds = state["step"], state["target_tokens"], state["seconds"]
         self.recent_loss, self.recent_predictions = state.get("recent_loss", 0.0), state.get("recent_predictions", 0)
         self.history, self.best_score = state["history"], state["best_score"]
