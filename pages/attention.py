@@ -15,6 +15,7 @@ from views.attention.controls import ARITHMETIC, choose_cell, close_cell, contro
 from views.attention.facts import FEW_KEYS, drawn_view, facts, map_and_facts, read_aloud, rewrite
 from views.attention.firing import firing
 from views.attention.general import general
+from views.attention.on_picture import on_picture
 from views.attention.steps import draw_step, stepper
 from views.attention.trust import edge_effect, trust
 
@@ -49,9 +50,11 @@ with page("attention", needs=("stack", "kind", "layer", "head", "token")) as p:
     way_to(ARITHMETIC)
 
     # What a head prefers among all tokens, and in which sentences it fires, are questions about texts.
-    sections = ["path", "trust"] if p.reads_pictures else ["path", "trust", "general", "fires"]
+    sections = ["picture", "path", "trust"] if p.reads_pictures else ["path", "trust", "general", "fires"]
     section = chosen_section(p.text, sections, key="attention_section")
-    if section == "trust":
+    if section == "picture":
+        on_picture(p, view, stretch=shown.stretch)
+    elif section == "trust":
         trust(p, view)
     elif section == "general":
         general(p)

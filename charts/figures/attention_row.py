@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from charts.toolkit import parts, style
-from charts.toolkit.checks import as_array, as_probabilities, require_index
-from charts.toolkit.sheet import Sheet, stacked, stacked_height
+from charts.toolkit.checks import as_array, as_probabilities, require_index, require_same_length
+from charts.toolkit.sheet import Sheet, side_by_side, stacked, stacked_height
 from charts.toolkit.words import _
 
 if TYPE_CHECKING:
@@ -219,4 +220,51 @@ def head_contributions(contributions: Any, *, bias: Any, output: Any, head: int)
     box = {"x0": -0.5, "x1": d_model - 0.5, "y0": head - 0.5, "y1": head + 0.5}
     figure.add_shape(type="rect", **box, line={"color": style.CHOSEN, "width": 3})
     figure.add_hline(y=len(names) - 1.5, line={"color": style.NEUTRAL, "width": 2})
+    return figure.drawn()
+
+
+def row_on_picture(
+    weights: Any, *, ink: Any, names: Sequence[str], labels: Sequence[str], stretch: bool = False
+) -> go.Figure:
+    """One query's row of every head where its keys stand in the picture: colours are weights, dots are ink.
+
+    ``weights``: [head, row of patches, column of patches], 0…1; ``ink``: [row of pixels, column of pixels], 0…1, a
+    whole number of pixels to a patch; ``names``: of the panels; ``labels``: of the patches in reading order. The scale
+    is fixed to 0…1; ``stretch`` ends it at the largest weight, and the scale says so.
+    """
+    values = as_array(weights, name="weights", axes=("head", "row", "column"), signed=False)
+    pixels = as_array(ink, name="ink", axes=("row", "column"), signed=False)
+    require_same_length("names", names, expected=len(values), of="heads")
+    n_rows, n_columns = values.shape[1:]
+    require_same_length("labels", labels, expected=n_rows * n_columns, of="patches")
+    end, note = parts.share_axis(values, stretch=stretch)
+    figure = side_by_side([style.escape(name) for name in names], spacing=0.04)
+    per_patch = pixels.shape[0] / n_rows
+    y, x = ((place + 0.5) / per_patch - 0.5 for place in np.nonzero(pixels))
+    texts = [[style.escape(label) for label in labels[row * n_columns :][:n_columns]] for row in range(n_rows)]
+    for column, head in enumerate(values, start=1):
+        figure.add_trace(
+            parts.heatmap(
+                head,
+                hover="%{text}",
+                bar=style.colour_bar(_("weight") + note, ypad=style.ABOVE_NAMES) if column == len(values) else None,
+                maximum=end,
+                text=texts,
+                xgap=2,
+                ygap=2,
+            ),
+            col=column,
+        )
+        marker = {"size": 14 * pixels[np.nonzero(pixels)], "color": "#FFFFFF", "line": {"width": 1, "color": "#000000"}}
+        figure.scatter(x=x, y=y, mode="markers", marker=marker, hoverinfo="skip", col=column)
+        shape = {"scaleanchor": f"x{column if column > 1 else ''}", "constrain": "domain", "matches": None}
+        figure.update_yaxes(col=column, **shape, range=[n_rows - 0.5, -0.5], fixedrange=True, showgrid=False)
+        figure.update_xaxes(
+            col=column, range=[-0.5, n_columns - 0.5], fixedrange=True, showgrid=False, constrain="domain",
+            tickvals=list(range(n_columns)), ticktext=[str(place + 1) for place in range(n_columns)],
+        )  # fmt: skip
+    style.finish(figure, height=300, top=80)
+    ticks = {"tickvals": list(range(n_rows)), "ticktext": [str(place + 1) for place in range(n_rows)]}
+    figure.update_yaxes(**ticks, title_text=_("row of patches"), col=1)
+    figure.update_xaxes(title_text=_("column of patches"), col=1)
     return figure.drawn()

@@ -320,6 +320,9 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
             rows[:3], bias=rows[3], output=rows[:4].sum(axis=0), head=1
         ),
         "word_contributions": attribution.word_contributions([0.3, -0.2], words=["<b>good", "bad"], of="·<i> class"),
+        "row_on_picture": attention_row.row_on_picture(
+            np.full((2, 2, 2), 0.2), ink=np.eye(4), names=["·<i>", "$y$"], labels=["·<b>", "$y$", "·%{z}", "<s>"]
+        ),
         "score_pipeline": attention_row.score_pipeline(causal_view, head=1, row=2),
         "dot_product": attention_row.dot_product(rows[0], key=rows[1], query_token="·<b>", key_token="·<i>"),
         "aligned_measures": attention_trust.aligned_measures(small_measures(), answer="‘·<b>’"),

@@ -39,7 +39,7 @@ def patch_embedding(p: Page) -> None:
     else:
         channel = st.number_input(text["dimension"], 0, width - 1, 0, key="patch channel", width=200, **IN_ADDRESS)
         weights = table.projection.weight[channel].tolist()
-        bias = float(table.projection.bias[channel])
+        bias = table.projection.bias[channel].item()
         (pixels,) = p.checkpoint.tokenizer.thumbnails([token.id])
         products = " + ".join(rf"{_bracketed(w)} \cdot {three_digits(x)}" for w, x in zip(weights, pixels, strict=True))
         show_formula(

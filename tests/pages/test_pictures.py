@@ -1,0 +1,68 @@
+"""A model that reads pictures: the sentence is a picture, patches stand where tokens stand, sections about words are
+not offered."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.conftest import ROOT, open_by_address
+from tests.pages.conftest import is_fine
+from transformer.files.layout import config_of
+from ui.shell.focus import Focus, fit_sentence
+from ui.shell.picture import picture_data
+from ui.words.texts import default_sentence, other_pictures, pictures
+
+FOUR = "00b7000005g32e3009f0cf0006gfg500006fb000001g4000009c000000da0000"
+NAME = "vit-digits"
+
+
+@pytest.fixture(autouse=True)
+def shipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+
+
+def opened(page: str, **address: object) -> AppTest:
+    app = open_by_address(page, {"checkpoint": NAME, "sentence": FOUR, **address})
+    is_fine(app)
+    return app
+
+
+def test_a_sentence_gives_way_to_a_picture_and_a_picture_to_a_sentence() -> None:
+    focus, (note,) = fit_sentence(Focus(checkpoint=NAME, sentence="The cat sat on the mat."))
+    assert focus.sentence == pictures()[0][1] and "'The cat sat on the mat.'" in note
+    assert fit_sentence(replaced := Focus(checkpoint=NAME, sentence=FOUR)) == (replaced, ())
+    slip = Focus(checkpoint=NAME, sentence=FOUR[1:])
+    assert fit_sentence(slip) == (slip, ())
+    focus, (note,) = fit_sentence(Focus(checkpoint="en-fr", sentence=FOUR))
+    assert focus.sentence == default_sentence() and "picture" in note
+
+
+def test_a_picture_with_a_pixel_too_few_is_refused_in_a_sentence() -> None:
+    app = open_by_address("tokens", {"checkpoint": NAME, "sentence": FOUR[1:]})
+    assert "63 pixels" in app.warning[0].value.replace("\\", "")
+
+
+def test_the_sheet_and_the_test_pictures() -> None:
+    data = picture_data(FOUR, config_of(ROOT / "checkpoints" / NAME))
+    assert "".join(data["signs"][level] for level in data["pixels"]) == FOUR
+    assert picture_data("cat", config_of(ROOT / "checkpoints" / NAME))["pixels"] == [0] * 64
+    texts = [text for _, text in pictures()]
+    assert len(data["examples"]) == len(texts) == len(set(texts)) >= 20
+    assert {label for label, _ in other_pictures(FOUR)} == set("0123456789")
+    assert FOUR not in dict(other_pictures(FOUR)).values()
+
+
+def test_the_pages_speak_of_patches_and_leave_out_what_is_about_words() -> None:
+    attention = opened("attention", token=0)
+    options = [[option.content for option in group.proto.options] for group in attention.get("button_group")]
+    assert ["On the picture", "The path of this head, step by step", "How far to trust this map"] in options
+    tokens = opened("tokens", token=2)
+    assert any(
+        "11 \\cdot 17^{3} + 7 \\cdot 17^{2} + 16 \\cdot 17^{1} + 3 \\cdot 17^{0} = 56345" in latex.value
+        for latex in tokens.latex
+    )
+    embeddings = opened("embeddings", token=2)
+    assert any("x_{0} =" in latex.value for latex in embeddings.latex)
+    decoding = opened("decoding")
+    assert any(subheader.value == "What each patch contributes" for subheader in decoding.subheader)

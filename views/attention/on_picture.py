@@ -1,0 +1,44 @@
+"""The focused row where its keys stand: on the picture, for every head of the layer."""
+
+import numpy as np
+
+from charts.figures.attention_row import row_on_picture
+from charts.toolkit.style import three_digits
+from charts.toolkit.words import _
+from transformer.runs.attention_view import AttentionView
+from ui.shell.page import Page
+from ui.show.figures import show_figure
+from ui.words.texts import as_plain
+
+
+def on_picture(p: Page, view: AttentionView, *, stretch: bool) -> None:
+    """One picture a head, with what the row gives to each patch; what goes to the class token is said above."""
+    row, config = p.focus.token, p.checkpoint.config
+    per_row = config.picture_size // config.patch_size
+    weights = view.weights[:, row]
+    patches = [token.index for token in view.key if not token.special]
+    ink = np.array(p.checkpoint.tokenizer.thumbnails([view.key[place].id for place in patches]))
+    side = config.patch_size
+    pixels = ink.reshape(per_row, per_row, side, side).swapaxes(1, 2).reshape(config.picture_size, -1)
+    special = weights.sum(axis=-1) - weights[:, patches].sum(axis=-1)
+    names = [
+        _(
+            "head {head}: {share} stays on {token}",
+            head=head,
+            share=three_digits(float(share)),
+            token=view.key[0].display,
+        )
+        for head, share in enumerate(special)
+    ]
+    show_figure(
+        row_on_picture(
+            weights[:, patches].reshape(-1, per_row, per_row),
+            ink=pixels,
+            names=names,
+            labels=[view.key.labels[place] for place in patches],
+            stretch=stretch,
+        ),
+        name="row-on-picture",
+        caption=p.text["picture_caption"].format(row=as_plain(view.query.labels[row]), layer=p.focus.layer),
+        alt=p.text["picture_alt"],
+    )
