@@ -255,7 +255,12 @@ def row_on_picture(
             ),
             col=column,
         )
-        marker = {"size": 14 * pixels[np.nonzero(pixels)], "color": "#FFFFFF", "line": {"width": 1, "color": "#000000"}}
+        marker = {
+            "size": 14 * pixels[np.nonzero(pixels)],
+            "opacity": 1,
+            "color": "#FFFFFF",
+            "line": {"width": 1, "color": "#000000"},
+        }
         figure.scatter(x=x, y=y, mode="markers", marker=marker, hoverinfo="skip", col=column)
         shape = {"scaleanchor": f"x{column if column > 1 else ''}", "constrain": "domain", "matches": None}
         figure.update_yaxes(col=column, **shape, range=[n_rows - 0.5, -0.5], fixedrange=True, showgrid=False)

@@ -23,7 +23,7 @@ def on_picture(p: Page, view: AttentionView, *, stretch: bool) -> None:
     special = weights.sum(axis=-1) - weights[:, patches].sum(axis=-1)
     names = [
         _(
-            "head {head}: {share} stays on {token}",
+            "head {head}: {share} goes to {token}",
             head=head,
             share=three_digits(float(share)),
             token=view.key[0].display,
