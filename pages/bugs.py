@@ -28,5 +28,5 @@ with page("bugs", needs=("stack", "kind", "layer", "head")) as p:
         about_guesses(p)
     else:
         show_checks(p, diagnosis)
-        show_snippet(snippet(p, diagnosis))
+        show_snippet("bugs", snippet(p, diagnosis))
         show_source(*SOURCES[diagnosis.fault])

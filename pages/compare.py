@@ -19,12 +19,13 @@ with page("compare", needs=("kind", "layer", "head"), strip=False) as p:
         p.finish()
     focus = p.focus
     show_snippet(
+        "compare",
         f"{p.preamble}\nfrom transformer.analysis.answers.comparison import difference_map, head_differences\n\n"
         f"other = transformer.trace(checkpoint, {st.session_state.get('compare: second', focus.sentence)!r})\n"
         f'place = {{"layer": {focus.layer}, "kind": "{focus.kind}"}}\n'
         f'first, second = (run.attention("{focus.stack}", **place) for run in (trace, other))\n'
         f"difference = difference_map(first, second, head={focus.head})\n"
         "print(difference.mean_change, difference.query.labels)\n"
-        f'print(head_differences(trace, other, "{focus.stack}", "{focus.kind}"))\n'
+        f'print(head_differences(trace, other, "{focus.stack}", "{focus.kind}"))\n',
     )
     show_source(align, difference_map, head_divergence, stream_similarity)

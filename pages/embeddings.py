@@ -45,6 +45,7 @@ with page("embeddings", needs=("token",)) as p:
     SECTIONS[chosen_section(p.text, list(SECTIONS), key="embeddings section")](p)
     show_source(Embedding, nearest_rows, analogy, principal_components, training_step)
     show_snippet(
+        "embeddings",
         p.preamble
         + "\nimport torch\nfrom transformer.analysis.neighbours import nearest_rows\n\n"
         + f"embedding = checkpoint.model.{p.focus.stack}.embedding\n"
@@ -55,5 +56,5 @@ with page("embeddings", needs=("token",)) as p:
         + f"recorded = trace.values('{p.focus.stack}.embedding.token')[{p.focus.token}]\n"
         + "print((E[id] * embedding.scale - torch.tensor(recorded)).abs().max())\n"
         + "for neighbour in nearest_rows(E.numpy(), E[id].numpy(), excluded={id}):\n"
-        + "    print(checkpoint.tokenizer.display(neighbour.id), neighbour.similarity)\n"
+        + "    print(checkpoint.tokenizer.display(neighbour.id), neighbour.similarity)\n",
     )

@@ -99,7 +99,7 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
     depth(p, section, roles, views[focus.layer])
     with st.expander(text["definitions"], icon=":material/menu_book:"):
         st.markdown(definitions(text))
-    show_snippet(snippet(p, found if many else None))
+    show_snippet("heads", snippet(p, found if many else None))
     tests = (corpus_roles, summarise, induction_test, positional_tallies, syntactic_tallies, alignment_tallies)
     show_source(head_roles, choose_role, place_shares, *(tests if many else ()))
     if scope != "sentence":

@@ -69,10 +69,11 @@ with page("lens", needs=("token",)) as p:
     )
     st.markdown(notes(p, lens))
     show_snippet(
+        "lens",
         f"{p.preamble}\nfrom charts.figures.lens import lens_grid\nfrom transformer.analysis.lens import logit_lens\n\n"
         f"lens = logit_lens(trace, sublayers={len(lens.steps) != p.trace.n_layers(lens.stack) + 1})\n"
         "for step, words, probabilities in zip(lens.steps, lens.words, lens.probability):\n"
         f"    print(step, words[{position}], probabilities[{position}])\n"
-        "figure = lens_grid(lens)  # figure.show() draws it\n"
+        "figure = lens_grid(lens)  # figure.show() draws it\n",
     )
     show_source(logit_lens, decided_step)

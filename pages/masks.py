@@ -60,12 +60,13 @@ with page("masks", needs=("stack", "kind", "layer", "head")) as p:
         ),
     )
     show_snippet(
+        "masks",
         f"{p.preamble}\nfrom transformer.analysis.answers.effects import answer_under, effect_of\n\n"
         f"edits = transformer.edits_from(checkpoint, {list(specs)!r})\n"
         "effect = effect_of(trace, edits)\n"
         f"print(effect.change, effect.mean_kl)  # {effect.change:.6g} {effect.mean_kl:.6g}\n"
         f'print(effect.edited.attention("{focus.stack}", {focus.layer}, "{focus.kind}").allowed.astype(int))\n'
-        f"print(answer_under(checkpoint, trace.sentence, edits, pads={focus.pads}).text)\n"
+        f"print(answer_under(checkpoint, trace.sentence, edits, pads={focus.pads}).text)\n",
     )
     show_source(
         attention_weights,

@@ -179,10 +179,11 @@ with page("overview", strip=False) as p:
         show_formula(probability_formula(answer), caption=p.text["formula_caption"])
     show_source(type(p.checkpoint.model), answer_of, measured_costs)
     show_snippet(
+        "overview",
         p.preamble
         + "\nfrom transformer.analysis.answers.answer_probabilities import answer_of\n\n"
         + "answer = answer_of(trace)\n"
         + "print(answer.probability)\nprint(answer.text)\n"
         + "for part in answer.parts:\n    print(part.display, part.probability)\n"
-        + "for name in trace.names():\n    print(name, trace[name].axes, trace[name].shape)\n"
+        + "for name in trace.names():\n    print(name, trace[name].axes, trace[name].shape)\n",
     )

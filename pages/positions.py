@@ -57,9 +57,10 @@ with page("positions", needs=("token",)) as p:
     )
     stack = "encoder" if p.checkpoint.config.has_encoder else "decoder"
     show_snippet(
+        "positions",
         p.preamble
         + "\nfrom transformer.analysis.position_edits import reordered_positions, without_positions\n\n"
         + (f"print(trace['{p.focus.stack}.embedding.position'].values)\n" if own in ("sinusoidal", "learned") else "")
         + f"edits = without_positions(checkpoint.model, {stack!r})  # or reordered_positions(…, order)\n"
-        + f"print(transformer.trace(checkpoint, {p.focus.sentence!r}, edits=edits).text)\n"
+        + f"print(transformer.trace(checkpoint, {p.focus.sentence!r}, edits=edits).text)\n",
     )

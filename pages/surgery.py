@@ -45,13 +45,14 @@ with page("surgery", needs=("stack", "kind", "layer", "head")) as p:
         caption=text["formula_caption"].format(tokens=len(effect.asked.ids), heads=len(found.heads)),
     )
     show_snippet(
+        "surgery",
         f"{p.preamble}\nfrom transformer.analysis.answers.effects import answer_under, effect_of\n"
         f"from transformer.analysis.heads.head_importance import head_importance\n\n"
         f"edits = transformer.edits_from(checkpoint, {list(specs)!r})\n"
         "effect = effect_of(trace, edits)\n"
         f"print(effect.change, effect.mean_kl)  # {effect.change:.6g} {effect.mean_kl:.6g}\n"
         f"print(answer_under(checkpoint, trace.sentence, edits, pads={focus.pads}).text)\n"
-        f'print(head_importance(trace).table("{focus.stack}", "{focus.kind}"))\n'
+        f'print(head_importance(trace).table("{focus.stack}", "{focus.kind}"))\n',
     )
     show_source(ablate_head, mean_ablate_head, effect_of, answer_under, importance_by_chunks, remove_one_head_per_row)
     with measuring:

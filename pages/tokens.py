@@ -84,4 +84,4 @@ with page("tokens", strip=False) as p:
     special_tokens(p)
     tokenizer = p.checkpoint.tokenizer
     show_source(type(tokenizer), STEPS.get(tokenizer.kind, type(tokenizer).words))
-    show_snippet(snippet_of(p))
+    show_snippet("tokens", snippet_of(p))

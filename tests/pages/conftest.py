@@ -27,6 +27,14 @@ def run_snippet(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.Mo
     return run
 
 
+def codes(app: AppTest) -> list[str]:
+    """All code of a page, once what is folded away is opened."""
+    for fold in app.expander:
+        if (fold.key or "").startswith("code-"):
+            app.session_state[fold.key] = True
+    return [block.value for block in app.run().code]
+
+
 def with_e(text: str) -> str:
     """Powers of ten as Python reads them: 8.65·10⁻⁷² becomes 8.65e-72."""
     return re.sub(r"·10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)", lambda found: "e" + found[1].translate(_PLAIN), text)

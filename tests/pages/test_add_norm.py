@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import transformer
-from tests.pages.conftest import is_fine, said
+from tests.pages.conftest import codes, is_fine, said
 from ui.words.texts import page_text
 
 TEXT = page_text("add_norm")
@@ -80,7 +80,7 @@ def test_the_table_and_the_snippet_are_the_recorded_numbers(
     assert np.allclose(table["output"], output[5:13], atol=0)
     worked = table["γ"] * table["÷ √(σ² + ε)"] + table["β"]
     assert np.allclose(worked, table["output"], atol=1e-5)
-    snippet = next(code.value for code in app.code if "import transformer" in code.value)
+    snippet = next(code for code in codes(app) if "import transformer" in code)
     value, deviation = map(float, run_snippet(snippet).split())
     assert value == pytest.approx(float(output[5]), abs=1e-5)
     assert deviation < 1e-5

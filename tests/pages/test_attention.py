@@ -13,7 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import transformer
-from tests.pages.conftest import with_e
+from tests.pages.conftest import codes, with_e
 from transformer.analysis.attention.query_arithmetic import query_arithmetic
 from transformer.analysis.attention.rollout import attention_rollout
 from transformer.analysis.attention.value_weighting import norm_weighted
@@ -117,7 +117,7 @@ def test_the_snippet_of_a_cell_prints_its_weight(
     worked_out, recorded = re.search(r"here: \*\*(\S+)\*\*\. Recorded in the model: \*\*(\S+)\*\*", said(app)).groups()
     assert float(worked_out) == pytest.approx(float(recorded), abs=1e-6)
 
-    snippet = next(code.value for code in app.code if "import numpy" in code.value)
+    snippet = next(code for code in codes(app) if "import numpy" in code)
     assert "x @ W_Q + b_Q" in snippet and "np.allclose(derived, query" in snippet
     (tmp_path / "checkpoints").symlink_to(checkpoints_folder)
     monkeypatch.chdir(tmp_path)
@@ -135,7 +135,7 @@ def test_the_relative_bias_stands_in_the_arithmetic(open_page: Callable) -> None
     key = app.selectbox(key="attention_key")
     key.set_value(key.options[1]).run()
     assert any(r"\sqrt{d_k}} + b" in latex.value for latex in app.latex)
-    assert 'trace["encoder.position_bias.values"]' in "".join(code.value for code in app.code)
+    assert 'trace["encoder.position_bias.values"]' in "".join(codes(app))
 
 
 def test_a_masked_cell_says_why(open_page: Callable) -> None:
@@ -341,7 +341,7 @@ def test_the_snippet_of_the_measures_runs(
     open_page: Callable, checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = open_page(stack="decoder", kind="cross", token="2", **TRUST)
-    snippet = next(code.value for code in app.code if "input_attributions(" in code.value)
+    snippet = next(code for code in codes(app) if "input_attributions(" in code)
     (tmp_path / "checkpoints").symlink_to(checkpoints_folder)
     monkeypatch.chdir(tmp_path)
     printed = io.StringIO()

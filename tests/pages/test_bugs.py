@@ -6,7 +6,7 @@ import pytest
 
 import transformer
 from charts.toolkit.style import three_digits
-from tests.pages.conftest import is_fine, said
+from tests.pages.conftest import codes, is_fine, said
 from tests.pages.nasty import EMPTY, TOO_LONG
 from transformer.faults.catalogue import FAULTS, diagnoses, diagnosis_of, next_with
 from transformer.faults.checks import CHECKS
@@ -132,7 +132,7 @@ def test_the_snippet_runs_the_checks(open_app, tiny_checkpoint, run_snippet):
         number = next_with(fault, after=-1, config=config)
         app = open_app("bugs", checkpoint="tiny-sentiment", sentence=SENTENCE, patient=str(number))
         app.button(key="guess norm").click().run()
-        code = next(code.value for code in app.code if "CHECKS" in code.value and "import" in code.value)
+        code = next(code for code in codes(app) if "CHECKS" in code and "import" in code)
         printed = run_snippet(code)
         line = next(line for line in printed.splitlines() if line.startswith(f"{fault} "))
         assert "fires=True" in line

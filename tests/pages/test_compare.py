@@ -8,7 +8,7 @@ import pytest
 
 import transformer
 from charts.toolkit.style import three_digits
-from tests.pages.conftest import is_fine, said
+from tests.pages.conftest import codes, is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.analysis.answers.comparison import difference_map, head_differences
 from transformer.analysis.answers.word_diff import word_diff
@@ -146,7 +146,7 @@ def test_words_of_one_side_are_marked_where_they_stand():
 def test_the_snippet_prints_the_difference(open_app, run_snippet):
     app = open_app("compare", checkpoint="tiny-translator", sentence=SENTENCE, layer="1", head="1")
     with_second(app, OTHER)
-    snippet = next(code.value for code in app.code if "import transformer" in code.value)
+    snippet = next(code for code in codes(app) if "import transformer" in code)
     change = three_digits(float(run_snippet(snippet).split()[0]))
     assert f"mean change {change}" in said(app)
 

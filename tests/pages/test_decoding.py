@@ -11,7 +11,7 @@ import torch
 import transformer
 from charts.toolkit.payload_bytes import unpack
 from charts.toolkit.style import three_digits
-from tests.pages.conftest import is_fine
+from tests.pages.conftest import codes, is_fine
 from tests.pages.conftest import said as said_on_page
 from transformer.analysis.answers.beam_tree import beam_tree
 from transformer.analysis.answers.decoding_steps import guess_options, step_attention
@@ -210,7 +210,7 @@ def test_the_snippet_writes_the_same_text(open_app: Callable, run_snippet: Calla
     app = open_app(
         "decoding", checkpoint=checkpoint, sentence="It's <b>'odd'</b>", strategy="sampling", seed="3", step="1"
     )
-    snippet = next(code.value for code in app.code if "import transformer" in code.value)
+    snippet = next(code for code in codes(app) if "import transformer" in code)
     assert "transformer.Sample(temperature=1.0, top_k=0, top_p=1.0, seed=3" in snippet
     text, chosen, *_ = run_snippet(snippet).splitlines()
     assert eval(text) in said(app)
@@ -231,7 +231,7 @@ def test_blanks_are_filled(open_app: Callable, tiny_checkpoint: Callable, run_sn
         is_fine(app)
         best = fillings(trace, position).rows[0]
         assert f"it says **{best.piece}**, with probability **{three_digits(best.probability)}**" in said(app)
-    printed = run_snippet(next(code.value for code in app.code if "import transformer" in code.value))
+    printed = run_snippet(next(code for code in codes(app) if "import transformer" in code))
     assert float(printed) == pytest.approx(best.probability, rel=1e-5)
 
 
@@ -258,7 +258,7 @@ def test_a_classifier_gives_its_verdict_and_each_words_share(
     app.segmented_control(key="class").set_value(other).run()
     is_fine(app)
     assert f"the probability of “{other}” loses" in said(app)
-    printed = run_snippet(next(code.value for code in app.code if "import transformer" in code.value)).splitlines()
+    printed = run_snippet(next(code for code in codes(app) if "import transformer" in code)).splitlines()
     assert float(printed[0]) == pytest.approx(float(found.probabilities[1 - verdict]), rel=1e-5)
     shares = [share for _, share in eval(printed[1])]
     assert np.allclose(shares, found.contributions[:, 1 - verdict], atol=1e-6)
@@ -329,7 +329,7 @@ def test_strategies_write_what_the_library_writes(
     gain = np.exp(written[2].log_probability - written[0].log_probability)
     verdict = "the same text" if written[2].text == written[0].text else f"{three_digits(max(gain, 1 / gain))} times"
     assert verdict in said(app)
-    printed = run_snippet(next(code.value for code in app.code if "import transformer" in code.value)).splitlines()
+    printed = run_snippet(next(code for code in codes(app) if "import transformer" in code)).splitlines()
     assert [float(line.rsplit(" ", 1)[1]) for line in printed] == pytest.approx(list(table["Σ log p"]), rel=1e-5)
 
 
@@ -369,7 +369,7 @@ def test_the_tree_tells_what_the_search_returned(
     words = [node for node in tree.winner if node.fate != "finished"]
     worst = max(words, key=lambda node: node.rank)
     assert (f"number {worst.rank}" if worst.rank > 1 else "the likeliest text of its step all along") in said(app)
-    printed = run_snippet(next(code.value for code in app.code if "import transformer" in code.value)).splitlines()
+    printed = run_snippet(next(code for code in codes(app) if "import transformer" in code)).splitlines()
     assert float(printed[0].rsplit(" ", 1)[1]) == pytest.approx(tree.winner[-1].score, rel=1e-5)
 
 
@@ -398,7 +398,7 @@ def test_words_are_aligned_as_the_library_aligns_them(
     assert list(table["source word"]) == [found.source[place].text for place in best]
     assert {"Le", "vieil", "homme", "dort", "."} <= set(table["word of the answer"])
     assert np.allclose(table["weight"], found.weights[np.arange(len(best)), best])
-    printed = run_snippet(next(code.value for code in app.code if "import transformer" in code.value)).splitlines()
+    printed = run_snippet(next(code for code in codes(app) if "import transformer" in code)).splitlines()
     assert float(printed[-1]) in [pytest.approx(weight, rel=1e-5) for weight in table["weight"]]
 
 

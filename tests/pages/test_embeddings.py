@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.pages.conftest import is_fine, said
+from tests.pages.conftest import codes, is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.analysis.neighbours import analogy, nearest_rows
 from transformer.word_vectors.objectives import OBJECTIVES
@@ -125,7 +125,7 @@ def test_padding_is_no_trouble(open_app):
 @pytest.mark.parametrize("checkpoint", CHECKPOINTS)
 def test_the_snippet_finds_no_difference(open_app, run_snippet, checkpoint):
     app = open_app("embeddings", checkpoint=checkpoint, sentence=SENTENCE)
-    assert run_snippet(app.code[-1].value).startswith("tensor(0.")
+    assert run_snippet(codes(app)[-1]).startswith("tensor(0.")
 
 
 def test_all_ready_analogies_are_listed_with_their_misses(open_app, tiny_checkpoint, monkeypatch):

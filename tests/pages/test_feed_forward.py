@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import transformer
-from tests.pages.conftest import is_fine, said
+from tests.pages.conftest import codes, is_fine, said
 from transformer.analysis.feed_forward_units import strongest_units
 from ui.words.texts import page_text
 
@@ -78,7 +78,7 @@ def test_a_unit_that_is_not_strong_for_the_next_token_is_left_behind(
 @pytest.mark.parametrize("checkpoint", CHECKPOINTS)
 def test_the_snippet_gives_the_hidden_value(open_app: Callable, run_snippet: Callable, checkpoint: str) -> None:
     app = open_app("feed_forward", checkpoint=checkpoint, sentence=SENTENCE, layer="1", token="3")
-    snippet = next(code.value for code in app.code if "import transformer" in code.value)
+    snippet = next(code for code in codes(app) if "import transformer" in code)
     computed, recorded = map(float, run_snippet(snippet).split())
     assert computed == pytest.approx(recorded, abs=1e-5)
     assert not np.isclose(computed, 0)
@@ -93,7 +93,7 @@ def test_the_snippet_of_a_translators_decoder_reads_the_right_stream(open_app: C
         target="Le chat dort.",
         token="2",
     )
-    snippet = next(code.value for code in app.code if "import transformer" in code.value)
+    snippet = next(code for code in codes(app) if "import transformer" in code)
     assert "target='Le chat dort.'" in snippet
     computed, recorded = map(float, run_snippet(snippet).split())
     assert computed == pytest.approx(recorded, abs=1e-5)

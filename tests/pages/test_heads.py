@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 import transformer
 from charts.canvas.choices import AnyHead
+from tests.pages.conftest import codes
 from transformer.analysis.heads.head_roles import HeadRole, head_roles
 from ui.lab.head_table import (
     ORDERS,
@@ -122,7 +123,7 @@ def test_the_snippet_prints_the_role_of_the_head(
     open_page: Callable, checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = open_page(stack="decoder", kind="cross", layer="1", head="1")
-    snippet = next(code.value for code in app.code if "import transformer" in code.value)
+    snippet = next(code for code in codes(app) if "import transformer" in code)
     (tmp_path / "checkpoints").symlink_to(checkpoints_folder)
     monkeypatch.chdir(tmp_path)
     printed = io.StringIO()

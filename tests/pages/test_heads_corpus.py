@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 import transformer
 from charts.toolkit.style import three_digits
-from tests.pages.conftest import is_fine, said
+from tests.pages.conftest import codes, is_fine, said
 from tests.pages.nasty import NASTY
 from transformer.analysis.heads.corpus_roles import CorpusRole, CorpusRoles, corpus_roles
 from transformer.analysis.heads.induction import InductionTest
@@ -185,7 +185,7 @@ def test_the_snippet_prints_the_role_over_all_sentences(open_app, run_snippet, w
     if scope == "own":
         app.text_area(key="heads own text").set_value("\n".join(SENTENCES))
         submit(app)
-    snippet = next(code.value for code in app.code if "found = corpus_roles" in code.value)
+    snippet = next(code for code in codes(app) if "found = corpus_roles" in code)
     if scope == "corpus":  # the file says that they came from mine.txt, but they are those that ship
         snippet = snippet.replace("read_sentences('mine.txt')", "read_sentences()[:3]")
     head = roles.head("decoder", "cross", 1, 0)

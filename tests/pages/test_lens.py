@@ -8,7 +8,7 @@ import pytest
 
 import transformer
 from charts.toolkit.style import three_digits
-from tests.pages.conftest import is_fine, said
+from tests.pages.conftest import codes, is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.analysis.lens import logit_lens
 from transformer.analysis.residual_stream import SubLayer, in_a_sentence
@@ -89,7 +89,7 @@ def test_what_cannot_be_read_gets_a_sentence(open_app, sentence):
 @pytest.mark.parametrize("checkpoint", KINDS)
 def test_the_snippet_prints_what_is_shown(open_app, run_snippet, checkpoint):
     app = open_app("lens", checkpoint=checkpoint, sentence=SENTENCE, stack=STACK[checkpoint], token="1")
-    snippet = next(code.value for code in app.code if "import transformer" in code.value)
+    snippet = next(code for code in codes(app) if "import transformer" in code)
     lines = run_snippet(snippet).strip().splitlines()
     assert lines[0].startswith("embedding") and len(lines) == 3
     assert f"**{lines[-1].split()[2]}**" in said(app) or checkpoint == "tiny-sentiment"

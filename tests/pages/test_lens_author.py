@@ -10,7 +10,7 @@ import pytest
 
 import transformer
 from charts.toolkit.style import three_digits
-from tests.pages.conftest import is_fine, said
+from tests.pages.conftest import codes, is_fine, said
 from transformer.explanation.attribution import attribute
 from transformer.explanation.attribution_by_key import strongest_sources
 from transformer.explanation.direct_effects import is_removable, removals
@@ -83,7 +83,7 @@ def test_other_families(
 
 def test_the_snippet_prints_what_is_shown(open_app: Callable, run_snippet: Callable) -> None:
     app = open_app("lens", checkpoint="tiny-gpt", sentence=SENTENCE, stack="decoder", token="3", **VIEW)
-    lines = run_snippet(next(code.value for code in app.code if "import transformer" in code.value)).splitlines()
+    lines = run_snippet(next(code for code in codes(app) if "import transformer" in code)).splitlines()
     total, logit, deviation = map(float, lines[0].split())
     assert f"**{three_digits(logit)}**" in said(app) and abs(total - logit) == pytest.approx(deviation)
     assert lines[1].rsplit(" ", 1)[0] in said(app)

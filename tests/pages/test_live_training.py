@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import transformer
-from tests.pages.conftest import is_fine, said
+from tests.pages.conftest import codes, is_fine, said
 from transformer.analysis.training_step import training_step
 from transformer.toy import training
 from ui.compute import jobs
@@ -158,7 +158,7 @@ def test_the_snippet_gives_what_the_page_shows(live: AppTest, run_snippet: Calla
     press(live, "start")
     wait(live, lambda: "done in" in said(live))
     state = live.session_state[RUN].run.look().states[-1]
-    printed = run_snippet(live.code[-1].value)
+    printed = run_snippet(codes(live)[-1])
     assert f"40 {state.score.loss} {state.score.accuracy} {state.written}" in printed
 
 
@@ -266,7 +266,7 @@ def test_the_snippet_of_the_step(
     open_app: Callable[..., AppTest], run_snippet: Callable[[str], str], checkpoint: str
 ) -> None:
     app = show(open_app("training", checkpoint=checkpoint, sentence=SENTENCE), "step")
-    before, after = run_snippet(app.code[-1].value).splitlines()[0].split()
+    before, after = run_snippet(codes(app)[-1]).splitlines()[0].split()
     assert float(before) == pytest.approx(float(metrics(app)[TEXT["step_before"]]), rel=6e-3)
     assert float(after) == pytest.approx(float(metrics(app)[TEXT["step_after"]]), rel=6e-3)
 

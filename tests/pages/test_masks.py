@@ -7,7 +7,7 @@ import pytest
 
 import transformer
 from charts.toolkit.style import three_digits
-from tests.pages.conftest import is_fine, said
+from tests.pages.conftest import codes, is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.analysis.answers.effects import effect_of
 from transformer.analysis.answers.padding import padding_drift
@@ -139,7 +139,7 @@ def test_what_cannot_be_read_gets_a_sentence(open_app, sentence):
 @pytest.mark.parametrize("checkpoint", ["tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment"])
 def test_the_snippet_gives_the_numbers_of_the_page(open_app, run_snippet, checkpoint):
     app = preset(open_app("masks", checkpoint=checkpoint, sentence=SENTENCE), "itself")
-    snippet = next(code.value for code in app.code if "edits_from(checkpoint" in code.value)
+    snippet = next(code for code in codes(app) if "edits_from(checkpoint" in code)
     expected = [float(number) for number in snippet.split("  # ")[1].split("\n")[0].split()]
     printed = [float(number) for number in run_snippet(snippet).splitlines()[0].split()]
     np.testing.assert_allclose(printed, expected, rtol=1e-4, atol=1e-6)

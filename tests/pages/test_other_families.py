@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 import transformer
 from tests.foreign_checkpoints import FOREIGN
-from tests.pages.conftest import said
+from tests.pages.conftest import codes, said
 from transformer.faults.catalogue import diagnoses, inapplicable
 from transformer.faults.checks import CHECKS
 from transformer.faults.patients import patient_of
@@ -82,7 +82,7 @@ def test_all_steps_of_a_head_and_its_arithmetic(
     assert ("b_Q" in said_by_step["1"]) == (checkpoint not in ("hf-t5", "hf-gemma2"))
     key = app.selectbox(key="attention_key")
     fine(key.set_value(key.options[2]).run())
-    snippet = next(code.value for code in app.code if "W_Q =" in code.value)
+    snippet = next(code for code in codes(app) if "W_Q =" in code)
     (tmp_path / "checkpoints").unlink()
     (tmp_path / "checkpoints").symlink_to(families_folder)
     ours, models = map(float, run_snippet(snippet).split())
@@ -114,7 +114,7 @@ def test_every_view_of_every_norm(
         if view == "arithmetic":
             (tmp_path / "checkpoints").unlink()
             (tmp_path / "checkpoints").symlink_to(families_folder)
-            snippet = next(code.value for code in app.code if "norm.epsilon" in code.value)
+            snippet = next(code for code in codes(app) if "norm.epsilon" in code)
             told = float(snippet.split("  # ")[1].split("\n")[0])
             value, deviation = map(float, run_snippet(snippet).split())
             assert value == pytest.approx(told, rel=1e-4) and deviation < 1e-3
@@ -153,7 +153,7 @@ def test_the_feed_forward_layer_is_the_models_own(
         if view == "token":
             (tmp_path / "checkpoints").unlink()
             (tmp_path / "checkpoints").symlink_to(families_folder)
-            snippet = next(code.value for code in app.code if "pre_activation =" in code.value)
+            snippet = next(code for code in codes(app) if "pre_activation =" in code)
             told = float(snippet.split("  # ")[1].split("\n")[0])
             for value in run_snippet(snippet).split():
                 assert float(value) == pytest.approx(told, rel=1e-3, abs=1e-4)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import transformer
-from tests.pages.conftest import is_fine, said, with_e
+from tests.pages.conftest import codes, is_fine, said, with_e
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.analysis.answers.answer_probabilities import answer_of
 from ui.words.texts import page_text
@@ -63,7 +63,7 @@ def test_the_snippet_gives_the_same_probability(open_app, run_snippet, checkpoin
     sentence = "The ___ man." if checkpoint == "tiny-bert" else SENTENCE
     app = open_app("overview", checkpoint=checkpoint, sentence=sentence)
     is_fine(app)
-    printed = run_snippet(app.code[-1].value)
+    printed = run_snippet(codes(app)[-1])
     shown = {metric.label: metric.value for metric in app.metric}
     assert float(with_e(shown[TEXT["probability"]])) == pytest.approx(float(printed.splitlines()[0]), rel=6e-3)
 

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 import transformer
 from charts.canvas.choices import Cell
-from tests.pages.conftest import is_fine, said
+from tests.pages.conftest import codes, is_fine, said
 from transformer.analysis.answers.answer_rows import asked
 from transformer.analysis.heads.head_importance import Head
 from transformer.explanation import patching
@@ -45,7 +45,7 @@ def test_the_map_is_what_the_library_measures(
     figure = drawn[-1]
     assert figure.arrays["values"] == pytest.approx(shares, abs=1e-6)
     assert len(figure.metadata["rows"]) == len(places) and len(figure.metadata["columns"]) == len(places[0])
-    printed = run_snippet(next(code.value for code in app.code if "recovered" in code.value))
+    printed = run_snippet(next(code for code in codes(app) if "recovered" in code))
     assert len(printed.strip().splitlines()) >= len(places)
     asked = app.selectbox(key="paths_turn")
     is_fine(asked.set_value(asked.options[-1]).run())
@@ -119,7 +119,7 @@ def test_what_a_head_hears_is_what_the_library_measures(
     for sender, share in zip(senders_of(both, receiver), shares, strict=True):
         row = drawn[-1].metadata["rows"].index(f"{TEXT[f'from_{sender.stack}_{sender.kind}']} {sender.layer}")
         assert values[row, sender.head] == pytest.approx(share, abs=1e-6)
-    assert run_snippet(next(code.value for code in app.code if "path_patching" in code.value)).count("Head(") > 4
+    assert run_snippet(next(code for code in codes(app) if "path_patching" in code)).count("Head(") > 4
     app = open_app("paths", checkpoint="tiny-gpt", sentence=SENTENCE, paths_section="edges", layer="0")
     assert "No head comes before" in app.info[0].value and not app.exception
 
@@ -133,7 +133,7 @@ def test_the_routes_are_those_of_the_library(
     trace = transformer.trace(tiny_checkpoint(kind), SENTENCE)
     found = information_flow(trace, start_of(trace, asked(trace).rows[0]), threshold=0.05)
     assert TEXT["flow_shapes"].format(edges=len(found.edges)) in said(app)
-    assert "Edge(" in run_snippet(next(code.value for code in app.code if "flow_graph" in code.value))
+    assert "Edge(" in run_snippet(next(code for code in codes(app) if "flow_graph" in code))
     assert not any(control.key == "choose stack" for control in app.segmented_control), "routes go through all stacks"
     app.slider(key="paths_threshold").set_value(0.3)
     is_fine(app.run())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import transformer
-from tests.pages.conftest import is_fine, said
+from tests.pages.conftest import codes, is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.analysis.position_edits import without_positions
 from transformer.analysis.position_scores import measured_position_scores
@@ -116,4 +116,4 @@ def test_what_cannot_be_read_gets_a_sentence(open_app, sentence):
 @pytest.mark.parametrize("checkpoint", OWN)
 def test_the_snippet_runs(open_app, run_snippet, tiny_checkpoint, checkpoint):
     app = open_app("positions", checkpoint=checkpoint, sentence=SENTENCE)
-    assert run_snippet(app.code[-1].value).strip()
+    assert run_snippet(codes(app)[-1]).strip()

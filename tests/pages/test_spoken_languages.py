@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 import transformer
 from tests.foreign_checkpoints import MANY_LANGUAGES, foreign_checkpoint
+from tests.pages.conftest import codes
 from transformer.families.languages import languages_of, speaking
 
 TASKS = {"summarization": {"prefix": "summarize: "}, "translation": {"prefix": "translate English to French: "}}
@@ -42,14 +43,14 @@ def test_the_languages_are_chosen_beside_the_sentence(opened: Callable, folder: 
     app = opened("masks", checkpoint="hf-m2m100")
     choose(choose(app, "Writes", "fr"), "Reads", "de")
     assert (app.query_params["reads"], app.query_params["writes"]) == ("de", "fr")
-    snippet = next(code.value for code in app.code if "speaking(" in code.value)
+    snippet = next(code for code in codes(app) if "speaking(" in code)
     assert "checkpoint = speaking(checkpoint, source='de', target='fr')" in snippet
     loaded = transformer.load(folder / "hf-m2m100")
     spoken = speaking(loaded, source="de", target="fr")
-    codes = spoken.tokenizer.languages
+    languages = spoken.tokenizer.languages
     trace = transformer.trace(spoken, "The cat sat.", "Le chat.")
-    assert trace.source.ids[0] == codes["de"] and trace.target.ids[1] == codes["fr"]
-    assert loaded.framing.before == (codes["en"],)  # the one that was opened stays as it is
+    assert trace.source.ids[0] == languages["de"] and trace.target.ids[1] == languages["fr"]
+    assert loaded.framing.before == (languages["en"],)  # the one that was opened stays as it is
 
 
 def test_a_link_keeps_the_language_and_an_unknown_one_is_said(opened: Callable) -> None:
@@ -57,7 +58,7 @@ def test_a_link_keeps_the_language_and_an_unknown_one_is_said(opened: Callable) 
     assert next(box for box in app.selectbox if box.label == "Writes").value == "fra"
     assert not [box for box in app.selectbox if box.label == "Reads"]  # Marian is not told it
     assert any("knows no language 'xx'" in caption.value for caption in app.caption)
-    assert "speaking(checkpoint, target='fra')" in "".join(code.value for code in app.code)
+    assert "speaking(checkpoint, target='fra')" in "".join(codes(app))
     app.selectbox(key="sidebar checkpoint").set_value("hf-t5").run()
     assert "writes" not in app.query_params and not app.error
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import transformer
-from tests.pages.conftest import is_fine, said
+from tests.pages.conftest import codes, is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.analysis.answers.answer_probabilities import answer_of
 from transformer.analysis.answers.effects import answer_under, effect_of
@@ -213,7 +213,7 @@ def test_what_cannot_be_read_gets_a_sentence(open_app, sentence):
 def test_the_snippet_gives_the_numbers_of_the_page(open_app, run_snippet, checkpoint):
     stack = "decoder" if checkpoint in ("tiny-translator", "tiny-gpt") else "encoder"
     app = cut(open_app("surgery", checkpoint=checkpoint, sentence=SENTENCE), f"zero:{stack}.0.self.1")
-    snippet = next(code.value for code in app.code if "head_importance(trace" in code.value)
+    snippet = next(code for code in codes(app) if "head_importance(trace" in code)
     expected = [float(number) for number in snippet.split("  # ")[1].split("\n")[0].split()]
     printed = [float(number) for number in run_snippet(snippet).splitlines()[0].split()]
     np.testing.assert_allclose(printed, expected, rtol=1e-4, atol=1e-6)

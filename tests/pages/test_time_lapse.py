@@ -14,7 +14,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 import transformer
-from tests.pages.conftest import is_fine, said
+from tests.pages.conftest import codes, is_fine, said
 from transformer.analysis.development import Moment, Place, changed_most, development
 from transformer.analysis.heads.head_roles import HeadRole
 from transformer.files.snapshots import snapshot, snapshot_file, write_snapshot
@@ -119,7 +119,7 @@ def test_a_broken_snapshot_is_a_sentence(open_section: Callable, grown) -> None:
 
 def test_the_snippet_gives_the_numbers_of_the_first_step(open_section: Callable, grown, tmp_path: Path, monkeypatch):
     app = open_section(stack="decoder", kind="cross", layer="1", head="1")
-    snippet = next(code.value for code in app.code if "moment_of(" in code.value and "import transformer" in code.value)
+    snippet = next(code for code in codes(app) if "moment_of(" in code and "import transformer" in code)
     monkeypatch.chdir(tmp_path)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):

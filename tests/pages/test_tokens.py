@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.pages.conftest import is_fine, said
+from tests.pages.conftest import codes, is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.text.byte_pair_merges import merge_steps
 from ui.words.texts import page_text
@@ -111,4 +111,4 @@ def test_what_cannot_be_read_gets_a_sentence(open_app, sentence):
 
 def test_the_snippet_runs(open_app, run_snippet, tiny_tokenizer):
     app = open_app("tokens", checkpoint="tiny-translator", sentence=SENTENCE)
-    assert str(tiny_tokenizer.encode(SENTENCE)) in run_snippet(app.code[-1].value)
+    assert str(tiny_tokenizer.encode(SENTENCE)) in run_snippet(codes(app)[-1])

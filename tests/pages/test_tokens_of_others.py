@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.pages.conftest import is_fine, said
+from tests.pages.conftest import codes, is_fine, said
 from tests.transformer.families.hugging_face import build
 from tests.transformer.text.foreign_folders import (
     byte_level,
@@ -118,4 +118,4 @@ def test_the_snippet_runs(open_other, run_snippet, others, tmp_path, name):
     app = open_other(name)
     (tmp_path / "checkpoints").unlink()
     (tmp_path / "checkpoints").symlink_to(others)
-    assert run_snippet(app.code[-1].value).count("[") > 5
+    assert run_snippet(codes(app)[-1]).count("[") > 5

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.conftest import is_fine, said
+from tests.pages.conftest import codes, is_fine, said
 from ui.shell.presenter import _FACTOR, _ROOM
 from ui.words.texts import page_text
 
@@ -29,7 +29,7 @@ def test_it_enlarges_figures_and_leaves_out_code_and_examples(open_app: Open) ->
     assert height(large) == min(height(plain) * _FACTOR, max(height(plain), _ROOM))
     assert font(large) == font(plain) * _FACTOR
     assert LOOK_FOR in said(plain) and LOOK_FOR not in said(large)
-    assert plain.code and not [code for code in large.code if "import transformer" in code.value]
+    assert codes(plain) and not codes(large)
     assert not [pills for pills in large.pills if pills.key == "sidebar example"]
 
 

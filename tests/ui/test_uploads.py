@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import transformer
-from tests.pages.conftest import is_fine, said
+from tests.pages.conftest import codes, is_fine, said
 from ui.compute import loading, uploads
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "README.md")
@@ -121,7 +121,7 @@ def test_a_path_is_typed_where_one_person_uses_the_server(
     assert loading.open_folder(str(checkpoints_folder / "tiny-gpt")) == "tiny-gpt"  # it stands in the list already
     app = open_app("masks", checkpoint="elsewhere/tiny-sentiment")
     is_fine(app)
-    assert any(f'transformer.load("{elsewhere.resolve()}/tiny-sentiment")' in code.value for code in app.code)
+    assert any(f'transformer.load("{elsewhere.resolve()}/tiny-sentiment")' in code for code in codes(app))
 
 
 def test_nobody_types_a_path_where_the_server_serves_others(

@@ -168,19 +168,30 @@ def _source_of(thing: Callable | type) -> Source:
     return Source(code=textwrap.dedent("".join(lines)).strip(), file=shown.as_posix(), line=max(1, line))
 
 
-def show_source(*things: Callable | type, label: str = "") -> None:
+def show_source(*things: Callable | type) -> None:
     """The code of the very objects that computed what is on the page, folded away; not while somebody presents."""
-    if presenting():
-        return
-    with st.expander(label or common("show.source"), icon=":material/code:"):
-        sources = [source_of(thing) for thing in things]
-        pieces = [f"# {source.file}, line {source.line}\n{source.code}" for source in sources]
-        st.code("\n\n\n".join(pieces), language="python")  # one element: a page is sent anew with every click
+    name = "-".join(thing.__qualname__ for thing in things)
+    _folded("show.source", ":material/code:", lambda: "\n\n\n".join(map(_with_place, things)), name=name)
 
 
-def show_snippet(code: str, *, label: str = "") -> None:
-    """Python that reproduces a number outside the app; begin it with ``p.preamble``. Not while somebody presents."""
+def show_snippet(name: str, code: str) -> None:
+    """Python that reproduces a number outside the app; begin it with ``p.preamble``. Not while somebody presents.
+
+    ``name``: no other snippet on the page has it.
+    """
+    _folded("show.snippet", ":material/terminal:", lambda: code, name=f"snippet-{name}")
+
+
+def _with_place(thing: Callable | type) -> str:
+    source = source_of(thing)
+    return f"# {source.file}, line {source.line}\n{source.code}"
+
+
+@st.fragment
+def _folded(label: str, icon: str, code: Callable[[], str], *, name: str) -> None:
+    """Python that the browser gets when somebody opens it: to colour code takes a second of the first view."""
     if presenting():
         return
-    with st.expander(label or common("show.snippet"), icon=":material/terminal:"):
-        st.code(code, language="python")
+    with st.expander(common(label), icon=icon, key=f"code-{name}", on_change="rerun") as fold:
+        if fold.open:
+            st.code(code(), language="python")

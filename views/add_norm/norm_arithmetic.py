@@ -55,7 +55,7 @@ def norm_arithmetic(p: Page, name: str) -> None:
                 std=number(f"{steps.std:.3g}"),
             )
         )
-    show_snippet(_snippet(p, name, steps, int(first)))
+    show_snippet("norm arithmetic", _snippet(p, name, steps, int(first)))
     show_figure(
         charts.figures.norms.position_distribution(
             steps.x,

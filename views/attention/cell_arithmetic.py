@@ -55,7 +55,7 @@ def more_about_cell(p: Page, view: AttentionView, *, key: int) -> None:
         show_figure(figure, name="query-key-products")
     with st.expander(text["whole_row"], icon=":material/table_rows:"):
         show_table(row_table(p, view, cell), name="softmax-row")
-    show_snippet(snippet(p, cell, key=key))
+    show_snippet("cell arithmetic", snippet(p, cell, key=key))
 
 
 def _cell(p: Page, key: int) -> CellArithmetic:

@@ -63,13 +63,14 @@ def _list(p: Page, head: Head, read: SentenceList, *, special: bool) -> None:
     st.markdown(p.text["fires_says"].format(**place))
     show_firings(firings, of_unit=False, open_=partial(_open, read))
     show_snippet(
+        "firing",
         "import transformer\nfrom transformer.analysis.heads.head_importance import Head\n"
         "from transformer.explanation.firing import head_firings\n"
         f"from transformer.text.sentence_files import read_sentences\n\n{p.load_line}sentences = {read.python}\n"
         f"found = head_firings(checkpoint, sentences, special={special})\n"
         f'for firing in found[Head("{head.stack}", "{head.kind}", {head.layer}, {head.head})]:\n'
         "    query, key = firing.asked[firing.query], firing.read[firing.key]\n"
-        "    print(firing.value, query.display, key.display, sentences[firing.sentence])\n"
+        "    print(firing.value, query.display, key.display, sentences[firing.sentence])\n",
     )
     show_source(head_firings)
 
@@ -116,13 +117,14 @@ def _space(p: Page, head: Head, read: SentenceList, colour: str) -> None:
     st.markdown(" ".join((said, *more)))
     st.caption(p.text["space_source"])
     show_snippet(
+        "queries and keys",
         "import transformer\nfrom transformer.analysis.heads.head_importance import Head\n"
         "from transformer.explanation.query_key_space import query_key_space\n"
         f"from transformer.text.sentence_files import read_sentences\n\n{p.load_line}"
         f'head = Head("{head.stack}", "{head.kind}", {head.layer}, {head.head})\n'
         f"space = query_key_space(checkpoint, {read.python}, head)\n"
         "print(space.agreement, space.picture.explained)\n"
-        "print(space.queries.vectors @ space.keys.vectors.T)  # scores, up to one number for each query\n"
+        "print(space.queries.vectors @ space.keys.vectors.T)  # scores, up to one number for each query\n",
     )
     show_source(query_key_space)
 

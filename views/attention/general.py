@@ -44,12 +44,13 @@ def general(p: Page) -> None:
     st.caption(text["general_caveat"])
     _composition(p)
     show_snippet(
+        "general",
         f"import transformer\nfrom transformer.explanation.head_circuits import output_value_circuit\n\n{p.load_line}"
         f'circuit = output_value_circuit(checkpoint.model, "{focus.stack}", "{focus.kind}", '
         f"layer={focus.layer}, head={focus.head})\n"
         "print(circuit.copying_score)\n"
         "for row, column, value in circuit.strongest(10):\n"
-        "    print(checkpoint.tokenizer.display(row), checkpoint.tokenizer.display(column), value)\n"
+        "    print(checkpoint.tokenizer.display(row), checkpoint.tokenizer.display(column), value)\n",
     )
     show_source(query_key_circuit, output_value_circuit, Circuit, composition)
 

@@ -249,6 +249,7 @@ def _shapes(p: Page, quantity: Quantity, found: InputAttributions) -> str:
 def _snippet(p: Page, found: InputAttributions, *, row: int) -> None:
     focus, whole = p.focus, found.integrated
     show_snippet(
+        "trust",
         f"{p.preamble}\n"
         "from charts.figures.attention_trust import aligned_measures\n"
         "from transformer.analysis.attention.attention_trust import beside_attention, input_attributions\n"
@@ -260,7 +261,7 @@ def _snippet(p: Page, found: InputAttributions, *, row: int) -> None:
         f"print(found.integrated.total, found.integrated.difference)  # {whole.total:.6g} {whole.difference:.6g}\n"
         "for measure in rows.measures:\n"
         "    print(measure.name, measure.agreement, measure.values)\n"
-        "figure = aligned_measures(rows)  # figure.show() draws it\n"
+        "figure = aligned_measures(rows)  # figure.show() draws it\n",
     )
 
 

@@ -51,11 +51,12 @@ def layers(p: Page) -> None:
     columns = {name: st.column_config.Column(width=width) for name, width in widths.items()}
     show_table(table, name="layers", caption=caption, height=420, column_config=columns)
     show_snippet(
+        "layers",
         "from transformer.analysis.layer_anatomy import anatomy\n"
         "from transformer.toy.tiny_models import paper_model, tiny_llama\n\n"
         'for model, stack in ((paper_model(), "encoder"), (tiny_llama(), "decoder")):\n'
         "    for part in anatomy(model, stack, 0):\n"
-        "        print(part.name, part.formula, dict(part.facts))\n"
+        "        print(part.name, part.formula, dict(part.facts))\n",
     )
     show_source(anatomy, paper_model, tiny_llama)
 

@@ -54,11 +54,12 @@ def alignment(p: Page) -> None:
     _formula(p, found)
     place = int(np.argmax([word.end - word.start for word in found.target]))
     show_snippet(
+        "alignment",
         f"{p.preamble}from transformer.analysis.answers.word_alignment import align\n\n"
         f"found = align(trace, layer={layer}, head={head}, when={when!r})\n"
         f"best = found.best(specials={specials})\n"
         "print([(target.text, found.source[j].text) for target, j in zip(found.target, best)])\n"
-        f"print(found.weights[{place}, best[{place}]])  # {found.weights[place, best[place]]:.7g}\n"
+        f"print(found.weights[{place}, best[{place}]])  # {found.weights[place, best[place]]:.7g}\n",
     )
 
 

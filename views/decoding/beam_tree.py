@@ -130,6 +130,7 @@ def _returned(tree: BeamTree) -> pd.DataFrame:
 def _snippet(p: Page, beam: Beam, tree: BeamTree) -> None:
     end = tree.winner[-1]
     show_snippet(
+        "beam tree",
         "import transformer\nfrom charts.figures.beam_tree import search_tree\n"
         "from transformer.analysis.answers.beam_tree import beam_tree\n\n"
         f"{p.load_line}"
@@ -137,5 +138,5 @@ def _snippet(p: Page, beam: Beam, tree: BeamTree) -> None:
         "print([node.display for node in tree.winner], tree.winner[-1].score)"
         f"  # {end.score:.7g}\n"
         'print([(node.display, node.rank, node.total) for node in tree.at(1) if node.fate == "pruned"])\n'
-        "figure = search_tree(tree)  # figure.show() draws it\n"
+        "figure = search_tree(tree)  # figure.show() draws it\n",
     )

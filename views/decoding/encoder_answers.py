@@ -77,10 +77,11 @@ def fill_blanks(p: Page) -> None:
         ),
     )
     show_snippet(
+        "encoder answers",
         f"import torch\n{p.preamble}\n"
         f'logits = torch.tensor(trace.values("encoder.logits")[{position}])\n'
         f"probabilities = logits.softmax(-1)\n"
-        f"print(probabilities[{best.id}].item())  # {best.piece} {best.probability:.7g}\n"
+        f"print(probabilities[{best.id}].item())  # {best.piece} {best.probability:.7g}\n",
     )
 
 
@@ -182,9 +183,10 @@ def classify(p: Page) -> None:
         ),
     )
     show_snippet(
+        "classes",
         "import transformer\nfrom transformer.analysis.answers.leave_one_out import leave_one_out\n\n"
         f"{p.load_line}"
         f"found = leave_one_out(checkpoint, {p.focus.sentence!r})\n"
         f"print(found.probabilities[{index}])  # {found.probabilities[index]:.7g}\n"
-        f"print([(word.text, float(share)) for word, share in zip(found.words, found.contributions[:, {index}])])\n"
+        f"print([(word.text, float(share)) for word, share in zip(found.words, found.contributions[:, {index}])])\n",
     )

@@ -275,10 +275,11 @@ def snippet(p: Page, decoding: Decoding, settings: Settings, step: int, *, force
     """The step again, outside of the app."""
     chosen = decoding.steps[step].chosen
     show_snippet(
+        "generation",
         f"import transformer\n\n{p.load_line}"
         f"decoding = transformer.decode(checkpoint, {arguments_of(p, settings.strategy, forced=forced)})\n"
         f"print(repr(decoding.text))\n"
         f"step = decoding.steps[{step}]\n"
         f"print(step.chosen.display, step.chosen.probability)  # {chosen.display} {chosen.probability:.7g}\n"
-        f"print(step.candidates[:3], step.logits.shape)\n"
+        f"print(step.candidates[:3], step.logits.shape)\n",
     )

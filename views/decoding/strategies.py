@@ -160,4 +160,4 @@ def _snippet(p: Page, chosen: dict[str, Strategy], written: dict[str, Decoding])
         f"print(repr(decoding.text), decoding.log_probability)  # {written[name].log_probability:.7g}\n"
         for name, strategy in chosen.items()
     ]
-    show_snippet(f"import transformer\n\n{p.load_line}{''.join(lines)}")
+    show_snippet("strategies", f"import transformer\n\n{p.load_line}{''.join(lines)}")

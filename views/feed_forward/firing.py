@@ -46,11 +46,12 @@ def firing(p: Page) -> None:
     show_firings(found[unit], of_unit=True, open_=partial(_open, read))
     st.caption(p.text["fires_source"])
     show_snippet(
+        "firing",
         "import transformer\nfrom transformer.explanation.firing import unit_firings\n"
         f"from transformer.text.sentence_files import read_sentences\n\n{p.load_line}sentences = {read.python}\n"
         f'found = unit_firings(checkpoint, sentences, "{stack}", {layer}, [{unit}], special={special})\n'
         f"for firing in found[{unit}]:\n"
-        "    print(firing.value, firing.read[firing.key].display, sentences[firing.sentence])\n"
+        "    print(firing.value, firing.read[firing.key].display, sentences[firing.sentence])\n",
     )
     show_source(unit_firings)
 

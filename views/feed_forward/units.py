@@ -73,7 +73,7 @@ def one_token(p: Page) -> None:
             alt=p.text["strongest_alt"],
         )
     unit = strongest_units(p.trace, p.focus.stack, p.focus.layer, p.focus.token, count=1)[0]
-    show_snippet(_snippet(p, name, unit))
+    show_snippet("units", _snippet(p, name, unit))
 
 
 def is_gated(p: Page) -> bool:

@@ -130,7 +130,7 @@ def author(p: Page, lens: Lens, position: int | None, words: Words) -> None:
         _sources(p, found)
     st.markdown(_notes(p, found, words))
     show_formula(p.text["author_formula"], caption=_shapes(p, found))
-    show_snippet(_snippet(p, found))
+    show_snippet("author", _snippet(p, found))
     show_source(attribute)
 
 

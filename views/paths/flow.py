@@ -49,12 +49,13 @@ def flow(p: Page, room: DeltaGenerator) -> None:
             go_to("attention", stack=STACKS[stack], kind=KINDS[kind], layer=layer, head=head, token=token)
     show_formula(p.text["flow_formula"], caption=p.text["flow_shapes"].format(edges=len(found.edges)))
     show_snippet(
+        "flow",
         f"{p.preamble}\nfrom charts.figures.information_flow import flow_graph\n"
         "from transformer.explanation.information_flow import information_flow, start_of\n\n"
         f"flow = information_flow(trace, start_of(trace, {row}), threshold={threshold})\n"
         "for edge in sorted(flow.edges, key=lambda edge: -edge.share)[:10]:\n"
         "    print(edge)\n"
-        "figure = flow_graph(flow, tokens={stack: trace.tokens(stack) for stack in trace.stacks})  # figure.show()\n"
+        "figure = flow_graph(flow, tokens={stack: trace.tokens(stack) for stack in trace.stacks})  # figure.show()\n",
     )
     show_source(information_flow, edges_into)
 

@@ -41,6 +41,7 @@ def head_to_head(p: Page, room: DeltaGenerator) -> None:
         _map(p, senders, shares, name, answer=display(both, turn.answer))
     st.caption(p.text["edges_source"])
     show_snippet(
+        "head to head",
         f"{p.preamble}\nfrom transformer.analysis.heads.head_importance import Head\n"
         "from transformer.explanation.patching import contrast\n"
         "from transformer.explanation.path_patching import path_patching, senders_of\n\n"
@@ -48,7 +49,7 @@ def head_to_head(p: Page, room: DeltaGenerator) -> None:
         f'receiver = Head("{receiver.stack}", "{receiver.kind}", {receiver.layer}, {receiver.head})\n'
         f"shares = path_patching(both, both.turns[{both.turns.index(turn)}], receiver, inputs={_WAYS[way]})\n"
         "for sender, share in zip(senders_of(both, receiver), shares):\n"
-        "    print(sender, share)\n"
+        "    print(sender, share)\n",
     )
     show_source(path_patching)
 

@@ -63,13 +63,14 @@ def patching(p: Page, room: DeltaGenerator, *, view: str) -> None:
     row = "contrast.first_turn" if turn == both.first_turn else f"contrast.turns[{both.turns.index(turn)}]"
     which = "head_places(contrast" if view == "heads" else "token_places(contrast, turn"
     show_snippet(
+        "patching",
         f"{p.preamble}\nfrom transformer.explanation import patching\n\n"
         f"contrast = patching.contrast(trace, {sentence!r})\n"
         f"turn = {row}\n"
         f'places = patching.{which}, "{p.focus.stack}")\n'
         "shares = patching.recovered(contrast, turn, places)\n"
         "for row, values in zip(places, shares):\n"
-        "    print(row[0].part, row[0].layer, values.round(2))\n"
+        "    print(row[0].part, row[0].layer, values.round(2))\n",
     )
     show_source(contrast, recovered, patched_differences)
 

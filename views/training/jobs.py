@@ -44,12 +44,13 @@ def jobs_through_training(p: Page) -> None:
         show_figure(repeated_loss_curve(losses), name="repeated-loss-through-training", caption=p.text["jobs_repeated"])
     name = p.focus.checkpoint
     show_snippet(
+        "jobs",
         f"{p.preamble}\nfrom transformer.analysis.heads.role_history import load_role_history\n\n"
         "history = load_role_history(checkpoint)\n"
         "for head in history.heads:\n"
         "    if head.has_job:\n"
         "        print(head.place, head.test, dict(zip(history.steps, head.strengths)))\n"
-        f"# made by: python -m transformer heads --checkpoint checkpoints/{name} --history --save\n"
+        f"# made by: python -m transformer heads --checkpoint checkpoints/{name} --history --save\n",
     )
     show_source(role_history)
 

@@ -49,7 +49,7 @@ def now(p: Page) -> None:
     else:
         st.fragment(_watch, run_every=REDRAW if going else None)(p.text, live, going=going)
     show_source(train_toy, ToyLearner)
-    show_snippet((live.settings if live else settings).snippet())
+    show_snippet("live training", (live.settings if live else settings).snippet())
 
 
 def _controls(text: PageText, *, going: bool) -> Settings:

@@ -243,11 +243,12 @@ def _arithmetic(p: Page, moments: Sequence[Moment]) -> None:
     )
     step = moments[0].step
     show_snippet(
+        "time lapse",
         f"{p.preamble}\nfrom transformer.analysis.development import moment_of\n\n"
         f"earlier = transformer.snapshot(checkpoint, {step})\n"
         f"moment = moment_of(earlier, {step}, trace)\n"
         "print(moment.text)\n"
         "print(moment.log_probability)\n"
-        f'print(moment.view("{place.stack}", {place.layer}, "{place.kind}").weights[{place.head}])\n'
+        f'print(moment.view("{place.stack}", {place.layer}, "{place.kind}").weights[{place.head}])\n',
     )
     show_source(moment_of, settled, map_change, quantise)
