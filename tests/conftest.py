@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,6 +86,26 @@ TINY_CONFIGS: dict[str, dict[str, Any]] = {
         "class_names": ("negative", "positive"),
     },
 }  # fmt: skip
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With ``-n``: files that compute stand evenly between the tests in the browser, which wait half of their time; so
+    the cores have always something to do."""
+    if not hasattr(config, "workerinput"):
+        return
+    units = [list(unit) for _, unit in groupby(items, _unit_of)]
+    kinds = [[unit for unit in units if _in_browser(unit[0]) is kind] for kind in (True, False)]
+    spread = sorted(((n + 0.5) / len(kind), k, n) for k, kind in enumerate(kinds) for n in range(len(kind)))
+    items[:] = [item for _, k, n in spread for item in kinds[k][n]]
+
+
+def _in_browser(item: pytest.Item) -> bool:
+    return item.nodeid.startswith("tests/browser/")
+
+
+def _unit_of(item: pytest.Item) -> str:
+    return item.nodeid if _in_browser(item) else item.nodeid.split("::")[0]
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -11,10 +11,11 @@ SERIOUS = ("serious", "critical")
 # What is Streamlit's own and cannot be mended from here:
 # the groups of its navigation put a <div> between the list and its entries …
 NAVIGATION = ("list", "listitem")
-# … and a formula that is wider than its place scrolls; Chromium and Firefox let the keyboard reach such a region by
-# themselves, which axe does not know.
-FORMULA = "katex-display"
+# … and a formula or code that is wider than its place scrolls; Chromium and Firefox let the keyboard reach such a region
+# by themselves, which axe does not know.
+SCROLLS = ("katex-display", "<pre")
 COLOUR = ("color-contrast", "link-in-text-block")  # the rules whose answer another theme can change
+AT_REST = 400  # milliseconds; fading in would count as too little contrast
 _AXE = Axe()
 
 
@@ -29,9 +30,19 @@ def findings(page: Page, *, rules: Sequence[str] = ()) -> list[str]:
                 continue
             if violation["id"] in NAVIGATION and _in_navigation(page, target):
                 continue
-            if violation["id"] == "scrollable-region-focusable" and FORMULA in node["html"]:
+            if violation["id"] == "scrollable-region-focusable" and any(part in node["html"] for part in SCROLLS):
                 continue
             found.append(f"{violation['id']}: {violation['help']}: {node['html'][:200]}")
+    return found
+
+
+def lasting(page: Page) -> list[str]:
+    """Findings about colour that stay: on a busy machine a drawing takes the other theme later than the page."""
+    found = []
+    for _ in range(6):
+        page.wait_for_timeout(AT_REST)
+        if not (found := findings(page, rules=COLOUR)):
+            break
     return found
 
 

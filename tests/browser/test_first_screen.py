@@ -1,4 +1,7 @@
-"""What a page fetches, and shows before anybody scrolls: its main figure, and what one chooses with."""
+"""What a page fetches, and shows before anybody scrolls: its main figure, and what one chooses with.
+
+On the way axe-core looks for what shuts people out.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from benchmarks.first_screen import TWENTY, at_rest, share, table
+from tests.browser.axe import AT_REST, findings, lasting
 from tests.browser.conftest import settle
 from tests.browser.seats import Seats
-from tests.browser.test_walk import AT_REST, PAGES, draws, walk
+from tests.browser.test_walk import PAGES, draws, walk
 from ui.shell.navigation import Entry
 
 pytestmark = pytest.mark.browser
@@ -35,9 +39,9 @@ def test_the_table_of_the_benchmark() -> None:
 
 
 def test_a_page_that_is_opened_first(shipped: str, seats: Seats) -> None:
-    """It shows its figure on a projector and on a smaller screen, and fetches no drawing library but the one it needs.
-    With a checkpoint that ships: the tests' own have no training curves to draw."""
-    libraries, hidden = {}, {}
+    """It shows its figure on a projector and on a smaller screen, shuts nobody out, and fetches no drawing library but
+    the one it needs. With a checkpoint that ships: the tests' own have no training curves to draw."""
+    libraries, hidden, problems = {}, {}, []
     with seats.taken() as seat:
         page = seat.page
         for entry in PAGES:
@@ -50,6 +54,8 @@ def test_a_page_that_is_opened_first(shipped: str, seats: Seats) -> None:
             draws(page, entry, "The cat sat on the mat.")
             fetched = {urlsplit(url).path.rpartition("/")[2].split(".")[0] for url in seat.requests}
             libraries[entry.name] = {library for library in NEEDS if library in fetched}
+            page.wait_for_timeout(AT_REST)
+            problems += [f"{entry.name}: {line}" for line in findings(page)]
             if entry.name in FIGURES:
                 wide = share(page)
                 page.set_viewport_size({"width": 1024, "height": 768})
@@ -58,21 +64,25 @@ def test_a_page_that_is_opened_first(shipped: str, seats: Seats) -> None:
                 if wide < 0.99 or narrow < 0.8:
                     hidden[entry.name] = wide, narrow
     assert not hidden
+    assert not problems, "\n".join(problems)
     assert libraries == {
         entry.name: {library for library, names in NEEDS.items() if entry.name in names} for entry in PAGES
     }
 
 
 def test_the_main_figure_is_on_the_first_screen_in_french_and_dark(shipped: str, visit: Callable[..., Page]) -> None:
+    """And every colour can be told from its ground."""
     page = visit(f"{shipped}/?language=fr&checkpoint=en-fr", width=1280, height=720, dark=True)
-    hidden = {}
+    hidden, problems = {}, []
 
     def look(entry: Entry) -> None:
         if entry.name in FIGURES and (seen := share(page)) < 0.95:
             hidden[entry.name] = seen
+        problems.extend(f"{entry.name}: {line}" for line in lasting(page))
 
     walk(page, "The cat sat on the mat.", look, language="fr")
     assert not hidden
+    assert not problems, "\n".join(problems)
 
 
 @pytest.mark.parametrize("name", ["attention", "heads", "masks"])

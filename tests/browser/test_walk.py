@@ -1,6 +1,6 @@
 """A newcomer's walk: from the first screen through all pages by the navigation, with every kind of checkpoint.
 
-On the way axe-core looks for what shuts people out.
+With en-fr: tests/browser/test_first_screen.py.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.axe import COLOUR, findings
 from tests.browser.conftest import ROOT, open_page
 from tests.browser.test_shell import address
 from ui.shell.navigation import GROUPS, Entry
@@ -36,7 +35,6 @@ SHIPPED = ROOT / "checkpoints"
 # What is marked in the sidebar, by the name of the choice: no mark is an empty text.
 MARKED = """() => Object.fromEntries([...document.querySelectorAll("[data-testid=stSidebar] [role=radiogroup]")]
   .map((group) => [group.ariaLabel, [...group.querySelectorAll("[aria-checked=true]")].map((one) => one.innerText)]))"""
-AT_REST = 400  # milliseconds; fading in would count as too little contrast
 
 
 def walk(
@@ -64,37 +62,6 @@ def draws(page: Page, entry: Entry, sentence: str) -> None:
 
 def test_all_nine_pages_are_there() -> None:
     assert all(entry.exists for entry in FOLLOW) and len(FOLLOW) == 9
-
-
-def test_no_page_has_a_serious_finding_light_or_dark(app: str, visit: Callable[..., Page]) -> None:
-    sentence, problems = "We went to the sea.", []
-    page = visit(f"{app}/?checkpoint=tiny-translator&sentence={sentence}")
-
-    def look(entry: Entry) -> None:
-        page.wait_for_timeout(AT_REST)
-        problems.extend(f"{entry.name}: {line}" for line in findings(page))
-        page.emulate_media(color_scheme="dark")
-        problems.extend(f"{entry.name}, dark: {line}" for line in lasting(page))
-        page.emulate_media(color_scheme="light")
-
-    walk(page, sentence, look)
-    assert not problems, "\n".join(problems)
-
-
-def lasting(page: Page) -> list[str]:
-    """Findings about colour that stay: on a busy machine a drawing takes the other theme later than the page."""
-    found = []
-    for _ in range(6):
-        page.wait_for_timeout(AT_REST)
-        if not (found := findings(page, rules=COLOUR)):
-            break
-    return found
-
-
-@pytest.mark.parametrize("name", ["tiny-gpt", "tiny-bert", "tiny-sentiment"])
-def test_every_page_opens_for_every_kind_of_model(app: str, visit: Callable[..., Page], name: str) -> None:
-    sentence = "We went to the sea."
-    walk(visit(f"{app}/?checkpoint={name}&sentence={sentence}"), sentence)
 
 
 @pytest.mark.parametrize(
