@@ -11,8 +11,8 @@ SERIOUS = ("serious", "critical")
 # What is Streamlit's own and cannot be mended from here:
 # the groups of its navigation put a <div> between the list and its entries …
 NAVIGATION = ("list", "listitem")
-# … and a formula or code that is wider than its place scrolls; Chromium and Firefox let the keyboard reach such a region
-# by themselves, which axe does not know.
+# … and a formula or code that is wider than its place scrolls; Chromium and Firefox let the keyboard reach such a
+# region by themselves, which axe does not know.
 SCROLLS = ("katex-display", "<pre")
 COLOUR = ("color-contrast", "link-in-text-block")  # the rules whose answer another theme can change
 AT_REST = 400  # milliseconds; fading in would count as too little contrast

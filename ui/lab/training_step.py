@@ -93,7 +93,7 @@ def step_in_detail(p: Page) -> None:
     )
     _who_moved(p, step)
     show_source(training_step)
-    show_snippet(_snippet(p, arguments))
+    show_snippet("step", _snippet(p, arguments))
 
 
 def _step(p: Page, controls: DeltaGenerator, *, optimizer: str) -> tuple[TrainingStep, dict[str, object]]:
