@@ -52,11 +52,12 @@ def patch_embedding(p: Page) -> None:
     st.markdown(text["no_table"])
     show_source(PatchEmbedding)
     show_snippet(
+        "patches",
         p.preamble
         + "\nimport torch\n\nembedding = checkpoint.model.encoder.embedding.table\n"
         + f"id = trace.tokens('encoder')[{p.focus.token}].id\n"
         + f"recorded = torch.tensor(trace.values('encoder.embedding.token')[{p.focus.token}])\n"
-        + "with torch.no_grad():\n    print(embedding(torch.tensor([[id]]))[0, 0] - recorded)\n"
+        + "with torch.no_grad():\n    print(embedding(torch.tensor([[id]]))[0, 0] - recorded)\n",
     )
 
 

@@ -59,8 +59,9 @@ def patches(p: Page) -> None:
     )
     show_source(PatchTokenizer, patches_of, ids_of)
     show_snippet(
+        "patches",
         p.preamble
         + "\ntokenizer = checkpoint.tokenizer\n"
         + f"ids = tokenizer.encode({p.focus.sentence!r})\n"
-        + "print(ids, [tokenizer.display(id) for id in ids], tokenizer.decode(ids))\n"
+        + "print(ids, [tokenizer.display(id) for id in ids], tokenizer.decode(ids))\n",
     )
