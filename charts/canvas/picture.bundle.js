@@ -1,2 +1,2 @@
-// npm run build: cbde8393688d2918
+// npm run build: e86258d4c8d8a2bd
 var canvas=globalThis.glassformerCanvas??={};canvas.arrived??=new Promise(resolve=>{canvas.arrive=resolve});async function picture_default(component){await canvas.arrived;const draw=await canvas.draw;return draw({...component,script:canvas.script})}export{picture_default as default};

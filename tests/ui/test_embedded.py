@@ -10,32 +10,40 @@ import pytest
 
 from tests.pages.conftest import is_fine
 from ui.shell import embedded
-from ui.shell.navigation import GROUPS
 from ui.shell.share import BUTTON
 from ui.words.texts import page_text
 
-PAGES = [entry.name for group in GROUPS.values() for entry in group if entry.exists and entry.name != "lessons"]
+
+def test_in_a_frame_the_page_is_the_same_and_a_style_hides_what_is_around_the_figure(
+    open_app: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def styles() -> list[str]:
+        app = open_app("heads", lesson="01-tokens-and-vectors")
+        is_fine(app)
+        assert page_text("heads").title in [title.value for title in app.title]
+        return [html.proto.body for html in app.get("html") if "data-on-the-way" in html.proto.body]
+
+    assert not styles()
+    monkeypatch.setattr(embedded, "embedded", lambda: True)  # as Streamlit answers where the address says embed=true
+    assert len(styles()) == 1
 
 
-@pytest.fixture
-def in_a_frame(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As Streamlit answers where the address says ``embed=true``."""
-    for module in ("page", "frame", "navigation", "embedded"):
-        monkeypatch.setattr(f"ui.shell.{module}.embedded", lambda: True)
-
-
-@pytest.mark.usefixtures("in_a_frame")
-@pytest.mark.parametrize("page", PAGES)
-def test_a_page_in_a_frame_has_neither_title_nor_texts_around_it(open_app: Callable, page: str) -> None:
-    app = open_app(page, lesson="01-tokens-and-vectors")
+@pytest.mark.parametrize("height", [0, 453])
+def test_share_offers_the_line_where_there_is_a_figure(
+    open_app: Callable, monkeypatch: pytest.MonkeyPatch, height: int
+) -> None:
+    monkeypatch.setattr("ui.shell.share.heights", lambda: (height, 720))
+    app = open_app("heads")
+    app.session_state[BUTTON] = True
+    app.run()
     is_fine(app)
-    text = page_text(page)
-    assert not [title for title in app.title if title.value == text.title]
-    assert not [written for written in app.markdown if text.question in written.value]
-    assert BUTTON not in app.session_state
+    lines = [code.value for code in app.code if code.value.startswith("<iframe")]
+    assert len(lines) == bool(height)
+    assert all(f'height="{height + 16}"' in line for line in lines)
 
 
-def test_share_offers_the_line_for_another_page(open_app: Callable) -> None:
+def test_nothing_in_an_address_leaves_the_line(open_app: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ui.shell.share.heights", lambda: (453, 720))
     first = open_app("heads", sentence='"><script>alert(1)</script> & <b>', layer="1")
     first.session_state[BUTTON] = True
     first.run()
@@ -50,9 +58,3 @@ def test_share_offers_the_line_for_another_page(open_app: Callable) -> None:
     assert (asked["embed"], asked["layer"]) == (["true"], ["1"])
     assert asked["sentence"] == ['"><script>alert(1)</script> & <b>']
     assert tags[0][1]["title"] == page_text("heads").title
-
-
-def test_outside_of_a_frame_nothing_is_hidden(open_app: Callable) -> None:
-    app = open_app("heads")
-    assert not embedded.embedded()
-    assert page_text("heads").title in [title.value for title in app.title]

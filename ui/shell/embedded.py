@@ -6,8 +6,11 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+_height = st.components.v2.component(
+    "glassformer_figure_height", js=Path(__file__).with_name("figure_height.js").read_text(encoding="utf-8")
+)
 _STYLE = Path(__file__).with_suffix(".css")
-HEIGHT = 600  # pixels; whoever takes the line may write another number
+MARGINS = 16  # pixels above and below the figure together
 
 
 def embedded() -> bool:
@@ -21,10 +24,25 @@ def style_for_a_frame() -> None:
         st.html(_STYLE)
 
 
-def iframe(link: str, *, title: str) -> str:
-    """The line of HTML that shows the first figure behind ``link``, an address with parameters, in another page."""
-    address = f"{link}&{urlencode({'embed': 'true'})}"
+def heights() -> tuple[int, int]:
+    """Of the page's first figure as this reader sees it, and of the window, in pixels; the first is 0 where the page has
+    no figure, or until it is known."""
+    seen = _height(key="figure height", on_seen_change=_nothing).get("seen") or {}
+    return int(seen.get("figure", 0)), int(seen.get("window", 0))
+
+
+def _nothing() -> None:
+    """Streamlit reports a state only if it has a callback; the returned value is all that is needed."""
+
+
+def iframe(link: str, *, title: str, figure: int, window: int) -> str:
+    """The line of HTML that shows the first figure behind ``link``, an address with parameters, in another page.
+
+    ``figure``, ``window``: their ``heights()``. A map is as high as the window has room for, and that of the frame tells
+    nothing about it (``charts/canvas/source/toolkit/theme.js``).
+    """
+    address = f"{link}&{urlencode({'embed': 'true', 'window': window})}"
     return (
-        f'<iframe src="{escape(address)}" title="{escape(title)}" width="100%" height="{HEIGHT}" '
+        f'<iframe src="{escape(address)}" title="{escape(title)}" width="100%" height="{figure + MARGINS}" '
         'style="border:0" loading="lazy"></iframe>'
     )

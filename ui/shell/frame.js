@@ -18,18 +18,18 @@ export default function ({ data, setTriggerValue }) {
   skip.textContent = data.skip;
   skip.onclick = () => whenThere(focus);
   if (document.body.firstChild !== skip) document.body.prepend(skip);
-  if (root.dataset.step !== data.step && data.step) keepInSight(data.figure);
-  root.dataset.step = data.step;
+  globalThis.glassformerFigureHeight = () => Math.ceil(outermost(figure())?.getBoundingClientRect().height ?? 0); // share.py
   if (data.embedded) keepAlone();
+  else if (root.dataset.step !== data.step && data.step) keepInSight(data.figure);
+  root.dataset.step = data.step;
 }
 
 // Only the first figure is seen (embedded.css): all between it and the page is marked, again and again, since a page may draw its figure anew.
 function keepAlone() {
   const main = document.querySelector("[data-testid=stMain]");
   const mark = () => {
-    let node = main.querySelector("[data-figure-alone]") ?? figure();
+    let node = outermost(main.querySelector("[data-figure-alone]") ?? figure());
     if (!node) return;
-    while (node.getRootNode().host) node = node.getRootNode().host; // a drawing stands in a shadow
     node.dataset.figureAlone = "";
     for (; node !== main; node = node.parentElement) node.dataset.onTheWay = "";
   };
@@ -52,6 +52,12 @@ function tellOuterPage({ origin, page }) {
   };
   tell();
   globalThis.glassformerOuterPage = setInterval(tell, LOOK_AGAIN);
+}
+
+// The element of the page in whose shadow a drawing stands, or the drawing itself.
+function outermost(node) {
+  while (node?.getRootNode().host) node = node.getRootNode().host;
+  return node;
 }
 
 function figure() {

@@ -24,7 +24,7 @@ from transformer.runs.traces import Trace
 from ui.compute.limits import public, without_folders
 from ui.compute.loading import checkpoints_folder, load_checkpoint, load_trace, reads_pictures, typed_checkpoints
 from ui.shell import focus as shared_focus
-from ui.shell.embedded import embedded, style_for_a_frame
+from ui.shell.embedded import style_for_a_frame
 from ui.shell.familiarity import unlike_training
 from ui.shell.focus import Focus
 from ui.shell.frame import frame
@@ -146,25 +146,22 @@ def page(name: str, *, needs: Sequence[str] = (), strip: bool = True) -> Iterato
         st.stop()
     with guard():
         yield p
-    if not embedded():
-        with corner:  # last, when the page has written to the address what it keeps there
-            share(p.checkpoint, title=p.text.title)
+    with corner:  # last, when the page has written to the address what it keeps there
+        share(p.checkpoint, title=p.text.title)
 
 
 def _draw_frame(p: Page, *, needs: Sequence[str], strip: bool, room: DeltaGenerator) -> DeltaGenerator:
     """Everything above the page's own part; the corner beside its title."""
-    alone = embedded()
     with st.container(horizontal=True, vertical_alignment="center", key="page-head"):
-        if not alone:
-            st.title(p.text.title, anchor=False, width="content")
-        keys = st.container(width="stretch") if presenting() and not alone else None
-        if keys is None and not alone:  # else the question is asked aloud, and the keys have its place
+        st.title(p.text.title, anchor=False, width="content")
+        keys = st.container(width="stretch") if presenting() else None
+        if keys is None:  # else the question is asked aloud, and the keys have its place
             st.markdown(f"##### {p.text.question}", width="stretch")
         hints = st.container(horizontal=True, gap="xsmall", width="content")
         corner = st.container(width="content")
     p.focus, lesson, corrections = running(p.focus)
     p.__dict__.pop("text", None)  # a lesson may have chosen another kind of model
-    if lesson and not alone:
+    if lesson:
         lesson_bar(lesson, p.focus, page=p.name)
     corrections = (*corrections, *_open_checkpoint(p))
     show_what_a_link_says(p.checkpoint)
@@ -173,9 +170,8 @@ def _draw_frame(p: Page, *, needs: Sequence[str], strip: bool, room: DeltaGenera
     spoken_languages(p.focus, p.checkpoint, room)
     selectors(p.focus, p.checkpoint.config, needs=needs, room=room)
     with hints:
-        _look_for(p.text, p.checkpoint.config, shown=lesson is None and not presenting() and not alone)
-        if not alone:
-            _glossary(p.name)
+        _look_for(p.text, p.checkpoint.config, shown=lesson is None and not presenting())
+        _glossary(p.name)
     if strip:
         p.focus, missing = shared_focus.fit_trace(p.focus, p.trace)
         corrections = (*corrections, *missing)
@@ -183,7 +179,7 @@ def _draw_frame(p: Page, *, needs: Sequence[str], strip: bool, room: DeltaGenera
         with keys:
             _keys(p, lesson, needs=needs)
     bring_canvas()
-    step = lesson.steps[p.focus.lesson_step - 1] if lesson and not alone else None
+    step = lesson.steps[p.focus.lesson_step - 1] if lesson else None
     view = _view(p, of_sentence=strip)
     if step and step.page == p.name:
         frame(step=f"{p.name} {lesson.name} {p.focus.lesson_step}", figure=step.figure, view=view)

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from transformer import Checkpoint
-from ui.shell.embedded import iframe
+from ui.shell.embedded import heights, iframe
 from ui.shell.outer_page import seen_address
 from ui.shell.selectors import in_code
 from ui.words.texts import as_plain, common
@@ -53,8 +53,10 @@ def share(checkpoint: Checkpoint, *, title: str) -> None:
         )
         st.code(address, language=None, wrap_lines=True)
         st.caption(common("share.caption"))
-        st.code(iframe(address, title=title), language="html", wrap_lines=True)
-        st.caption(common("share.frame"))
+        figure, window = heights()
+        if figure:
+            st.code(iframe(address, title=title, figure=figure, window=window), language="html", wrap_lines=True)
+            st.caption(common("share.frame"))
 
 
 def show_what_a_link_says(checkpoint: Checkpoint) -> None:

@@ -14,7 +14,7 @@ from transformer.text.tokens import TokenSequence
 from transformer.toy.learner import ToyLearner
 from transformer.toy.tasks import LONGEST, SHORTEST
 from transformer.toy.training import N_HELD_OUT, ToyState, train_toy
-from ui.compute.jobs import AT_ONCE
+from ui.compute.jobs import TRAININGS_AT_ONCE
 from ui.compute.limits import without_folders
 from ui.show.canvas import show_map
 from ui.show.figures import show_figure
@@ -57,7 +57,8 @@ class Settings:
 
 def how_it_stands(text: PageText, settings: Settings, progress: Progress[ToyState]) -> None:
     if progress.status == "waiting":
-        st.info(text["now_waiting"].format(number=progress.number, at_once=AT_ONCE), icon=":material/hourglass_empty:")
+        waiting = text["now_waiting"].format(number=progress.number, at_once=TRAININGS_AT_ONCE)
+        st.info(waiting, icon=":material/hourglass_empty:")
     elif progress.status == "failed":
         problem = as_plain(without_folders(progress.problem))
         st.warning(text["now_failed"].format(problem=problem), icon=":material/error:")

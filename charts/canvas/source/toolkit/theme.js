@@ -6,10 +6,12 @@ import { SCALES, brightness, cssOf, mix, rgbOf, visible } from "./colour.js";
 const LETTERS_ABOVE = 18.2; // heights of letters that a page's title, controls and navigation take
 
 // How much higher a picture may be than on a projector of 720 pixels, in letters of 17: what stands above it grows with the
-// letters, and it shall end where the window ends. On paper there is no window.
+// letters, and it shall end where the window ends. On paper there is no window, and in somebody else's page the one in which
+// the frame was asked for: its height is in the address (ui/shell/embedded.py).
 export function roomOf(context, theme, { above = LETTERS_ABOVE, least = 0.75 } = {}) {
   if (context.vector) return 1;
-  const room = (window.innerHeight - above * theme.size) / (720 - above * 17);
+  const height = Number(new URLSearchParams(location.search).get("window")) || window.innerHeight;
+  const room = (height - above * theme.size) / (720 - above * 17);
   return Math.min(1.5, Math.max(least, room));
 }
 
