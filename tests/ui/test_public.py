@@ -16,7 +16,7 @@ from tests.pages.conftest import is_fine, said
 from tests.ui.test_long_jobs import SOON, Work, until
 from ui.compute import loading, uploads
 from ui.compute.jobs import TRAINING, Job, Places
-from ui.compute.limits import PRIVATE, PUBLIC, limits, public, without_folders
+from ui.compute.limits import PRIVATE, PUBLIC, Limits, limits, public, without_folders
 from ui.compute.seats import Seats
 from ui.shell import admission
 from ui.shell.streamlit_private import config
@@ -38,9 +38,9 @@ def test_what_makes_a_server_public(value: str, open_to_all: bool, monkeypatch: 
 
 def test_limits_are_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GLASSFORMER_PUBLIC", "1")
-    for name, value in {"JOBS": "4", "CHARACTERS": "300", "SESSIONS": "5"}.items():
+    for name, value in {"JOBS": "4", "CHARACTERS": "300", "SESSIONS": "5", "IDLE_MINUTES": "3"}.items():
         monkeypatch.setenv(f"GLASSFORMER_{name}", value)
-    assert (limits().jobs, limits().trainings, limits().characters, limits().sessions) == (4, 1, 300, 5)
+    assert limits() == Limits(jobs=4, trainings=1, characters=300, sessions=5, idle_minutes=3)
     monkeypatch.setenv("GLASSFORMER_PUBLIC", "0")
     assert limits().trainings == 4
 
@@ -214,6 +214,39 @@ def test_a_seat_goes_to_the_first_in_line_who_is_still_there() -> None:
     assert seats.take("a", present=lambda who: True) == 1  # who left comes last
 
 
+def test_an_idle_seat_goes_to_who_waits_and_to_nobody_else() -> None:
+    now, here = [0.0], set("abcde")
+    seats = Seats(2, idle=60, clock=lambda: now[0])
+
+    def take(who: str) -> int:
+        return seats.take(who, present=here.__contains__)
+
+    assert [take(who) for who in "ab"] == [0, 0]
+    now[0] = 1000.0
+    assert [take(who) for who in "ba"] == [0, 0]  # nobody waited
+    now[0] = 1059.0
+    assert [take(who) for who in "cde"] == [1, 2, 3]  # not idle for long enough
+    assert take("b") == 0
+    now[0] = 1060.0
+    assert take("d") == 1  # a's seat is c's, who is before d
+    assert take("a") == 3  # who comes back is last
+    assert [take(who) for who in "cb"] == [0, 0]
+    now[0] = 1120.0
+    assert [take(who) for who in "dea"] == [0, 0, 1]  # both were idle; the third has nobody's seat to take
+    assert [take(who) for who in "bc"] == [2, 3]
+
+
+def test_only_as_many_idle_seats_are_taken_as_somebody_waits_for() -> None:
+    now = [0.0]
+    seats = Seats(3, idle=60, clock=lambda: now[0])
+    for who in "abc":
+        now[0] += 1
+        assert seats.take(who, present=lambda _: True) == 0
+    now[0] = 500.0
+    assert seats.take("d", present=lambda _: True) == 0  # a was idle longest
+    assert [seats.take(who, present=lambda _: True) for who in "bca"] == [0, 0, 1]
+
+
 def test_thirty_threads_share_ten_seats() -> None:
     seats, here = Seats(10), set(range(30))
     found: dict[int, int] = {}
@@ -246,3 +279,25 @@ def test_a_visitor_without_a_seat_waits_and_is_let_in(
     app.run()
     is_fine(app)
     assert app.text_area(key="sidebar sentence").value
+
+
+def test_who_was_idle_lines_up_again_and_finds_the_view_as_it_was(
+    public_server: None, open_app: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GLASSFORMER_SESSIONS", "1")
+    monkeypatch.setattr(admission, "is_connected", lambda who: who in here)
+    monkeypatch.setattr(admission, "session_id", lambda: "I")
+    now, here = [0.0], {"somebody", "I"}
+    seats = Seats(1, idle=60 * limits().idle_minutes, clock=lambda: now[0])
+    monkeypatch.setattr(admission, "seats", lambda: seats)
+    app = open_app("attention", sentence="The sea.", layer="1", head="1")
+    is_fine(app)
+    now[0] = 20 * 60.0
+    assert seats.take("somebody", present=here.__contains__) == 0
+    app.run()
+    assert "0 before you" in app.info[0].value
+    here -= {"somebody"}
+    app.run()
+    is_fine(app)
+    assert app.text_area(key="sidebar sentence").value == "The sea."
+    assert {name: app.query_params[name] for name in ("layer", "head")} == {"layer": "1", "head": "1"}

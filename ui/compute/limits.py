@@ -13,12 +13,13 @@ _FOLDERS = re.compile(r"(?<![\w./:])(?:[A-Za-z]:)?(?:[\\/][^\\/\s:;,'\"<>|]+)+(?
 @dataclass(frozen=True)
 class Limits:
     """``jobs``: long computations at once, of which ``trainings`` may be live trainings; ``characters`` of one text;
-    ``sessions``: visitors at once."""
+    ``sessions``: visitors at once; ``idle_minutes`` without a click, and a visitor's seat is for who waits."""
 
     jobs: int
     trainings: int
     characters: int
     sessions: int
+    idle_minutes: int = 20
 
 
 PRIVATE = Limits(jobs=2, trainings=2, characters=40_000, sessions=UNLIMITED)
@@ -39,6 +40,7 @@ def limits() -> Limits:
         trainings=min(usual.trainings, jobs) if public() else jobs,
         characters=_number("CHARACTERS", usual.characters),
         sessions=_number("SESSIONS", usual.sessions),
+        idle_minutes=_number("IDLE_MINUTES", usual.idle_minutes),
     )
 
 

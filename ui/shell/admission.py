@@ -13,18 +13,20 @@ LOOK_AGAIN = 5  # seconds
 
 
 def admit() -> None:
-    """Go on where there is a seat for this session; else say how many are before it, and end the run."""
+    """Go on where there is a seat for this session; else say how many are before it, and end the run.
+
+    Whatever runs asks, a page or a part of one: that is how a session shows that it is in use.
+    """
     if public():
         _take_no_files()
     if limits().sessions < UNLIMITED and _place():
-        st.title("Glassformer", anchor=False)
         _wait()
         st.stop()
 
 
 @lru_cache(maxsize=1)
 def seats() -> Seats:
-    return Seats(limits().sessions)
+    return Seats(limits().sessions, idle=60 * limits().idle_minutes)
 
 
 @st.fragment(run_every=LOOK_AGAIN)

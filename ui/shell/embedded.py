@@ -25,8 +25,8 @@ def style_for_a_frame() -> None:
 
 
 def heights() -> tuple[int, int]:
-    """Of the page's first figure as this reader sees it, and of the window, in pixels; the first is 0 where the page has
-    no figure, or until it is known."""
+    """Of the page's first figure as this reader sees it, and of the window, in pixels; the first is 0 where the page
+    has no figure, or until it is known."""
     seen = _height(key="figure height", on_seen_change=_nothing).get("seen") or {}
     return int(seen.get("figure", 0)), int(seen.get("window", 0))
 
@@ -38,8 +38,8 @@ def _nothing() -> None:
 def iframe(link: str, *, title: str, figure: int, window: int) -> str:
     """The line of HTML that shows the first figure behind ``link``, an address with parameters, in another page.
 
-    ``figure``, ``window``: their ``heights()``. A map is as high as the window has room for, and that of the frame tells
-    nothing about it (``charts/canvas/source/toolkit/theme.js``).
+    ``figure``, ``window``: their ``heights()``. A map is as high as the window has room for, and that of the frame
+    tells nothing about it (``charts/canvas/source/toolkit/theme.js``).
     """
     address = f"{link}&{urlencode({'embed': 'true', 'window': window})}"
     return (

@@ -24,6 +24,7 @@ from transformer.runs.traces import Trace
 from ui.compute.limits import public, without_folders
 from ui.compute.loading import checkpoints_folder, load_checkpoint, load_trace, reads_pictures, typed_checkpoints
 from ui.shell import focus as shared_focus
+from ui.shell.admission import admit
 from ui.shell.embedded import style_for_a_frame
 from ui.shell.familiarity import unlike_training
 from ui.shell.focus import Focus
@@ -209,6 +210,7 @@ def _view(p: Page, *, of_sentence: bool) -> dict[str, str]:
 def guard() -> Iterator[None]:
     """Whatever goes wrong inside becomes a sentence on the page. For fragments, which run without their page."""
     try:
+        admit()  # who clicks in a fragment may have lost the seat meanwhile
         yield
     except _Finished:
         pass
