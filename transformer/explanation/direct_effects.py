@@ -6,7 +6,7 @@ Both runs are sums over the same parts, so the difference can be shared out to t
 effect of removing = what the part added − Σ over all other parts of how much more they add now.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,11 +16,12 @@ from torch import Tensor
 from transformer.analysis.attention.rank_agreement import spearman
 from transformer.explanation.attribution import Attribution, attribution_of
 from transformer.explanation.attribution_walk import Part
+from transformer.explanation.patching import Contrast
 from transformer.probes import Edit, record
 from transformer.runs.traces import Trace
 
 TOKENS_PER_PASS = 256  # rows × tokens: everything that a pass computes is recorded
-WAYS = ("zero", "mean")
+WAYS = ("zero", "mean", "patch")
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,8 @@ class Removals:
     ``zero``, ``mean`` [removed part]: logit − logit without it, so that what helped is positive, as in the attribution;
     without means 0 in its place, or what it writes on average over the positions of this sentence (in a decoder, over
     those up to this one; NaN where there is only one). ``changes`` [removed part, part]: how much more every part adds
-    when the removed one is 0.
+    when the removed one is 0. ``patched`` [removed part], where there is a second sentence: with what the part writes
+    in its run, at the same positions ("resample ablation", Chan et al. 2022, "Causal Scrubbing").
     """
 
     attribution: Attribution
@@ -38,6 +40,7 @@ class Removals:
     zero: np.ndarray
     mean: np.ndarray
     changes: np.ndarray
+    patched: np.ndarray | None = None
 
     @property
     def added(self) -> np.ndarray:
@@ -75,25 +78,29 @@ def removals(
     attribution: Attribution,
     parts: Sequence[Part] | None = None,
     *,
+    contrast: Contrast | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Removals:
     """Remove each of ``parts`` (by default all that can be), and take the logit of the same question apart again.
 
-    Many removals in one pass: each row of the batch lacks another part. ``progress(done, total)`` is called after
-    every pass. Raises ``ValueError`` for a part that cannot be removed.
+    Many removals in one pass: each row of the batch lacks another part. ``contrast``: the sentence of the trace beside
+    a second one, for ``patched``. ``progress(done, total)`` is called after every pass. Raises ``ValueError`` for a
+    part that cannot be removed.
     """
     model, question = trace.checkpoint.model, attribution.question
     parts = tuple(part for part in attribution.parts if is_removable(part)) if parts is None else tuple(parts)
     if wrong := [part for part in parts if not is_removable(part) or part not in attribution.parts]:
         raise ValueError(f"{wrong[0]} cannot be removed; choose a head, a feed-forward layer or the token's embedding")
     sequences = [tokens.ids for tokens in (trace.source, trace.target) if tokens is not None]
-    tasks = [(part, way) for way in WAYS for part in parts]
+    ways = WAYS if contrast is not None else WAYS[:2]
+    tasks = [(part, way) for way in ways for part in parts]
+    second = _written_in_the_second(trace, question.stack, parts, contrast)
     n_rows = max(1, TOKENS_PER_PASS // sum(map(len, sequences)))
     logits, changes = [], []
     for start in range(0, len(tasks), n_rows):
         chunk = tasks[start : start + n_rows]
         inputs = [torch.tensor([ids], device=model.device).expand(len(chunk), -1) for ids in sequences]
-        edits = _one_removal_a_row(trace, question.stack, question.rows, chunk)
+        edits = _one_removal_a_row(trace, question.stack, question.rows, chunk, second)
         with torch.inference_mode(), record((*trace.run.edits, *edits)) as recording:
             model(*inputs)
         for row in range(len(chunk)):
@@ -104,10 +111,10 @@ def removals(
             changes.append(found.values - attribution.values)
         if progress is not None:
             progress(min(start + n_rows, len(tasks)), len(tasks))
-    zero, mean = attribution.logit - np.array(logits).reshape(len(WAYS), len(parts))
+    zero, mean, *patched = attribution.logit - np.array(logits).reshape(len(ways), len(parts))
     if question.stack == "decoder" and question.rows == (0,):
         mean = np.full_like(mean, np.nan)  # the mean over one position is what stands there
-    return Removals(attribution, parts, zero, mean, np.array(changes[: len(parts)]))
+    return Removals(attribution, parts, zero, mean, np.array(changes[: len(parts)]), *patched)
 
 
 def _row(tensor: Tensor, row: int) -> np.ndarray:
@@ -115,7 +122,22 @@ def _row(tensor: Tensor, row: int) -> np.ndarray:
     return tensor[row if len(tensor) > 1 else 0].numpy(force=True)
 
 
-def _one_removal_a_row(trace: Trace, stack: str, rows: Sequence[int], tasks: Sequence[tuple[Part, str]]) -> list[Edit]:
+def _written_in_the_second(
+    trace: Trace, stack: str, parts: Sequence[Part], contrast: Contrast | None
+) -> dict[str, Tensor]:
+    """What each of ``parts`` writes in the run of the second sentence, by probe: [1, (head,) position, channel]."""
+    if contrast is None:
+        return {}
+    model = trace.checkpoint.model
+    inputs = [torch.tensor([tokens.ids], device=model.device) for tokens in contrast.corrupt.values()]
+    with torch.inference_mode(), record(trace.run.edits) as recording:
+        model(*inputs)
+    return {name: recording.tensors[name] for name in {_probe(stack, part) for part in parts}}
+
+
+def _one_removal_a_row(
+    trace: Trace, stack: str, rows: Sequence[int], tasks: Sequence[tuple[Part, str]], second: Mapping[str, Tensor]
+) -> list[Edit]:
     """Edits after which text b of the batch runs without what ``tasks[b]`` names, at the positions ``rows``."""
     by_probe: dict[str, list[tuple[int, int, str]]] = {}
     for text, (part, way) in enumerate(tasks):
@@ -127,7 +149,11 @@ def _one_removal_a_row(trace: Trace, stack: str, rows: Sequence[int], tasks: Seq
             new = tensor.clone()
             for text, head, way in places:
                 own = new[text] if head < 0 else new[text, head]  # [position, channel or model]
-                own[list(rows)] = own[upto].mean(dim=0) if way == "mean" else 0.0
+                if way == "patch":
+                    other = second[name][0] if head < 0 else second[name][0, head]
+                    own[list(rows)] = other[list(rows)]
+                else:
+                    own[list(rows)] = own[upto].mean(dim=0) if way == "mean" else 0.0
             return new
 
         return Edit(name, remove, "another part removed in each row")

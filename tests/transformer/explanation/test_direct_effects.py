@@ -11,9 +11,11 @@ from tests.conftest import ROOT
 from transformer.explanation.attribution import attribute
 from transformer.explanation.attribution_walk import Part
 from transformer.explanation.direct_effects import TOKENS_PER_PASS, is_removable, removals
+from transformer.explanation.patching import contrast
 from transformer.probes import Edit
 
 SENTENCE = "The old man told us a long story."
+OTHER = "The long man told us a old story."  # as many tokens
 KINDS = ("translator", "gpt", "bert", "sentiment")
 
 
@@ -22,8 +24,8 @@ def traced(checkpoint, place: int = 2):
     return trace, attribute(trace, None if checkpoint.config.n_classes else place, token=1)
 
 
-def logit_without(trace, found, part: Part, *, mean: bool) -> float:
-    """One run for one removal, edited in plain sight."""
+def logit_without(trace, found, part: Part, *, mean: bool = False, second=None) -> float:
+    """One run for one removal, edited in plain sight; ``second``: the recording to patch from."""
     model, question = trace.checkpoint.model, found.question
     layer, rows = f"{question.stack}.layers.{part.layer}", list(question.rows)
     name = {"token": f"{question.stack}.embedding.token", "feed_forward": f"{layer}.feed_forward.output"}.get(
@@ -33,6 +35,10 @@ def logit_without(trace, found, part: Part, *, mean: bool) -> float:
     def remove(tensor: torch.Tensor) -> torch.Tensor:
         new = tensor.clone()
         values = new[0] if part.head < 0 else new[0, part.head]
+        if second is not None:
+            written = second.tensors[name][0]
+            values[rows] = (written if part.head < 0 else written[part.head])[rows]
+            return new
         until = len(values) if question.stack == "encoder" else rows[0] + 1
         values[rows] = sum(values[k] for k in range(until)) / until if mean else torch.zeros_like(values[rows])
         return new
@@ -52,6 +58,23 @@ def test_many_removals_in_a_pass_are_one_run_each(tiny_checkpoint, kind):
         for mean, values in ((False, measured.zero), (True, measured.mean)):
             expected = found.logit - logit_without(trace, found, part, mean=mean)
             assert values[place] == pytest.approx(expected, abs=2e-5), part
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_part_is_patched_from_the_run_of_a_second_sentence(tiny_checkpoint, kind):
+    checkpoint = tiny_checkpoint(kind)
+    trace, found = traced(checkpoint, 5)
+    pair = contrast(trace, OTHER)
+    with torch.inference_mode(), transformer.record() as second:
+        checkpoint.model(*(torch.tensor([tokens.ids]) for tokens in pair.corrupt.values()))
+    measured = removals(trace, found, contrast=pair)
+    plain = removals(trace, found)
+    assert plain.patched is None
+    np.testing.assert_array_equal(measured.zero, plain.zero)
+    for place, part in enumerate(measured.parts):
+        expected = found.logit - logit_without(trace, found, part, second=second)
+        assert measured.patched[place] == pytest.approx(expected, abs=2e-5), part
+    assert np.abs(measured.patched).max() > 1e-3
 
 
 @pytest.mark.parametrize("kind", KINDS)
