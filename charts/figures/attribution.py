@@ -39,8 +39,12 @@ def attribution_waterfall(values: Any, *, labels: Sequence[str], total: float, n
     return figure.drawn()
 
 
-def measured_effects(added: Any, *, zero: Any, mean: Any, labels: Sequence[str], of: str) -> go.Figure:
+def measured_effects(
+    added: Any, *, zero: Any, mean: Any, labels: Sequence[str], of: str, patched: Any = None
+) -> go.Figure:
     """Three bars a part: what it added to a logit, and what the logit loses without it (0, or its mean, in its place).
+    A fourth, where there is a second sentence: with what the part writes there (``patched``, [part]).
+
 
     ``added``, ``zero``, ``mean``: [part], of which the last may be NaN; ``labels``: their names; ``of``: whose logit.
     """
@@ -50,8 +54,12 @@ def measured_effects(added: Any, *, zero: Any, mean: Any, labels: Sequence[str],
         _("lost without it"): as_array(zero, name="zero", axes=("part",), sizes=sizes),
         _("lost with its mean instead"): as_array(mean, name="mean", axes=("part",), sizes=sizes),
     }
+    if patched is not None:
+        name = _("lost with what it writes for the second sentence")
+        arrays[name] = as_array(patched, name="patched", axes=("part",), sizes=sizes)
     figure = Sheet()
-    for (name, values), colour in zip(arrays.items(), (style.MASKED, style.CHOSEN, style.BAR), strict=True):
+    colours = (style.MASKED, style.CHOSEN, style.BAR, style.CATEGORICAL[2])
+    for (name, values), colour in zip(arrays.items(), colours, strict=False):
         bars = parts.bar_rows(values, hover=style.lines("%{y}", name), colours=colour)
         figure.add_trace({**bars, "name": name, "showlegend": True, "text": None})
     style.finish(figure, height=30 * len(labels) + 100, top=48)

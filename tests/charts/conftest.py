@@ -339,7 +339,12 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
             [0.5, -0.2], labels=["0 feed-forward", "·<b>"], total=0.7, n_others=3, of="·$y$ − ·%{z}"
         ),
         "measured_effects": attribution.measured_effects(
-            [0.5, -0.2], zero=[0.3, 0.1], mean=[np.nan, 0.1], labels=["0 feed-forward", "·<b>"], of="·$y$"
+            [0.5, -0.2],
+            zero=[0.3, 0.1],
+            mean=[np.nan, 0.1],
+            patched=[0, 0.1],
+            labels=["0 feed-forward", "·<b>"],
+            of="·$y$",
         ),
         "word_course": lens.word_course(
             WordCourse(("embedding", "layer 0"), ("·<b>", "·$y$", "·%{z}"), (5, 6, 7), np.full((3, 2), 0.3))

@@ -14,6 +14,7 @@ from tests.pages.conftest import codes, is_fine, said
 from transformer.explanation.attribution import attribute
 from transformer.explanation.attribution_by_key import strongest_sources
 from transformer.explanation.direct_effects import is_removable, removals
+from transformer.explanation.patching import contrast
 from ui.words.texts import page_text
 
 TEXT = page_text("lens")
@@ -97,13 +98,24 @@ def test_what_removing_a_part_does(open_app: Callable, tiny_checkpoint: Callable
     found = attribute(trace, 2)
     table = next(table.value for table in app.dataframe if TEXT["measured_column_zero"] in table.value)
     strongest = [part for part in found.strongest(len(found.parts)) if is_removable(part)][:12]
-    effects = removals(trace, found, [part for part in found.parts if part in strongest])
+    second = app.text_input(key="lens_second").value
+    parts = [part for part in found.parts if part in strongest]
+    effects = removals(trace, found, parts, contrast=contrast(trace, second))
     assert list(table[TEXT["measured_column_part"]]) == [part.label for part in effects.parts]
-    for column, values in (("added", effects.added), ("zero", effects.zero), ("mean", effects.mean)):
+    for column, values in (
+        ("added", effects.added),
+        ("zero", effects.zero),
+        ("mean", effects.mean),
+        ("patched", effects.patched),
+    ):
         np.testing.assert_allclose(table[TEXT[f"measured_column_{column}"]], values)
     assert f"ρ = {effects.agreement:.2f}".replace("-", "−") in said(app)
     gap = np.abs(effects.added - effects.zero)
     assert f"**{effects.parts[int(gap.argmax())].label}**" in said(app)
+    app.text_input(key="lens_second").set_value(f"{second} {second}").run()
+    assert "tokens" in app.warning[0].value  # and the other ways are there all the same
+    table = next(table.value for table in app.dataframe if TEXT["measured_column_zero"] in table.value)
+    assert TEXT["measured_column_patched"] not in table
 
 
 def test_padding_is_asked_nothing(open_app: Callable, tiny_checkpoint: Callable) -> None:

@@ -7,12 +7,16 @@ import streamlit as st
 from charts.figures.attribution import measured_effects
 from charts.toolkit.numbers import number
 from charts.toolkit.words import in_words
+from transformer.errors import InputError
 from transformer.explanation.attribution import Attribution
 from transformer.explanation.direct_effects import Removals, is_removable, removals
+from transformer.explanation.patching import contrast
 from ui.compute.long_jobs import jobs
 from ui.lab.effects import signed
+from ui.lab.second_sentence import second_sentence
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_source, show_table
+from ui.words.catalogues import said
 from ui.words.texts import as_plain, common
 
 MOST = 12  # parts that are removed
@@ -23,11 +27,17 @@ def measured(p: Page, found: Attribution, word: str) -> None:
     """The section: bars, the rank correlation, and where later parts made up for what was missing."""
     parts = [part for part in found.strongest(len(found.parts)) if is_removable(part)][:MOST]
     parts = [part for part in found.parts if part in parts]
-    trace = p.trace
+    trace, pair = p.trace, None
+    second = second_sentence(p, key="lens_second").strip()
+    if second:
+        try:
+            pair = contrast(trace, second)
+        except InputError as error:  # the other ways need no second sentence
+            st.warning(as_plain(said(error)), icon=":material/edit:")
     effects = jobs.result(
         p.run,
-        ("removals", found.question),
-        lambda report: removals(trace, found, parts, progress=report),
+        ("removals", found.question, "" if pair is None else second),
+        lambda report: removals(trace, found, parts, contrast=pair, progress=report),
         doing=common("wait.trust"),
     )
     if effects is None:
@@ -35,11 +45,17 @@ def measured(p: Page, found: Attribution, word: str) -> None:
     st.markdown(_in_words(p, effects))
     labels = [in_words(part.label) for part in effects.parts]
     show_figure(
-        measured_effects(effects.added, zero=effects.zero, mean=effects.mean, labels=labels, of=word),
+        measured_effects(
+            effects.added, zero=effects.zero, mean=effects.mean, patched=effects.patched, labels=labels, of=word
+        ),
         name="added-and-measured",
-        caption=p.text["measured_caption"],
+        caption=p.text["measured_caption"] + (f" {p.text['measured_patched']}" if pair is not None else ""),
         alt=p.text["measured_alt"],
     )
+
+    def patched(place: int) -> dict[str, float]:
+        return {} if effects.patched is None else {p.text["measured_column_patched"]: effects.patched[place]}
+
     show_table(
         pd.DataFrame(
             [
@@ -48,6 +64,7 @@ def measured(p: Page, found: Attribution, word: str) -> None:
                     p.text["measured_column_added"]: effects.added[place],
                     p.text["measured_column_zero"]: effects.zero[place],
                     p.text["measured_column_mean"]: effects.mean[place],
+                    **patched(place),
                     p.text["measured_column_answers"]: _answers(effects, place),
                 }
                 for place, label in enumerate(labels)

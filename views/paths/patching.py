@@ -24,6 +24,7 @@ from transformer.explanation.patching import (
 from ui.compute.long_jobs import jobs
 from ui.compute.store import store
 from ui.lab.effects import signed
+from ui.lab.second_sentence import second_sentence
 from ui.shell.navigation import go_to
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
@@ -31,7 +32,6 @@ from ui.shell.selectors import settle
 from ui.show.canvas import show_map
 from ui.show.figures import show_formula, show_snippet, show_source
 from ui.words.texts import as_plain, page_texts
-from views.paths.corrupted_sentence import corrupted_sentence
 
 _LONG = 40  # tokens: with more it takes seconds, and begins only when it is asked for
 _ASKED = "paths: asked for"
@@ -77,7 +77,7 @@ def patching(p: Page, room: DeltaGenerator, *, view: str) -> None:
 
 def chosen_contrast(p: Page, room: DeltaGenerator) -> tuple[str, Contrast, Turn]:
     """The corrupted sentence, both runs, and the word, which is chosen in ``room``; says what the two runs say."""
-    sentence = corrupted_sentence(p)
+    sentence = second_sentence(p, key="paths corrupted")
     if not sentence.strip():
         p.nothing_to_show(p.text["corrupted_empty"])
     both = store.get(p.run, ("contrast", sentence), lambda: contrast(p.trace, sentence))

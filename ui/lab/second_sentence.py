@@ -1,4 +1,4 @@
-"""The Paths page: the corrupted sentence, typed or chosen among those that differ in a word and have as many tokens."""
+"""A second sentence, typed or chosen among those that differ in a word and have as many tokens."""
 
 import re
 from collections.abc import Iterator
@@ -16,22 +16,24 @@ from ui.shell.page_state import IN_ADDRESS, belongs_to, preset
 from ui.shell.presenter import labels
 from ui.words.texts import model_sentences, other_pictures, pictures
 
-KEY = "paths corrupted"
 _MOST = 5  # ready pairs in the row
 _LONGEST = 200  # characters of a sentence in which words are tried
 
 
-def corrupted_sentence(p: Page) -> str:
-    """What was typed or chosen; until then the first sentence that is offered, or nothing where there is none."""
+def second_sentence(p: Page, *, key: str) -> str:
+    """What was typed or chosen; until then the first sentence that is offered, or nothing where there is none.
+
+    ``key``: of the widget and in the address. The page's own texts name it: ``second``, ``second_help``, ``pairs``.
+    """
     offered = store.get(p.run, "swaps", lambda: _offered(p.checkpoint, p.focus.sentence))
     first = next((other for clean, other in offered if clean == p.focus.sentence), "")
-    belongs_to(KEY, (p.checkpoint.fingerprint, p.focus.sentence), default=first)
+    belongs_to(key, (p.checkpoint.fingerprint, p.focus.sentence), default=first)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         typed = st.text_input(
-            p.text["corrupted"],
+            p.text["second"],
             value=first,
-            key=KEY,
-            help=p.text["corrupted_help"],
+            key=key,
+            help=p.text["second_help"],
             width=330,
             label_visibility=labels(),
             **IN_ADDRESS,
@@ -39,15 +41,15 @@ def corrupted_sentence(p: Page) -> str:
         pairs = {_label(p.focus.sentence, *pair): pair for pair in offered}
         if len(pairs) > 1:
             here = next((label for label, pair in pairs.items() if pair == (p.focus.sentence, typed)), None)
-            st.session_state["paths pair"] = here
-            choose = partial(_chosen, pairs)
-            st.pills(p.text["pairs"], list(pairs), key="paths pair", on_change=choose, label_visibility=labels())
+            st.session_state[f"{key}: pair"] = here
+            choose = partial(_chosen, pairs, key)
+            st.pills(p.text["pairs"], list(pairs), key=f"{key}: pair", on_change=choose, label_visibility=labels())
     return typed
 
 
-def _chosen(pairs: dict[str, tuple[str, str]]) -> None:
-    if pair := pairs.get(st.session_state["paths pair"]):
-        preset(KEY, pair[1])
+def _chosen(pairs: dict[str, tuple[str, str]], key: str) -> None:
+    if pair := pairs.get(st.session_state[f"{key}: pair"]):
+        preset(key, pair[1])
         shared_focus.change(sentence=pair[0], target="")
 
 
