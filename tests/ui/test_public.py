@@ -38,9 +38,15 @@ def test_what_makes_a_server_public(value: str, open_to_all: bool, monkeypatch: 
 
 def test_limits_are_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GLASSFORMER_PUBLIC", "1")
-    for name, value in {"JOBS": "4", "CHARACTERS": "300", "SESSIONS": "5", "IDLE_MINUTES": "3"}.items():
+    for name, value in {
+        "JOBS": "4",
+        "CHARACTERS": "300",
+        "SESSIONS": "5",
+        "IDLE_MINUTES": "3",
+        "SENTENCES": "7",
+    }.items():
         monkeypatch.setenv(f"GLASSFORMER_{name}", value)
-    assert limits() == Limits(jobs=4, trainings=1, characters=300, sessions=5, idle_minutes=3)
+    assert limits() == Limits(jobs=4, trainings=1, characters=300, sessions=5, idle_minutes=3, sentences=7)
     monkeypatch.setenv("GLASSFORMER_PUBLIC", "0")
     assert limits().trainings == 4
 

@@ -13,13 +13,15 @@ _FOLDERS = re.compile(r"(?<![\w./:])(?:[A-Za-z]:)?(?:[\\/][^\\/\s:;,'\"<>|]+)+(?
 @dataclass(frozen=True)
 class Limits:
     """``jobs``: long computations at once, of which ``trainings`` may be live trainings; ``characters`` of one text;
-    ``sessions``: visitors at once; ``idle_minutes`` without a click, and a visitor's seat is for who waits."""
+    ``sentences`` of one's own over which something is measured; ``sessions``: visitors at once; ``idle_minutes``
+    without a click, and a visitor's seat is for who waits."""
 
     jobs: int
     trainings: int
     characters: int
     sessions: int
     idle_minutes: int = 20
+    sentences: int = 200
 
 
 PRIVATE = Limits(jobs=2, trainings=2, characters=40_000, sessions=UNLIMITED)
@@ -41,6 +43,7 @@ def limits() -> Limits:
         characters=_number("CHARACTERS", usual.characters),
         sessions=_number("SESSIONS", usual.sessions),
         idle_minutes=_number("IDLE_MINUTES", usual.idle_minutes),
+        sentences=_number("SENTENCES", usual.sentences),
     )
 
 

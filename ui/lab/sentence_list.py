@@ -9,11 +9,11 @@ import streamlit as st
 
 from charts.toolkit.numbers import whole
 from transformer.text.sentence_files import SHIPPED, read_sentences, sentence_digest, split_sentences
-from ui.compute.limits import public
+from ui.compute.limits import limits, public
 from ui.words.texts import as_plain, common
 
-MOST_SENTENCES = 200
-MOST_CHARACTERS = 40_000
+MOST_SENTENCES = limits().sentences
+MOST_CHARACTERS = limits().characters
 _OWN = "sentence list: own"
 
 
