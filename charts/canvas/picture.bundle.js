@@ -1,2 +1,2 @@
-// npm run build: e86258d4c8d8a2bd
+// npm run build: ef100d36a12e2627
 var canvas=globalThis.glassformerCanvas??={};canvas.arrived??=new Promise(resolve=>{canvas.arrive=resolve});async function picture_default(component){await canvas.arrived;const draw=await canvas.draw;return draw({...component,script:canvas.script})}export{picture_default as default};

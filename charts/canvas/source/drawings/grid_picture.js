@@ -48,7 +48,7 @@ export class GridPicture extends GridTiles {
       width: gridWidth,
       widestTile: (shape, gap) =>
         this.alone || this.below ? Infinity : Math.max(3 * theme.size, lineRoom(gap) / shape),
-      smallest: this.alone ? 1 : 18,
+      smallest: this.alone ? 1 : 8,
     });
     this.gridHeight = taken.height;
     let tall = taken.height;

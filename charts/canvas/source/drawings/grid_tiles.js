@@ -13,6 +13,8 @@ export const legendOf = ({ stretched }) =>
     ? { text: say("attention weight, every map stretched to its own largest"), ends: ["0", say("largest")] }
     : { text: say("attention weight, fixed scale 0…1") };
 
+const NARROW = 24; // px: below a narrower tile a word would be nothing but dots
+
 export class GridTiles {
   constructor({ metadata, arrays }) {
     this.metadata = metadata;
@@ -70,7 +72,7 @@ export class GridTiles {
 
   // Fits the tiles, with their words, into a width; `widestTile(shape, gap)` says how wide one may be where height is scarce.
   // `whole`: rather no words than cut ones. -> { width, height } that they take
-  layoutTiles(context, theme, { x = 0, y = 0, width, widestTile, smallest = 18, whole = false }) {
+  layoutTiles(context, theme, { x = 0, y = 0, width, widestTile, smallest = 8, whole = false }) {
     const small = theme.size * 0.8;
     context.font = fontOf(theme, 0.8);
     const names = this.layers.map((layer) => say("layer {layer}", { layer }));
@@ -80,7 +82,10 @@ export class GridTiles {
     const share = (width - this.header) / this.across - this.gap;
     this.tileWidth = Math.max(smallest, Math.min(8 * theme.size, share, widestTile(shape, this.gap)));
     this.tileHeight = this.tileWidth * shape;
-    this.captionScale = this.scaleOfCaptions(context, theme, whole || theme.paper);
+    this.captionScale =
+      !whole && !theme.paper && this.tileWidth < NARROW
+        ? 0
+        : this.scaleOfCaptions(context, theme, whole || theme.paper);
     context.font = fontOf(theme, this.captionScale, 500);
     const silent = whole || theme.paper ? "–" : null; // no clear role
     this.words = this.tiles.map(({ layer, head, caption }) => [
@@ -143,8 +148,12 @@ export class GridTiles {
           colour: muted,
         });
       }
-      for (let head = 0; head < this.heads; head++) {
-        const wide = this.tileWidth >= context.measureText("head 10").width;
+      const wide = this.tileWidth >= context.measureText("head 10").width;
+      const word = wide
+        ? 0
+        : (widest(context, [say("head {head}", { head: 0 })]) + context.measureText("00").width) / 2 + 4;
+      const every = Math.max(1, Math.ceil(word / (this.tileWidth + this.gap)));
+      for (let head = 0; head < this.heads; head += every) {
         drawText(
           context,
           wide || head === 0 ? say("head {head}", { head }) : String(head),
