@@ -337,6 +337,13 @@ def test_signed_values_have_two_colours_around_nothing(show):
     assert red > blue + 40  # positive: orange
 
 
+def test_a_thousand_heads_stand_beside_the_large_map(show):
+    place = show("many").geometry
+    assert len(place["tiles"]) == 1024
+    assert max(x + width for x, _, width, _ in place["tiles"]) < place["panel"]["x"]
+    assert min(width for _, _, width, _ in place["tiles"]) >= 8
+
+
 def test_the_grid_shows_the_head_under_the_pointer_and_returns_the_one_clicked(show):
     canvas = show("grid")
     before = len(canvas.sent)

@@ -141,7 +141,8 @@ export class GridTiles {
     const small = theme.size * 0.8;
     context.font = fontOf(theme, 0.8);
     if (!this.listed) {
-      for (const layer of this.layers) {
+      const every = Math.ceil((small * 1.1) / this.lineHeight); // of many thin lines some are named
+      for (const layer of this.layers.filter((_, line) => line % every === 0)) {
         const y = this.y + this.top + this.layers.indexOf(layer) * this.lineHeight + this.tileHeight / 2;
         drawText(context, say("layer {layer}", { layer }), this.x + this.header - 10, y, {
           align: "right",
@@ -152,8 +153,8 @@ export class GridTiles {
       const word = wide
         ? 0
         : (widest(context, [say("head {head}", { head: 0 })]) + context.measureText("00").width) / 2 + 4;
-      const every = Math.max(1, Math.ceil(word / (this.tileWidth + this.gap)));
-      for (let head = 0; head < this.heads; head += every) {
+      const stride = Math.max(1, Math.ceil(word / (this.tileWidth + this.gap)));
+      for (let head = 0; head < this.heads; head += stride) {
         drawText(
           context,
           wide || head === 0 ? say("head {head}", { head }) : String(head),
