@@ -11,6 +11,8 @@ import torch
 import transformer
 from tests.conftest import ROOT
 from tests.foreign_checkpoints import FOREIGN
+from tests.transformer.test_pictures import PICTURE
+from transformer.config import PictureConfig
 from transformer.explanation.attribution import Attribution, attribute
 from transformer.explanation.attribution_by_key import shares_of_keys, strongest_sources
 from transformer.explanation.attribution_walk import Part
@@ -64,7 +66,9 @@ def test_other_families(family, name):
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
 def test_the_checkpoints_of_the_repository(path):
-    trace = transformer.trace(transformer.load(path), "The old ___ read a good book.")
+    checkpoint = transformer.load(path)
+    reads = PICTURE if isinstance(checkpoint.config, PictureConfig) else "The old ___ read a good book."
+    trace = transformer.trace(checkpoint, reads)
     assert is_exact(attribute(trace, position_in(trace)))
 
 
