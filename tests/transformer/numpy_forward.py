@@ -43,7 +43,10 @@ class NumpyTransformer:
 
     def embed(self, stack: str, ids: list[int]) -> np.ndarray:
         width = self.config["d_model"]
-        token = np.stack([self.table(stack)[id] for id in ids]) * math.sqrt(width)
+        if "patch_size" in self.config:
+            token = np.stack([self.patch(id) for id in ids])
+        else:
+            token = np.stack([self.table(stack)[id] for id in ids]) * math.sqrt(width)
         self.seen[f"{stack}.embedding.token"] = token
         kind = self.config["positions"]
         if kind == "sinusoidal":
@@ -59,6 +62,17 @@ class NumpyTransformer:
             token = token + position
         self.seen[f"{stack}.embedding.sum"] = token
         return token
+
+    def patch(self, id: int) -> np.ndarray:
+        """A special token's own vector, or E · pixels + b: the pixels are the digits of the patch's number."""
+        special = self.weights["encoder.embedding.table.special.weight"]
+        if id < len(special):
+            return special[id]
+        levels, pixels, number = self.config["n_levels"], [], id - len(special)
+        for _ in range(self.config["patch_size"] ** 2):
+            number, level = divmod(number, levels)
+            pixels.insert(0, level / (levels - 1))
+        return self.linear("encoder.embedding.table.projection", np.array([pixels]))[0]
 
     def norm(self, name: str, x: np.ndarray) -> np.ndarray:
         x = self.note(f"{name}.input", x)
@@ -155,7 +169,10 @@ class NumpyTransformer:
         else:
             hidden, stack = memory, "encoder"
         if self.config["class_names"]:
-            pooled = hidden[real].mean(axis=0)
+            if "patch_size" in self.config:
+                pooled = np.tanh(self.linear("classifier.dense", hidden[:1])[0])
+            else:
+                pooled = hidden[real].mean(axis=0)
             self.seen["classifier.pooled"] = pooled
             self.seen["classifier.logits"] = self.linear("classifier.projection", pooled[None])[0]
         else:
