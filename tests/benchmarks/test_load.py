@@ -10,8 +10,9 @@ from urllib.parse import urlencode
 import pytest
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from benchmarks import load, memory, soak
-from benchmarks.app_server import AppServer
+import transformer
+from benchmarks import heavy_load, load, memory, soak
+from benchmarks.app_server import REPOSITORY, AppServer
 from benchmarks.runs import Run, attempt
 from benchmarks.students import Student, differences, sentence, shown_edits, strange_sentences
 
@@ -175,3 +176,24 @@ async def test_a_class_walks_through_all_pages(tmp_path: Path) -> None:
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
+
+
+def test_one_student_works_beside_a_live_training(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(heavy_load, "AFTERWARDS", 0.0)
+    heavy_load.main(["--of", "training", "--students", "1", "--seconds", "2", "--json"])
+    waited, memory, _, errors = json.loads(capsys.readouterr().out)
+    assert "0 of 1 others were served" in waited["what"] and "median" in waited["measured"]
+    assert memory["met"] and errors["measured"] == "none"
+
+
+def test_long_texts_differ_and_fit(capsys: pytest.CaptureFixture[str]) -> None:
+    for of in heavy_load.HEAVY:
+        one, two = heavy_load.texts(of, 2)
+        checkpoint = transformer.load(REPOSITORY / "checkpoints" / ("gpt-en" if of == "trust" else "en-fr"))
+        assert one.split()[0] != two.split()[0]
+        assert all(220 < len(checkpoint.tokenizer.encode(text)) <= 255 for text in (one, two))
+    with pytest.raises(SystemExit):
+        heavy_load.main(["--students", "0"])
+    assert "choose 1 to 71" in capsys.readouterr().err

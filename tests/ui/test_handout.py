@@ -21,14 +21,14 @@ from tests.pages.nasty import NASTY
 from transformer.__main__ import main
 from transformer.analysis.attention.cell_arithmetic import cell_arithmetic, why_masked
 from ui.shell.focus import Focus
-from ui.words.texts import page_text, speaking
+from ui.words.texts import page_text, pictures, speaking
 from views.overview.handout import STEPS, handout
 from views.overview.handout.writing import WIDTH, written
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = sorted(path.parent.name for path in (ROOT / "checkpoints").glob("*/config.json"))
 MOST_BYTES = 1_500_000
-SENTENCE = {"bert-en": "The cat sat on the ___, and then it slept ___ night."}
+SENTENCE = {"bert-en": "The cat sat on the ___, and then it slept ___ night.", "vit-digits": pictures()[0][1]}
 DOZEN = "The cat sat on the mat, and then it slept all night."
 HOSTILE = ("<script>alert(1)</script>", "</script>", "<pad>", "<!--<script>", *NASTY)
 

@@ -16,10 +16,14 @@ from transformer.analysis.feed_forward_units import silent_share
 from transformer.analysis.heads.role_files import load_corpus_roles
 from transformer.files.snapshots import snapshot
 from ui.shell.lessons import find_lesson
-from ui.words.texts import model_sentences, page_text
+from ui.words.texts import model_sentences, page_text, pictures
 
 SHIPPED = sorted(path for path in (ROOT / "checkpoints").iterdir() if not (path / "vectors.safetensors").exists())
-SENTENCES = {"bert-en": "The cat sat on the ___.", "sentiment": "a moving and often funny film about growing old"}
+SENTENCES = {
+    "bert-en": "The cat sat on the ___.",
+    "sentiment": "a moving and often funny film about growing old",
+    "vit-digits": pictures()[0][1],
+}
 
 
 @pytest.mark.parametrize("sentence", ["The cat sat on the mat.", "I love you."])

@@ -199,7 +199,8 @@ def test_every_question_of_every_lesson_has_its_figure(language: str, monkeypatc
     told = dict(zip([step.title for step in route.steps], figures, strict=True))
     cards = told[route.steps[1].title]
     assert cards.count('<span class="card') == 8 and "1476" in cards
-    assert "·vous" in figures[17] and "delà-delà" in figures[18] and figures[20].count("<iframe") == 2
+    # By their number, as titles are in two languages: where it hesitates, a greedy choice that gets lost, a bug.
+    assert "·vous" in figures[15] and "delà-delà" in figures[16] and figures[20].count("<iframe") == 2
 
 
 def test_a_figure_is_drawn_outside_of_a_run_and_in_the_language_of_the_paper(checkpoints_folder, monkeypatch) -> None:
