@@ -56,6 +56,7 @@ class BrowserSession:
         self._page_hash = self._main_hash = ""
         self.pages: dict[str, str] = {}  # of the navigation: address → hash; "" is the one that the app opens with
         self._run_fragments: Sequence[str] = ()
+        self._repeated = ""  # the fragment that the page runs again by itself, every so often
         self._socket: ClientConnection | None = None
 
     async def __aenter__(self) -> BrowserSession:
@@ -90,6 +91,10 @@ class BrowserSession:
     async def rerun(self) -> Run:
         """Run the page again with nothing changed."""
         return await self._run(ClientState(page_script_hash=self._page_hash))
+
+    async def repeat(self) -> Run:
+        """What the page does by itself every so often: run the fragment with ``run_every`` again."""
+        return await self._run(ClientState(page_script_hash=self._page_hash, fragment_id=self._repeated))
 
     async def go_to(self, page: str) -> Run:
         """Click on a page in the navigation. The browser then empties the address."""
@@ -179,6 +184,8 @@ class BrowserSession:
             self._oldest = new.config.max_cached_message_age
             self._run_fragments = tuple(message.metadata.run.fragment_ids)
             self._run_number += 1
+        elif kind == "auto_rerun":
+            self._repeated = message.auto_rerun.fragment_id
         elif kind == "navigation":
             self.pages = {page.url_pathname: page.page_script_hash for page in message.navigation.app_pages}
             self._page_hash = message.navigation.page_script_hash or self._page_hash

@@ -23,10 +23,10 @@ from benchmarks.long_inputs import long_sentence
 from benchmarks.runs import Run, attempt
 from benchmarks.students import MOST_STUDENTS, Student, sentence
 
-SECONDS = 45.0  # of the one student's work
+SECONDS = 30.0  # of the one student's work
 RERUN, MEGABYTES = 2.0, 2000.0  # the goals
-AFTERWARDS = 10.0  # seconds for what nobody waits for any longer to end
-LOOK = 0.7  # seconds, after which a browser asks a live training how far it is
+AFTERWARDS = 25.0  # seconds for what nobody waits for any longer to end; a training goes on for 20 without its reader
+LOOK = 0.7  # seconds, after which the page looks again how far a live training is
 
 Visit = Callable[[BrowserSession, str], Awaitable[Run]]
 
@@ -48,7 +48,7 @@ async def training(visitor: BrowserSession, text: str) -> Run:
     run = await visitor.click("toy start")
     while True:
         await asyncio.sleep(LOOK)
-        run = await visitor.rerun()
+        run = await visitor.repeat()
         if run.errors:
             return run
 
@@ -99,7 +99,8 @@ async def measure(server: AppServer, of: str, n_students: int, seconds: float) -
         Goal(
             f"{of}: a rerun of the one student ({len(reruns)} of them; {over} of {n_students} others were served)",
             f"< {RERUN:g} s",
-            f"median {statistics.median(reruns):.2f} s, longest {max(reruns):.2f} s",
+            f"median {statistics.median(reruns):.2f} s, longest {max(reruns):.2f} s, "
+            f"{sum(seconds < RERUN for seconds in reruns)} of {len(reruns)} in time",
             max(reruns) < RERUN,
         ),
         Goal(f"{of}: most memory ({before:.0f} MB before)", f"< {MEGABYTES:g} MB", f"{peak:.0f} MB", peak < MEGABYTES),
