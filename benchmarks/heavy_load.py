@@ -10,7 +10,6 @@ Then the thirty close their tabs. Exits with 1 where a goal is missed.
 
 import argparse
 import asyncio
-import json
 import statistics
 import sys
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,7 +17,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import transformer
 from benchmarks.app_server import REPOSITORY, AppServer
 from benchmarks.browser_session import BrowserSession
-from benchmarks.load import STUDENTS, Goal
+from benchmarks.load import STUDENTS, Goal, conclude
 from benchmarks.long_inputs import long_sentence
 from benchmarks.runs import Run, attempt
 from benchmarks.students import MOST_STUDENTS, Student, sentence
@@ -26,7 +25,6 @@ from benchmarks.students import MOST_STUDENTS, Student, sentence
 SECONDS = 30.0  # of the one student's work
 RERUN, MEGABYTES = 2.0, 2000.0  # the goals
 AFTERWARDS = 25.0  # seconds for what nobody waits for any longer to end; a training goes on for 20 without its reader
-LOOK = 0.7  # seconds, after which the page looks again how far a live training is
 
 Visit = Callable[[BrowserSession, str], Awaitable[Run]]
 
@@ -47,7 +45,6 @@ async def training(visitor: BrowserSession, text: str) -> Run:
     await visitor.open("training", {"sentence": text, "training section": "now"})
     run = await visitor.click("toy start")
     while True:
-        await asyncio.sleep(LOOK)
         run = await visitor.repeat()
         if run.errors:
             return run
@@ -122,12 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for of in options.of:
         with AppServer("deploy.serve") as server:
             goals += asyncio.run(measure(server, of, options.students, options.seconds))
-    if options.json:
-        print(json.dumps([vars(goal) for goal in goals], indent=2, ensure_ascii=False))
-    else:
-        for goal in goals:
-            print(f"{goal.what}\n    {goal.goal}: {goal.measured}: {'met' if goal.met else 'MISSED'}")
-    return 0 if all(goal.met for goal in goals) else 1
+    return conclude(goals, "{what}\n    {goal}: {verdict}", as_json=options.json)
 
 
 if __name__ == "__main__":

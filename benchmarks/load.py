@@ -195,6 +195,18 @@ def goals(lessons: Sequence[Lesson], n_students: int, complaints: Sequence[str])
     ]
 
 
+def conclude(goals: Sequence[Goal], line: str, *, as_json: bool) -> int:
+    """Print the goals, as JSON or each as ``line`` says it ("{what:<40}{goal:<14}{verdict}"); the exit status: 1 where
+    one was missed."""
+    if as_json:
+        print(json.dumps([asdict(goal) for goal in goals], indent=2, ensure_ascii=False))
+    else:
+        for goal in goals:
+            verdict = f"{goal.measured}: {'met' if goal.met else 'MISSED'}"
+            print(line.format(what=goal.what, goal=goal.goal, verdict=verdict))
+    return 0 if all(goal.met for goal in goals) else 1
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.load", description=__doc__.split("\n")[0])
     parser.add_argument("--students", type=int, default=STUDENTS)

@@ -10,13 +10,12 @@ The students work through the lesson of ``benchmarks.load``. Exits with 1 where 
 
 import argparse
 import asyncio
-import json
 import shlex
 import sys
 from collections.abc import Sequence
 
 from benchmarks.app_server import AppServer
-from benchmarks.load import STUDENTS, Goal, hold
+from benchmarks.load import STUDENTS, Goal, conclude, hold
 from benchmarks.students import MOST_STUDENTS, Student
 
 START, REST, CLASS = 30.0, 700.0, 1500.0  # the goals: seconds, megabytes, megabytes
@@ -50,12 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"--students is {options.students}; choose 1 to {MOST_STUDENTS}")
     with AppServer("deploy.serve", environment=PUBLIC, within=shlex.split(options.within)) as server:
         goals = asyncio.run(measure(server, options.students))
-    if options.json:
-        print(json.dumps([vars(goal) for goal in goals], indent=2, ensure_ascii=False))
-    else:
-        for goal in goals:
-            print(f"{goal.what:<40}{goal.goal:<14}{goal.measured}: {'met' if goal.met else 'MISSED'}")
-    return 0 if all(goal.met for goal in goals) else 1
+    return conclude(goals, "{what:<40}{goal:<14}{verdict}", as_json=options.json)
 
 
 if __name__ == "__main__":
