@@ -12,7 +12,7 @@ from transformer.layer_norm import norm_layer
 from transformer.masks import combined_mask, padding_mask, unless_all
 from transformer.positions import RelativePositionBias, RotaryEncoding
 from transformer.probes import Probe, takes_fast_path
-from transformer.residual import Dropout, residual_connection
+from transformer.residual import residual_connection
 
 
 class DecoderLayer(nn.Module):
@@ -27,7 +27,7 @@ class DecoderLayer(nn.Module):
         self.cross_attention = MultiHeadAttention(config) if cross else None
         self.feed_forward_norm = norm_layer(config)
         self.feed_forward = FeedForward(config)
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         stages = ("in", "after_self_attention", *(("after_cross_attention",) if cross else ()), "out")
         self.residual = nn.ModuleDict({stage: Probe("position", "model") for stage in stages})
 

@@ -7,7 +7,6 @@ from torch import Tensor, nn
 from transformer.config import ModelConfig
 from transformer.positions import additive_encoding
 from transformer.probes import Probe
-from transformer.residual import Dropout
 
 
 def embedding_table(config: ModelConfig) -> nn.Embedding:
@@ -36,7 +35,7 @@ class Embedding(nn.Module):
         self.scale = math.sqrt(config.d_model)
         self.table = table
         self.position_encoding = additive_encoding(config)
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         self.token = Probe("position", "model")
         if self.position_encoding is not None:
             self.position = Probe("position", "model")

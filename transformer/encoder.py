@@ -10,7 +10,7 @@ from transformer.layer_norm import norm_layer
 from transformer.masks import combined_mask, padding_mask
 from transformer.positions import RelativePositionBias, RotaryEncoding
 from transformer.probes import Probe
-from transformer.residual import Dropout, residual_connection
+from transformer.residual import residual_connection
 
 
 class EncoderLayer(nn.Module):
@@ -23,7 +23,7 @@ class EncoderLayer(nn.Module):
         self.self_attention = MultiHeadAttention(config, rotary=rotary)
         self.feed_forward_norm = norm_layer(config)
         self.feed_forward = FeedForward(config)
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         stages = ("in", "after_self_attention", "out")
         self.residual = nn.ModuleDict({stage: Probe("position", "model") for stage in stages})
 

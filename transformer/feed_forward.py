@@ -8,7 +8,6 @@ from torch.nn import functional as F
 
 from transformer.config import ModelConfig
 from transformer.probes import Probe
-from transformer.residual import Dropout
 
 
 def gelu_tanh(x: Tensor) -> Tensor:
@@ -49,7 +48,7 @@ class FeedForward(nn.Module):
         self.activation = ACTIVATION_FUNCTIONS[config.activation]
         self.input_projection = nn.Linear(config.d_model, config.d_ff)  # W₁, b₁
         self.output_projection = nn.Linear(config.d_ff, config.d_model)  # W₂, b₂
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         self.pre_activation = Probe("position", "hidden")
         self.hidden = Probe("position", "hidden")
         self.output = Probe("position", "model")

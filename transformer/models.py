@@ -11,7 +11,6 @@ from transformer.encoder import Encoder
 from transformer.masks import padding_mask
 from transformer.pictures.embedding import PatchEmbedding
 from transformer.probes import Probe, name_probes
-from transformer.residual import Dropout
 from transformer.variants.heads import FirstTokenClassifier
 
 
@@ -105,7 +104,7 @@ class Classifier(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         self.projection = nn.Linear(config.d_model, config.n_classes)
         self.pooled = Probe("model")
         self.logits = Probe("class")

@@ -5,15 +5,6 @@ from collections.abc import Callable
 from torch import Tensor, nn
 
 
-class Dropout(nn.Dropout):
-    """Dropout (Srivastava et al. 2014). Where nothing is dropped and nobody has hooked in, no call is made at all."""
-
-    def __call__(self, x: Tensor) -> Tensor:
-        if self.training or self._forward_hooks or self._forward_pre_hooks:
-            return super().__call__(x)
-        return x
-
-
 def residual_connection(
     stream: Tensor, sublayer: Callable[[Tensor], Tensor], norm: nn.Module, dropout: nn.Module, *, pre_norm: bool
 ) -> Tensor:
