@@ -45,7 +45,6 @@ def measured_effects(
     """Three bars a part: what it added to a logit, and what the logit loses without it (0, or its mean, in its place).
     A fourth, where there is a second sentence: with what the part writes there (``patched``, [part]).
 
-
     ``added``, ``zero``, ``mean``: [part], of which the last may be NaN; ``labels``: their names; ``of``: whose logit.
     """
     sizes = {"part": len(labels)}

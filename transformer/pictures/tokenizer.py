@@ -1,7 +1,7 @@
 """Pictures written as text, cut into patches: the tokenizer of a Vision Transformer.
 
-A picture is a text of one sign for each pixel, row by row: 0 for nothing, then 1 to 9, a, b … for more ink. So it can
-be typed, stand in an address, and be sent through everything that takes a sentence.
+As a picture is a text (``transformer.pictures.text``), it can be typed, stand in an address, and be sent through
+everything that takes a sentence.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from pathlib import Path
 import torch
 
 from transformer.config import LEVELS, ModelConfig, PictureConfig, json_object
-from transformer.errors import CheckpointError, InputError
+from transformer.errors import CheckpointError
 from transformer.pictures.patches import N_SPECIAL, ids_of, levels_of, patches_of, pixels_of
+from transformer.pictures.text import levels_in
 from transformer.text.special_ids import SPECIAL_TOKENS, Framing, SpecialIds
 from transformer.text.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID, Tokenizer
 from transformer.text.tokens import Token, TokenSequence
@@ -65,29 +66,8 @@ class PatchTokenizer(Tokenizer):
         return self.config.vocabulary_size
 
     def encode(self, text: str, *, continues: bool = False) -> list[int]:
-        """Ids of a picture, without the class token. White space does not count. Raises ``InputError`` that says how
-        many signs there are, or which one is wrong."""
-        signs = "".join(text.split()).lower()
-        size = self.config.picture_size
-        known = {"first": self.signs[0], "last": self.signs[-1]}
-        if wrong := next((sign for sign in signs if sign not in self.signs), None):
-            raise InputError(
-                "{sign} is no pixel. This model reads pictures of {size} × {size} pixels: one sign for each, from "
-                "{first} (nothing) to {last} (full ink), row by row.",
-                sign=repr(wrong),
-                size=size,
-                **known,
-            )
-        if len(signs) != size**2:
-            raise InputError(
-                "The picture has {found} pixels; this model reads {size} × {size}, which are {wanted}: one sign for "
-                "each, from {first} (nothing) to {last} (full ink), row by row.",
-                found=len(signs),
-                size=size,
-                wanted=size**2,
-                **known,
-            )
-        pixels = torch.tensor([self.signs.index(sign) for sign in signs]).view(size, size)
+        """Ids of a picture, without the class token. Raises ``InputError`` for a text that is none (``levels_in``)."""
+        pixels = torch.tensor(levels_in(text, self.config)).view(self.config.picture_size, -1)
         return ids_of(patches_of(pixels, self.config.patch_size), self.config.n_levels).tolist()
 
     def encode_many(self, texts: Sequence[str]) -> list[list[int]]:

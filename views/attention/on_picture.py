@@ -5,6 +5,7 @@ import numpy as np
 from charts.figures.attention_row import row_on_picture
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
+from transformer.pictures.text import levels_in
 from transformer.runs.attention_view import AttentionView
 from ui.shell.page import Page
 from ui.show.figures import show_figure
@@ -17,9 +18,7 @@ def on_picture(p: Page, view: AttentionView, *, stretch: bool) -> None:
     per_row = config.picture_size // config.patch_size
     weights = view.weights[:, row]
     patches = [token.index for token in view.key if not token.special]
-    ink = np.array(p.checkpoint.tokenizer.thumbnails([view.key[place].id for place in patches]))
-    side = config.patch_size
-    pixels = ink.reshape(per_row, per_row, side, side).swapaxes(1, 2).reshape(config.picture_size, -1)
+    levels = np.array(levels_in(p.checkpoint.tokenizer.decode(view.key.ids), config))
     special = weights.sum(axis=-1) - weights[:, patches].sum(axis=-1)
     names = [
         _(
@@ -33,7 +32,7 @@ def on_picture(p: Page, view: AttentionView, *, stretch: bool) -> None:
     show_figure(
         row_on_picture(
             weights[:, patches].reshape(-1, per_row, per_row),
-            ink=pixels,
+            ink=levels.reshape(config.picture_size, -1) / (config.n_levels - 1),
             names=names,
             labels=[view.key.labels[place] for place in patches],
             stretch=stretch,

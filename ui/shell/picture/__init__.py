@@ -1,12 +1,13 @@
 """The picture that a model of pictures reads: drawn by hand, or chosen from some of the test pictures."""
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import streamlit as st
 
 from transformer.config import LEVELS, PictureConfig
+from transformer.errors import InputError
+from transformer.pictures.text import levels_in
 from ui.shell import focus as shared_focus
 from ui.shell.focus import Focus
 from ui.words.texts import common, pictures
@@ -55,10 +56,10 @@ def show_picture(sentence: str, config: PictureConfig, *, width: int = 56) -> No
 
 def _levels(text: str, config: PictureConfig) -> Sequence[int] | None:
     """The shade of every pixel, or ``None`` for what is no picture of this size."""
-    signs = re.sub(r"\s", "", text).lower()
-    levels = [LEVELS.find(sign) for sign in signs]
-    whole = len(signs) == config.picture_size**2 and all(0 <= level < config.n_levels for level in levels)
-    return levels if whole else None
+    try:
+        return levels_in(text, config)
+    except InputError:
+        return None
 
 
 def _chosen() -> None:

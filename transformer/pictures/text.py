@@ -1,0 +1,32 @@
+"""A picture written as text: one sign for each pixel, row by row, 0 for nothing, then 1 to 9, a, b … for more ink."""
+
+from transformer.config import LEVELS, PictureConfig
+from transformer.errors import InputError
+
+
+def levels_in(text: str, config: PictureConfig) -> list[int]:
+    """The shade of every pixel, row by row. White space does not count, nor whether letters are large or small.
+
+    Raises ``InputError`` that says how many signs there are, or which one is wrong.
+    """
+    signs = "".join(text.split()).lower()
+    known, size = LEVELS[: config.n_levels], config.picture_size
+    ends = {"first": known[0], "last": known[-1]}
+    if wrong := next((sign for sign in signs if sign not in known), None):
+        raise InputError(
+            "{sign} is no pixel. This model reads pictures of {size} × {size} pixels: one sign for each, from "
+            "{first} (nothing) to {last} (full ink), row by row.",
+            sign=repr(wrong),
+            size=size,
+            **ends,
+        )
+    if len(signs) != size**2:
+        raise InputError(
+            "The picture has {found} pixels; this model reads {size} × {size}, which are {wanted}: one sign for "
+            "each, from {first} (nothing) to {last} (full ink), row by row.",
+            found=len(signs),
+            size=size,
+            wanted=size**2,
+            **ends,
+        )
+    return [known.index(sign) for sign in signs]
