@@ -13,7 +13,7 @@ import streamlit as st
 from pandas.api.types import is_numeric_dtype
 
 import transformer
-from transformer.config import ModelConfig, PictureConfig
+from transformer.config import ModelConfig
 from transformer.families.languages import speaking
 from transformer.files.layout import config_of as read_config
 from transformer.files.uploads import is_received
@@ -182,19 +182,17 @@ def config_of(name: str) -> ModelConfig:
     return _config(path, _stamp(path, _FILES[:1]))
 
 
-def reads_pictures(name: str) -> bool:
-    """Whether a model reads pictures, as far as its configuration can be read."""
+def readable_config(name: str) -> ModelConfig | None:
+    """``config_of``, or ``None`` where it cannot be read: the page says what is wrong with the checkpoint."""
     try:
-        return isinstance(config_of(name), PictureConfig)
+        return config_of(name)
     except (OSError, ValueError):
-        return False
+        return None
 
 
 def _translates(name: str) -> bool:
-    try:
-        return config_of(name).kind == "encoder-decoder"
-    except (OSError, ValueError):
-        return False
+    config = readable_config(name)
+    return config is not None and config.kind == "encoder-decoder"
 
 
 def _stamp(path: Path, files: Sequence[str] = _FILES) -> tuple[tuple[int, int], ...]:

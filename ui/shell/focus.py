@@ -16,7 +16,7 @@ import streamlit as st
 
 from transformer.config import LEVELS, ModelConfig, PictureConfig
 from transformer.runs.traces import STACKS, Trace
-from ui.compute.loading import checkpoint_names, choosable_checkpoints, config_of
+from ui.compute.loading import checkpoint_names, choosable_checkpoints, readable_config
 from ui.shell.streamlit_private import page_hash, runs_a_script, went_back_or_forward
 from ui.words.texts import ENGLISH, common, default_sentence, languages, pictures, quoted, take_language_from
 
@@ -24,7 +24,6 @@ MOST_PADS = 16
 LARGEST = 10**9 - 1  # of a number in an address; one of a thousand digits would only fill the screen
 LONGEST_IN_ADDRESS = 4000  # characters; browsers and chat programs cut or refuse much longer addresses
 
-_PIXELS = re.compile(r"[0-9a-g\s]+")
 _PICTURE = re.compile(r"(?=.*[0-9])[0-9a-g]{64}")
 _FOCUS, _WRITTEN, _NOTES, _NOTES_OF = "focus", "focus: address as written", "focus: notes", "focus: notes of"
 _spoken: ContextVar[str | None] = ContextVar("spoken", default=None)  # the language of the focus
@@ -103,15 +102,14 @@ def fit_language(focus: Focus) -> tuple[Focus, tuple[str, ...]]:
 def fit_sentence(focus: Focus) -> tuple[Focus, tuple[str, ...]]:
     """The focus on a picture where the model reads pictures, on a sentence where it reads text, with a line if it was
     on the other. What may be a picture with a slip stays, and the page says what is wrong with it."""
-    try:
-        config = config_of(focus.checkpoint)
-    except (OSError, ValueError):  # the page says what is wrong with the checkpoint
+    config = readable_config(focus.checkpoint)
+    if config is None:
         return focus, ()
     if not isinstance(config, PictureConfig):
         if not _PICTURE.fullmatch(focus.sentence):
             return focus, ()
         return replace(focus, sentence=default_sentence()), (common("note.no_picture"),)
-    if _PIXELS.fullmatch(focus.sentence):
+    if re.fullmatch(rf"[{LEVELS[: config.n_levels]}\s]+", focus.sentence):
         return replace(focus, pads=0), ()
     blank, size = LEVELS[0] * config.picture_size**2, config.picture_size**2
     shown = next((text for _, text in pictures() if len(text) == size), blank)

@@ -17,12 +17,12 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 import transformer
-from transformer.config import ModelConfig
+from transformer.config import ModelConfig, PictureConfig
 from transformer.files.uploads import is_received
 from transformer.runs.run import Run
 from transformer.runs.traces import Trace
 from ui.compute.limits import public, without_folders
-from ui.compute.loading import checkpoints_folder, load_checkpoint, load_trace, reads_pictures, typed_checkpoints
+from ui.compute.loading import checkpoints_folder, load_checkpoint, load_trace, readable_config, typed_checkpoints
 from ui.shell import focus as shared_focus
 from ui.shell.admission import admit
 from ui.shell.embedded import style_for_a_frame
@@ -67,7 +67,7 @@ class Page:
     @property
     def reads_pictures(self) -> bool:
         """Whether the model reads pictures, so that a token is a patch."""
-        return reads_pictures(self.focus.checkpoint)
+        return isinstance(readable_config(self.focus.checkpoint), PictureConfig)
 
     @cached_property
     def checkpoint(self) -> transformer.Checkpoint:

@@ -5,9 +5,9 @@ from contextvars import ContextVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from transformer.config import ModelConfig, PictureConfig
+from transformer.config import PictureConfig
 from transformer.families.config import FamilyConfig
-from ui.compute.loading import choosable_checkpoints, config_of
+from ui.compute.loading import choosable_checkpoints, readable_config
 from ui.shell import focus as shared_focus
 from ui.shell.focus import MOST_PADS, Focus
 from ui.shell.picture import draw_picture
@@ -29,7 +29,7 @@ def take_room() -> DeltaGenerator | None:
 def sidebar() -> None:
     """Draw it, once per run, before the page. Widgets are set from the focus and report to it; they keep nothing."""
     focus = shared_focus.current()
-    config = _config(focus)
+    config = readable_config(focus.checkpoint)
     with st.sidebar:
         _checkpoint(focus)
         if isinstance(config, PictureConfig):
@@ -72,7 +72,7 @@ def _examples(focus: Focus) -> None:
 
 def _task(focus: Focus) -> str:
     """The prefix that stands before the sentence, for a model that was trained with some: an example leaves it."""
-    config = _config(focus)
+    config = readable_config(focus.checkpoint)
     return "" if config is None else start_of(focus.sentence, config.task_prefixes)
 
 
@@ -90,7 +90,7 @@ def _checkpoint(focus: Focus) -> None:
         on_change=_report,
         args=("checkpoint",),
     )
-    if (config := _config(focus)) is not None:
+    if (config := readable_config(focus.checkpoint)) is not None:
         layers = max(config.n_encoder_layers, config.n_decoder_layers)
         size = common("sidebar.size", layers=layers, heads=config.n_heads, width=config.d_model)
         family = [config.family] if isinstance(config, FamilyConfig) else []
@@ -98,15 +98,8 @@ def _checkpoint(focus: Focus) -> None:
         st.caption(" · ".join((common(f"task.{work}"), *family, size)))
 
 
-def _config(focus: Focus) -> ModelConfig | None:
-    try:
-        return config_of(focus.checkpoint)
-    except (OSError, ValueError):  # the page says what is wrong with it
-        return None
-
-
 def _more(focus: Focus) -> None:
-    config = _config(focus)
+    config = readable_config(focus.checkpoint)
     if config is None or config.has_decoder:
         _set("target", focus.target)
         st.text_area(
