@@ -106,6 +106,19 @@ def test_typing_a_sentence_changes_the_focus_and_begins_at_its_first_token(run) 
     assert (seen.sentence, seen.token, seen.layer) == ("The dog sleeps.", 0, 1)
 
 
+def test_a_click_that_comes_with_the_address_of_before_is_kept(run) -> None:
+    test = run(needs=("layer", "head"))
+    test.sidebar.text_area[0].set_value("The dog sleeps.").run()
+    late = dict(test.query_params)
+    test.segmented_control(key="choose layer").set_value(1).run()
+    test.query_params.clear()
+    test.query_params.update(late)
+    test.segmented_control(key="choose head").set_value(1).run()
+    seen = test.session_state["seen"]
+    assert (seen.sentence, seen.layer, seen.head) == ("The dog sleeps.", 1, 1)
+    assert test.query_params == {"sentence": "The dog sleeps.", "layer": "1", "head": "1"}
+
+
 def test_a_target_is_read_instead_of_an_answer(run) -> None:
     test = run("st.write('forced', p.trace.forced, p.trace.target.text)")
     test.sidebar.text_area[1].set_value("Le chien dort.").run()

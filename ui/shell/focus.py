@@ -1,8 +1,8 @@
 """What the person looks at: one ``Focus`` per browser session, shared by all pages and kept in the address.
 
-The session holds the truth; the address is its copy. The address wins where it says something else than what was
-last written there, i.e. when a copied address is opened and when the browser goes back or forward. Streamlit empties
-it on a change of page; then the session writes it again. Widgets are only ever set from the focus, never asked.
+The session holds the truth; the address is its copy. The address wins where it says something that was not lately
+written there, i.e. when a copied address is opened, and when the browser goes back or forward. Streamlit empties it on
+a change of page; then the session writes it again. Widgets are only ever set from the focus, never asked.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import streamlit as st
 from transformer.config import LEVELS, ModelConfig, PictureConfig
 from transformer.runs.traces import STACKS, Trace
 from ui.compute.loading import checkpoint_names, choosable_checkpoints, readable_config
-from ui.shell.streamlit_private import page_hash, runs_a_script, went_back_or_forward
+from ui.shell.streamlit_private import page_hash, runs_a_script, undisturbed, went_back_or_forward
 from ui.words.texts import ENGLISH, common, default_sentence, languages, pictures, quoted, take_language_from
 
 MOST_PADS = 16
@@ -25,7 +25,9 @@ LARGEST = 10**9 - 1  # of a number in an address; one of a thousand digits would
 LONGEST_IN_ADDRESS = 4000  # characters; browsers and chat programs cut or refuse much longer addresses
 
 _PICTURE = re.compile(r"(?=.*[0-9])[0-9a-g]{64}")
-_FOCUS, _WRITTEN, _NOTES, _NOTES_OF = "focus", "focus: address as written", "focus: notes", "focus: notes of"
+_FOCUS, _WRITTEN, _NOTES, _NOTES_OF = "focus", "focus: addresses as written", "focus: notes", "focus: notes of"
+# Who clicks twice at once sends the second click before the browser has heard of the address that the first one wrote.
+_LATE = 8
 _spoken: ContextVar[str | None] = ContextVar("spoken", default=None)  # the language of the focus
 
 
@@ -178,7 +180,8 @@ def begin() -> Focus:
     if st.session_state.get(_NOTES_OF) != _place(focus):
         st.session_state[_NOTES] = ()
     corrections: tuple[str, ...] = ()
-    foreign = address != st.session_state.get(_WRITTEN) and (address or went_back_or_forward())
+    written = st.session_state.get(_WRITTEN, ())
+    foreign = address not in written[-1:] if went_back_or_forward() else address and address not in written
     if focus is None or foreign:
         # First the language, because what the rest of the address has wrong is said in it.
         asked = address.get("language", ENGLISH)
@@ -200,6 +203,7 @@ def notes() -> tuple[str, ...]:
     return st.session_state.get(_NOTES, ())
 
 
+@undisturbed
 def change(**values: object) -> None:
     """Change the focus, e.g. as ``on_click=change, kwargs={"head": 3}``; the next run shows it and writes the address.
 
@@ -221,12 +225,13 @@ def store(focus: Focus, *, corrections: Sequence[str] = ()) -> Focus:
     st.session_state[_NOTES_OF] = _place(focus)
     _keep(focus)
     wanted = focus.to_address(default=default_focus())
+    written = [one for one in st.session_state.get(_WRITTEN, ()) if one != wanted]
+    st.session_state[_WRITTEN] = (*written[-_LATE:], wanted)
     if (found := _address()) != wanted:
         for name in found.keys() - wanted.keys():
             del st.query_params[name]
         if wanted:
             st.query_params.update(wanted)
-    st.session_state[_WRITTEN] = wanted
     return focus
 
 

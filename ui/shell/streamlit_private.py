@@ -2,11 +2,16 @@
 
 A minor version of Streamlit may change any of it, so ``requirements.txt`` pins one. Three kinds:
 
-- the context of the running script: whether there is one, of which page and session, and how the browser came there;
+- the context of the running script: whether there is one, of which page and session, how the browser came there, and
+  where it may be stopped;
 - the runtime, by which ``deploy/warm_up.py`` opens pages before anybody comes, which sessions are there, and its
   settings; the type of a page of the navigation;
 - ``TEST_IDS``, by which style sheets find Streamlit's own elements in the page (``data-testid``).
 """
+
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 from streamlit import config
 from streamlit.navigation.page import StreamlitPage
@@ -28,8 +33,11 @@ __all__ = [
     "page_hash",
     "runs_a_script",
     "session_id",
+    "undisturbed",
     "went_back_or_forward",
 ]
+
+P, T = ParamSpec("P"), TypeVar("T")
 
 TEST_IDS = {
     *("stBaseButton-primary", "stButton", "stButtonGroup", "stCaptionContainer", "stColumn", "stFullScreenFrame"),
@@ -70,3 +78,25 @@ def is_connected(session: str) -> bool:
 def went_back_or_forward() -> bool:
     """Whether the browser's own buttons led here. An empty address then means the defaults, not a change of page."""
     return bool(getattr(get_script_run_ctx(suppress_warning=True), "is_history_navigation", False))
+
+
+def undisturbed(callback: Callable[P, T]) -> Callable[P, T]:
+    """A widget's callback that always comes to its end.
+
+    When the reader clicks again, Streamlit stops the running script at its next look at the session, even in the middle
+    of a callback, and does not call that callback again: what the reader typed would be lost.
+    """
+
+    @wraps(callback)
+    def whole(*args: P.args, **kwargs: P.kwargs) -> T:
+        session = getattr(get_script_run_ctx(suppress_warning=True), "session_state", None)
+        if session is None:
+            return callback(*args, **kwargs)
+        stop_if_asked = session._yield_callback
+        object.__setattr__(session, "_yield_callback", lambda: None)  # its own __setattr__ would store a value
+        try:
+            return callback(*args, **kwargs)
+        finally:
+            object.__setattr__(session, "_yield_callback", stop_if_asked)
+
+    return whole
