@@ -21,6 +21,8 @@ NEUTRAL: dict[str, tuple[object, ...]] = {
     "sequence_bias": ([], {}),
 }
 
+_STARTS = {"bart": 2, "m2m_100": 2}  # where no file names the token that a decoder starts with
+
 
 def framing_of(config: FamilyConfig, tokenizer: ForeignTokenizer, fields: dict, generation: dict) -> Framing:
     """``fields``: the content of ``config.json``; ``generation``: of ``generation_config.json``, which comes first.
@@ -38,7 +40,8 @@ def framing_of(config: FamilyConfig, tokenizer: ForeignTokenizer, fields: dict, 
         ends = (tokenizer.special.end,)
     answer = given = ()
     if config.kind == "encoder-decoder":
-        start = _ids(said("decoder_start_token_id")) or _ids(said("bos_token_id")) or _ids(config.pad_id)
+        named = (said("decoder_start_token_id"), _STARTS.get(config.family), said("bos_token_id"), config.pad_id)
+        start = next(filter(None, map(_ids, named)), ())
         given = (*start[:1], *tokenizer.answer_before)
         spoken = tokenizer.target_language and tokenizer.answer_before
         answer = given if spoken else (*start[:1], *_ids(said("forced_bos_token_id"))[:1])

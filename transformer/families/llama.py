@@ -9,7 +9,7 @@ from collections.abc import Callable
 from transformer.errors import CheckpointError
 from transformer.families.config import FamilyConfig
 from transformer.families.family import Family
-from transformer.families.rope import rotary_of
+from transformer.families.rope import rotary_from, rotary_of
 from transformer.families.values import Values
 from transformer.families.weights import Table, linear, stored
 
@@ -21,7 +21,8 @@ def _config(values: Values, family: str, **changes: object) -> FamilyConfig:
     width, n_heads = values.integer("hidden_size"), values.integer("num_attention_heads")
     n_layers = values.integer("num_hidden_layers", most=256)
     d_head = changes.pop("head_width", None) or values.integer("head_dim", default=width // n_heads)
-    rotary = changes.pop("rotary", None) or (rotary_of(values, d_head),) * n_layers
+    base = values.number("rope_theta", default=10_000.0)
+    rotary = changes.pop("rotary", None) or (rotary_of(values, d_head, base=base),) * n_layers
     return FamilyConfig(
         **{
             "family": family,
@@ -64,8 +65,7 @@ def llama_config(values: Values) -> FamilyConfig:
 
 def mistral_config(values: Values) -> FamilyConfig:
     n_layers = values.integer("num_hidden_layers", most=256)
-    # A config that says null means none; one that says nothing means Mistral 7B's.
-    window = _window(values) if values.fields.get("sliding_window", 4096) is not None else None
+    window = _window(values) if _names_window(values) else None
     return _config(
         values,
         "mistral",
@@ -79,6 +79,11 @@ def _key_heads(values: Values, usual: int) -> int:
     if "num_key_value_heads" in values.fields:
         usual = values.integer("num_attention_heads")
     return values.integer("num_key_value_heads", default=usual)
+
+
+def _names_window(values: Values) -> bool:
+    """A config that says null means none; one that says nothing means the first model's."""
+    return values.fields.get("sliding_window", 4096) is not None
 
 
 def _window(values: Values) -> int:
@@ -114,7 +119,7 @@ def qwen3_config(values: Values) -> FamilyConfig:
 def _qwen_windows(values: Values) -> tuple[int | None, ...]:
     """Layers from ``max_window_layers`` on look no farther back than the window, where windows are used at all."""
     n_layers = values.integer("num_hidden_layers", most=256)
-    if not values.flag("use_sliding_window", default=False):
+    if not values.flag("use_sliding_window", default=False) or not _names_window(values):
         return ()
     first = values.integer("max_window_layers", default=28, least=0)
     return _windows(values, n_layers, lambda index: SLIDING if index >= first else FULL)
@@ -161,11 +166,15 @@ def gemma3_config(values: Values) -> FamilyConfig:
     pattern = values.integer("sliding_window_pattern", "_sliding_window_pattern", default=6)
     kinds = _layer_types(values, n_layers, lambda index: SLIDING if (index + 1) % pattern else FULL)
     d_head = values.integer("head_dim", default=256)
-    # Layers that see everything turn slowly, those with a window as ever; old configs stretch the first alone.
-    near = Values({"rope_parameters": values.get("rope_parameters")})
+    # Layers that see everything turn slowly, those with a window as ever; old configs stretch the first alone, and
+    # call the way ``rope_type``: Hugging Face passes over the still older ``type`` here.
+    parameters = Values(values.mapping("rope_parameters") or {FULL: {"rope_type": "default"}})
+    full = {**parameters.mapping(FULL), **values.mapping("rope_scaling")}
     bases = {
-        FULL: rotary_of(values, d_head, base=1e6, layer_type=FULL),
-        SLIDING: rotary_of(near, d_head, base=values.number("rope_local_base_freq", default=1e4), layer_type=SLIDING),
+        FULL: rotary_from(values, full, d_head, values.number("rope_theta", default=1e6)),
+        SLIDING: rotary_from(
+            values, parameters.mapping(SLIDING), d_head, values.number("rope_local_base_freq", default=1e4)
+        ),
     }
     window = _window(values)
     return _gemma(

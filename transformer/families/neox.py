@@ -14,7 +14,7 @@ def config(values: Values) -> FamilyConfig:
     rotary = rotary_of(
         values,
         width // n_heads,
-        base=values.number("rotary_emb_base", default=10_000.0),
+        base=values.number("rotary_emb_base", default=10_000.0),  # "rope_theta" beside it is not read
         share=values.number("rotary_pct", default=0.25),
     )
     return FamilyConfig(

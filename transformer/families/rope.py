@@ -7,28 +7,25 @@ from transformer.families.values import Values
 from transformer.variants.rotary import Rotary, RotaryScaling
 
 
-def rotary_of(
-    values: Values, d_head: int, *, base: float = 10_000.0, share: float | None = None, layer_type: str = ""
-) -> Rotary:
-    """From ``rope_parameters`` (new) or ``rope_theta`` and ``rope_scaling`` (old).
+def rotary_of(values: Values, d_head: int, *, base: float, share: float | None = None) -> Rotary:
+    """From ``rope_scaling`` (old) or ``rope_parameters`` (new); where a file has both, Hugging Face reads the old one.
 
-    ``share``: of the channels, where a family turns a part of them; the others' own code does not read it.
-    ``layer_type``: the part of nested parameters that is meant ("full_attention", "sliding_attention"). Raises
-    ``CheckpointError`` for a way of stretching that is not known here.
+    ``base``: where these do not say it. ``share``: of the channels, where a family turns a part of them; the others'
+    own code does not read it. Raises ``CheckpointError`` for a way of stretching that is not known here.
     """
-    found = values.mapping("rope_parameters")
-    if layer_type and isinstance(found.get(layer_type), dict):
-        found = found[layer_type]
-    elif any(isinstance(part, dict) for part in found.values()):
-        found = {}
-    if not found:
-        found = values.mapping("rope_scaling")
+    return rotary_from(values, values.mapping("rope_scaling") or values.mapping("rope_parameters"), d_head, base, share)
+
+
+def rotary_from(
+    values: Values, found: Mapping[str, object], d_head: int, base: float, share: float | None = None
+) -> Rotary:
+    """From the parameters ``found`` in a config; ``values`` are the whole config."""
     asked = Values(found)
-    kind = asked.get("rope_type", asked.get("type", "default"))
-    base = asked.number("rope_theta", default=values.number("rope_theta", default=base))
+    nested = [name for name, part in found.items() if isinstance(part, dict)]  # one kind of layer each
+    kind = nested or asked.get("rope_type", asked.get("type", "default"))
     if share is not None:
         d_head = int(d_head * asked.number("partial_rotary_factor", default=share))
-    return Rotary(d_head, base, **_stretching(values, kind, found))
+    return Rotary(d_head, asked.number("rope_theta", default=base), **_stretching(values, kind, found))
 
 
 def _stretching(values: Values, kind: object, found: Mapping[str, object]) -> dict:

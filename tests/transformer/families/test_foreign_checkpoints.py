@@ -131,6 +131,14 @@ def test_the_language_that_generate_forces_comes_first(foreign, tmp_path: Path) 
     assert expected == [german, *decode(spoken, SENTENCE, Greedy(7)).tokens.ids]
 
 
+def test_a_decoder_that_no_file_starts_begins_as_theirs(tmp_path: Path) -> None:
+    folder = foreign_checkpoint("hf-m2m100", tmp_path)
+    (folder / "generation_config.json").unlink()
+    fields = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**fields, "decoder_start_token_id": None}))
+    assert load(folder).framing.given[0] == transformers.M2M100Config().decoder_start_token_id
+
+
 @pytest.mark.parametrize("name", ["hf-bert", "hf-t5"])
 def test_padding_changes_nothing(foreign, name: str) -> None:
     plain, padded = (trace(foreign(name), SENTENCE, source_pads=pads) for pads in (0, 3))
