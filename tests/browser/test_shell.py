@@ -85,15 +85,15 @@ def test_what_was_typed_is_kept_when_something_is_clicked_at_once(app: str, visi
     page = visit(f"{app}/attention")
     layers = page.get_by_test_id("stSidebar").get_by_role("radiogroup", name="Layer")
     box = page.get_by_role("textbox", name="Sentence")
-    for n, pause in enumerate((0, 20, 40, 60, 80, 100, 120, 140)):  # milliseconds
-        box.fill(f"This is sentence {n}.")
+    for n, pause in enumerate((0, 10, 20, 30, 50, 80)):  # milliseconds
+        sentence = f"This is sentence {n}."
+        box.fill(sentence)
         box.press("Control+Enter")
         page.wait_for_timeout(pause)
         layers.get_by_role("radio", name=str(1 - n % 2), exact=True).click()
         settle(page)
-        expected = {"sentence": f"This is sentence {n}."} | ({} if n % 2 else {"layer": "1"})
-        assert eventually(page, lambda: address(page), expected), (address(page), expected)
-        expect(box).to_have_value(expected["sentence"])
+        assert eventually(page, lambda: address(page).get("sentence"), sentence)
+        expect(box).to_have_value(sentence)
 
 
 def test_the_focus_survives_a_change_of_page_and_stays_in_the_address(app: str, visit: Callable[..., Page]) -> None:

@@ -17,7 +17,7 @@ import streamlit as st
 from transformer.config import LEVELS, ModelConfig, PictureConfig
 from transformer.runs.traces import STACKS, Trace
 from ui.compute.loading import checkpoint_names, choosable_checkpoints, readable_config
-from ui.shell.streamlit_private import page_hash, runs_a_script, undisturbed, went_back_or_forward
+from ui.shell.streamlit_private import page_hash, runs_a_script, went_back_or_forward
 from ui.words.texts import ENGLISH, common, default_sentence, languages, pictures, quoted, take_language_from
 
 MOST_PADS = 16
@@ -203,7 +203,6 @@ def notes() -> tuple[str, ...]:
     return st.session_state.get(_NOTES, ())
 
 
-@undisturbed
 def change(**values: object) -> None:
     """Change the focus, e.g. as ``on_click=change, kwargs={"head": 3}``; the next run shows it and writes the address.
 

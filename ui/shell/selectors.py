@@ -10,7 +10,7 @@ from transformer.config import ModelConfig, PictureConfig
 from ui.shell import focus as shared_focus
 from ui.shell.focus import Focus, attention_kinds
 from ui.shell.page_state import IN_ADDRESS
-from ui.shell.streamlit_private import page_hash, undisturbed, went_back_or_forward
+from ui.shell.streamlit_private import page_hash, went_back_or_forward
 from ui.words.texts import PageText, common, page_texts
 
 NEEDS = ("stack", "kind", "layer", "head", "token")
@@ -72,19 +72,16 @@ def _choose(name: str, options: list, value: object, *, anew: bool, change: Call
         st.selectbox(common(f"focus.{name}"), **shared)
 
 
-@undisturbed
 def _change(name: str) -> None:
     shared_focus.change(**{name: st.session_state[f"choose {name}"]})
 
 
-@undisturbed
 def _change_kind() -> None:
     stack, kind = st.session_state["choose kind"].split()
     same_stack = stack == shared_focus.current().stack
     shared_focus.change(kind=kind, **({} if same_stack else {"stack": stack}))
 
 
-@undisturbed
 def _change_stack() -> None:
     shared_focus.change(stack=st.session_state["choose stack"], kind="self")
 

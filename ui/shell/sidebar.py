@@ -13,7 +13,6 @@ from ui.shell.focus import MOST_PADS, Focus
 from ui.shell.picture import draw_picture
 from ui.shell.selectors import work_of
 from ui.shell.spoken_languages import start_of
-from ui.shell.streamlit_private import undisturbed
 from ui.words.texts import common, examples, languages
 
 # Where this run's sidebar has room for the selectors of its page: below the sentence, above the examples.
@@ -149,7 +148,7 @@ def _presenter(focus: Focus) -> None:
         common("sidebar.presenter"),
         key="sidebar presenter",
         help=common("sidebar.presenter_help"),
-        on_change=_present,
+        on_change=lambda: shared_focus.change(presenter=int(st.session_state["sidebar presenter"])),
     )
 
 
@@ -160,17 +159,10 @@ def _set(name: str, value: object) -> None:
         st.session_state[key] = value
 
 
-@undisturbed
 def _report(name: str) -> None:
     shared_focus.change(**{name: st.session_state[f"sidebar {name}"]})
 
 
-@undisturbed
-def _present() -> None:
-    shared_focus.change(presenter=int(st.session_state["sidebar presenter"]))
-
-
-@undisturbed
 def _choose_example() -> None:
     chosen = st.session_state["sidebar example"]
     for example in examples():

@@ -14,7 +14,7 @@ from transformer import Checkpoint
 from transformer.families.languages import languages_of
 from ui.shell import focus as shared_focus
 from ui.shell.focus import Focus
-from ui.shell.streamlit_private import page_hash, undisturbed
+from ui.shell.streamlit_private import page_hash
 from ui.words.texts import common, model_sentences, quoted
 
 _HALF = 104  # pixels: two in the sidebar's row
@@ -72,12 +72,10 @@ def _choose(name: str, options: Sequence[str], value: str | None, width: int | s
     )
 
 
-@undisturbed
 def _speak(key: str, name: str) -> None:
     shared_focus.change(**{name: st.session_state[key] or ""})
 
 
-@undisturbed
 def _begin(key: str, starts: Sequence[str]) -> None:
     """The sentence with another beginning, or with none. One of the app's examples gives way to that of the task."""
     sentence, start = shared_focus.current().sentence, st.session_state[key] or ""

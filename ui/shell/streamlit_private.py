@@ -1,17 +1,16 @@
 """What this project takes from Streamlit beyond its documentation: named here, and nowhere else.
 
-A minor version of Streamlit may change any of it, so ``requirements.txt`` pins one. Three kinds:
+A minor version of Streamlit may change any of it, so ``requirements.txt`` pins one. Four kinds:
 
-- the context of the running script: whether there is one, of which page and session, how the browser came there, and
-  where it may be stopped;
+- the context of the running script: whether there is one, of which page and session, and how the browser came there;
+- how it calls the callbacks of widgets, where this module mends a fault of Streamlit (``keep_callbacks_whole``);
 - the runtime, by which ``deploy/warm_up.py`` opens pages before anybody comes, which sessions are there, and its
   settings; the type of a page of the navigation;
 - ``TEST_IDS``, by which style sheets find Streamlit's own elements in the page (``data-testid``).
 """
 
-from collections.abc import Callable
-from functools import wraps
-from typing import ParamSpec, TypeVar
+from functools import lru_cache
+from threading import RLock
 
 from streamlit import config
 from streamlit.navigation.page import StreamlitPage
@@ -20,6 +19,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime import Runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.session_manager import SessionClient
+from streamlit.runtime.state.safe_session_state import SafeSessionState
 
 __all__ = [
     "TEST_IDS",
@@ -33,11 +33,8 @@ __all__ = [
     "page_hash",
     "runs_a_script",
     "session_id",
-    "undisturbed",
     "went_back_or_forward",
 ]
-
-P, T = ParamSpec("P"), TypeVar("T")
 
 TEST_IDS = {
     *("stBaseButton-primary", "stButton", "stButtonGroup", "stCaptionContainer", "stColumn", "stFullScreenFrame"),
@@ -80,23 +77,31 @@ def went_back_or_forward() -> bool:
     return bool(getattr(get_script_run_ctx(suppress_warning=True), "is_history_navigation", False))
 
 
-def undisturbed(callback: Callable[P, T]) -> Callable[P, T]:
-    """A widget's callback that always comes to its end.
+def keep_callbacks_whole() -> None:
+    """From now on all callbacks of a reader's click come to their end before the next script of this reader begins.
 
-    When the reader clicks again, Streamlit stops the running script at its next look at the session, even in the middle
-    of a callback, and does not call that callback again: what the reader typed would be lost.
+    Streamlit itself stops a script that another click has overtaken, even in the middle of a callback, and lets the
+    next script begin meanwhile; that one takes the widget's value for known, and calls nothing. So a sentence was lost
+    if something else was clicked at once.
     """
+    original = SafeSessionState.on_script_will_rerun
 
-    @wraps(callback)
-    def whole(*args: P.args, **kwargs: P.kwargs) -> T:
-        session = getattr(get_script_run_ctx(suppress_warning=True), "session_state", None)
-        if session is None:
-            return callback(*args, **kwargs)
-        stop_if_asked = session._yield_callback
-        object.__setattr__(session, "_yield_callback", lambda: None)  # its own __setattr__ would store a value
-        try:
-            return callback(*args, **kwargs)
-        finally:
-            object.__setattr__(session, "_yield_callback", stop_if_asked)
+    def call_in_whole(session: SafeSessionState, *args: object, **more: object) -> None:
+        stop_if_overtaken = session._yield_callback
+        with _lock_of(session_id()):
+            stop_if_overtaken()
+            object.__setattr__(session, "_yield_callback", lambda: None)  # its own __setattr__ would store a value
+            try:
+                original(session, *args, **more)
+            finally:
+                object.__setattr__(session, "_yield_callback", stop_if_overtaken)
 
-    return whole
+    SafeSessionState.on_script_will_rerun = call_in_whole
+
+
+@lru_cache(maxsize=4096)  # sessions
+def _lock_of(session: str) -> RLock:
+    return RLock()
+
+
+keep_callbacks_whole()

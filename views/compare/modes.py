@@ -27,7 +27,6 @@ from ui.shell import page_state
 from ui.shell.page import Page
 from ui.shell.presenter import labels, presenting
 from ui.shell.selectors import chosen_option
-from ui.shell.streamlit_private import undisturbed
 from ui.show.canvas import show_map
 from ui.words.catalogues import said
 from ui.words.texts import PageText, as_plain, model_sentences, other_pictures
@@ -124,7 +123,6 @@ def _both_ways(one: str, two: str) -> tuple[tuple[str, str], ...]:
     return (one, two), (two, one)
 
 
-@undisturbed
 def _typed() -> None:
     st.session_state[_SECOND] = st.session_state["compare_second"]
 
