@@ -7,7 +7,6 @@ the pairs that were aligned by hand (``transformer/roles/sentences/pairs-en-fr.t
 """
 
 import argparse
-import re
 from pathlib import Path
 
 from transformer.analysis.heads.role_files import load_corpus_roles
@@ -15,11 +14,7 @@ from transformer.files.checkpoints import load
 from transformer.roles.alignment import error_rate
 from transformer.roles.annotations import aligned_pairs
 from transformer.roles.ibm_models import IBMModel
-
-
-def words(text: str) -> list[str]:
-    """Lower case; a word, an elided word with its apostrophe, or a mark."""
-    return re.findall(r"\w+(?:-\w+)*['’]?|[^\w\s]", text.lower().replace("’", "'"))
+from transformer.training.word_links import words
 
 
 def main() -> None:

@@ -37,7 +37,7 @@ _SCORE_NAMES = {
 def model_card(trainer: Trainer) -> str:
     """Everything that is known when a run ends; scores on held-out files are added by ``evaluate --update-card``."""
     recipe, config, last = trainer.recipe, trainer.recipe.model, trainer.history[-1]
-    best = max((row for row in trainer.history if "dev_score" in row), key=lambda row: row["dev_score"])
+    best = next(row for row in trainer.history if row.get("dev_score") == trainer.best_score)
     folders = corpus_folders(recipe.corpus)
     sources = "; ".join(f"{folder}: {SOURCES[folder]}" for folder in folders)
     places = f"{' and '.join(f'`DIR/{folder}`' for folder in folders)} {'hold' if len(folders) > 1 else 'holds'}"
@@ -56,7 +56,7 @@ it repeats the biases of its data.
 | data and its licence | {sources}; {len(trainer.corpus.train):,} training examples |
 | data digest | SHA-256 `{trainer.corpus.digest}` of the files read, in order |
 | training | {last["step"]:,} steps, {last["target_tokens"]:,} predicted tokens, {duration} |
-| seed | {recipe.seed} |
+| seed | {recipe.seed} |{_fine_tuning(recipe)}
 | versions | {_versions()} |
 | chosen by | {_SCORE_NAMES[recipe.task]}: {best["dev_score"]:.4g} at step {best["step"]:,} |
 
@@ -148,6 +148,30 @@ def _tasks(recipe: Recipe) -> str:
         return ""
     names = ", ".join(f"`{prefix.strip()}`" for prefix in prefixes)
     return f": {names}, mixed with temperature {recipe.mixing_temperature:g} (Raffel et al. 2020, §3.5.2)"
+
+
+def _fine_tuning(recipe: Recipe) -> str:
+    """What a run began with, and what was done to heads on purpose: the rows of the card that say so."""
+    rows = []
+    if recipe.start_from:
+        rows.append(f"began as | the checkpoint `{Path(recipe.start_from).name}`")
+    if (taught := recipe.alignment) is not None:
+        rows.append(
+            f"imposed by us | cross-attention head {taught.head} of decoder layer {taught.layer} (both from 0) was "
+            f"trained on word alignments with weight {taught.weight:g} (Garg et al. 2019); they come from IBM model 2 in "
+            "both directions, joined by grow-diag, fitted to the training pairs. We chose the head and what it does"
+        )
+    if (pruning := recipe.pruning) is not None:
+        rows.append(
+            "chosen by training | which heads are off: each had a gate (Louizos et al. 2018; Voita et al. 2019), and an "
+            f"open gate had a price that grew from 0 to {pruning.penalty:g} nats a token. W_O is 0 where it would read a "
+            "head that is off"
+        )
+        rows.append(
+            f"imposed by us | the price, and where to stop: the fewest heads with a dev score of at least "
+            f"{pruning.least_score:g}"
+        )
+    return "".join(f"\n| {row} |" for row in rows)
 
 
 def _shape(config: ModelConfig) -> str:

@@ -25,6 +25,29 @@ _FOLDER = re.compile(r"\w[\w.+-]{0,99}")
 
 
 @dataclass(frozen=True)
+class Alignment:
+    """Teach head ``head`` of decoder layer ``layer`` (both from 0) to align words (``taught_head``); ``weight``: the λ
+    of that loss, 0.05 in Garg et al. 2019."""
+
+    layer: int
+    head: int
+    weight: float = 0.05
+
+
+@dataclass(frozen=True)
+class Pruning:
+    """Close heads by gates (``head_gates``). ``penalty``: the price of an open head at the end of the run, in nats a
+    token. Kept is the checkpoint with the fewest heads whose dev score is at least ``least_score``."""
+
+    penalty: float
+    least_score: float
+    gate_rate: float = 100.0
+
+
+_PARTS = {"alignment": Alignment, "pruning": Pruning}  # the tables of a recipe besides [model]
+
+
+@dataclass(frozen=True)
 class Recipe:
     """Everything that a run depends on besides the data.
 
@@ -36,8 +59,8 @@ class Recipe:
     ``inner_dropout`` is the dropout of attention weights and of the feed-forward layer's hidden units; without it they
     have the model's own ``dropout``, which embeddings and sub-layers' outputs always have (Vaswani et al. 2017, §5.4
     drop only those). ``start_from`` is a checkpoint directory whose tokenizer the run begins
-    with, and whose encoder, or, where the model has none, decoder. ``mixing_temperature`` says how the tasks of the
-    task "text-to-text" are mixed (``text_tasks.mixed_counts``).
+    with, and whose encoder and decoder, as far as the model has them. ``mixing_temperature`` says how the tasks of the
+    task "text-to-text" are mixed (``text_tasks.mixed_counts``). ``alignment`` and ``pruning`` change what heads do.
 
     Raises ``ValueError`` that names the entry, its value and what would be right.
     """
@@ -68,6 +91,8 @@ class Recipe:
     snapshots: tuple[int, ...] = field(default=())
     start_from: str = ""
     mixing_temperature: float = 1.0
+    alignment: Alignment | None = None
+    pruning: Pruning | None = None
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -144,9 +169,25 @@ class Recipe:
         needed = {folder for prefix in prefixes for folder in corpus_folders(TEXT_TASKS[prefix].corpus)}
         if prefixes and set(corpus_folders(self.corpus)) != needed:
             raise ValueError(f"corpus is {self.corpus!r}; these tasks are made from {' + '.join(sorted(needed))}")
+        for name in _PARTS:
+            if (part := getattr(self, name)) is not None:
+                self._check_part(name, part)
+        if self.alignment and self.pruning:
+            raise ValueError("a recipe has [alignment] or [pruning], not both: each is an objective of its own")
         longest = self.model.max_length
         if self.max_sequence_length > longest:
             raise ValueError(f"max_sequence_length is {self.max_sequence_length}, but the model reads {longest} tokens")
+
+    def _check_part(self, name: str, part: Alignment | Pruning) -> None:
+        if self.task != "translation":
+            raise ValueError(f"[{name}] needs task 'translation', not {self.task!r}")
+        limits = {"layer": self.model.n_decoder_layers, "head": self.model.n_heads}
+        for entry in fields(part):
+            value = getattr(part, entry.name)
+            if entry.name in limits and (type(value) is not int or not 0 <= value < limits[entry.name]):
+                raise ValueError(f"[{name}] {entry.name} is {value!r}; choose from 0 to {limits[entry.name] - 1}")
+            if type(value) not in (int, float) or not 0 <= value < inf:
+                raise ValueError(f"[{name}] {entry.name} is {value!r}; it must be a number of at least 0")
 
 
 def load_recipe(path: str | Path) -> Recipe:
@@ -170,6 +211,9 @@ def load_recipe(path: str | Path) -> Recipe:
         raise ValueError(f"{path} has unknown entries {unknown} in [model]")
     try:
         values["model"] = model_class(**values["model"])
+        for name, part in _PARTS.items():
+            if name in values:
+                values[name] = part(**values[name])
         return Recipe(**values)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path}: {error}") from error

@@ -10,17 +10,11 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from transformer.attention import MultiHeadAttention
-from transformer.config import PictureConfig
-from transformer.feed_forward import FeedForward
-from transformer.files.checkpoints import WEIGHTS, load_weights, save, save_weights
-from transformer.files.whole_files import atomic_path, remove_unfinished
-from transformer.models import Model, build_model
-from transformer.pictures.tokenizer import PatchTokenizer, load_tokenizer
-from transformer.text.tokenizer import Tokenizer
+from transformer.files.checkpoints import save, save_weights
+from transformer.files.whole_files import remove_unfinished
+from transformer.models import Model
 from transformer.training.batches import length_batches, packed_batches
-from transformer.training.corpora import Corpus, load_corpus
-from transformer.training.objectives import OBJECTIVES, Classification
+from transformer.training.objectives import OBJECTIVES, Classification, Objective
 from transformer.training.recipe import Recipe
 from transformer.training.run_state import (
     HISTORY,
@@ -31,7 +25,7 @@ from transformer.training.run_state import (
     write_history,
 )
 from transformer.training.schedule import learning_rate
-from transformer.training.text_tasks import load_text_tasks
+from transformer.training.start import initial_model, run_corpus, run_tokenizer, training_objective
 from transformer.training.validation import dev_accuracy, dev_bleu, dev_loss, dev_text_tasks
 
 Report = Callable[[dict[str, float]], None]
@@ -55,67 +49,37 @@ class Trainer:
             mixed_precision="bf16" if recipe.precision == "bfloat16" else "no",
             cpu=not torch.cuda.is_available(),  # explicit, or processes on CPUs would not find each other
         )
-        self.corpus = self._corpus(data)
+        self.corpus = run_corpus(recipe, data, self.directory, self.accelerator)
         torch.manual_seed(recipe.seed)
-        self.tokenizer = self._tokenizer()
-        model = self._initial_model()
-        if recipe.inner_dropout is not None:
-            _set_inner_dropout(model, recipe.inner_dropout)
-        objective = OBJECTIVES[recipe.task](model, recipe.label_smoothing)
+        self.tokenizer = run_tokenizer(recipe, self.corpus, self.directory, self.accelerator)
+        model = initial_model(recipe)
+        objective = training_objective(recipe, model)
         optimizer = torch.optim.AdamW(
-            objective.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, weight_decay=recipe.weight_decay, fused=True
+            objective.parameter_groups(),
+            lr=0.0,
+            betas=(0.9, 0.98),
+            eps=1e-9,
+            weight_decay=recipe.weight_decay,
+            fused=True,
         )
-        self.train_examples = self._encode(self.corpus.train, limit=True)
-        self.dev_examples = self._encode(self.corpus.dev, limit=False)
+        self.train_examples = self._encode(objective, self.corpus.train, limit=True)
+        self.dev_examples = self._encode(OBJECTIVES[recipe.task](model), self.corpus.dev, limit=False)
         self.objective, self.optimizer = self.accelerator.prepare(objective, optimizer)
         self.average = self._averaged(model)
         self.step, self.target_tokens, self.seconds = 0, 0, 0.0
         self.recent_loss, self.recent_predictions = 0.0, 0  # since the last row of the history
         self.history: list[dict[str, float]] = []
-        self.best_score = -math.inf
+        self.best_score = self.best_merit = -math.inf
         self._resume()
 
     # ---- set-up -------------------------------------------------------------------------------------------------
-
-    def _corpus(self, data: str | Path) -> Corpus:
-        if self.recipe.task != "text-to-text":
-            return load_corpus(self.recipe.corpus, data)
-        return load_text_tasks(self.recipe.model.task_prefixes, data, temperature=self.recipe.mixing_temperature)
-
-    def _tokenizer(self) -> Tokenizer:
-        """The run's own tokenizer, trained on the training texts at the first start, or that of ``start_from``."""
-        if self.recipe.start_from:
-            return Tokenizer.load(Path(self.recipe.start_from) / "tokenizer.json")
-        path = self.directory / "tokenizer.json"
-        if not path.is_file() and self.accelerator.is_main_process:
-            with atomic_path(path) as temporary:
-                self._new_tokenizer().save(temporary)
-        self.accelerator.wait_for_everyone()
-        return load_tokenizer(self.recipe.model, path)
-
-    def _new_tokenizer(self) -> Tokenizer:
-        if isinstance(self.recipe.model, PictureConfig):
-            return PatchTokenizer(self.recipe.model)
-        texts = [text for example in self.corpus.train for text in example if isinstance(text, str)]
-        return Tokenizer.train(texts, self.recipe.model.vocabulary_size)
-
-    def _initial_model(self) -> Model:
-        model = build_model(self.recipe.model)
-        if self.recipe.start_from:
-            from transformer.config import ModelConfig
-
-            start = Path(self.recipe.start_from)
-            pretrained = load_weights(ModelConfig.from_json(start / "config.json"), start / WEIGHTS)
-            stack = "encoder" if pretrained.config.has_encoder else "decoder"
-            getattr(model, stack).load_state_dict(getattr(pretrained, stack).state_dict(), strict=False)
-        return model
 
     def _averaged(self, model: Model) -> AveragedModel | None:
         decay = self.recipe.average_decay
         return AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(decay)) if decay else None
 
-    def _encode(self, texts: list[tuple], *, limit: bool) -> list[tuple]:
-        examples = OBJECTIVES[self.recipe.task].encode(self.tokenizer, texts)
+    def _encode(self, objective: Objective, texts: list[tuple], *, limit: bool) -> list[tuple]:
+        examples = objective.encode(self.tokenizer, texts)
         bound = self.recipe.max_sequence_length if limit else self.recipe.model.max_length
         kept = [example for example in examples if _length(example) <= bound]
         if not kept:
@@ -130,11 +94,15 @@ class Trainer:
     @property
     def model(self) -> Model:
         """The weights that are evaluated and saved: the moving average where there is one."""
-        return self.average.module if self.average is not None else self._trained_model
+        return self._own_objective.finished(self.average.module if self.average is not None else self._trained_model)
+
+    @property
+    def _own_objective(self) -> Objective:
+        return self.accelerator.unwrap_model(self.objective)
 
     @property
     def _trained_model(self) -> Model:
-        return self.accelerator.unwrap_model(self.objective).model
+        return self._own_objective.model
 
     def run(self, *, stop_after: int | None = None) -> None:
         """Train up to ``recipe.steps``, or up to step ``stop_after`` and save (a planned kill)."""
@@ -191,9 +159,10 @@ class Trainer:
     def _train_step(self, indices: list[int]) -> tuple[float, int, float]:
         self.objective.train()
         for group in self.optimizer.param_groups:
-            group["lr"] = learning_rate(self.recipe, self.step)
+            group["lr"] = learning_rate(self.recipe, self.step) * group["rate"]
         generator = torch.Generator().manual_seed(self.recipe.seed * 1_000_003 + self.step)
-        objective = self.accelerator.unwrap_model(self.objective)
+        objective = self._own_objective
+        objective.begin_step(self.step / self.recipe.steps)
         batch = objective.collate([self.train_examples[index] for index in indices], generator)
         device = self.accelerator.device
         with self.accelerator.autocast(), _attention_for_short_sentences(device):
@@ -213,18 +182,20 @@ class Trainer:
 
     def _evaluate(self) -> dict[str, float]:
         """Dev loss and the score by which the best checkpoint is chosen; higher is better."""
-        objective = OBJECTIVES[self.recipe.task](self.model)
+        model = self.model.eval()
+        objective = OBJECTIVES[self.recipe.task](model)
         loss = dev_loss(objective, self.dev_examples, self.recipe.batch_tokens)
         if self.recipe.task in ("translation", "text-to-text"):
             measure = dev_bleu if self.recipe.task == "translation" else dev_text_tasks
-            score = measure(self.model.eval(), self.tokenizer, self.corpus.dev, self.recipe.evaluate_sentences)
+            score = measure(model, self.tokenizer, self.corpus.dev, self.recipe.evaluate_sentences)
         elif isinstance(objective, Classification):
             score = dev_accuracy(objective, self.dev_examples, self.recipe.batch_tokens)
         else:
             score = -loss
-        if score > self.best_score and self.accelerator.is_main_process:
-            self.best_score = score
-            save(self.directory / "best", self.model, self.tokenizer)
+        merit = self._own_objective.merit(score)
+        if merit > self.best_merit and self.accelerator.is_main_process:
+            self.best_score, self.best_merit = score, merit
+            save(self.directory / "best", model, self.tokenizer)
             write_history(self.directory / "best" / HISTORY, self.history)
         return {"dev_loss": loss, "dev_perplexity": math.exp(loss), "dev_score": score}
 
@@ -245,6 +216,8 @@ class Trainer:
             "history": self.history,
             "begun_with": self._begun_with(),
             "best_score": self.best_score,
+            "best_merit": self.best_merit,
+            "objective": self._own_state(),
             "model": self._trained_model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "average": None if self.average is None else self.average.state_dict(),
@@ -265,6 +238,7 @@ class Trainer:
                 f"directory, or go on with what it was begun with"
             )
         self._trained_model.load_state_dict(state["model"])
+        self._own_objective.load_state_dict(state.get("objective", {}), strict=False)
         self.optimizer.load_state_dict(state["optimizer"])
         if self.average is not None:
             self.average.load_state_dict(state["average"])
@@ -272,6 +246,13 @@ class Trainer:
         self.step, self.target_tokens, self.seconds = state["step"], state["target_tokens"], state["seconds"]
         self.recent_loss, self.recent_predictions = state.get("recent_loss", 0.0), state.get("recent_predictions", 0)
         self.history, self.best_score = state["history"], state["best_score"]
+        self.best_merit = state.get("best_merit", self.best_score)
+
+    def _own_state(self) -> dict[str, torch.Tensor]:
+        """What the objective trains beside the model."""
+        return {
+            name: tensor for name, tensor in self._own_objective.state_dict().items() if not name.startswith("model.")
+        }
 
     def _begun_with(self) -> dict[str, str]:
         """What may not change when a run goes on; steps, intervals and the like may."""
@@ -281,14 +262,6 @@ class Trainer:
 
 def _length(example: tuple) -> int:
     return max(len(part) for part in example if isinstance(part, list))
-
-
-def _set_inner_dropout(model: Model, probability: float) -> None:
-    for module in model.modules():
-        if isinstance(module, MultiHeadAttention):
-            module.dropout = probability
-        elif isinstance(module, FeedForward):
-            module.dropout.p = probability
 
 
 def _attention_for_short_sentences(device: torch.device) -> AbstractContextManager[None]:

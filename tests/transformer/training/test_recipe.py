@@ -9,7 +9,7 @@ import pytest
 
 from tests.transformer.test_pictures import config as pictures
 from tests.transformer.tiny import config
-from transformer.training.recipe import KIND_OF_TASK, Recipe, load_recipe
+from transformer.training.recipe import KIND_OF_TASK, Pruning, Recipe, load_recipe
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 MINIMAL = 'name = "n"\ntask = "translation"\ncorpus = "tatoeba-en-fr"\n[model]\nd_model = 32\nn_heads = 4\n'
@@ -122,3 +122,27 @@ def test_every_task_has_its_kind_of_model(task: str, kind: str) -> None:
         assert recipe(task=task, model=pictures(), max_sequence_length=17).task == task
     else:
         assert recipe(task=task, model=model).task == task
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("[alignment]\nlayer = 3\nhead = 0\n", r"\[alignment\] layer is 3; choose from 0 to 2"),
+        ("[alignment]\nlayer = 0\nhead = true\n", r"\[alignment\] head is True; choose from 0 to 3"),
+        ("[alignment]\nlayer = 0\nhead = 1\nweight = -1\n", r"\[alignment\] weight is -1; it must be a number"),
+        ("[alignment]\nlayer = 0\n", "r.toml: .*head"),
+        ("[pruning]\npenalty = 'high'\nleast_score = 50\n", r"\[pruning\] penalty is 'high'; it must be a number"),
+        ("[pruning]\nprice = 1\n", "r.toml: .*price"),
+        ("[alignment]\nlayer = 0\nhead = 1\n[pruning]\npenalty = 1\nleast_score = 50\n", "not both"),
+    ],
+)
+def test_a_wrong_table_of_a_fine_tuning_is_named(table: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "r.toml"
+    path.write_text(MINIMAL + table)
+    with pytest.raises(ValueError, match=message):
+        load_recipe(path)
+
+
+def test_a_fine_tuning_is_of_a_translator() -> None:
+    with pytest.raises(ValueError, match=r"\[pruning\] needs task 'translation', not 'next-token'"):
+        recipe(task="next-token", model=config("decoder-only", max_length=64), pruning=Pruning(1.0, 2.0))

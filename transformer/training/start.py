@@ -1,0 +1,90 @@
+"""What a run begins with: its texts, its tokenizer, its model and its objective."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from transformer.attention import MultiHeadAttention
+from transformer.config import ModelConfig, PictureConfig
+from transformer.feed_forward import FeedForward
+from transformer.files.checkpoints import WEIGHTS, load_weights
+from transformer.files.whole_files import atomic_path
+from transformer.models import Model, build_model
+from transformer.pictures.tokenizer import PatchTokenizer, load_tokenizer
+from transformer.text.tokenizer import Tokenizer
+from transformer.training.corpora import Corpus, load_corpus
+from transformer.training.head_gates import PrunedTranslation
+from transformer.training.objectives import OBJECTIVES, Objective
+from transformer.training.recipe import Recipe
+from transformer.training.taught_head import TaughtTranslation
+from transformer.training.text_tasks import load_text_tasks
+from transformer.training.word_links import corpus_links
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+
+def run_corpus(recipe: Recipe, data: str | Path, directory: Path, accelerator: Accelerator) -> Corpus:
+    """The texts; where a head is taught to align, each training pair with the links of its words as a third part."""
+    if recipe.task == "text-to-text":
+        return load_text_tasks(recipe.model.task_prefixes, data, temperature=recipe.mixing_temperature)
+    corpus = load_corpus(recipe.corpus, data)
+    if recipe.alignment is None:
+        return corpus
+    if accelerator.is_main_process:
+        corpus_links(corpus.train, directory)
+    accelerator.wait_for_everyone()
+    links = corpus_links(corpus.train, directory)
+    return replace(corpus, train=[(*pair, own) for pair, own in zip(corpus.train, links, strict=True)])
+
+
+def run_tokenizer(recipe: Recipe, corpus: Corpus, directory: Path, accelerator: Accelerator) -> Tokenizer:
+    """The run's own tokenizer, trained on the training texts at the first start, or that of ``start_from``."""
+    if recipe.start_from:
+        return Tokenizer.load(Path(recipe.start_from) / "tokenizer.json")
+    path = directory / "tokenizer.json"
+    if not path.is_file() and accelerator.is_main_process:
+        with atomic_path(path) as temporary:
+            _new_tokenizer(recipe, corpus).save(temporary)
+    accelerator.wait_for_everyone()
+    return load_tokenizer(recipe.model, path)
+
+
+def _new_tokenizer(recipe: Recipe, corpus: Corpus) -> Tokenizer:
+    if isinstance(recipe.model, PictureConfig):
+        return PatchTokenizer(recipe.model)
+    texts = [text for example in corpus.train for text in example if isinstance(text, str)]
+    return Tokenizer.train(texts, recipe.model.vocabulary_size)
+
+
+def initial_model(recipe: Recipe) -> Model:
+    """Random weights, or those of ``start_from``, stack by stack."""
+    model = build_model(recipe.model)
+    if recipe.start_from:
+        start = Path(recipe.start_from)
+        pretrained = load_weights(ModelConfig.from_json(start / "config.json"), start / WEIGHTS)
+        for stack in ("encoder", "decoder"):
+            if hasattr(model, stack) and hasattr(pretrained, stack):
+                getattr(model, stack).load_state_dict(getattr(pretrained, stack).state_dict(), strict=False)
+    if recipe.inner_dropout is not None:
+        _set_inner_dropout(model, recipe.inner_dropout)
+    return model
+
+
+def _set_inner_dropout(model: Model, probability: float) -> None:
+    for module in model.modules():
+        if isinstance(module, MultiHeadAttention):
+            module.dropout = probability
+        elif isinstance(module, FeedForward):
+            module.dropout.p = probability
+
+
+def training_objective(recipe: Recipe, model: Model) -> Objective:
+    """What is trained; what is evaluated on dev is always the plain objective of the task."""
+    if recipe.alignment is not None:
+        return TaughtTranslation(model, recipe.label_smoothing, **asdict(recipe.alignment))
+    if recipe.pruning is not None:
+        return PrunedTranslation(model, recipe.label_smoothing, **asdict(recipe.pruning))
+    return OBJECTIVES[recipe.task](model, recipe.label_smoothing)
