@@ -163,9 +163,8 @@ def _fine_tuning(recipe: Recipe) -> str:
         )
     if (pruning := recipe.pruning) is not None:
         rows.append(
-            "chosen by training | which heads are off: each had a gate (Louizos et al. 2018; Voita et al. 2019), and an "
-            f"open gate had a price that grew from 0 to {pruning.penalty:g} nats a token. W_O is 0 where it would read a "
-            "head that is off"
+            "chosen by training | which heads are off: each had a gate (Louizos et al. 2018; Voita et al. 2019), and "
+            f"an open gate cost {pruning.penalty:g} nats a token. W_O is 0 where it would read a head that is off"
         )
         rows.append(
             f"imposed by us | the price, and where to stop: the fewest heads with a dev score of at least "

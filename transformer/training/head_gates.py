@@ -55,9 +55,8 @@ class HeadGates(nn.Module):
 class PrunedTranslation(Translation):
     """Translation with a gate on every head.
 
-    The price λ of an open gate grows evenly from 0 to ``penalty`` (nats a token) at the end of the run, so that heads
-    close one after the other. ``least_score``: the dev score that a checkpoint must still have. ``gate_rate``: how many
-    times faster gates learn than weights, since a gate has far to go.
+    ``penalty``: λ, the price of an open gate in nats a token. ``least_score``: the dev score that a checkpoint must
+    still have. ``gate_rate``: how many times faster gates learn than weights, since a gate has far to go.
     """
 
     def __init__(
@@ -67,10 +66,6 @@ class PrunedTranslation(Translation):
         self.attentions = attention_names(model)
         self.gates = HeadGates(len(self.attentions), model.config.n_heads)
         self.penalty, self.least_score, self.gate_rate = penalty, least_score, gate_rate
-        self.price = 0.0
-
-    def begin_step(self, progress: float) -> None:
-        self.price = self.penalty * progress
 
     def parameter_groups(self) -> list[dict]:
         weights = {"params": list(self.model.parameters()), "rate": 1.0}
@@ -78,7 +73,7 @@ class PrunedTranslation(Translation):
 
     def forward(self, batch: dict[str, Tensor]) -> tuple[Tensor, int]:
         loss, predictions = super().forward(batch)
-        return loss + predictions * self.price * self.gates.open_probabilities().sum(), predictions
+        return loss + predictions * self.penalty * self.gates.open_probabilities().sum(), predictions
 
     def hidden_and_targets(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         drawn = self.gates.draw() if self.training else self.gates.settled()

@@ -42,9 +42,6 @@ class Objective(nn.Module):
         """What is trained; "rate": how many times the learning rate of the step."""
         return [{"params": list(self.parameters()), "rate": 1.0}]
 
-    def begin_step(self, progress: float) -> None:
-        """Told before every step: which part of the run is done with it, in (0, 1]."""
-
     def finished(self, model: Model) -> Model:
         """What is evaluated and saved of ``model``, the trained weights or their average."""
         return model

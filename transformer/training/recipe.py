@@ -36,8 +36,7 @@ class Alignment:
 
 @dataclass(frozen=True)
 class Pruning:
-    """Close heads by gates (``head_gates``). ``penalty``: the price of an open head at the end of the run, in nats a
-    token. Kept is the checkpoint with the fewest heads whose dev score is at least ``least_score``."""
+    """Close heads by gates (``head_gates``). ``penalty``: the price λ of an open head in nats a token. Kept is the checkpoint with the fewest heads whose dev score is at least ``least_score``."""
 
     penalty: float
     least_score: float

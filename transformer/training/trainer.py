@@ -161,9 +161,7 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate(self.recipe, self.step) * group["rate"]
         generator = torch.Generator().manual_seed(self.recipe.seed * 1_000_003 + self.step)
-        objective = self._own_objective
-        objective.begin_step(self.step / self.recipe.steps)
-        batch = objective.collate([self.train_examples[index] for index in indices], generator)
+        batch = self._own_objective.collate([self.train_examples[index] for index in indices], generator)
         device = self.accelerator.device
         with self.accelerator.autocast(), _attention_for_short_sentences(device):
             loss, predictions = self.objective({name: tensor.to(device) for name, tensor in batch.items()})
