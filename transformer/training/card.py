@@ -158,8 +158,8 @@ def _fine_tuning(recipe: Recipe) -> str:
     if (taught := recipe.alignment) is not None:
         rows.append(
             f"imposed by us | cross-attention head {taught.head} of decoder layer {taught.layer} (both from 0) was "
-            f"trained on word alignments with weight {taught.weight:g} (Garg et al. 2019); they come from IBM model 2 in "
-            "both directions, joined by grow-diag, fitted to the training pairs. We chose the head and what it does"
+            f"trained on word alignments with weight {taught.weight:g} (Garg et al. 2019), from IBM model 2 "
+            "in both directions, joined by grow-diag, fitted to the training pairs. We chose the head and what it does"
         )
     if (pruning := recipe.pruning) is not None:
         rows.append(

@@ -36,7 +36,9 @@ class Alignment:
 
 @dataclass(frozen=True)
 class Pruning:
-    """Close heads by gates (``head_gates``). ``penalty``: the price λ of an open head in nats a token. Kept is the checkpoint with the fewest heads whose dev score is at least ``least_score``."""
+    """Close heads by gates (``head_gates``). ``penalty``: the price λ of an open head in nats a token. Kept is the
+    checkpoint with the fewest heads whose dev score is at least ``least_score``. ``gate_rate``: how many times faster
+    than weights gates learn."""
 
     penalty: float
     least_score: float
