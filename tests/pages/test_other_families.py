@@ -199,6 +199,16 @@ def test_the_padding_of_the_masks_page(open_family: Callable, checkpoint: str) -
     assert not app.error
 
 
+@pytest.mark.parametrize("checkpoint", ["hf-bert", "hf-bert-classes", "hf-deberta", "hf-t5", "hf-marian"])
+def test_padding_on_every_page(open_family: Callable, checkpoint: str) -> None:
+    """One visit from page to page with three padding tokens behind the sentence."""
+    app = fine(open_family("attention", checkpoint=checkpoint, pads="3", stack="encoder", kind="self"))
+    for page in (*PAGES, "tokens", "compare"):
+        app.switch_page(f"pages/{page}.py").run()
+        fine(app)
+        assert app.query_params["pads"] == "3", page
+
+
 @pytest.mark.parametrize(
     ("checkpoint", "factor"), [("hf-gpt2", ""), ("hf-gemma2", "√d_model"), ("hf-marian", "√d_model")]
 )
@@ -233,6 +243,20 @@ def test_one_training_step_names_every_block(open_family: Callable, checkpoint: 
 )
 def test_the_logits_are_made_as_this_model_makes_them(open_family: Callable, checkpoint: str, formula: str) -> None:
     assert formula in formulas(fine(open_family("decoding", checkpoint=checkpoint)))
+
+
+def test_two_families_side_by_side(open_family: Callable) -> None:
+    """Other tokenizers, other kinds of attention: what is compared has words in common."""
+    text = page_text("compare")
+    app = open_family("compare", checkpoint="hf-bert", compare_mode="checkpoints", other="hf-gpt2")
+    fine(app)
+    assert "**hf-gpt2** has no encoder attention" in said(app) and "The most alike is layer" in said(app)
+    app = fine(open_family("compare", checkpoint="hf-llama", compare_mode="checkpoints", other="hf-marian"))
+    assert "The decoder of **hf-marian** reads none of these tokens" in said(app)
+    assert "The most alike is layer" in said(app) and text["heads_none"] not in said(app)
+    for mode in ("kinds", "layers"):
+        app.session_state["compare_mode"] = mode
+        fine(app.run())
 
 
 def test_the_end_of_a_text_bears_its_own_name(open_family: Callable) -> None:

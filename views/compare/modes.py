@@ -154,19 +154,8 @@ def checkpoints(p: Page) -> None:
         return
     first, second = Side("A", p.trace), Side("B", trace)
     show_answers(p, first, second)
-    kinds = trace.attention_kinds()
-    stack, kind = p.focus.stack, p.focus.kind
-    if (stack, kind) not in kinds:
-        stack, kind = kinds[0]
-        st.caption(
-            p.text["no_attention"].format(
-                name=as_plain(name),
-                kind=p.text[f"kind_{p.focus.stack}_{p.focus.kind}"],
-                other=p.text[f"kind_{stack}_{kind}"],
-            )
-        )
     one = Head(first, p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head)
-    far = alike_heads(one.view, trace, stack, kind, head=one.head)
+    stack, kind, far = _comparable(p, one, trace)
     asked = (p.focus, name)
     best = tuple(int(number) for number in np.unravel_index(far.argmin(), far.shape))
     layer, head = _picked(asked, best, shape=far.shape)
@@ -181,6 +170,31 @@ def checkpoints(p: Page) -> None:
     if clicked is not None and clicked != (layer, head):
         st.session_state[_PICKED] = (asked, (clicked.query, clicked.key))
         st.rerun()
+
+
+def _comparable(p: Page, one: Head, other: Trace) -> tuple[str, str, np.ndarray]:
+    """Which attention of another checkpoint stands beside A's (stack, kind), and how far its heads are from A's head.
+
+    The same kind where there is one. But a model that goes on with a text and a decoder that translates it read other
+    tokens: where none is the same, it is the first kind that has some.
+    """
+    wanted, kinds = (one.stack, one.kind), other.attention_kinds()
+    found = {}
+    for place in sorted(kinds, key=lambda place: place != wanted):
+        found[place] = alike_heads(one.view, other, *place, head=one.head)
+        if not np.isnan(found[place]).any():
+            break
+    else:
+        place = next(iter(found))
+    if place != wanted:
+        st.caption(
+            p.text["no_tokens" if wanted in kinds else "no_attention"].format(
+                name=as_plain(other.checkpoint.name),
+                kind=p.text[f"kind_{one.stack}_{one.kind}"],
+                other=p.text["kind_{}_{}".format(*place)],
+            )
+        )
+    return *place, found[place]
 
 
 def _other_chosen() -> None:

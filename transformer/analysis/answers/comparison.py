@@ -9,7 +9,7 @@ import numpy as np
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.traces import Trace
 from transformer.text.message import Message
-from transformer.text.tokens import TokenSequence
+from transformer.text.tokens import Token, TokenSequence
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,12 @@ class Alignment:
 def align(first: TokenSequence, second: TokenSequence) -> Alignment:
     """Tokens with the same text in the same order (longest matching blocks, Ratcliff & Obershelp 1988).
 
-    Compared by text, not id, so that the tokenizers may differ. Where as many tokens were put in as were taken out,
-    they are paired one for one (``equal`` is false). ``align(b, a)`` gives the same pairs, turned round.
+    Compared by text, not id, so that the tokenizers may differ: of which some read lower case only, and some put a
+    space before the first word. Where as many tokens were put in as were taken out, they are paired one for one.
+    ``equal`` is false for those, and where the case differs. ``align(b, a)`` gives the same pairs, turned round.
     """
-    keys = [tuple((token.special, token.text or token.display) for token in tokens) for tokens in (first, second)]
+    texts = [tuple((token.special, _text(token)) for token in tokens) for tokens in (first, second)]
+    keys = [tuple((special, text.casefold()) for special, text in side) for side in texts]
     turned = keys[1] < keys[0]  # difflib may match a with b otherwise than b with a: always ask the same way round
     a, b = (keys[1], keys[0]) if turned else (keys[0], keys[1])
     found: list[tuple[int, int]] = []
@@ -70,7 +72,11 @@ def align(first: TokenSequence, second: TokenSequence) -> Alignment:
         if what == "equal" or (what == "replace" and end_i - i == end_j - j):
             found += zip(range(i, end_i), range(j, end_j), strict=True)
     pairs = tuple((y, x) if turned else (x, y) for x, y in found)
-    return Alignment(first, second, pairs, tuple(keys[0][i] == keys[1][j] for i, j in pairs))
+    return Alignment(first, second, pairs, tuple(texts[0][i] == texts[1][j] for i, j in pairs))
+
+
+def _text(token: Token) -> str:
+    return token.text.strip() or token.text or token.display
 
 
 @dataclass(frozen=True)

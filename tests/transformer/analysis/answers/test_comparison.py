@@ -58,6 +58,14 @@ def test_tokenizers_may_number_the_same_text_differently() -> None:
     assert align(first, second).pairs == ((0, 1), (1, 2), (2, 3))
 
 
+def test_neither_case_nor_the_first_space_keeps_words_of_two_tokenizers_apart() -> None:
+    cased = TokenSequence(tuple(Token(i, i, text, text) for i, text in enumerate(("The", " cat", " Sat"))))
+    lower = TokenSequence(tuple(Token(i, i, text, text) for i, text in enumerate((" so", " the", "cat", " sat"))))
+    found = align(cased, lower)
+    assert found.pairs == ((0, 1), (1, 2), (2, 3))
+    assert found.equal == (False, True, False)
+
+
 @pytest.mark.parametrize(
     ("one", "two"), [("a b a b c", "b a b a c"), ("a b c d", "b a d c"), ("x a b", "a b x a"), ("a", "a a a")]
 )
