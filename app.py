@@ -1,12 +1,15 @@
 """Glassformer: follow a sentence through a Transformer. Start with ``streamlit run app.py``."""
 
-from ui.compute.turns import turns
+import streamlit as st
+
+from ui.compute.turns import Visitor, turns
 from ui.shell.admission import admit
 from ui.shell.focus import begin
 from ui.shell.navigation import navigation
 from ui.shell.sidebar import sidebar
 
-with turns.next():  # a class that clicks at once takes turns
+visitor = st.session_state.setdefault("visitor", Visitor())
+with turns.next(visitor):  # a class that clicks at once takes turns
     begin()  # first: a change of page keeps the address, and so makes one entry in the browser's history
     page = navigation()
     admit()  # after the navigation, so that who has waited comes to the page that was asked for

@@ -82,8 +82,9 @@ def _train(
 ) -> Iterator[ToyState]:
     words = torch.Generator().manual_seed(seed + 1_000_003)  # others than those that made the weights
     held_out = held_out_words(learner.task)
-    optimizer = torch.optim.Adam(learner.model.parameters(), betas=(0.9, 0.98))
     yield _state(learner, 0, steps, held_out, example)
+    # The first optimizer of a process makes PyTorch import its compiler, for seconds: not before somebody trains.
+    optimizer = torch.optim.Adam(learner.model.parameters(), betas=(0.9, 0.98))
     for step in range(1, steps + 1):
         for group in optimizer.param_groups:
             group["lr"] = _rate(step, peak=learning_rate, steps=steps)

@@ -17,6 +17,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from ui.compute.jobs import AT_ONCE, LOOK_AGAIN, Job
 from ui.compute.store import Key, Name, Store, kind_of, store
+from ui.compute.turns import turns
 from ui.words.texts import common
 
 Result = TypeVar("Result")
@@ -64,10 +65,11 @@ class LongJobs:
             job = self._join(key, work, passes=passes, who=who)
             take_turn(job)
             try:
-                if not job.wait(_SHORT):
-                    cancel = partial(_cancel, key, job, who, on_cancel)
-                    here = f"{kind} {hash(key)}"  # a page may wait for several, one after the other
-                    _watch(here, job, who, room, cancel, lambda job=job: _words(job, doing, saying))
+                with turns.aside():  # the server has time for others
+                    if not job.wait(_SHORT):
+                        cancel = partial(_cancel, key, job, who, on_cancel)
+                        here = f"{kind} {hash(key)}"  # a page may wait for several, one after the other
+                        _watch(here, job, who, room, cancel, lambda job=job: _words(job, doing, saying))
             finally:  # a rerun, a closed browser: both raise out of the drawing, and not as an Exception
                 job.leave(who)
             if not job.stopped:  # else it was about to end when this session joined it

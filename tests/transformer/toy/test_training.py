@@ -229,3 +229,9 @@ def test_a_loss_that_is_no_number_ends_the_training_with_a_sentence() -> None:
     states = train_toy("copy", learning_rate=1e38, steps=200)
     with pytest.raises(FloatingPointError, match="no number any more at step .* lower learning rate than 1e\\+38"):
         last(states)
+
+
+def test_the_untrained_model_is_there_before_any_optimizer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever only opens the page does not wait until PyTorch has imported its compiler."""
+    monkeypatch.setattr(torch.optim, "Adam", None)
+    assert next(train_toy("reverse")).step == 0
