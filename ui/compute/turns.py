@@ -38,9 +38,10 @@ class _Script:
 
 
 class Turns:
-    """``with turns.next(visitor): …`` waits until it is one's turn. The turn ends with the script, or when whoever is next
-    has waited as long as the next script is expected to take, at least ``longest`` seconds, for each that runs: they
-    share the processor.
+    """``with turns.next(visitor): …`` waits until it is one's turn.
+
+    A turn ends with the script, or when it has lasted as long as the next script is expected to take (at least
+    ``longest`` seconds) for each that runs: they share the processor.
 
     Nobody is stopped: who takes longer goes on beside those who follow. Nobody waits for ever: what is expected of a
     script counts against how long it has waited.
