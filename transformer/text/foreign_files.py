@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from transformer.errors import CheckpointError
+from transformer.errors import CheckpointError, InputError
 from transformer.text.message import Message
 
 MOST_BYTES = 64_000_000
@@ -109,12 +109,13 @@ def check_count(file: Path, count: int) -> None:
 
 def guarded(file: Path, make: Callable[[], Made]) -> Made:
     """What ``make`` gives; whatever the tokenizers library raises, panics included, becomes a ``CheckpointError``.
+    An ``InputError`` stays one: what is wrong is the text.
 
     A panic of the library is no ``Exception``: it would pass every ``except Exception`` and end the server's run.
     """
     try:
         return make()
-    except CheckpointError:
+    except (CheckpointError, InputError):
         raise
     except BaseException as error:
         if isinstance(error, (KeyboardInterrupt, SystemExit, GeneratorExit)):

@@ -1,7 +1,8 @@
 """What a normaliser and a pre-tokenizer from elsewhere may do to a text: known steps only, and only so much more text.
 
 A step that makes two characters of one doubles a text; thirty of them in a row fill any memory. So every step has a
-factor, the most characters that it makes of one, and their product is bounded.
+factor, the most characters that it makes of one, and their product is bounded. A long text that grows by as much as
+that still fills gigabytes: what is made of one text is bounded, too.
 """
 
 from __future__ import annotations
@@ -9,11 +10,14 @@ from __future__ import annotations
 import binascii
 import unicodedata
 from base64 import b64decode
+from collections.abc import Callable, Iterable
 from math import ceil, prod
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
+from transformer.errors import InputError
 from transformer.text.foreign_files import unreadable
 from transformer.text.message import Message
 from transformer.text.split_expressions import is_safe
@@ -22,6 +26,10 @@ MOST_STEPS = 32
 MOST_GROWTH = 1000  # ALBERT's steps have 648, the most of known files
 LONGEST_TEXT = 64  # characters that one step puts into a text, or looks for
 LARGEST_TRIE = 2**20  # bytes; known ones have a quarter of it
+LONGEST_RESULT = 200_000  # characters that the steps make of a text; the library needs up to 350 bytes for each
+_PART = LONGEST_RESULT // MOST_GROWTH  # characters of which nothing longer than that can come
+
+Cut = TypeVar("Cut")
 
 # Name of a step → the most characters that it makes of one; of those with a text of their own see ``_growth``
 _STEPS = {
@@ -68,6 +76,29 @@ def check_steps(file: Path, content: dict) -> None:
         raise unreadable(
             file, Message("its steps can make a text {count} times as long; at most {most} times is run", **what)
         )
+
+
+def bounded(words: Callable[[str], Iterable[str]], cut: Callable[[str], Cut]) -> Callable[[str], Cut]:
+    """``cut`` for the texts that ``words``, the steps, do not make longer than ``LONGEST_RESULT`` characters.
+
+    A text that they leave as it is may be longer. Counted part by part, so that nothing long is made before it is
+    refused. ``cut`` raises ``InputError`` for the others.
+    """
+
+    def checked(text: str) -> Cut:
+        count, most = 0, max(LONGEST_RESULT, len(text))
+        for start in range(0, len(text), _PART) if len(text) > _PART else ():
+            count += sum(map(len, words(text[start : start + _PART])))
+            if count > most:
+                raise InputError(
+                    "the tokenizer makes more than {most} characters of a text of {length}; that is the most that is "
+                    "cut into tokens. Take a shorter text, or another tokenizer.",
+                    most=f"{most:,}",
+                    length=f"{len(text):,}",
+                )
+        return cut(text)
+
+    return checked
 
 
 def check_charsmap(file: Path, table: bytes) -> int:

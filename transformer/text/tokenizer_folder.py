@@ -9,6 +9,7 @@ from pathlib import Path
 from transformer.errors import CheckpointError
 from transformer.text.foreign_files import read_object_if_there
 from transformer.text.foreign_spec import Spec, open_spec
+from transformer.text.foreign_steps import bounded
 from transformer.text.tokenizer_class import tokenizer_class
 from transformer.text.tokenizer_parts import Parts, special_ids, vocabulary_size
 from transformer.text.translation_folder import m2m100_parts, marian_parts
@@ -56,8 +57,8 @@ def _parts(folder: Path, name: str, settings: dict, config: dict, generation: di
         special=special,
         special_names=frozenset(spec.added.special),
         size=size,
-        encode=lambda text: backend.encode(text, add_special_tokens=False).ids,
-        words=words,
+        encode=bounded(words, lambda text: backend.encode(text, add_special_tokens=False).ids),
+        words=bounded(words, words),
         before=before,
         after=after,
         answer_before=before,

@@ -14,6 +14,7 @@ from pathlib import Path
 from transformer.errors import CheckpointError
 from transformer.text.added_tokens import AddedTokens, added_tokens, ids_of
 from transformer.text.foreign_files import read_entries, unreadable
+from transformer.text.foreign_steps import bounded
 from transformer.text.language_codes import M2M100
 from transformer.text.message import Message
 from transformer.text.sentencepiece_file import read_sentencepiece
@@ -45,10 +46,10 @@ def marian_parts(folder: Path, settings: dict, config: dict, generation: dict) -
         special=special_ids(added.named, writes, special, size, configs=(config, generation)),
         special_names=frozenset(special),
         size=size,
-        encode=_between_added(_after_language(_to_ids(source, reads, added), reads, added), reads, added),
-        encode_target=_between_added(_after_language(_to_ids(target, writes, added), writes, added), writes, added),
+        encode=_marian_encode(source, reads, added),
+        encode_target=_marian_encode(target, writes, added),
         source_ids=reads if separate else None,
-        words=source.words,
+        words=bounded(source.words, source.words),
         after=(reads[added.named["eos_token"]],),
         space_in_front=source.file.space_in_front,
         scores=source.scores,
@@ -80,8 +81,8 @@ def m2m100_parts(folder: Path, settings: dict, config: dict, generation: dict) -
         special=special_ids(added.named, ids, special, size, configs=(config, generation)),
         special_names=frozenset(special),
         size=size,
-        encode=_between_added(_to_ids(model, ids, added), ids, added),
-        words=model.words,
+        encode=bounded(model.words, _between_added(_to_ids(model, ids, added), ids, added)),
+        words=bounded(model.words, model.words),
         after=(ids[added.named["eos_token"]],),
         space_in_front=model.file.space_in_front,
         scores=model.scores,
@@ -123,6 +124,10 @@ def _ids(folder: Path, entries: dict[str, int], added: AddedTokens) -> dict[str,
     if (unknown := added.named["unk_token"]) not in entries:
         raise unreadable(folder / "vocab.json", Message("it has no entry for {token}", token=unknown))
     return ids_of(entries, len(entries), added.tokens)
+
+
+def _marian_encode(model: SentencePieceModel, ids: dict[str, int], added: AddedTokens) -> Callable[[str], list[int]]:
+    return bounded(model.words, _between_added(_after_language(_to_ids(model, ids, added), ids, added), ids, added))
 
 
 def _to_ids(model: SentencePieceModel, ids: dict[str, int], added: AddedTokens) -> Callable[[str], list[int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import struct
 import time
 from base64 import b64encode
@@ -13,11 +14,20 @@ import numpy as np
 import pytest
 from tokenizers.normalizers import Precompiled
 
-from tests.transformer.text.foreign_folders import TEXTS, byte_level, unigram, word_piece, write
-from transformer.errors import CheckpointError
+from tests.transformer.text.foreign_folders import TEXTS, byte_level, opened, unigram, word_piece, write
+from transformer.errors import CheckpointError, InputError
 from transformer.text.foreign_checks import check_content
 from transformer.text.foreign_files import MOST_OBJECTS, read_object
-from transformer.text.foreign_steps import LARGEST_TRIE, MOST_GROWTH, MOST_STEPS, check_charsmap, check_steps, steps_of
+from transformer.text.foreign_steps import (
+    LARGEST_TRIE,
+    LONGEST_RESULT,
+    MOST_GROWTH,
+    MOST_STEPS,
+    bounded,
+    check_charsmap,
+    check_steps,
+    steps_of,
+)
 from transformer.text.foreign_tokenizer import open_tokenizer
 from transformer.text.message import Message
 from transformer.text.sentencepiece_file import read_sentencepiece
@@ -104,6 +114,29 @@ def test_the_bound_holds_for_what_passes() -> None:
     backend = Tokenizer.from_str(json.dumps(json.loads(backend.to_str()) | steps))
     for text in ("a" * 50, "\ufdfa" * 50, "b", "x" * 50):
         assert len(backend.normalizer.normalize_str(text)) <= MOST_GROWTH * len(text)
+
+
+@pytest.mark.parametrize("reads", ["encode", "encode_target", "words"])
+def test_a_long_text_that_grows_is_refused_before_it_fills_the_memory(reads: str, tmp_path: Path) -> None:
+    """40,000 characters, the most of one text, would be 9.6 million and 2 GB."""
+    steps = normalizers(replace({"String": "a"}, "b" * 30), replace({"String": "b"}, "ab" * 4))
+    settings = {"tokenizer_class": "PreTrainedTokenizerFast"}  # whose steps are those of its file
+    file = write(tmp_path, {"model_type": "gpt2"}, settings, byte_level()) / "tokenizer.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | steps))
+    read = getattr(opened(tmp_path), reads)
+    assert read("a" * 20)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(InputError, match=r"makes more than 200,000 characters of a text of 40,000;.* Take a shorter"):
+        read("a" * 40_000)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # KB
+
+
+def test_what_may_grow_but_does_not_is_read_whole() -> None:
+    most = LONGEST_RESULT + 1
+    assert bounded(lambda text: [text], len)("a" * most) == most
+    assert bounded(lambda text: [2 * text], len)("a" * (LONGEST_RESULT // 2)) == LONGEST_RESULT // 2
+    with pytest.raises(InputError):
+        bounded(lambda text: [2 * text], len)("a" * (LONGEST_RESULT // 2 + 200))
 
 
 def test_sequences_inside_of_sequences_are_read_in_order() -> None:
