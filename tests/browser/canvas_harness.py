@@ -119,18 +119,19 @@ def main() -> None:
             key="scores",
             clickable=False,
         )
-    elif scene in ("grid", "sorted", "deep", "many"):
+    elif scene in ("grid", "sorted", "deep", "many", "many sorted"):
         layers, heads, words = {
             "grid": (6, 8, SENTENCE),
             "sorted": (3, 4, SENTENCE[:8]),
             "deep": (12, 12, numbered(64)),
             "many": (32, 32, SENTENCE[:8]),
+            "many sorted": (32, 32, SENTENCE[:8]),
         }[scene]
         views = [view(words, words, layer=i, n_heads=heads, kind="self", causal=scene != "deep") for i in range(layers)]
         captions = {(0, 0): "previous token", (1, 2): "sink", (2, 1): "first token"} if scene != "deep" else None
         order = (
             sorted(((i, h) for i in range(layers) for h in range(heads)), key=lambda choice: -sum(choice))
-            if scene == "sorted"
+            if scene.endswith("sorted")
             else None
         )
         clicked = show_grid(

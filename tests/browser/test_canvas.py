@@ -337,11 +337,14 @@ def test_signed_values_have_two_colours_around_nothing(show):
     assert red > blue + 40  # positive: orange
 
 
-def test_a_thousand_heads_stand_beside_the_large_map(show):
-    place = show("many").geometry
+@pytest.mark.parametrize("scene", ["many", "many sorted"])
+def test_a_thousand_heads_stand_beside_the_large_map(show, scene):
+    place = show(scene).geometry
     assert len(place["tiles"]) == 1024
     assert max(x + width for x, _, width, _ in place["tiles"]) < place["panel"]["x"]
     assert min(width for _, _, width, _ in place["tiles"]) >= 8
+    (_, first, _, height), last = place["tiles"][0], place["tiles"][-1]
+    assert last[1] - first < 40 * (height + 8)  # no room is kept for words that do not fit
 
 
 def test_the_grid_shows_the_head_under_the_pointer_and_returns_the_one_clicked(show):

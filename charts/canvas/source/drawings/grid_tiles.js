@@ -88,10 +88,12 @@ export class GridTiles {
         : this.scaleOfCaptions(context, theme, whole || theme.paper);
     context.font = fontOf(theme, this.captionScale, 500);
     const silent = whole || theme.paper ? "–" : null; // no clear role
-    this.words = this.tiles.map(({ layer, head, caption }) => [
-      ...(this.listed ? [this.layers.length > 1 ? `L${layer} H${head}` : say("head {head}", { head })] : []),
-      ...wrap(context, this.captionScale && caption !== silent ? caption : "", this.tileWidth + this.gap - 2),
-    ]);
+    const nameOf = ({ layer, head }) => (this.layers.length > 1 ? `L${layer} H${head}` : say("head {head}", { head }));
+    const wordsOf = (tile) => [
+      ...(this.listed ? [nameOf(tile)] : []),
+      ...wrap(context, tile.caption !== silent ? tile.caption : "", this.tileWidth + this.gap - 2),
+    ];
+    this.words = this.tiles.map((tile) => (this.captionScale ? wordsOf(tile) : []));
     const mostWords = Math.max(...this.words.map((words) => words.length));
     this.lineHeight = this.tileHeight + mostWords * small * 1.2 + this.gap + (mostWords ? 4 : 0);
     const lines = Math.max(...this.tiles.map((_, i) => this.slot(i).line)) + 1;
