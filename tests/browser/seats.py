@@ -32,7 +32,8 @@ class Seat:
         self.requests: list[str] = []
         self.sent: list[int] = []
         self.received: list[int] = []
-        self.context = browser.new_context(accept_downloads=True, device_scale_factor=ratio)
+        # Chromium draws without a graphics card here: what moves would take a third of the processor.
+        self.context = browser.new_context(accept_downloads=True, device_scale_factor=ratio, reduced_motion="reduce")
         self.context.set_default_timeout(PATIENCE)
         self.page: Page = self.context.new_page()
         self.page.on("pageerror", lambda error: self.problems.append(f"page error: {error}"))

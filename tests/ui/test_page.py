@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -226,3 +227,11 @@ def test_two_sessions_never_share_a_focus(run) -> None:
 def test_an_unknown_need_is_refused() -> None:
     with pytest.raises(ValueError, match=r"needs \['colour'\], which is unknown"), page("sample", needs=("colour",)):
         pass
+
+
+def test_no_style_of_every_page_makes_each_change_of_it_expensive() -> None:
+    """After ``a:has(b) c`` Chromium looks at the styles of all again whenever anything is added: ten times the work of
+    a Plotly figure, measured."""
+    for name in ("page", "lesson_bar", "presenter", "presenter_keys"):
+        style = (texts.ROOT / "ui" / "shell" / f"{name}.css").read_text(encoding="utf-8")
+        assert not re.search(r":has\([^{,]*\)\s+[\w.#*\[]", style), name

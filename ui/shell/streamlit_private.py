@@ -37,7 +37,8 @@ __all__ = [
 ]
 
 TEST_IDS = {
-    *("stBaseButton-primary", "stButton", "stButtonGroup", "stCaptionContainer", "stColumn", "stFullScreenFrame"),
+    *("stBaseButton-primary", "stButton", "stButtonGroup", "stCaptionContainer", "stColumn"),
+    *("stElementContainer", "stFullScreenFrame"),
     *(
         "stHeader",
         "stHorizontalBlock",
