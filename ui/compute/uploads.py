@@ -31,18 +31,28 @@ def uploads_folder() -> Path:
 
 def keep(files: Mapping[str, bytes]) -> str:
     """Check and keep an upload; the name under which it can be opened. Raises ``CheckpointError``, on a public server
-    for every upload."""
+    for every upload, and where there is no room for it."""
     if public():
         raise CheckpointError("This server is public: it takes no files. Run the app on your own machine to open them.")
-    with _one_at_a_time:
-        name = receive(files, uploads_folder()).name
+    try:
+        with _one_at_a_time:
+            name = receive(files, uploads_folder()).name
+    except OSError as error:
+        raise CheckpointError(
+            "The server cannot keep the files ({problem}); nothing of them was kept. They go into its folder for "
+            "temporary files: make room there, or name another folder in TMPDIR and start it again.",
+            problem=error.strerror or error,
+        ) from error
     st.session_state[_OWN] = (*(own for own in st.session_state.get(_OWN, ()) if own != name), name)
     return name
 
 
 def is_here(name: str) -> bool:
     """Whether this is the name of an upload that is still kept."""
-    return is_received(name) and (uploads_folder() / name).is_dir()
+    try:
+        return is_received(name) and (uploads_folder() / name).is_dir()
+    except OSError:  # there is nowhere to keep any
+        return False
 
 
 def own_uploads() -> tuple[str, ...]:
