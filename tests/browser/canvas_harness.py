@@ -42,6 +42,7 @@ SENTENCE = [
 ]
 # Tokens that try to leave the script, the attribute or the template in which a page holds them.
 HOSTILE = ["<s>", "</script><script>alert(1)</script>", "<!--", "{{script}}", "\"'&lt;", "]]>", "=1+1", "a,b"]
+HOSTILE += ["</svg><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "javascript:alert(1)"]
 
 
 def sequence(displays: list[str], name: str = "source") -> TokenSequence:

@@ -156,6 +156,25 @@ def test_every_file_says_where_it_comes_from(show, chromium, tmp_path: Path) -> 
         assert page.get_by_role("button", name="PDF").count() == 0  # what writes it is left at the server
 
 
+MARKUP = (
+    ']]></text></svg><script>alert(1)</script><a href="javascript:alert(1)"><image href="http://example.invalid/x"/>'
+)
+
+
+def test_tokens_sentence_and_title_that_are_markup_stay_text_in_a_saved_picture(show, chromium, tmp_path: Path) -> None:
+    """Opened by itself a picture is a document of its own, in which scripts would run."""
+    canvas = show("hostile")
+    canvas.page.evaluate("view => { globalThis.glassformerView = view }", {"sentence": MARKUP, "target": MARKUP})
+    for button, typed in (("as SVG", {}), (PAPER, {"title": MARKUP})):
+        file = saved(canvas, button, tmp_path, **typed)
+        with opened_offline(chromium, file) as page:
+            assert page.locator("script, a, image, img, iframe, foreignObject, [onload], [onerror]").count() == 0
+            said = page.evaluate("document.documentElement.textContent")
+        assert [token for token in canvas_harness.HOSTILE if token[:8] not in said] == []  # long ones are cut
+        assert said_by(file.read_bytes(), "svg")["sentence"] == MARKUP
+    assert ElementTree.parse(file).getroot().find(f"{SVG}title").text == MARKUP
+
+
 def test_a_map_of_256_tokens_stays_one_picture_in_its_svg(show, tmp_path: Path) -> None:
     file = saved(show("large"), PAPER, tmp_path, title="")
     root = ElementTree.parse(file).getroot()
@@ -170,7 +189,7 @@ def test_the_csv_has_every_weight_exactly(show, tmp_path: Path) -> None:
     hostile = canvas_harness.view(
         canvas_harness.HOSTILE, canvas_harness.HOSTILE, layer=0, n_heads=2, kind="self", causal=True
     )
-    assert len(rows) == 64
+    assert len(rows) == len(canvas_harness.HOSTILE) ** 2
     for row in rows:
         query, key = int(row["row"]), int(row["column"])
         assert (row["row_label"], row["column_label"]) == (hostile.query.labels[query], hostile.key.labels[key])
