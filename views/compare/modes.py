@@ -8,10 +8,8 @@ import streamlit as st
 import transformer
 from charts.canvas.attention import attention_map
 from charts.toolkit.style import three_digits
-from transformer.analysis.answers.comparison import alike_heads, beginning
+from transformer.analysis.answers.comparison import alike_heads
 from transformer.config import KINDS
-from transformer.runs.attention_view import AttentionView
-from transformer.runs.inputs import prompt_ids
 from transformer.runs.run import Run
 from transformer.runs.traces import Trace
 from ui.compute.loading import (
@@ -152,10 +150,10 @@ def checkpoints(p: Page) -> None:
     trace = _read(p, name)
     if trace is None:
         return
-    first, second = Side("A", p.trace), Side("B", trace)
+    first, second = Side("A", p.trace, whole=False), Side("B", trace, whole=False)
     show_answers(p, first, second)
     one = Head(first, p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head)
-    stack, kind, far = _comparable(p, one, trace)
+    stack, kind, far = _comparable(p, one, second)
     asked = (p.focus, name)
     best = tuple(int(number) for number in np.unravel_index(far.argmin(), far.shape))
     layer, head = _picked(asked, best, shape=far.shape)
@@ -172,29 +170,32 @@ def checkpoints(p: Page) -> None:
         st.rerun()
 
 
-def _comparable(p: Page, one: Head, other: Trace) -> tuple[str, str, np.ndarray]:
+def _comparable(p: Page, one: Head, other: Side) -> tuple[str, str, np.ndarray]:
     """Which attention of another checkpoint stands beside A's (stack, kind), and how far its heads are from A's head.
 
     The same kind where there is one. But a model that goes on with a text and a decoder that translates it read other
     tokens: where none is the same, it is the first kind that has some.
     """
-    wanted, kinds = (one.stack, one.kind), other.attention_kinds()
+    wanted, kinds = (one.stack, one.kind), other.trace.attention_kinds()
     found = {}
-    for place in sorted(kinds, key=lambda place: place != wanted):
-        found[place] = alike_heads(one.view, other, *place, head=one.head)
-        if not np.isnan(found[place]).any():
+    for stack, kind in sorted(kinds, key=lambda place: place != wanted):
+        layers = [other.attention(stack, layer, kind) for layer in range(other.trace.n_layers(stack))]
+        found[stack, kind] = alike_heads(one.view, layers, head=one.head)
+        if not np.isnan(found[stack, kind]).any():
             break
     else:
-        place = next(iter(found))
-    if place != wanted:
-        st.caption(
-            p.text["no_tokens" if wanted in kinds else "no_attention"].format(
-                name=as_plain(other.checkpoint.name),
-                kind=p.text[f"kind_{one.stack}_{one.kind}"],
-                other=p.text["kind_{}_{}".format(*place)],
-            )
+        stack, kind = next(iter(found))
+    notes = [p.text["sentence_only"]] if one.side.cut or other.cut else []
+    if (stack, kind) != wanted:
+        because = p.text["no_tokens" if wanted in kinds else "no_attention"].format(
+            name=as_plain(other.name),
+            kind=p.text[f"kind_{one.stack}_{one.kind}"],
+            other=p.text[f"kind_{stack}_{kind}"],
         )
-    return *place, found[place]
+        notes = [because, *notes]
+    if notes:
+        st.caption(" ".join(notes))
+    return stack, kind, found[stack, kind]
 
 
 def _other_chosen() -> None:
@@ -248,9 +249,7 @@ def _small_map(p: Page, trace: Trace, stack: str, kind: str) -> None:
     """The focused head, or the nearest that this model has."""
     checkpoint, layer = trace.checkpoint, min(p.focus.layer, trace.n_layers(stack) - 1)
     head = min(p.focus.head, checkpoint.config.heads_in(stack) - 1)
-    view: AttentionView = trace.attention(stack, layer, kind)
-    if checkpoint.config.kind == "decoder-only":
-        view = beginning(view, len(prompt_ids(checkpoint, trace.sentence)))
+    view = Side("A", trace, whole=False).attention(stack, layer, kind)
     show_map(
         attention_map(
             view,

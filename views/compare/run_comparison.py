@@ -15,12 +15,14 @@ from transformer.analysis.answers.answer_probabilities import answer_of
 from transformer.analysis.answers.comparison import (
     MapDifference,
     StreamSimilarity,
+    beginning,
     difference_map,
     head_differences,
     stream_similarity,
 )
 from transformer.analysis.answers.word_diff import Piece, word_diff
 from transformer.runs.attention_view import AttentionView
+from transformer.runs.inputs import prompt_ids
 from transformer.runs.traces import Trace
 from ui.shell.page import Page
 from ui.shell.presenter import presenting
@@ -36,15 +38,25 @@ SMALLEST_SCALE = 0.05  # a difference map ends at least here, or rounding errors
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two runs: "A" or "B"."""
+    """One of the two runs: "A" or "B". ``whole``: with what a model wrote that goes on with the sentence."""
 
     letter: str
     trace: Trace
+    whole: bool = True
 
     @property
     def name(self) -> str:
         """Of its checkpoint."""
         return self.trace.checkpoint.name
+
+    @property
+    def cut(self) -> bool:
+        """Whether only the beginning of its maps is shown, the sentence itself."""
+        return not self.whole and self.trace.checkpoint.config.kind == "decoder-only"
+
+    def attention(self, stack: str, layer: int, kind: str) -> AttentionView:
+        view, trace = self.trace.attention(stack, layer, kind), self.trace
+        return beginning(view, len(prompt_ids(trace.checkpoint, trace.sentence))) if self.cut else view
 
 
 @dataclass(frozen=True)
@@ -59,7 +71,7 @@ class Head:
 
     @property
     def view(self) -> AttentionView:
-        return self.side.trace.attention(self.stack, self.layer, self.kind)
+        return self.side.attention(self.stack, self.layer, self.kind)
 
 
 def show_answers(p: Page, first: Side, second: Side) -> None:

@@ -1,6 +1,7 @@
 """Two runs side by side: which tokens correspond, where the maps differ, which heads differ most, and at which layer
 the vectors of the same word part."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
@@ -173,17 +174,13 @@ def head_differences(first: Trace, second: Trace, stack: str, kind: str = "self"
     )
 
 
-def alike_heads(view: AttentionView, other: Trace, stack: str, kind: str, *, head: int) -> np.ndarray:
-    """``head_divergence`` of one head from every head of another run, [layer, head]: the smallest is its likeness.
+def alike_heads(view: AttentionView, others: Sequence[AttentionView], *, head: int) -> np.ndarray:
+    """``head_divergence`` of one head from every head of the layers of another run, [layer, head]: the smallest is its
+    likeness.
 
     In two checkpoints heads with the same number have nothing in common but the number.
     """
-    return np.stack(
-        [
-            head_divergence(view, other.attention(stack, layer, kind), head=head)
-            for layer in range(other.n_layers(stack))
-        ]
-    )
+    return np.stack([head_divergence(view, other, head=head) for other in others])
 
 
 @dataclass(frozen=True)

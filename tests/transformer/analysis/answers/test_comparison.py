@@ -84,7 +84,7 @@ def test_a_run_compared_with_itself_differs_nowhere(tiny_checkpoint, kind) -> No
         assert not found.values.any() and found.mean_change == 0 and found.n_unaligned == 0
         assert np.array_equal(found.known, one.allowed)
         np.testing.assert_allclose(head_differences(trace, trace, stack, attention), 0, atol=1e-12)
-        far = alike_heads(one, trace, stack, attention, head=1)
+        far = alike_heads(one, [trace.attention(stack, layer, attention) for layer in (0, 1)], head=1)
         assert far.shape == (2, 2) and np.unravel_index(far.argmin(), far.shape) == (1, 1)
     stack = trace.stacks[-1]
     np.testing.assert_allclose(stream_similarity(trace, trace, stack).cosine, 1, atol=1e-9)
