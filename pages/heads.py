@@ -29,6 +29,7 @@ from views.heads.corpus_role_table import (
     sections,
 )
 from views.heads.every_head import show_every_head
+from views.heads.pruned import pruned_captions, pruned_note, pruned_places
 
 MANY_TOKENS = 64  # with more tokens most weights are too small for the fixed scale
 
@@ -36,6 +37,7 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
     focus, text = p.focus, p.text
     views = [p.trace.attention(focus.stack, layer, focus.kind) for layer in range(p.trace.n_layers(focus.stack))]
     here = [role for view in views for role in head_roles(view)]
+    off = pruned_places(p, views)
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         explained = text["scope_help"]
@@ -58,8 +60,9 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
             attention_grid(
                 views,
                 selected=(focus.layer, focus.head),
-                captions=corpus_captions(overall, text) if many else captions(here, text),
-                clear=clear_captions(roles),
+                captions=(corpus_captions(overall, text) if many else captions(here, text))
+                | pruned_captions(off, text),
+                clear=[place for place in clear_captions(roles) if place not in off],
                 order=sorted_heads(roles, order=order),
                 stretch=stretch,
             ),
@@ -73,17 +76,19 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
         st.markdown(corpus_counts(found, overall, text, limit=p.checkpoint.config.max_length))
     else:
         st.markdown(role_counts(here, text))
+    if off:
+        st.markdown(pruned_note(off, text))
 
     place = (focus.layer, focus.head)
     this = next(role for role in here if (role.layer, role.head) == place)
     same = next((role for role in overall if (role.layer, role.head) == place), None)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
-            text["chosen_both" if same else "chosen"].format(
+            text["chosen_both" if same and place not in off else "chosen"].format(
                 layer=focus.layer,
                 head=focus.head,
                 kind=text[f"kind_{focus.stack}_{focus.kind}"],
-                role=role_text(this, text),
+                role=text["pruned_role"] if place in off else role_text(this, text),
                 corpus=corpus_role_text(same, text) if same else "",
             ),
             width="content",

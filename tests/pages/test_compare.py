@@ -99,6 +99,21 @@ def test_two_checkpoints(open_app, checkpoint, kind):
             assert ("has no cross-attention" in said(app)) == (kind == "cross")
 
 
+def test_checkpoints_of_one_origin_show_the_same_head(open_app, checkpoints_folder, tmp_path, monkeypatch):
+    for name in ("another", "en-fr", "en-fr-taught"):
+        shutil.copytree(checkpoints_folder / "tiny-translator", tmp_path / name)
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path))
+    app = in_mode(open_app("compare", checkpoint="en-fr-taught", sentence=SENTENCE, layer="1", head="0"), "checkpoints")
+    is_fine(app)
+    app.selectbox(key="compare_other").set_value("another")
+    is_fine(app.run())
+    same = TEXT["kin_same"].format(layer=1, head=0)
+    assert TEXT["kin_other"].format(name="en-fr-taught", others="**en-fr**") in said(app) and same not in said(app)
+    app.selectbox(key="compare_other").set_value("en-fr")
+    is_fine(app.run())
+    assert same in said(app) and "mean change 0" in said(app), "here it is a copy"
+
+
 @pytest.mark.parametrize("checkpoint", KINDS)
 def test_three_kinds(open_app, checkpoint):
     app = in_mode(open_app("compare", checkpoint=checkpoint, sentence=SENTENCE, layer="1", head="1"), "kinds")

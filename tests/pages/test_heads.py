@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import io
 import re
 from collections.abc import Callable
@@ -11,12 +12,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from streamlit.testing.v1 import AppTest
 
 import transformer
 from charts.canvas.choices import AnyHead
+from tests.conftest import open_by_address
 from tests.pages.conftest import codes
 from transformer.analysis.heads.head_roles import HeadRole, head_roles
+from transformer.analysis.heads.pruned import pruned_heads
 from ui.lab.head_table import (
     ORDERS,
     captions,
@@ -100,6 +104,29 @@ def test_all_kinds_of_attention_stand_in_one_picture_and_a_click_looks_at_its_he
         np.testing.assert_allclose(figure.arrays[f"weights{index}"] / 255, wanted, atol=0.5 / 255 + 1e-6)
     assert figure.metadata["selected"] == ["decoder", "self", 1, 1]
     assert "**Layer 1, head 1** of decoder self-attention" in "\n".join(element.value for element in app.markdown)
+
+
+def test_a_pruned_head_is_called_pruned(
+    tiny_checkpoint: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = tiny_checkpoint("translator")
+    model = copy.deepcopy(whole.model)
+    attention = model.decoder.layers[1].cross_attention
+    with torch.no_grad():
+        attention.output_projection.weight[:, : model.config.d_head] = 0.0
+    assert pruned_heads(attention) == (0,)
+    assert pruned_heads(model.decoder.layers[0].cross_attention) == ()
+    transformer.save(tmp_path / "pruned", model, whole.tokenizer)
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path))
+    drawn = []
+    monkeypatch.setattr(every_head, "show_overview", lambda figure, *, key: drawn.append(figure))
+    place = {"checkpoint": "pruned", "stack": "decoder", "kind": "cross", "layer": "1", "head": "0"}
+    app = open_by_address("heads", {"sentence": SENTENCE, "heads_every": "true", **place})
+    assert not app.exception and not app.error
+    said = "\n".join(element.value for element in app.markdown)
+    assert "**Pruned: layer 1, head 0.**" in said
+    assert f"**Layer 1, head 0** of cross-attention: {TEXT['pruned_role']}." in said
+    assert str(drawn[-1].metadata).count("'pruned'") == 1, "under one map of all"
 
 
 @pytest.mark.parametrize("checkpoint", sorted({place[0] for place in PLACES}))

@@ -43,6 +43,7 @@ _SECOND, _OFFERED, _OTHER, _PICKED = (f"compare: {name}" for name in ("second", 
 _PARAMETER = "second"  # in the address
 _OTHER_PARAMETER = "other"
 _PICKED_PARAMETER = "picked"  # "layer.head"
+_BEGAN_AS = {"en-fr-taught": "en-fr", "en-fr-pruned": "en-fr"}  # shipped, fine-tuned from another shipped one
 
 
 def sentences(p: Page) -> None:
@@ -147,6 +148,9 @@ def checkpoints(p: Page) -> None:
     name = st.selectbox(
         p.text["other"], others, key="compare_other", help=p.text["other_help"], on_change=_other_chosen, width=300
     )
+    kin = [other for other in others if other != name and _are_kin(p.focus.checkpoint, other)]
+    if kin:
+        st.caption(p.text["kin_other"].format(name=p.focus.checkpoint, others=", ".join(f"**{one}**" for one in kin)))
     trace = _read(p, name)
     if trace is None:
         return
@@ -156,7 +160,10 @@ def checkpoints(p: Page) -> None:
     stack, kind, far = _comparable(p, one, second)
     asked = (p.focus, name)
     best = tuple(int(number) for number in np.unravel_index(far.argmin(), far.shape))
-    layer, head = _picked(asked, best, shape=far.shape)
+    of_kin = _are_kin(p.focus.checkpoint, name) and (one.layer, one.head) in np.ndindex(far.shape)
+    layer, head = _picked(asked, (one.layer, one.head) if of_kin else best, shape=far.shape)
+    if of_kin:
+        st.caption(p.text["kin_same"].format(layer=one.layer, head=one.head))
     show_maps(p, one, Head(second, stack, kind, layer, head))
     if np.isnan(far).any():
         st.markdown(p.text["heads_none"])
@@ -196,6 +203,11 @@ def _comparable(p: Page, one: Head, other: Side) -> tuple[str, str, np.ndarray]:
     if notes:
         st.caption(" ".join(notes))
     return stack, kind, found[stack, kind]
+
+
+def _are_kin(one: str, other: str) -> bool:
+    """Whether both were trained from the same weights: a head of one is then the same head of the other, changed."""
+    return one != other and _BEGAN_AS.get(one, one) == _BEGAN_AS.get(other, other)
 
 
 def _other_chosen() -> None:

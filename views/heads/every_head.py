@@ -9,6 +9,7 @@ from ui.shell.page import Page
 from ui.show.canvas import show_overview
 from views.heads.corpus import Corpus
 from views.heads.corpus_role_table import corpus_captions
+from views.heads.pruned import pruned_captions, pruned_places
 
 
 def show_every_head(p: Page, *, corpus: Corpus | None, stretch: bool) -> None:
@@ -21,6 +22,9 @@ def show_every_head(p: Page, *, corpus: Corpus | None, stretch: bool) -> None:
         named = [corpus_captions(corpus.roles.of(stack, kind), p.text) for stack, kind in kinds]
     else:
         named = [captions([role for view in views for role in head_roles(view)], p.text) for views in groups]
+    named = [
+        found | pruned_captions(pruned_places(p, views), p.text) for found, views in zip(named, groups, strict=True)
+    ]
     here = AnyHead(focus.stack, focus.kind, focus.layer, focus.head)
     figure = attention_overview(groups, selected=here, captions=named, stretch=stretch)
     chosen = show_overview(figure, key="heads of every kind")
