@@ -9,9 +9,9 @@ from streamlit.testing.v1 import AppTest
 
 from tests.conftest import ROOT
 from tests.pages.conftest import is_fine
+from tests.shipped import SHIPPED
 from ui.shell.navigation import GROUPS
 
-SHIPPED = sorted(path.parent for path in (ROOT / "checkpoints").glob("*/config.json"))
 PAGES = [entry.name for group in GROUPS.values() for entry in group if entry.exists]
 
 

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 import transformer
+from tests.shipped import ONE_OF_A_KIND
 from tests.transformer.numpy_forward import NumpyTransformer
 from tests.transformer.test_pictures import PICTURE
 from transformer.config import PictureConfig
 
 CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
-NAMES = sorted(path.parent.name for path in CHECKPOINTS.glob("*/config.json"))
 SENTENCES = {"The cat sat on the mat.": 0, "Don't 🙂 stop!": 3}  # and how many padding tokens
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [path.name for path in ONE_OF_A_KIND])
 def test_every_number_is_that_of_the_formulas(name: str) -> None:
     checkpoint = transformer.load(CHECKPOINTS / name)
     by_hand = NumpyTransformer(CHECKPOINTS / name)

@@ -18,6 +18,7 @@ from charts.documents.frame import document
 from charts.toolkit.payload_bytes import unpack
 from tests.foreign_checkpoints import FOREIGN
 from tests.pages.nasty import NASTY
+from tests.shipped import ONE_OF_A_KIND
 from transformer.__main__ import main
 from transformer.analysis.attention.cell_arithmetic import cell_arithmetic, why_masked
 from ui.shell.focus import Focus
@@ -26,7 +27,6 @@ from views.overview.handout import STEPS, handout
 from views.overview.handout.writing import WIDTH, written
 
 ROOT = Path(__file__).resolve().parents[2]
-SHIPPED = sorted(path.parent.name for path in (ROOT / "checkpoints").glob("*/config.json"))
 MOST_BYTES = 1_500_000
 SENTENCE = {"bert-en": "The cat sat on the ___, and then it slept ___ night.", "vit-digits": pictures()[0][1]}
 DOZEN = "The cat sat on the mat, and then it slept all night."
@@ -82,7 +82,9 @@ def check(html: str, trace: transformer.Trace, focus: Focus) -> None:
     assert written(trace.values((own or [first])[0])[0, 0]) in " ".join(lines_of(norm)[0][0])
 
 
-@pytest.mark.parametrize(("name", "language"), [*((name, "en") for name in SHIPPED), ("captions-en-de", "fr")])
+@pytest.mark.parametrize(
+    ("name", "language"), [*((path.name, "en") for path in ONE_OF_A_KIND), ("captions-en-de", "fr")]
+)
 def test_every_shipped_model_has_a_handout(name: str, language: str) -> None:
     trace = shipped(name)
     stack = "decoder" if trace.source is None else "encoder"

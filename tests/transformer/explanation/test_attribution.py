@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import transformer
-from tests.conftest import ROOT
 from tests.foreign_checkpoints import FOREIGN
+from tests.shipped import ONE_OF_A_KIND
 from tests.transformer.test_pictures import PICTURE
 from transformer.config import PictureConfig
 from transformer.explanation.attribution import Attribution, attribute
@@ -21,7 +21,6 @@ from transformer.runs.traces import Trace
 
 SENTENCE = "The old man told us a long story."
 KINDS = ("translator", "gpt", "bert", "sentiment")
-SHIPPED = sorted(path.parent for path in (ROOT / "checkpoints").glob("*/config.json"))
 
 
 def position_in(trace: Trace, place: int = 3) -> int | None:
@@ -64,7 +63,7 @@ def test_other_families(family, name):
     assert ("final_norm" in kinds) == (name in ("hf-gpt2", "hf-neox")), "RMSNorm has no β, post-norm no final norm"
 
 
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", ONE_OF_A_KIND, ids=lambda path: path.name)
 def test_the_checkpoints_of_the_repository(path):
     checkpoint = transformer.load(path)
     reads = PICTURE if isinstance(checkpoint.config, PictureConfig) else "The old ___ read a good book."
