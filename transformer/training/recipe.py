@@ -27,11 +27,12 @@ _FOLDER = re.compile(r"\w[\w.+-]{0,99}")
 @dataclass(frozen=True)
 class Alignment:
     """Teach head ``head`` of decoder layer ``layer`` (both from 0) to align words (``taught_head``); ``weight``: the λ
-    of that loss, 0.05 in Garg et al. 2019."""
+    of that loss, 0.05 in Garg et al. 2019; ``rate``: how many times faster W_Q and W_K of that attention learn."""
 
     layer: int
     head: int
     weight: float = 0.05
+    rate: float = 1.0
 
 
 @dataclass(frozen=True)

@@ -25,14 +25,25 @@ _SMALLEST = 1e-9  # a weight that has been rounded to 0 still has a logarithm
 class TaughtTranslation(Translation):
     """Translation, and the alignment loss of head ``head`` in decoder layer ``layer`` (both from 0) times ``weight``.
 
+    ``rate``: how many times faster than all other weights W_Q and W_K of that attention learn: where a head looks is
+    theirs alone, and a model that is already trained is best left as it is.
     Its examples have a third part: the links (source word, target word).
     """
 
-    def __init__(self, model: Model, label_smoothing: float = 0.0, *, layer: int, head: int, weight: float) -> None:
+    def __init__(
+        self, model: Model, label_smoothing: float = 0.0, *, layer: int, head: int, weight: float, rate: float
+    ) -> None:
         super().__init__(model, label_smoothing)
         self.attention = f"decoder.layers.{layer}.cross_attention.weights"
-        self.head, self.weight = head, weight
+        self.head, self.weight, self.rate = head, weight, rate
         self._alignment_loss: Tensor | float = 0.0
+
+    def parameter_groups(self) -> list[dict]:
+        attention = self.model.get_submodule(self.attention.removesuffix(".weights"))
+        looking = [*attention.query_projection.parameters(), *attention.key_projection.parameters()]
+        theirs = {id(parameter) for parameter in looking}
+        others = [parameter for parameter in self.model.parameters() if id(parameter) not in theirs]
+        return [{"params": others, "rate": 1.0}, {"params": looking, "rate": self.rate}]
 
     @staticmethod
     def encode(tokenizer: Tokenizer, examples: Sequence[tuple]) -> list[tuple]:

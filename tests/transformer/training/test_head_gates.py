@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from transformer.training.head_gates import (
     gate_edits,
     with_gates,
 )
+from transformer.training.publication import publish
 from transformer.training.recipe import Pruning
 
 PRUNING = Pruning(penalty=0.5, least_score=0.0, gate_rate=400.0)
@@ -139,3 +141,10 @@ def test_a_run_closes_heads_goes_on_exactly_where_it_was_stopped_and_saves_an_or
         projection = best.get_submodule(attention_names(best)[attention]).output_projection.weight
         assert projection[:, head * best.config.d_head : (head + 1) * best.config.d_head].eq(0).all()
     assert whole.best_score in [row.get("dev_score") for row in whole.history]
+
+    card = publish(whole, tmp_path / "out") and (tmp_path / "out" / "README.md").read_text()
+    assert "| began as | the checkpoint `best` |" in card
+    assert "| chosen by training | which heads are off" in card and "0.5 nats a token" in card
+    whole.recipe = replace(settings, pruning=replace(PRUNING, least_score=101.0))
+    assert "less than the least_score of 101" in publish(whole, tmp_path / "refused")
+    assert not (tmp_path / "refused").exists()

@@ -27,7 +27,7 @@ EXAMPLES = [
 
 def test_the_loss_is_that_of_a_plain_loop() -> None:
     model = random_model()
-    objective = TaughtTranslation(model, layer=1, head=0, weight=0.05).eval()
+    objective = TaughtTranslation(model, layer=1, head=0, weight=0.05, rate=1.0).eval()
     batch = objective.collate(EXAMPLES, torch.Generator())
     with torch.no_grad():
         loss, count = objective(batch)
@@ -47,13 +47,17 @@ def test_the_loss_is_that_of_a_plain_loop() -> None:
 
 def test_the_gradient_goes_to_the_taught_head_alone() -> None:
     model = random_model()
-    objective = TaughtTranslation(model, layer=1, head=1, weight=1.0).eval()
+    objective = TaughtTranslation(model, layer=1, head=1, weight=1.0, rate=3.0).eval()
     batch = objective.collate(EXAMPLES, torch.Generator())
     objective.hidden_and_targets(batch)
     attention = model.decoder.layers[1].cross_attention
     (gradient,) = torch.autograd.grad(objective._alignment_loss, attention.query_projection.weight)
     by_head = gradient.view(2, -1).abs().sum(dim=1)
     assert by_head[0] == 0 and by_head[1] > 0
+    groups = objective.parameter_groups()
+    assert [group["rate"] for group in groups] == [1.0, 3.0]
+    assert sum(len(group["params"]) for group in groups) == len(list(model.parameters()))
+    assert {id(p) for p in groups[1]["params"]} >= {id(attention.query_projection.weight)}
 
 
 def test_links_of_words_become_links_of_tokens() -> None:
