@@ -145,12 +145,13 @@ def checkpoints(p: Page) -> None:
     st.session_state[_OTHER] = asked if asked in others else others[0]
     page_state.write(_OTHER_PARAMETER, () if st.session_state[_OTHER] == others[0] else (st.session_state[_OTHER],))
     st.session_state["compare_other"] = st.session_state[_OTHER]
-    name = st.selectbox(
-        p.text["other"], others, key="compare_other", help=p.text["other_help"], on_change=_other_chosen, width=300
-    )
-    kin = [other for other in others if other != name and _are_kin(p.focus.checkpoint, other)]
-    if kin:
-        st.caption(p.text["kin_other"].format(name=p.focus.checkpoint, others=", ".join(f"**{one}**" for one in kin)))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = st.selectbox(
+            p.text["other"], others, key="compare_other", help=p.text["other_help"], on_change=_other_chosen, width=300
+        )
+        if kin := [other for other in others if other != name and _are_kin(p.focus.checkpoint, other)]:
+            names = ", ".join(f"**{other}**" for other in kin)
+            st.caption(p.text["kin_other"].format(name=p.focus.checkpoint, others=names))
     trace = _read(p, name)
     if trace is None:
         return
@@ -162,9 +163,9 @@ def checkpoints(p: Page) -> None:
     best = tuple(int(number) for number in np.unravel_index(far.argmin(), far.shape))
     of_kin = _are_kin(p.focus.checkpoint, name) and (one.layer, one.head) in np.ndindex(far.shape)
     layer, head = _picked(asked, (one.layer, one.head) if of_kin else best, shape=far.shape)
+    show_maps(p, one, Head(second, stack, kind, layer, head))
     if of_kin:
         st.caption(p.text["kin_same"].format(layer=one.layer, head=one.head))
-    show_maps(p, one, Head(second, stack, kind, layer, head))
     if np.isnan(far).any():
         st.markdown(p.text["heads_none"])
         return
