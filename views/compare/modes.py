@@ -151,7 +151,7 @@ def checkpoints(p: Page) -> None:
         )
         if kin := [other for other in others if other != name and _are_kin(p.focus.checkpoint, other)]:
             names = ", ".join(f"**{other}**" for other in kin)
-            st.caption(p.text["kin_other"].format(name=p.focus.checkpoint, others=names))
+            st.caption(p.text["kin_other"].format(name=p.focus.checkpoint, others=names), width=560)
     trace = _read(p, name)
     if trace is None:
         return
