@@ -35,7 +35,7 @@ def encoding_heatmap(encoding: Any, *, tokens: TokenSequence | None = None) -> g
         )
     )
     style.finish(figure, height=min(340, max(300, 5 * n_positions + 130)), top=64)
-    figure.update_yaxes(title_text=_("position in the sentence"), range=[n_positions - 0.5, -0.5], zeroline=False)
+    figure.update_yaxes(title_text=_("position in the sequence"), range=[n_positions - 0.5, -0.5], zeroline=False)
     figure.update_xaxes(title_text=_("dimension (d_model = {n})", n=n_dimensions), showgrid=False, zeroline=False)
     if tokens is not None:
         if len(tokens) > n_positions:
@@ -48,7 +48,7 @@ def encoding_heatmap(encoding: Any, *, tokens: TokenSequence | None = None) -> g
             line={"color": "#FFFFFF", "width": 2, "dash": "dash"},
         )
         figure.add_annotation(
-            text=_("this sentence ends here: {n} positions", n=len(tokens)),
+            text=_("this input ends here: {n} positions", n=len(tokens)),
             font={"color": "#FFFFFF", "size": style.TEXT_SIZE},
             bgcolor="rgba(0,0,0,0.75)",
             x=1,
@@ -107,9 +107,9 @@ def encoding_waves(encoding: Any, *, dimensions: Sequence[int], tokens: TokenSeq
                 ),
             )
     style.finish(figure, height=380, top=40)
-    across = _("position in the sentence")
+    across = _("position in the sequence")
     if tokens is not None:
-        across = _("position in the sentence (dots: the tokens of this sentence)")
+        across = _("position in the sequence (dots: its tokens)")
     figure.update_xaxes(title_text=across, range=[-0.5, len(values) - 0.5], zeroline=False)
     figure.update_yaxes(title_text=_("value of the encoding"))
     return figure.drawn()

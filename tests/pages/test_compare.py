@@ -36,7 +36,7 @@ def in_mode(app, mode):
 def test_two_sentences(open_app, tiny_checkpoint, checkpoint):
     app = open_app("compare", checkpoint=checkpoint, sentence=SENTENCE, layer="1", head="1")
     is_fine(app)
-    assert "Both sentences are the same" in "".join(box.value for box in app.info)
+    assert any("Both sentences are the same" in caption.value for caption in app.caption)
     is_fine(with_second(app, OTHER))
     loaded = tiny_checkpoint(checkpoint)
     first, second = (transformer.trace(loaded, sentence) for sentence in (SENTENCE, OTHER))
@@ -53,7 +53,7 @@ def test_two_sentences(open_app, tiny_checkpoint, checkpoint):
 
 def test_identical_sentences_change_nothing(open_app):
     app = open_app("compare", checkpoint="tiny-translator", sentence=SENTENCE)
-    assert "mean change 0" in said(app) and TEXT["answer_same"] in said(app)
+    assert "mean change 0" in said(app) and TEXT["same_sentence"] in said(app)
     app.session_state["compare_more"] = "stream"
     is_fine(app.run())
     assert "has moved furthest apart" not in said(app)

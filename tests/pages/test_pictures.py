@@ -29,8 +29,9 @@ def opened(page: str, **address: object) -> AppTest:
 
 
 def test_a_sentence_gives_way_to_a_picture_and_a_picture_to_a_sentence() -> None:
-    focus, (note,) = fit_sentence(Focus(checkpoint=NAME, sentence="The cat sat on the mat."))
-    assert focus.sentence == pictures()[0][1] and "'The cat sat on the mat.'" in note
+    focus, (note,) = fit_sentence(Focus(checkpoint=NAME, sentence="A dog barks."))
+    assert focus.sentence == pictures()[0][1] and "'A dog barks.'" in note
+    assert fit_sentence(Focus(checkpoint=NAME, sentence=default_sentence()))[1] == (), "nobody typed it"
     assert fit_sentence(replaced := Focus(checkpoint=NAME, sentence=FOUR)) == (replaced, ())
     slip = Focus(checkpoint=NAME, sentence=FOUR[1:])
     assert fit_sentence(slip) == (slip, ())
@@ -66,3 +67,7 @@ def test_the_pages_speak_of_patches_and_leave_out_what_is_about_words() -> None:
     assert any("x_{0} =" in latex.value for latex in embeddings.latex)
     decoding = opened("decoding")
     assert any(subheader.value == "What each patch contributes" for subheader in decoding.subheader)
+    compare = opened("compare")
+    options = [[option.content for option in group.proto.options] for group in compare.get("button_group")]
+    assert ["two pictures", "two layers, block by block"] in options
+    assert FOUR not in "".join(caption.value for caption in compare.caption), "64 signs are no name of a picture"

@@ -21,7 +21,7 @@ from transformer.runs.traces import Trace
 from transformer.text.message import Message
 from transformer.variants.heads import FirstTokenClassifier
 
-WHOLE = Message("whole sentence")
+WHOLE = Message("whole input")
 
 
 @dataclass(frozen=True)

@@ -115,8 +115,10 @@ def fit_sentence(focus: Focus) -> tuple[Focus, tuple[str, ...]]:
         return replace(focus, pads=0), ()
     blank, size = LEVELS[0] * config.picture_size**2, config.picture_size**2
     shown = next((text for _, text in pictures() if len(text) == size), blank)
-    note = common("note.no_text", sentence=quoted(focus.sentence))
-    return replace(focus, sentence=shown, target="", pads=0), (note,)
+    # A line only about a sentence that somebody gave: the first example is in nobody's way.
+    given = focus.sentence != default_sentence()
+    notes = (common("note.no_text", sentence=quoted(focus.sentence)),) if given else ()
+    return replace(focus, sentence=shown, target="", pads=0), notes
 
 
 def fit_model(focus: Focus, config: ModelConfig) -> tuple[Focus, tuple[str, ...]]:

@@ -15,14 +15,22 @@ from ui.words.texts import PageText, common, page_texts
 
 NEEDS = ("stack", "kind", "layer", "head", "token")
 _MOST_BUTTONS = 8
+_OF_MANY_TASKS = ("t5", "bart")  # families of encoder and decoder; Marian, M2M100 and mBART translate
 _IN_CODE = "codes of the words in the address"  # by the widget's key
 FORMER = {"show_lines": ("Lignes",)}  # what an option was called in addresses that people may have kept
 _DRAWN_ON = "choose: drawn on"  # the page of the run before
 
 
 def work_of(config: ModelConfig) -> str:
-    """What a model does, as texts name it: "classifier", "text-to-text", or its kind."""
-    return "classifier" if config.n_classes else "text-to-text" if config.task_prefixes else config.kind
+    """What a model does, as texts name it: "classifier", "text-to-text", or its kind.
+
+    An encoder and a decoder translate, unless it was trained on tasks with prefixes or is of a family whose checkpoints
+    do many things; which of them a config.json need not say.
+    """
+    if config.n_classes:
+        return "classifier"
+    several = config.kind == "encoder-decoder" and getattr(config, "family", "") in _OF_MANY_TASKS
+    return "text-to-text" if several or config.task_prefixes else config.kind
 
 
 def traits_of(config: ModelConfig) -> frozenset[str]:
@@ -101,7 +109,7 @@ def chosen_option(
 
     The choice survives a change of page and of language, and is in the address.
     """
-    texts = page_texts(text.name)
+    texts = (text, *page_texts(text.name))  # of a picture, too
     settle(key, {option: [one[f"{name}_{option}"] for one in texts] for option in options})
     return st.segmented_control(
         text[name],

@@ -95,6 +95,8 @@ def _checkpoint(focus: Focus) -> None:
         size = common("sidebar.size", layers=layers, heads=config.n_heads, width=config.d_model)
         family = [config.family] if isinstance(config, FamilyConfig) else []
         work = "picture" if isinstance(config, PictureConfig) else work_of(config)
+        if work == "text-to-text" and not config.task_prefixes:
+            work = "answer"
         st.caption(" · ".join((common(f"task.{work}"), *family, size)))
 
 

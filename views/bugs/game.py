@@ -5,10 +5,16 @@ import streamlit as st
 from transformer.faults.catalogue import FAULTS, HEALTHY, Diagnosis, diagnosis_of, inapplicable, next_with
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, number_in_address
+from ui.shell.presenter import presenting
 from ui.shell.way import opened, way_to
 from ui.words.texts import as_plain
 
 GUESSES = (*FAULTS, HEALTHY)
+_GUESSES = ".st-key-bug-guesses button { padding-inline: 0.5rem; }"
+# All in one row, in French, too; what they say need not be larger than the picture.
+_PRESENTED = (
+    ".st-key-bug-guesses button { padding: 0.1rem 0.3rem; min-height: 0; }.st-key-bug-guesses p { font-size: 0.82rem; }"
+)
 ANSWER = "bug answer"  # the container of what is said after a guess
 _NUMBER, _STATE, _MOST = "patient", "bugs: guesses", 9999
 
@@ -55,7 +61,7 @@ def guessed(p: Page, diagnosis: Diagnosis) -> str:
     all_guesses = st.session_state.setdefault(_STATE, {})
     key = (p.checkpoint.fingerprint, p.focus.sentence, st.session_state[_NUMBER])
     made, _ = all_guesses.get(key, ("", ""))
-    st.html("<style>.st-key-bug-guesses button { padding-inline: 0.5rem; }</style>")
+    st.html(f"<style>{_PRESENTED if presenting() else _GUESSES}</style>")
     with st.container(horizontal=True, key="bug guesses", gap="xsmall"):
         for fault in GUESSES:
             marks = {

@@ -58,8 +58,6 @@ def sentences(p: Page) -> None:
         st.warning(p.text["second_wrong"].format(message=as_plain(said(error))), icon=":material/edit:")
         return
     first, second = Side("A", p.trace), Side("B", trace)
-    if sentence == p.focus.sentence and not p.focus.target:
-        st.info(p.text["same_sentence"], icon=":material/info:")
     show_answers(p, first, second)
     place = (p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head)
     heads = Head(first, *place), Head(second, *place)
@@ -94,8 +92,8 @@ def second_sentence(p: Page) -> str:
             if key not in state or state[key] != value:
                 state[key] = value
         st.text_input(
-            p.text["second"], key="compare_second", help=p.text["second_help"], on_change=_typed, width=290,
-            label_visibility=labels(),
+            p.text["second"], key="compare_second", help=p.text["second_help"], on_change=_typed,
+            width=130 if p.reads_pictures else 290, label_visibility=labels(),
         )  # fmt: skip
         st.pills(
             p.text["pairs"], list(pairs), key="compare_pair", on_change=_pair_chosen, args=(pairs,), wrap=True,

@@ -25,6 +25,7 @@ from transformer.runs.attention_view import AttentionView
 from transformer.runs.inputs import prompt_ids
 from transformer.runs.traces import Trace
 from ui.shell.page import Page
+from ui.shell.picture import show_picture
 from ui.shell.presenter import presenting
 from ui.show.canvas import show_map
 from ui.show.figures import show_figure, show_formula
@@ -83,16 +84,21 @@ def show_answers(p: Page, first: Side, second: Side) -> None:
         heading = [side.letter]
         if first.name != second.name:
             heading.append(side.name)
-        heading.append(p.text["quoted"].format(sentence=" ".join(side.trace.sentence.split())))
+        if not p.reads_pictures:
+            heading.append(p.text["quoted"].format(sentence=shorten(side.trace.sentence)))
         if answer.parts:
             heading.append(p.text["answer_sure"].format(probability=three_digits(answer.probability)))
-        with column.container(gap=None):
-            st.caption(as_plain(" · ".join(heading)))
-            st.markdown(f"##### {marked(pieces, *marks[side.letter]) or '–'}")
-            for note in side.trace.notes:
-                st.caption(f":material/info: {as_plain(said(note))}")
+        with column.container(horizontal=True, vertical_alignment="center", gap="small"):
+            if p.reads_pictures:
+                show_picture(side.trace.sentence, side.trace.checkpoint.config, width=44)
+            with st.container(gap=None):
+                st.caption(as_plain(" · ".join(heading)))
+                st.markdown(f"##### {marked(pieces, *marks[side.letter]) or '–'}")
+                for note in side.trace.notes:
+                    st.caption(f":material/info: {as_plain(said(note))}")
     if all(piece.fate == "same" for piece in pieces):
-        st.caption(p.text["answer_same"])
+        same = first.name == second.name and first.trace.sentence == second.trace.sentence and not first.trace.forced
+        st.caption(p.text["same_sentence" if same else "answer_same"])
 
 
 def marked(pieces: tuple[Piece, ...], own: str, colour: str) -> str:
@@ -117,7 +123,7 @@ def show_maps(p: Page, first: Head, second: Head) -> MapDifference:
     same_model = first.side.name == second.side.name
     st.html("<style>.st-key-compare-maps [data-testid='stColumn'] { min-width: 16rem; }</style>")
     with st.container(key="compare-maps"):
-        columns = st.columns(3, gap="small")
+        columns = [column.container(gap="xsmall") for column in st.columns(3, gap="small")]
     for column, name, head in zip(columns, ("map_one", "map_two"), (first, second), strict=False):
         with column:
             if not presenting():  # the answers above say it, too

@@ -5,7 +5,8 @@ export default function ({ parentElement, data, setTriggerValue }) {
   for (const row of data.rows) {
     const line = strip.appendChild(element("div", "row"));
     line.appendChild(element("span", "title", row.title));
-    const tokens = line.appendChild(element("div", "tokens"));
+    const patches = row.tokens.some((token) => token.pixels);
+    const tokens = line.appendChild(element("div", patches ? "tokens patches" : "tokens"));
     row.tokens.forEach((token, index) => {
       const kind = token.special ? "token special" : "token";
       const chip = tokens.appendChild(element(row.clickable ? "button" : "span", kind, token.text));
@@ -22,10 +23,12 @@ export default function ({ parentElement, data, setTriggerValue }) {
   if (data.hint) strip.lastElementChild.appendChild(element("div", "hint", data.hint));
   parentElement.appendChild(strip);
   for (const tokens of strip.querySelectorAll(".tokens")) {
-    if (tokens.scrollHeight > tokens.clientHeight) tokens.tabIndex = 0;
+    if (tokens.scrollHeight > tokens.clientHeight || tokens.scrollWidth > tokens.clientWidth) tokens.tabIndex = 0;
     const chosen = tokens.querySelector('[aria-pressed="true"]');
     // Not scrollIntoView, which would move the page as well.
-    if (chosen) tokens.scrollTop = chosen.offsetTop - tokens.offsetTop - tokens.clientHeight / 2;
+    if (!chosen) continue;
+    tokens.scrollTop = chosen.offsetTop - tokens.offsetTop - tokens.clientHeight / 2;
+    tokens.scrollLeft = chosen.offsetLeft - tokens.offsetLeft - tokens.clientWidth / 2;
   }
 
   // A patch as it looks: one square for each pixel, as dark as it has ink.

@@ -8,6 +8,7 @@ from pathlib import Path
 import transformer
 from charts.documents.guide import Paragraph, guide
 from charts.toolkit.numbers import whole
+from transformer.config import PictureConfig
 from transformer.errors import InputError
 from transformer.runs.traces import Trace
 from ui.shell.focus import Focus, fit_model, fit_trace
@@ -54,6 +55,8 @@ def handout(trace: Trace, focus: Focus) -> str:
     focus, _notes = fit_model(focus, checkpoint.config)
     focus, _notes = fit_trace(focus, trace)
     title = text["title"].format(sentence=" ".join(trace.sentence.split()))
+    if isinstance(checkpoint.config, PictureConfig):  # its signs would be no title
+        title = text["title_picture"]
     numbers = sum(activation.values.size for activation in trace.activations.values())
     sizes = {"parameters": whole(checkpoint.model.n_parameters), "numbers": whole(numbers)}
     lead = [
