@@ -17,13 +17,12 @@ from transformer.faults.signs import signs_of
 from transformer.runs.attention_view import AttentionView
 from ui.lab.effects import marked
 from ui.shell.page import Page
-from ui.shell.presenter import presenting
 from ui.show.canvas import show_map
 from ui.show.figures import show_figure, show_table
 from ui.words.texts import as_plain
 from views.bugs.runs import WORD, runs_of, toy_of
 
-HEIGHT, PRESENTED_HEIGHT = 315, 250  # both end on the first screen
+HEIGHT = 315
 WORDS = (WORD, "abcd", "attention")
 
 
@@ -93,12 +92,11 @@ def _names(p: Page) -> tuple[str, str]:
 
 
 def _two_maps(p: Page, views: list[AttentionView], *, head: int, answers: tuple[Answer, ...] = ()) -> None:
-    height = PRESENTED_HEIGHT if presenting() else HEIGHT
     with st.grid(2, min_column_width=330):
         for number, (name, view) in enumerate(zip(_names(p), views, strict=True)):
             with st.container(gap="xsmall"):
                 st.markdown(f"**{name}**")
-                show_map(attention_map(view, head=head, height=height), key=f"bug map {number}", clickable=False)
+                show_map(attention_map(view, head=head, height=HEIGHT), key=f"bug map {number}", clickable=False)
                 if answers:
                     _answer(p, answers[0], answers[number], changed=bool(number))
 
