@@ -166,6 +166,15 @@ def test_the_snippet_prints_the_difference(open_app, run_snippet):
     assert f"mean change {change}" in said(app)
 
 
+@pytest.mark.parametrize(("mode", "loads"), [("checkpoints", 2), ("kinds", 3)])
+def test_the_snippet_of_several_checkpoints_opens_them_all(open_app, run_snippet, mode: str, loads: int) -> None:
+    app = open_app("compare", checkpoint="tiny-translator", sentence=SENTENCE, compare_mode=mode)
+    snippet = next(code for code in codes(app) if "import transformer" in code)
+    printed = run_snippet(snippet)
+    assert len({line.split()[0] for line in printed.splitlines()}) == loads
+    assert "tiny-translator decoder cross 1 (2, " in printed
+
+
 def test_a_layer_of_the_paper_beside_a_llamas(open_app) -> None:
     app = open_app("compare")
     app.segmented_control(key="compare_mode").set_value("layers").run()

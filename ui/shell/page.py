@@ -87,10 +87,14 @@ class Page:
 
     @property
     def checkpoint_place(self) -> str:
-        """Where somebody else finds the checkpoint's directory: for commands and snippets."""
-        name = self.focus.checkpoint
+        """``place_of`` this page's checkpoint."""
+        return self.place_of(self.focus.checkpoint)
+
+    @staticmethod
+    def place_of(name: str) -> str:
+        """Where somebody else finds a checkpoint's directory: for commands and snippets."""
         if name in typed_checkpoints():
-            return str(self.checkpoint.path)
+            return str(load_checkpoint(name).path)
         return "the/folder/that/was/uploaded" if is_received(name) else f"checkpoints/{name}"
 
     @property

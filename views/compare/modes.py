@@ -38,6 +38,7 @@ from views.compare.run_comparison import (
     show_maps,
     which_heads,
 )
+from views.compare.snippets import code_of_checkpoints, code_of_sentences
 
 _SECOND, _OFFERED, _OTHER, _PICKED = (f"compare: {name}" for name in ("second", "offered", "other", "picked"))
 _PARAMETER = "second"  # in the address
@@ -48,7 +49,7 @@ _BEGAN_AS = {"en-fr-taught": "en-fr", "en-fr-pruned": "en-fr"}  # shipped, fine-
 
 def sentences(p: Page) -> None:
     """Two sentences on one checkpoint."""
-    sentence = second_sentence(p)
+    sentence, first = second_sentence(p), Side("A", p.trace)
     if not sentence.strip():
         st.info(p.text["second_empty"], icon=":material/info:")
         return
@@ -57,7 +58,7 @@ def sentences(p: Page) -> None:
     except transformer.InputError as error:
         st.warning(p.text["second_wrong"].format(message=as_plain(said(error))), icon=":material/edit:")
         return
-    first, second = Side("A", p.trace), Side("B", trace)
+    second = Side("B", trace)
     show_answers(p, first, second)
     place = (p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head)
     heads = Head(first, *place), Head(second, *place)
@@ -67,6 +68,7 @@ def sentences(p: Page) -> None:
         which_heads(p, *heads, difference)
     else:
         in_which_layer(p, *heads)
+    code_of_sentences(p, sentence)
 
 
 def second_sentence(p: Page) -> str:
@@ -166,6 +168,7 @@ def checkpoints(p: Page) -> None:
         st.caption(p.text["kin_same"].format(layer=one.layer, head=one.head))
     if np.isnan(far).any():
         st.markdown(p.text["heads_none"])
+        code_of_checkpoints(p, [name])
         return
     numbers = {"layer": one.layer, "head": one.head, "best_layer": best[0], "best_head": best[1]}
     largest, value = three_digits(float(far.max())), three_digits(float(far[best]))
@@ -174,6 +177,7 @@ def checkpoints(p: Page) -> None:
     if clicked is not None and clicked != (layer, head):
         st.session_state[_PICKED] = (asked, (clicked.query, clicked.key))
         st.rerun()
+    code_of_checkpoints(p, [name])
 
 
 def _comparable(p: Page, one: Head, other: Side) -> tuple[str, str, np.ndarray]:
@@ -243,9 +247,9 @@ def kinds(p: Page) -> None:
     st.html("<style>.st-key-compare-kinds [data-testid='stColumn'] { min-width: 19rem; }</style>")
     with st.container(key="compare-kinds"):
         columns = st.columns(len(KINDS), gap="small", border=True)
-    for column, kind in zip(columns, reversed(KINDS), strict=True):
+    names = {kind: _checkpoint_of_kind(p, kind) for kind in reversed(KINDS)}
+    for column, (kind, name) in zip(columns, names.items(), strict=True):
         with column:
-            name = _checkpoint_of_kind(p, kind)
             st.markdown(f"##### {p.text[f'kind_name_{kind}']}" + (f" · {as_plain(name)}" if name else ""))
             st.caption(p.text[f"kind_may_{kind}"])
             if not name:
@@ -254,6 +258,7 @@ def kinds(p: Page) -> None:
             trace = p.trace if name == p.focus.checkpoint else _read(p, name)
             for place in trace.attention_kinds() if trace else ():
                 _small_map(p, trace, *place)
+    code_of_checkpoints(p, [name for name in names.values() if name and name != p.focus.checkpoint])
 
 
 def _small_map(p: Page, trace: Trace, stack: str, kind: str) -> None:
