@@ -39,9 +39,12 @@ CHROMIUM_ARGUMENTS = [
 ]
 _START_LIMIT = 120.0  # seconds
 _SETTLE_LIMIT = 120_000  # milliseconds, as all times that Playwright takes
-# Whether the page has been calm for a moment. Each wait has a number of its own and begins to count anew.
+# Whether the page has been calm for a moment: nothing runs, and what a click asked for has been answered (a busy server
+# takes its time before it says that it runs; to a part of a page that is gone it says nothing). Each wait has a number
+# of its own and begins to count anew.
 _CALM = """(wait) => {
-    const calm = document.querySelector("[data-testid=stApp]")?.dataset.testScriptState === "notRunning"
+    const asked = window.askedAt > (window.heardAt ?? 0) && performance.now() - window.askedAt < 10000;
+    const calm = !asked && document.querySelector("[data-testid=stApp]")?.dataset.testScriptState === "notRunning"
         && !document.querySelector("[data-testid=stSkeleton]");
     if (!calm || window.calmSince?.wait !== wait) window.calmSince = {wait, at: performance.now()};
     return calm && performance.now() - window.calmSince.at >= 300;

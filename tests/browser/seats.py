@@ -17,6 +17,16 @@ MOST_FREE = 4  # tabs that wait for the next test; four are the most that one te
 PATIENCE = 120_000  # milliseconds; a machine with other work may be slow
 # A page that is opened by its own address asks for these below that address first, and Streamlit answers 404 by design.
 _PROBES = ("/_stcore/health", "/_stcore/host-config")
+# When the page last asked the server for something, and when it last heard from it.
+_LISTEN = """() => {
+    const send = WebSocket.prototype.send, known = new WeakSet();
+    WebSocket.prototype.send = function (data) {
+        window.askedAt = performance.now();
+        if (!known.has(this)) this.addEventListener("message", () => { window.heardAt = performance.now(); });
+        known.add(this);
+        return send.call(this, data);
+    };
+}"""
 
 
 class Seat:
@@ -35,6 +45,7 @@ class Seat:
         # Chromium draws without a graphics card here: what moves would take a third of the processor.
         self.context = browser.new_context(accept_downloads=True, device_scale_factor=ratio, reduced_motion="reduce")
         self.context.set_default_timeout(PATIENCE)
+        self.context.add_init_script(f"({_LISTEN})()")
         self.page: Page = self.context.new_page()
         self.page.on("pageerror", lambda error: self.problems.append(f"page error: {error}"))
         self.page.on("console", self._hear)
