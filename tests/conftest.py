@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[1]
 
 # The same examples every time, and no stopwatch: a busy machine must not turn a test red.
-hypothesis.settings.register_profile("glassformer", deadline=None, derandomize=True)
+hypothesis.settings.register_profile(
+    "glassformer", deadline=None, derandomize=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile("glassformer")
 
 TINY_SENTENCES = (
