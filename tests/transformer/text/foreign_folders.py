@@ -63,6 +63,11 @@ TEXTS = [
 ]
 
 
+# What the library once made of SENTENCES (``WordPieceTrainer`` with 300 entries, ``UnigramTrainer`` with 220): it makes
+# something else each time, and a test must not depend on that.
+TRAINED = json.loads(Path(__file__).with_name("trained_pieces.json").read_text(encoding="utf-8"))
+
+
 def byte_level(size: int = 400, special: tuple[str, ...] = (), **front: bool) -> tokenizers.Tokenizer:
     backend = tokenizers.Tokenizer(models.BPE())
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, **front)
@@ -76,12 +81,12 @@ def byte_level(size: int = 400, special: tuple[str, ...] = (), **front: bool) ->
 
 
 def word_piece(special: tuple[str, ...] = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")) -> tokenizers.Tokenizer:
-    backend = tokenizers.Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    entries = {piece: id for id, piece in enumerate((*special, *TRAINED["word_piece"]))}
+    backend = tokenizers.Tokenizer(models.WordPiece(entries, unk_token="[UNK]"))
+    backend.add_special_tokens(list(special))
     backend.normalizer = normalizers.BertNormalizer(lowercase=True)
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     backend.decoder = decoders.WordPiece()
-    trainer = trainers.WordPieceTrainer(vocab_size=300, special_tokens=list(special), show_progress=False)
-    backend.train_from_iterator(SENTENCES, trainer)
     backend.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
         special_tokens=[(name, backend.token_to_id(name)) for name in ("[CLS]", "[SEP]")],
@@ -90,13 +95,11 @@ def word_piece(special: tuple[str, ...] = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "
 
 
 def unigram(special: tuple[str, ...], unknown: str) -> tokenizers.Tokenizer:
-    backend = tokenizers.Tokenizer(models.Unigram())
+    entries = [*((name, 0.0) for name in special), *map(tuple, TRAINED["unigram"])]
+    backend = tokenizers.Tokenizer(models.Unigram(entries, special.index(unknown)))
+    backend.add_special_tokens(list(special))
     backend.pre_tokenizer = pre_tokenizers.Metaspace()
     backend.decoder = decoders.Metaspace()
-    trainer = trainers.UnigramTrainer(
-        vocab_size=220, special_tokens=list(special), unk_token=unknown, show_progress=False
-    )
-    backend.train_from_iterator(SENTENCES, trainer)
     return backend
 
 
