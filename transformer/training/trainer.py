@@ -62,8 +62,8 @@ class Trainer:
             weight_decay=recipe.weight_decay,
             fused=True,
         )
-        self.train_examples = self._encode(objective, self.corpus.train, limit=True)
-        self.dev_examples = self._encode(OBJECTIVES[recipe.task](model), self.corpus.dev, limit=False)
+        self.train_examples = self._encode(type(objective), self.corpus.train, limit=True)
+        self.dev_examples = self._encode(OBJECTIVES[recipe.task], self.corpus.dev, limit=False)
         self.objective, self.optimizer = self.accelerator.prepare(objective, optimizer)
         self.average = self._averaged(model)
         self.step, self.target_tokens, self.seconds = 0, 0, 0.0
@@ -78,7 +78,7 @@ class Trainer:
         decay = self.recipe.average_decay
         return AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(decay)) if decay else None
 
-    def _encode(self, objective: Objective, texts: list[tuple], *, limit: bool) -> list[tuple]:
+    def _encode(self, objective: type[Objective], texts: list[tuple], *, limit: bool) -> list[tuple]:
         examples = objective.encode(self.tokenizer, texts)
         bound = self.recipe.max_sequence_length if limit else self.recipe.model.max_length
         kept = [example for example in examples if _length(example) <= bound]

@@ -76,7 +76,10 @@ def token_links(
 
 
 def _tokens_of(tokenizer: Tokenizer, text: str, ids: Sequence[int]) -> list[list[int]]:
-    """Of every word the tokens that hold a part of it, by their bytes; a text begins with a space nobody typed."""
+    """Of every word the tokens that hold a part of it; a text begins with a space nobody typed.
+
+    By bytes, unlike ``roles.word_spans``: a letter whose bytes lie in two tokens belongs to both.
+    """
     ends, end = [], 0
     for id in ids:
         end += len(tokenizer.token_bytes[id])

@@ -168,15 +168,14 @@ def checkpoints(p: Page) -> None:
         st.caption(p.text["kin_same"].format(layer=one.layer, head=one.head))
     if np.isnan(far).any():
         st.markdown(p.text["heads_none"])
-        code_of_checkpoints(p, [name])
-        return
-    numbers = {"layer": one.layer, "head": one.head, "best_layer": best[0], "best_head": best[1]}
-    largest, value = three_digits(float(far.max())), three_digits(float(far[best]))
-    st.markdown(p.text["alike_intro"].format(**numbers, largest=largest, value=value))
-    clicked = heads_map(p, far, key="compare alike", selected=(layer, head))
-    if clicked is not None and clicked != (layer, head):
-        st.session_state[_PICKED] = (asked, (clicked.query, clicked.key))
-        st.rerun()
+    else:
+        numbers = {"layer": one.layer, "head": one.head, "best_layer": best[0], "best_head": best[1]}
+        largest, value = three_digits(float(far.max())), three_digits(float(far[best]))
+        st.markdown(p.text["alike_intro"].format(**numbers, largest=largest, value=value))
+        clicked = heads_map(p, far, key="compare alike", selected=(layer, head))
+        if clicked is not None and clicked != (layer, head):
+            st.session_state[_PICKED] = (asked, (clicked.query, clicked.key))
+            st.rerun()
     code_of_checkpoints(p, [name])
 
 
