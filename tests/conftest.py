@@ -205,16 +205,27 @@ def family(families_folder: Path) -> Callable[[str], Checkpoint]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def installed_components() -> Iterator[None]:
-    """Streamlit reads the metadata of all installed packages for each ``AppTest``, which takes longer than most pages:
-    here it does so once."""
+def quick_app_tests() -> Iterator[None]:
+    """Two things that ``AppTest`` does for each run of a page, and which take longer than many pages do.
+
+    Streamlit reads the metadata of all installed packages: here it does so once. And it asks every millisecond whether
+    the page is finished, which takes the interpreter away from the page each time: here it waits for the page's thread.
+    """
     if "streamlit" not in sys.modules:  # nor will it be: what was collected is imported by now
         yield
         return
     from streamlit.components.v2 import manifest_scanner
+    from streamlit.testing.v1 import local_script_runner
+
+    asks_whether_it_is_finished = local_script_runner.require_widgets_deltas
+
+    def wait(runner: local_script_runner.LocalScriptRunner, timeout: float) -> None:
+        runner._script_thread.join(timeout)
+        asks_whether_it_is_finished(runner, timeout if runner.script_stopped() else 0)  # with 0 it says that it is late
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
+        patch.setattr(local_script_runner, "require_widgets_deltas", wait)
         yield
 
 
