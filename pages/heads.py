@@ -30,6 +30,7 @@ from views.heads.corpus_role_table import (
 )
 from views.heads.every_head import show_every_head
 from views.heads.pruned import pruned_captions, pruned_note, pruned_places
+from views.heads.taught import taught_note
 
 MANY_TOKENS = 64  # with more tokens most weights are too small for the fixed scale
 
@@ -78,6 +79,8 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
         st.markdown(role_counts(here, text))
     if off:
         st.markdown(pruned_note(off, text))
+    if note := taught_note(p):
+        st.markdown(note)
 
     place = (focus.layer, focus.head)
     this = next(role for role in here if (role.layer, role.head) == place)

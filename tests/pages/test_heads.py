@@ -17,10 +17,12 @@ from streamlit.testing.v1 import AppTest
 
 import transformer
 from charts.canvas.choices import AnyHead
-from tests.conftest import open_by_address
+from tests.conftest import ROOT, open_by_address
 from tests.pages.conftest import codes
 from transformer.analysis.heads.head_roles import HeadRole, head_roles
 from transformer.analysis.heads.pruned import pruned_heads
+from transformer.training.card import _fine_tuning
+from transformer.training.recipe import load_recipe
 from ui.lab.head_table import (
     ORDERS,
     captions,
@@ -127,6 +129,21 @@ def test_a_pruned_head_is_called_pruned(
     assert "**Pruned: layer 1, head 0.**" in said
     assert f"**Layer 1, head 0** of cross-attention: {TEXT['pruned_role']}." in said
     assert str(drawn[-1].metadata).count("'pruned'") == 1, "under one map of all"
+
+
+def test_a_taught_head_is_called_taught(
+    tiny_checkpoint: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, recipe = tiny_checkpoint("translator"), load_recipe(ROOT / "configs" / "en-fr-taught.toml")
+    card = f"| | |\n|---|---|{_fine_tuning(recipe)}\n"
+    transformer.save(tmp_path / "taught", whole.model, whole.tokenizer, card=card)
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path))
+    note = TEXT["taught"].format(layer=recipe.alignment.layer, head=recipe.alignment.head)
+    for kind, says in (("cross", True), ("self", False)):
+        place = {"checkpoint": "taught", "stack": "decoder", "kind": kind}
+        app = open_by_address("heads", {"sentence": SENTENCE, **place})
+        assert not app.exception and not app.error
+        assert (note in [element.value for element in app.markdown]) == says
 
 
 @pytest.mark.parametrize("checkpoint", sorted({place[0] for place in PLACES}))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _SCORES = "## Scores"
 _CHOSEN = re.compile(r"^\| chosen by \|.*? at step ([\d,]+)", re.MULTILINE)  # as ``model_card`` writes it
+_TAUGHT = re.compile(r"^\| imposed by us \| cross-attention head (\d+) of decoder layer (\d+)", re.MULTILINE)
 _SCORE_NAMES = {
     "translation": "greedy BLEU on the first sentences of the dev split",
     "next-token": "minus the loss in nats per token on the dev split",
@@ -80,6 +81,12 @@ def checkpoint_step(path: Path) -> int | None:
         return int(found[1].replace(",", ""))
     row = best_row(path / HISTORY)
     return None if row is None else int(row["step"])
+
+
+def taught_head(card: str) -> tuple[int, int] | None:
+    """Layer and head of the cross-attention that a card names as taught by us, or ``None``."""
+    found = _TAUGHT.search(card)
+    return (int(found[2]), int(found[1])) if found else None
 
 
 def update_scores(
