@@ -59,6 +59,8 @@ def measured_effects(
     figure = Sheet()
     colours = (style.MASKED, style.CHOSEN, style.BAR, style.CATEGORICAL[2])
     for (name, values), colour in zip(arrays.items(), colours, strict=False):
+        if not np.isfinite(values).any():
+            continue
         bars = parts.bar_rows(values, hover=style.lines("%{y}", name), colours=colour)
         figure.add_trace({**bars, "name": name, "showlegend": True, "text": None})
     style.finish(figure, height=30 * len(labels) + 100, top=48)

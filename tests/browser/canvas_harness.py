@@ -120,6 +120,9 @@ def main() -> None:
             key="scores",
             clickable=False,
         )
+    elif scene == "faint":
+        row = ["0", "1"]
+        show_map(value_map(np.array([[0.0112, -0.0044]]), row_labels=["all"], column_labels=row), key="faint")
     elif scene in ("grid", "sorted", "deep", "many", "many sorted"):
         layers, heads, words = {
             "grid": (6, 8, SENTENCE),

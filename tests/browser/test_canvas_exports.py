@@ -71,6 +71,10 @@ def test_the_svg_has_every_cell_as_a_shape_and_every_label_as_text(show, tmp_pat
     assert canvas.hover(*canvas.cell(7, 5)).startswith("‘·the₂’ looks at ‘·the’")
 
 
+def test_a_map_of_small_numbers_does_not_write_zero_everywhere(show, tmp_path: Path) -> None:
+    assert {"0.011", "−0.004"} <= set(texts(saved(show("faint"), "as SVG", tmp_path)))
+
+
 @pytest.mark.parametrize("scene", ["cross", "sorted", "lines"])
 def test_a_figure_for_a_paper_is_white_with_black_letters_in_millimetres(show, tmp_path: Path, scene: str) -> None:
     canvas = show(scene, dark=True)

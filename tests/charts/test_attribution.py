@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from charts.figures.attribution import attribution_waterfall
+from charts.figures.attribution import attribution_waterfall, measured_effects
 
 
 def test_every_bar_begins_where_the_last_one_ends():
@@ -22,6 +22,11 @@ def test_every_bar_begins_where_the_last_one_ends():
 def test_with_all_parts_drawn_nothing_is_left_over():
     figure = attribution_waterfall([0.5, 0.25], labels=["a", "b"], total=0.75, n_others=0, of="x")
     assert len(figure.data[0].x) == 2 and list(figure.data[1].x) == [0.75]
+
+
+def test_a_removal_that_no_part_had_has_no_bars_and_no_name():
+    figure = measured_effects([0.5, 0.1], zero=[0.4, -0.1], mean=[np.nan, np.nan], labels=["a", "b"], of="x")
+    assert [bars.name for bars in figure.data] == ["added (everything else held fixed)", "lost without it"]
 
 
 def test_one_name_for_each_part():

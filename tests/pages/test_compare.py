@@ -27,15 +27,25 @@ def with_second(app, sentence):
     return app.run()
 
 
+@pytest.fixture
+def drawn(monkeypatch):
+    """The titles of the maps beside each other, in the order in which they were drawn."""
+    titles = []
+    show = "views.compare.run_comparison.show_map"
+    monkeypatch.setattr(show, lambda figure, **_: titles.append(figure.metadata["title"]))
+    return titles
+
+
 def in_mode(app, mode):
     app.session_state["compare_mode"] = mode
     return app.run()
 
 
 @pytest.mark.parametrize("checkpoint", KINDS)
-def test_two_sentences(open_app, tiny_checkpoint, checkpoint):
+def test_two_sentences(open_app, tiny_checkpoint, checkpoint, drawn):
     app = open_app("compare", checkpoint=checkpoint, sentence=SENTENCE, layer="1", head="1")
     is_fine(app)
+    drawn.clear()
     assert any("Both sentences are the same" in caption.value for caption in app.caption)
     is_fine(with_second(app, OTHER))
     loaded = tiny_checkpoint(checkpoint)
@@ -43,7 +53,9 @@ def test_two_sentences(open_app, tiny_checkpoint, checkpoint):
     stack = app.query_params["stack"] if "stack" in app.query_params else first.stacks[0]
     stack = stack[0] if isinstance(stack, list) else stack
     views = [trace.attention(stack, 1) for trace in (first, second)]
-    assert f"mean change {three_digits(difference_map(*views, head=1).mean_change)}" in said(app)
+    change = three_digits(difference_map(*views, head=1).mean_change)
+    assert [title.partition(" · ")[0] for title in drawn[:3]] == ["A", "B", "B − A"]
+    assert drawn[2] == f"B − A · mean change {change}"
     largest = three_digits(float(head_differences(first, second, stack).max()))
     assert f"The scale ends at the largest, {largest}" in said(app)
     app.session_state["compare_more"] = "stream"
@@ -53,7 +65,7 @@ def test_two_sentences(open_app, tiny_checkpoint, checkpoint):
 
 def test_identical_sentences_change_nothing(open_app):
     app = open_app("compare", checkpoint="tiny-translator", sentence=SENTENCE)
-    assert "mean change 0" in said(app) and TEXT["same_sentence"] in said(app)
+    assert TEXT["same_sentence"] in said(app)
     app.session_state["compare_more"] = "stream"
     is_fine(app.run())
     assert "has moved furthest apart" not in said(app)
@@ -94,12 +106,12 @@ def test_two_checkpoints(open_app, checkpoint, kind):
         if other != checkpoint:
             app.selectbox(key="compare_other").set_value(other)
             is_fine(app.run())
-            assert f"**B** · {other}" in said(app)
+            assert f"B · {other} · " in said(app)
             assert "The most alike is layer" in said(app) or TEXT["heads_none"] in said(app)
             assert ("has no cross-attention" in said(app)) == (kind == "cross")
 
 
-def test_checkpoints_of_one_origin_show_the_same_head(open_app, checkpoints_folder, tmp_path, monkeypatch):
+def test_checkpoints_of_one_origin_show_the_same_head(open_app, checkpoints_folder, tmp_path, monkeypatch, drawn):
     for name in ("another", "en-fr", "en-fr-taught"):
         shutil.copytree(checkpoints_folder / "tiny-translator", tmp_path / name)
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path))
@@ -111,7 +123,7 @@ def test_checkpoints_of_one_origin_show_the_same_head(open_app, checkpoints_fold
     assert TEXT["kin_other"].format(name="en-fr-taught", others="**en-fr**") in said(app) and same not in said(app)
     app.selectbox(key="compare_other").set_value("en-fr")
     is_fine(app.run())
-    assert same in said(app) and "mean change 0" in said(app), "here it is a copy"
+    assert same in said(app) and "B − A · mean change 0" in drawn[-4:], "here it is a copy"
 
 
 @pytest.mark.parametrize("checkpoint", KINDS)
@@ -158,12 +170,12 @@ def test_words_of_one_side_are_marked_where_they_stand():
     assert marked(pieces, "added", "orange") == ":orange-background[Je n'aime \\*pas\\*] ce livre\\."
 
 
-def test_the_snippet_prints_the_difference(open_app, run_snippet):
+def test_the_snippet_prints_the_difference(open_app, run_snippet, drawn):
     app = open_app("compare", checkpoint="tiny-translator", sentence=SENTENCE, layer="1", head="1")
     with_second(app, OTHER)
     snippet = next(code for code in codes(app) if "import transformer" in code)
     change = three_digits(float(run_snippet(snippet).split()[0]))
-    assert f"mean change {change}" in said(app)
+    assert f"B − A · mean change {change}" in drawn
 
 
 @pytest.mark.parametrize(("mode", "loads"), [("checkpoints", 2), ("kinds", 3)])

@@ -122,6 +122,9 @@ def test_what_a_head_hears_is_what_the_library_measures(
     assert run_snippet(next(code for code in codes(app) if "path_patching" in code)).count("Head(") > 4
     app = open_app("paths", checkpoint="tiny-gpt", sentence=SENTENCE, paths_section="edges", layer="0")
     assert "No head comes before" in app.info[0].value and not app.exception
+    next(button for button in app.button if button.label.startswith("Choose")).click()
+    is_fine(app.run())
+    assert not app.info and app.session_state["focus"].layer > 0
 
 
 @pytest.mark.parametrize("kind", ["translator", "gpt", "bert", "sentiment"])

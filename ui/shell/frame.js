@@ -9,6 +9,7 @@ const LOOK_AGAIN = 300; // milliseconds; no event tells of every change of the a
 export default function ({ data, setTriggerValue }) {
   const root = document.documentElement;
   root.lang = data.language;
+  root.style.setProperty("--other-pages", JSON.stringify(data.others)); // page.css
   globalThis.glassformerView = data.view; // what files of its figures say (charts/canvas/source/frame/provenance.js)
   (globalThis.glassformerPdf ??= {}).ask = () => setTriggerValue("pdf", true); // charts/canvas/source/frame/pdf.js
   if (data.outer.origin && window.parent !== window) tellOuterPage(data.outer);

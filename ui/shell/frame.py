@@ -34,6 +34,7 @@ def frame(*, step: str, view: Mapping[str, str], figure: str = "") -> None:
     st.session_state[VIEW] = view
     data = {"language": language(), "skip": common("page.skip"), "step": step, "view": view}
     data |= {
+        "others": common("page.others"),
         "figure": figure.replace(" ", "-"),
         "embedded": embedded(),
         "outer": {"origin": outer_origin(), "page": PAGE},

@@ -47,6 +47,7 @@ TEST_IDS = {
         "stMainBlockContainer",
         "stMarkdownContainer",
         "stMetricDelta",
+        "stMetricLabel",
         "stMetricValue",
     ),
     *("stSidebar", "stSidebarContent", "stSidebarHeader", "stSidebarUserContent", "stTopNavLink", "stVerticalBlock"),

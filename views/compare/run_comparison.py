@@ -33,7 +33,7 @@ from ui.words.catalogues import said
 from ui.words.texts import as_plain, common
 
 MAP_HEIGHT, PRESENTED_HEIGHT = 245, 195  # with the answers above them, three maps end on the first screen
-LONGEST = 36  # characters above a map
+LONGEST = 36  # characters of a sentence above its answer
 SMALLEST_SCALE = 0.05  # a difference map ends at least here, or rounding errors would show
 
 
@@ -80,6 +80,9 @@ def show_answers(p: Page, first: Side, second: Side) -> None:
     answers = [answer_of(side.trace) for side in (first, second)]
     pieces = word_diff(*(answer.text for answer in answers))
     marks = {"A": ("removed", "blue"), "B": ("added", "orange")}
+    alike = all(piece.fate == "same" for piece in pieces)
+    same = alike and first.name == second.name and first.trace.sentence == second.trace.sentence
+    same = same and not first.trace.forced
     for column, side, answer in zip(st.columns(2, gap="small"), (first, second), answers, strict=True):
         heading = [side.letter]
         if first.name != second.name:
@@ -93,12 +96,14 @@ def show_answers(p: Page, first: Side, second: Side) -> None:
                 show_picture(side.trace.sentence, side.trace.checkpoint.config, width=44)
             with st.container(gap=None):
                 st.caption(as_plain(" · ".join(heading)))
-                st.markdown(f"##### {marked(pieces, *marks[side.letter]) or '–'}")
+                if same and side is second:
+                    st.caption(p.text["same_sentence"])
+                else:
+                    st.markdown(f"##### {marked(pieces, *marks[side.letter]) or '–'}")
                 for note in side.trace.notes:
                     st.caption(f":material/info: {as_plain(said(note))}")
-    if all(piece.fate == "same" for piece in pieces):
-        same = first.name == second.name and first.trace.sentence == second.trace.sentence and not first.trace.forced
-        st.caption(p.text["same_sentence" if same else "answer_same"])
+    if alike and not same:
+        st.caption(p.text["answer_same"])
 
 
 def marked(pieces: tuple[Piece, ...], own: str, colour: str) -> str:
@@ -120,25 +125,20 @@ def map_height() -> int:
 def show_maps(p: Page, first: Head, second: Head) -> MapDifference:
     """A's head, B's head, and what B has more."""
     difference = difference_map(first.view, second.view, head=first.head, second_head=second.head)
-    same_model = first.side.name == second.side.name
     st.html("<style>.st-key-compare-maps [data-testid='stColumn'] { min-width: 16rem; }</style>")
     with st.container(key="compare-maps"):
         columns = [column.container(gap="xsmall") for column in st.columns(3, gap="small")]
-    for column, name, head in zip(columns, ("map_one", "map_two"), (first, second), strict=False):
+    for column, head in zip(columns, (first, second), strict=False):
         with column:
-            if not presenting():  # the answers above say it, too
-                what = shorten(head.side.trace.sentence if same_model else head.side.name)
-                st.markdown(p.text[name].format(what=as_plain(what)))
+            drawn = attention_map(head.view, head=head.head, height=map_height())
             show_map(
-                attention_map(head.view, head=head.head, height=map_height()),
+                drawn.with_metadata(title=f"{head.side.letter} · {drawn.metadata['title']}"),
                 key=f"compare map {head.side.letter}",
                 clickable=False,
             )
     with columns[2]:
-        known = difference.known.any()
         change = three_digits(difference.mean_change)
-        if not presenting():
-            st.markdown(p.text["map_difference"].format(change=change) if known else p.text["map_difference_none"])
+        told = "map_difference" if difference.known.any() else "map_difference_none"
         show_map(
             value_map(
                 difference.values,
@@ -149,7 +149,7 @@ def show_maps(p: Page, first: Head, second: Head) -> MapDifference:
                 scale="diverging",
                 allowed=difference.known,
                 limit=max(SMALLEST_SCALE, float(np.abs(difference.values).max())),
-                title="B − A",
+                title=p.text[told].format(change=change),
                 value_name="B − A",
                 phrase=("", " looks at "),
                 masked_text=p.text["no_partner"],
@@ -176,7 +176,7 @@ def alignment_text(p: Page, difference: MapDifference) -> str:
 
 
 def shorten(text: str) -> str:
-    """As much of a sentence as fits above a map."""
+    """As much of a sentence as fits above its answer."""
     text = " ".join(text.split())
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 

@@ -7,6 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
 from transformer.analysis.heads.head_importance import Head
+from transformer.explanation.patching import Contrast
 from transformer.explanation.path_patching import INPUTS, path_patching, senders_of
 from ui.shell.navigation import go_to
 from ui.shell.page import Page
@@ -16,6 +17,7 @@ from ui.show.figures import show_snippet, show_source
 from ui.words.texts import as_plain
 from views.paths.patching import chosen_contrast, display, measured
 
+_HEIGHT = 250  # px: with the three rows of controls above it, the map ends on the first screen of a projector
 _WAYS = {"all": INPUTS, **{name: (name,) for name in INPUTS}}
 
 
@@ -28,7 +30,9 @@ def head_to_head(p: Page, room: DeltaGenerator) -> None:
     senders = senders_of(both, receiver)
     name = _name(p, receiver)
     if not senders:
-        p.nothing_to_show(p.text["edges_first"].format(head=as_plain(name)))
+        st.info(p.text["edges_first"].format(head=as_plain(name)), icon=":material/info:")
+        _offer_later(p, both)
+        p.finish()
     shares = measured(
         p,
         both,
@@ -52,6 +56,15 @@ def head_to_head(p: Page, room: DeltaGenerator) -> None:
         "    print(sender, share)\n",
     )
     show_source(path_patching)
+
+
+def _offer_later(p: Page, both: Contrast) -> None:
+    """The same head of the model's last attention, if other heads come before that."""
+    stack, kind = p.trace.attention_kinds()[-1]
+    head = min(p.focus.head, p.checkpoint.config.heads_in(stack) - 1)
+    last = Head(stack, kind, p.trace.n_layers(stack) - 1, head)
+    if senders_of(both, last) and st.button(p.text["edges_later"].format(head=as_plain(_name(p, last)))):
+        p.set_focus(**last._asdict())
 
 
 def _map(p: Page, senders: tuple[Head, ...], shares: np.ndarray, receiver: str, *, answer: str) -> None:
@@ -86,7 +99,7 @@ def _map(p: Page, senders: tuple[Head, ...], shares: np.ndarray, receiver: str, 
             title=text["edges_map"].format(receiver=receiver),
             value_name=text["map_value"],
             phrase=(text["edges_phrase"], text["phrase_heads"]),
-            height=340,
+            height=_HEIGHT,
             masked_text=text["no_gap"],
         ),
         key="path patching",

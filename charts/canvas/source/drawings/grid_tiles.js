@@ -104,17 +104,16 @@ export class GridTiles {
     };
   }
 
-  // Where no word may be cut, those that are too long get smaller letters; too small to be read, they are left out.
+  // Words that are too long get smaller letters. Still too long, they are cut, or, where no word may be, left out.
   scaleOfCaptions(context, theme, whole) {
-    const usual = 0.75;
-    if (!whole) return usual;
+    const [usual, least] = [0.75, theme.paper ? theme.smallest / theme.size : 0.6];
     context.font = fontOf(theme, usual, 500);
     const longest = widest(
       context,
       this.tiles.flatMap(({ caption }) => caption.split(" ")),
     );
     const scale = Math.min(usual, (usual * (this.tileWidth + this.gap - 4)) / longest);
-    return scale < (theme.paper ? theme.smallest / theme.size : 0.6) ? 0 : scale;
+    return whole && scale < least ? 0 : Math.max(scale, least);
   }
 
   tileBox(tile) {

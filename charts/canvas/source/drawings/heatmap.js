@@ -2,7 +2,7 @@
 
 import { brightness, cssOf, mix } from "../toolkit/colour.js";
 import { hatch } from "../toolkit/hatch.js";
-import { shortNumber } from "../toolkit/numbers.js";
+import { shortNumber, smallDecimals } from "../toolkit/numbers.js";
 import { drawText, drawToken, fontOf, shorten } from "../toolkit/text.js";
 import { colourOf } from "../toolkit/theme.js";
 import { matrixBitmap, paintMask } from "./bitmap.js";
@@ -55,7 +55,8 @@ export class Heatmap extends HeatmapLayout {
     const stripes = hatch(context, theme, ratio);
     const digits = this.stepX >= 46 * (theme.size / 16) && !this.rounded ? 3 : 2;
     const signed = this.scale === "diverging" || this.limit > 1;
-    const wide = digits + (signed && theme.paper ? 3 : 2); // letters
+    const more = signed ? smallDecimals(this.limit) - 2 : 0;
+    const wide = digits + more + (signed && theme.paper ? 3 : 2); // letters
     const letters = Math.min(theme.size * 0.84, this.stepY * 0.5, this.stepX / wide / 0.54);
     const withNumbers = theme.paper ? letters >= theme.smallest : this.stepX >= NUMBERS_FROM && this.stepY >= 17;
     for (let row = top; row <= bottom; row++)
@@ -74,7 +75,7 @@ export class Heatmap extends HeatmapLayout {
         if (!withNumbers || !allowed) continue;
         const ink = brightness(paint) > 0.3 ? [24, 28, 38] : [255, 255, 255];
         context.font = `500 ${letters}px ${theme.font}, sans-serif`;
-        drawText(context, shortNumber(value, digits, signed), x + width / 2, y + height / 2 + 0.5, {
+        drawText(context, shortNumber(value, digits, signed, this.limit), x + width / 2, y + height / 2 + 0.5, {
           align: "center",
           // Numbers that say "nothing here" step back behind those that say something.
           colour: cssOf(ink, Math.abs(value) < 0.05 * this.limit ? 0.5 : 1),

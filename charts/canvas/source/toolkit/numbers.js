@@ -43,11 +43,15 @@ export function roughly(value) {
   return withMinus(value < 0.1 ? `≈${value.toFixed(3)}` : `≈${value.toFixed(2)}`);
 }
 
-// What is written into a cell that has room for about `digits` decimals.
-export function shortNumber(value, digits, signed) {
+// What is written into a cell that has room for about `digits` decimals. Signed numbers of a map that ends at a small
+// `limit` have more of them, or every cell would say 0.00.
+export function shortNumber(value, digits, signed, limit = 1) {
   if (Number.isNaN(value)) return "NaN";
   if (!signed) return withMinus(value.toFixed(digits));
   const size = Math.abs(value);
-  const decimals = size >= 100 ? 0 : size >= 10 ? 1 : 2;
+  const decimals = size >= 100 ? 0 : size >= 10 ? 1 : smallDecimals(limit);
   return withMinus(Number(value.toFixed(decimals)) === 0 ? (0).toFixed(decimals) : value.toFixed(decimals));
 }
+
+// How many decimals numbers need that reach `limit`.
+export const smallDecimals = (limit) => (limit >= 0.1 ? 2 : limit >= 0.01 ? 3 : 4);
