@@ -63,7 +63,17 @@ def test_a_page_that_is_opened_first(shipped: str, seats: Seats) -> None:
                 narrow = share(page)
                 if wide < 0.99 or narrow < 0.8:
                     hidden[entry.name] = wide, narrow
+        page.goto(f"{shipped}/attention?checkpoint=vit-digits")  # still 1024 × 768: the strip of patches takes one row
+        settle(page)
+        of_pictures = share(page)
+        patches = page.locator(".patches .token").evaluate_all(
+            "all => all.map((one) => one.getBoundingClientRect()).map(({top, right}) => [top, right])"
+        )
     assert not hidden
+    assert of_pictures >= 0.8
+    tops, right_edges = zip(*patches, strict=True)
+    assert len(patches) == 17 and len(set(tops)) == 1, "a class token and 16 patches, in one row"
+    assert max(right_edges) <= 1024
     assert not problems, "\n".join(problems)
     assert libraries == {
         entry.name: {library for library, names in NEEDS.items() if entry.name in names} for entry in PAGES
