@@ -131,22 +131,25 @@ def _stays_inside(trie: np.ndarray, texts: bytes) -> bool:
     if not len(trie):
         return False
     offsets = (trie >> 10).astype(np.int64) << ((trie & 512) >> 6).astype(np.int64)
-    bytes_ = np.arange(256)
+    # Read backwards, each number that holds a byte is the child of one place only: all children, sorted by that place.
+    children = np.flatnonzero(trie < 0x80000000)
+    parents = children ^ (trie[children] & 0xFF)
+    order = np.argsort(parents, kind="stable")
+    children, parents = children[order], parents[order]
     visited = np.zeros(len(trie), dtype=bool)
-    waiting = np.array([0])
-    while len(waiting):
-        now, waiting = waiting[:4096], waiting[4096:]
+    now = np.array([0])
+    while len(now):
         places = now ^ offsets[now]
         if (places | 255).max() >= len(trie):
             return False
         ends = trie[places[(trie[now] >> 8 & 1) == 1]] & 0x7FFFFFFF
         if any(end > len(texts) or (texts[end : end + 1] and texts[end] & 0xC0 == 0x80) for end in ends.tolist()):
             return False  # behind the last text, or in the middle of a character
-        children = places[:, None] ^ bytes_
-        children = np.unique(children[trie[children] & 0x800000FF == bytes_])
-        children = children[~visited[children]]
-        visited[children] = True
-        waiting = np.concatenate((waiting, children))
+        places = np.unique(places)
+        bounds = (np.searchsorted(parents, places, side=side).tolist() for side in ("left", "right"))
+        now = np.concatenate([children[first:last] for first, last in zip(*bounds, strict=True)])
+        now = now[~visited[now]]
+        visited[now] = True
     return True
 
 
