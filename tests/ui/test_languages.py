@@ -13,7 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from ui.shell.focus import Focus, fit_language
-from ui.shell.navigation import GROUPS
+from ui.shell.navigation import GROUPS, pages
 from ui.shell.share import BUTTON
 from ui.words import texts as spoken_texts
 from ui.words.catalogues import catalogue
@@ -357,6 +357,27 @@ def test_sessions_do_not_mix(open_app: Callable[..., AppTest]) -> None:
     french.segmented_control(key="sidebar language").set_value("en").run()
     is_in(english.run(), "fr", "lens")
     is_in(french.run(), "en", "lens")
+
+
+def test_the_pages_of_the_navigation_are_kept_by_language_and_handed_out_as_copies() -> None:
+    """Streamlit notes on a page that the run that asked for it may draw it; outside a run it makes none to be drawn."""
+
+    def script() -> None:
+        import streamlit as st
+
+        from ui.shell.navigation import pages
+        from ui.words.texts import speaking
+
+        for code in ("en", "fr", "en"):
+            with speaking(code):
+                mine, other = pages(), pages()
+            assert all(mine[name] is not other[name] for name in mine)
+            st.text(mine["overview"].title)
+
+    pages()
+    app = AppTest.from_function(script).run()
+    assert not app.exception
+    assert [text.value for text in app.text] == ["Overview", "Vue d’ensemble", "Overview"]
 
 
 def test_a_third_language_needs_two_small_files(texts: Path, open_app: Callable[..., AppTest]) -> None:

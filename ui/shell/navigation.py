@@ -1,7 +1,9 @@
 """The one list of pages, and how to get from one to another with the focus."""
 
 import os
+from copy import copy
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import NoReturn
 from urllib.parse import urlsplit
@@ -12,7 +14,7 @@ from ui.compute.loading import REPOSITORY
 from ui.shell.embedded import embedded
 from ui.shell.focus import change, current, default_focus
 from ui.shell.outer_page import PAGE
-from ui.shell.streamlit_private import StreamlitPage
+from ui.shell.streamlit_private import StreamlitPage, runs_a_script
 from ui.words.texts import common, page_text
 
 SIDEBAR_WIDTH = 280  # pixels
@@ -63,15 +65,23 @@ GROUPS: dict[str, tuple[Entry, ...]] = {
 
 def pages() -> dict[str, StreamlitPage]:
     """The pages whose file exists, by name. The first one is where the app opens."""
-    entries = [entry for group in GROUPS.values() for entry in group if entry.exists]
+    entries = tuple((entry.name, entry.title) for group in GROUPS.values() for entry in group if entry.exists)
+    # Copies: a run notes on its page that it may be drawn, and another session's run must not take that away.
+    return {name: copy(page) for name, page in _made(entries, runs_a_script()).items()}
+
+
+@lru_cache(maxsize=32)  # languages; seventeen pages made anew are 3 ms of the 50 ms of a run
+def _made(entries: tuple[tuple[str, str], ...], _within_a_run: bool) -> dict[str, StreamlitPage]:
+    """Outside a run Streamlit makes pages that cannot be drawn; those are kept apart."""
+    first = entries[0][0]
     return {
-        entry.name: st.Page(
-            REPOSITORY / "pages" / f"{entry.name}.py",
-            title=entry.title,
-            url_path=entry.name if entry is not entries[0] else "home",  # never seen: it lives at "/"
-            default=entry is entries[0],
+        name: st.Page(
+            REPOSITORY / "pages" / f"{name}.py",
+            title=title,
+            url_path=name if name != first else "home",  # never seen: it lives at "/"
+            default=name == first,
         )
-        for entry in entries
+        for name, title in entries
     }
 
 
