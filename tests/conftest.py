@@ -206,16 +206,24 @@ def family(families_folder: Path) -> Callable[[str], Checkpoint]:
 
 @pytest.fixture(scope="session", autouse=True)
 def quick_app_tests() -> Iterator[None]:
-    """Two things that ``AppTest`` does for each run of a page, and which take longer than many pages do.
+    """Three things that ``AppTest`` does for each run of a page, and which take as long as many pages do.
 
-    Streamlit reads the metadata of all installed packages: here it does so once. And it asks every millisecond whether
-    the page is finished, which takes the interpreter away from the page each time: here it waits for the page's thread.
+    Streamlit reads the metadata of all installed packages: here it does so once. It asks every millisecond whether the
+    page is finished, which takes the interpreter away from the page each time: here it waits for the page's thread. And
+    it begins each run as a fresh server, which takes ``pages/`` for the navigation until ``app.py`` has run: here it is
+    a server that has served somebody before.
     """
     if "streamlit" not in sys.modules:  # nor will it be: what was collected is imported by now
         yield
         return
     from streamlit.components.v2 import manifest_scanner
-    from streamlit.testing.v1 import local_script_runner
+    from streamlit.runtime.pages_manager import PagesManager
+    from streamlit.testing.v1 import app_test, local_script_runner
+
+    class KnowsItsNavigation(PagesManager):
+        def __init__(self, *args: object, **more: object) -> None:
+            super().__init__(*args, **more)
+            PagesManager.uses_pages_directory = False
 
     asks_whether_it_is_finished = local_script_runner.require_widgets_deltas
 
@@ -226,6 +234,7 @@ def quick_app_tests() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
         patch.setattr(local_script_runner, "require_widgets_deltas", wait)
+        patch.setattr(app_test, "PagesManager", KnowsItsNavigation)
         yield
 
 

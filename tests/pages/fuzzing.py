@@ -51,13 +51,11 @@ class Box:
     key: str
 
 
-def open_page(page: str, checkpoint: str, /, *, once: bool = False, **address: object) -> AppTest:
-    """The page as an address opens it; ``once``: to be looked at, not to be used."""
+def open_page(page: str, checkpoint: str, /, **address: object) -> AppTest:
+    """The page as an address opens it."""
     # With Share open: its link holds all of the address, and its note is typed.
     address = {"checkpoint": checkpoint, "sentence": SENTENCE, **address}
-    app = open_by_address(page, address, state={BUTTON: True})
-    # Only from its third run on do the widgets of the sidebar keep their identity in a test.
-    return app if once else app.run()
+    return open_by_address(page, address, state={BUTTON: True})
 
 
 def boxes_of(app: AppTest) -> list[Element]:

@@ -7,8 +7,10 @@ from dataclasses import fields
 from itertools import cycle
 
 import pytest
-from streamlit.testing.v1 import AppTest
+from streamlit.runtime.pages_manager import PagesManager
+from streamlit.testing.v1 import AppTest, app_test
 
+from tests.pages.conftest import said
 from tests.pages.test_links import PAGES
 from ui.shell.focus import Focus
 from ui.shell.share import FINGERPRINT, NOTE
@@ -48,3 +50,17 @@ def test_every_parameter_at_once(open_app: Callable[..., AppTest], page: str, fi
     app = open_app(page, **{name: value for name, value in zip(names, values, strict=False) if name != "page"})
     assert not app.exception
     assert all("went wrong" not in error.value for error in app.error), [error.value for error in app.error]
+
+
+@pytest.mark.parametrize("page", ["tokens", "checkpoint"])
+def test_the_very_first_request_of_a_server_names_a_page(
+    open_app: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    """Streamlit takes ``pages/`` for the navigation then, and runs the file of that page alone."""
+    usual = open_app(page, checkpoint="tiny-gpt", layer="1")
+    monkeypatch.setattr(app_test, "PagesManager", PagesManager)
+    first = open_app(page, checkpoint="tiny-gpt", layer="1")
+    for app in (first, first.run()):  # it asks for a second run, with the navigation; then as a page without app.py
+        assert not app.exception and not app.error
+        assert said(app) == said(usual) and app.title[0].value == usual.title[0].value
+        assert [box.key for box in app.sidebar.text_area] == [box.key for box in usual.sidebar.text_area] != []

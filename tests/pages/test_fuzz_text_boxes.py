@@ -108,7 +108,7 @@ def test_any_address(page: str) -> None:
     @example(dict.fromkeys(names, "9" * 5000))
     @example(dict.fromkeys(names, ["zero:encoder.0.self.1", "allow 0-0"] * 100))
     def run(address: dict) -> None:
-        is_sound(open_page(page, "tiny-translator", once=True, **address))
+        is_sound(open_page(page, "tiny-translator", **address))
 
     run()
 
@@ -118,7 +118,7 @@ def test_each_parameter_alone(page: str) -> None:
     """Of the widgets: beside others that make no sense, either, one might never be read."""
     for name in walk(page, "tiny-translator").bound:
         for value in ("9" * 5000, ALL_MARKUP):
-            is_sound(open_page(page, "tiny-translator", once=True, **{name: value}))
+            is_sound(open_page(page, "tiny-translator", **{name: value}))
 
 
 @pytest.mark.parametrize(("page", "parameter"), HUGE)
@@ -128,7 +128,7 @@ def test_a_huge_address_is_answered_at_once(page: str, parameter: str) -> None:
     many = [f"zero:encoder.{n % 2}.self.{n % 2}" for n in range(10_000)]  # of more than 1,000 Streamlit takes none
     for values in ("x" * 100_000, "a " * 50_000, many[:900], many):
         begun = time.process_time()
-        app = open_page(page, "tiny-translator", once=True, **{parameter: values})
+        app = open_page(page, "tiny-translator", **{parameter: values})
         is_sound(app)
         assert time.process_time() - begun < 10
 
@@ -142,7 +142,7 @@ def test_any_address_of_the_other_kinds(page: str, checkpoint: str) -> None:
     @FUZZ
     @given(st.dictionaries(st.sampled_from(names), st.one_of(VALUES, st.lists(VALUES, max_size=3)), max_size=4))
     def run(address: dict) -> None:
-        is_sound(open_page(page, checkpoint, once=True, **address))
+        is_sound(open_page(page, checkpoint, **address))
 
     run()
 
