@@ -15,11 +15,11 @@ BERT_NAMES = {name: f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep",
 
 
 def foreign_checkpoint(name: str, folder: Path) -> Path:
-    """Writes ``folder / name``: one of ``FOREIGN`` or of ``MANY_LANGUAGES``."""
+    """Writes ``folder / name``: one of ``FOREIGN``, ``MANY_LANGUAGES`` or ``STRETCHED``."""
     pytest.importorskip("transformers")
     path = folder / name
     path.mkdir(parents=True)
-    (FOREIGN | MANY_LANGUAGES)[name](path)
+    (FOREIGN | MANY_LANGUAGES | STRETCHED)[name](path)
     return path
 
 
@@ -35,9 +35,10 @@ def _gpt2(path: Path) -> None:
     _write(path, "gpt2", byte_level(special=(end,)), settings, bos_token_id=0, eos_token_id=0)
 
 
-def _llama(path: Path, case: str = "llama 3, biases") -> None:
+def _llama(path: Path, case: str = "llama 3, biases", **config: object) -> None:
     settings = {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<s>", "eos_token": "</s>"}
-    _write(path, case, byte_level(special=("<s>", "</s>")), settings, bos_token_id=0, eos_token_id=1, pad_token_id=None)
+    special = {"bos_token_id": 0, "eos_token_id": 1, "pad_token_id": None}
+    _write(path, case, byte_level(special=("<s>", "</s>")), settings, **special, **config)
 
 
 def _bert(path: Path, case: str = "bert") -> None:
@@ -105,4 +106,9 @@ FOREIGN: dict[str, Callable[[Path], None]] = {
 MANY_LANGUAGES: dict[str, Callable[[Path], None]] = {
     "hf-m2m100": _m2m100,
     "hf-marian-many": lambda path: _marian(path, (">>fra<<", ">>deu<<")),
+}
+STRETCHED: dict[str, Callable[[Path], None]] = {
+    "hf-yarn": lambda path: _llama(path, "gpt-neox, yarn"),
+    "hf-longrope": lambda path: _llama(path, "qwen3, longrope"),
+    "hf-longrope-short": lambda path: _llama(path, "qwen3, longrope", original_max_position_embeddings=100),
 }

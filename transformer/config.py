@@ -159,6 +159,11 @@ class ModelConfig:
         """Width of one head, d_k = d_v = d_model / n_heads (Vaswani et al. 2017, §3.2.2)."""
         return self.d_model // self.n_heads
 
+    @property
+    def switch_lengths(self) -> frozenset[int]:
+        """Lengths beyond which a text's first tokens are read otherwise, too (LongRoPE); caches end there."""
+        return frozenset()
+
     def heads_in(self, stack: str) -> int:
         """How many heads each attention of a stack has."""
         return self.n_heads

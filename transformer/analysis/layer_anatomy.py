@@ -4,6 +4,7 @@ Everything is read from the modules that compute, nothing from a table of famili
 """
 
 from dataclasses import dataclass
+from types import NoneType
 
 from torch import nn
 
@@ -15,10 +16,18 @@ from transformer.variants.gated_feed_forward import GatedFeedForward
 from transformer.variants.layers import ParallelLayer, SandwichLayer
 from transformer.variants.rms_norm import RMSNorm
 from transformer.variants.rotary import PartialRotaryEncoding
+from transformer.variants.rotary_scaling import LinearScaling, Llama3Scaling, LongRope, Yarn
 
 NORMS = {
     "LayerNorm": r"N(x) = \gamma\,\frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}} + \beta",
     "RMSNorm": r"N(x) = \gamma\,\frac{x}{\sqrt{\operatorname{mean}(x^2) + \varepsilon}}",
+}
+_SCALINGS = {
+    NoneType: Message("nothing"),
+    LinearScaling: Message("one factor"),
+    Llama3Scaling: "Llama 3",
+    Yarn: "YaRN",
+    LongRope: "LongRoPE",
 }
 
 
@@ -89,7 +98,12 @@ def _positions(stack: nn.Module, block: nn.Module) -> Part:
     elif isinstance(attention, DisentangledAttention):
         name, where = Message("disentangled"), Message("in every layer: added to the scores")
         formula = r"s_{ij} \propto q_i \cdot k_j + q_i \cdot r_{\delta(i,j)} + k_j \cdot r'_{\delta(j,i)}"
-    facts = ((N_("kind of positions"), name), (N_("where they come in"), where))
+    scaling = getattr(getattr(attention.rotary, "rotary", None), "scaling", None)
+    facts = (
+        (N_("kind of positions"), name),
+        (N_("where they come in"), where),
+        (N_("waves stretched by"), _SCALINGS[type(scaling)]),
+    )
     return Part(N_("positions"), formula, facts)
 
 

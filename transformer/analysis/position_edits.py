@@ -68,13 +68,13 @@ def _edits(
 def _turned(attention: MultiHeadAttention, places: Callable[[int], Tensor | None]) -> Callable[[Tensor], Tensor]:
     """A function that takes the turn of rotary encoding off [batch, head, position, channel], and puts another on.
 
-    Base, width and stretching are those of this layer.
+    Base, width and stretching are those of this layer; the factor of its attention stays (``rotary_scaling``).
     """
-    frequencies = rotary_of(attention).frequencies(torch.device("cpu"))
+    rotary = rotary_of(attention)
 
     def turn(heads: Tensor) -> Tensor:
         n_positions = heads.shape[-2]
-        angle = torch.arange(n_positions)[:, None] * frequencies  # [position, pair]
+        angle = torch.arange(n_positions)[:, None] * rotary.frequencies(n_positions)  # [position, pair]
         plain = _rotate(heads, -angle)
         wanted = places(n_positions)
         return plain if wanted is None else _rotate(plain, angle[wanted])

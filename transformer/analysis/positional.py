@@ -1,5 +1,7 @@
 """Positional encodings as tables to look at: of a checkpoint, or of a scheme by its formula."""
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 
@@ -62,10 +64,23 @@ def rotary_of(attention: MultiHeadAttention) -> Rotary:
     return getattr(attention.rotary, "rotary", None) or Rotary(attention.d_head)
 
 
-def own_rotary_angles(attention: MultiHeadAttention, n_distances: int) -> np.ndarray:
-    """By which angle this layer turns each of its pairs of channels, in radians: [distance, pair]."""
-    frequencies = rotary_of(attention).frequencies(torch.device("cpu")).double().numpy()
+def own_rotary_angles(attention: MultiHeadAttention, n_distances: int, *, n_positions: int) -> np.ndarray:
+    """By which angle this layer turns each of its pairs of channels, in radians: [distance, pair].
+
+    ``n_positions``: tokens of the text, which ``LongRope`` depends on.
+    """
+    frequencies = rotary_of(attention).frequencies(n_positions).double().numpy()
     return np.arange(n_distances, dtype=np.float64)[:, None] * frequencies
+
+
+def stretched_pairs(rotary: Rotary, n_positions: int) -> tuple[int, int, int]:
+    """Of a layer's pairs of channels in a text of ``n_positions`` tokens: how many turn as fast as without stretching,
+    how many ``scaling.factor`` times as slowly, and how many in between."""
+    plain = replace(rotary, scaling=None).frequencies(n_positions)
+    slower = plain / rotary.frequencies(n_positions)
+    kept = slower.isclose(torch.ones(()), rtol=1e-5)
+    slowed = slower.isclose(torch.tensor(rotary.scaling.factor), rtol=1e-5) & ~kept
+    return int(kept.sum()), int(slowed.sum()), int((~kept & ~slowed).sum())
 
 
 def relative_bias(model: Model, stack: str, n_distance: int) -> tuple[np.ndarray, np.ndarray]:

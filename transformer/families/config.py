@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from transformer.config import ModelConfig
 from transformer.errors import CheckpointError
 from transformer.variants.rotary import Rotary
+from transformer.variants.rotary_scaling import LongRope
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,10 @@ class FamilyConfig(ModelConfig):
     @property
     def d_head(self) -> int:
         return self.head_width or self.d_model // self.n_heads
+
+    @property
+    def switch_lengths(self) -> frozenset[int]:
+        return frozenset(each.scaling.original_length for each in self.rotary if isinstance(each.scaling, LongRope))
 
     def heads_in(self, stack: str) -> int:
         return self.decoder_heads or self.n_heads if stack == "decoder" else self.n_heads

@@ -170,6 +170,7 @@ def gemma3_config(values: Values) -> FamilyConfig:
     # call the way ``rope_type``: Hugging Face passes over the still older ``type`` here.
     parameters = Values(values.mapping("rope_parameters") or {FULL: {"rope_type": "default"}})
     full = {**parameters.mapping(FULL), **values.mapping("rope_scaling")}
+    full.pop("truncate", None)  # of one kind of layer Hugging Face does not read it
     bases = {
         FULL: rotary_from(values, full, d_head, values.number("rope_theta", default=1e6)),
         SLIDING: rotary_from(

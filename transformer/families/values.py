@@ -52,6 +52,18 @@ class Values:
             )
         return float(value)
 
+    def numbers(self, name: str, *, count: int) -> tuple[float, ...]:
+        """A list of ``count`` numbers above 0."""
+        found = self.get(name)
+        if not isinstance(found, list) or len(found) != count:
+            raise CheckpointError(
+                "config.json says {name} {value}; it must be a list of {count} numbers",
+                name=name,
+                value=repr(found)[:80],
+                count=count,
+            )
+        return tuple(Values({name: value}).number(name) for value in found)
+
     def flag(self, name: str, *, default: bool) -> bool:
         value = self.get(name, default)
         if not isinstance(value, bool):

@@ -100,7 +100,8 @@ def decode(
             return _beam(checkpoint, source, prompt, forced_ids, strategy, limit, edits, recorder)
         # What an edit or a hook does to a step, and what a step computes without a cache, only the step itself shows.
         changed = bool(edits) or has_forward_hooks(model)
-        step_by_step = record_steps and (changed or not cached)
+        switches = any(len(prompt) <= length < len(prompt) + limit for length in model.config.switch_lengths)
+        step_by_step = record_steps and (changed or switches or not cached)
         state = None
         generator = torch.Generator().manual_seed(strategy.seed) if isinstance(strategy, Sample) else None
         ids: list[int] = []
@@ -251,10 +252,12 @@ def _beam(
             recorder=recorder,
             text_of=checkpoint.tokenizer.decode,
         )
-        # One pass over the winner gives the logits of all its steps.
+        # One pass over the winner gives the logits of all its steps, two where it outgrew what the first tokens know.
         state = DecodingState(checkpoint.model, source, cached=False)
         whole = torch.tensor([prompt + list(found[0].ids)], device=checkpoint.model.device)
-        logits = writable(state.feed_all(whole)[0].cpu(), checkpoint.framing.never)
+        cuts = sorted(length for length in checkpoint.config.switch_lengths if length < whole.shape[1])
+        parts = whole.tensor_split(cuts, dim=1)
+        logits = writable(torch.cat([state.feed_all(part)[0] for part in parts]).cpu(), checkpoint.framing.never)
     rows = logits[len(prompt) - 1 : -1]
     chances = log_probabilities(rows).exp()
     return _decoding(checkpoint, source, prompt, found[0].ids, rows, chances, hypotheses=tuple(found))

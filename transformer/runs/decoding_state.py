@@ -38,11 +38,15 @@ class DecodingState:
 
     def feed_all(self, ids: Tensor) -> Tensor:
         """Append ``ids``; return the logits after each of them: [batch, new positions, vocabulary]."""
-        return self.model.project(self._hidden(ids))
+        return self.model.project(self._hidden(ids)[:, -ids.shape[1] :])
 
     def _hidden(self, ids: Tensor) -> Tensor:
+        before = 0 if self.ids is None else self.ids.shape[1]
         self.ids = ids if self.ids is None else torch.cat((self.ids, ids), dim=1)
-        new = ids if self.cache is not None else self.ids
+        config, now = self.model.config, self.ids.shape[1]
+        if self.cache is not None and any(before <= length < now for length in config.switch_lengths):
+            self.cache = DecoderCache(config.n_decoder_layers)  # what was kept of the shorter text does not hold here
+        new = self.ids if self.cache is None else self.ids[:, self.cache.length :]
         if self.memory is None:
             return self.model.decode(new, cache=self.cache)
         return self.model.decode(new, self.memory, self.source_ids, cache=self.cache)

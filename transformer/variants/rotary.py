@@ -1,36 +1,23 @@
 """Rotary encoding with the choices of GPT-NeoX, Llama 3 and Gemma 3: a part of the channels, other bases, stretched."""
 
-import math
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-
-@dataclass(frozen=True)
-class RotaryScaling:
-    """Llama 3's stretching of slow waves, so that longer texts fit (Grattafiori et al. 2024, §3.4.3).
-
-    Waves longer than ``original_length / low`` positions are slowed down by ``factor``, waves shorter than
-    ``original_length / high`` stay, those between are mixed.
-    """
-
-    factor: float
-    low: float
-    high: float
-    original_length: int
+from transformer.variants.rotary_scaling import RotaryScaling
 
 
 @dataclass(frozen=True)
 class Rotary:
-    """Which channels are turned, and how fast: channel pair i by position · base^(−2i/width) / factor.
+    """Which channels are turned, and how fast: channel pair i by position · θ_i, θ_i = base^(−2i/width).
 
-    An odd ``width`` turns one channel more (GPT-NeoX takes a share of the head, whatever comes out).
+    ``scaling`` stretches these waves. An odd ``width`` turns one channel more (GPT-NeoX takes a share of the head,
+    whatever comes out).
     """
 
     width: int
     base: float = 10_000.0
-    factor: float = 1.0
     scaling: RotaryScaling | None = None
 
     @property
@@ -38,15 +25,15 @@ class Rotary:
         """How many channels of a head are turned: pairs, so an even number."""
         return self.width + self.width % 2
 
-    def frequencies(self, device: torch.device) -> Tensor:
-        """Radians per position: [pair], in float32 as the families compute them."""
+    @property
+    def attention_factor(self) -> float:
+        """What turning multiplies queries and keys by: 1 unless the scaling says otherwise."""
+        return 1.0 if self.scaling is None else self.scaling.attention_factor
+
+    def frequencies(self, n_positions: int, device: torch.device | None = None) -> Tensor:
+        """Radians per position in a text of ``n_positions`` tokens: [pair], in float32 as the families compute them."""
         frequency = 1.0 / (self.base ** (torch.arange(0, self.width, 2, dtype=torch.float, device=device) / self.width))
-        frequency = frequency / self.factor
-        if self.scaling is None:
-            return frequency
-        s, wavelength = self.scaling, 2 * math.pi / frequency
-        share = ((s.original_length / wavelength - s.low) / (s.high - s.low)).clamp(0, 1)  # 1: as it was
-        return (1 - share) * frequency / s.factor + share * frequency
+        return frequency if self.scaling is None else self.scaling.stretched(frequency, n_positions)
 
 
 class PartialRotaryEncoding(nn.Module):
@@ -59,10 +46,14 @@ class PartialRotaryEncoding(nn.Module):
         super().__init__()
         self.rotary = rotary
 
-    def forward(self, heads: Tensor, start: int = 0) -> Tensor:  # [batch, head, position, channel]
-        position = torch.arange(start, start + heads.shape[-2], dtype=torch.float, device=heads.device)
-        angle = position[:, None] * self.rotary.frequencies(heads.device)  # [position, pair]
-        cosine, sine = angle.cos(), angle.sin()
+    def forward(  # heads: [batch, head, position, channel]
+        self, heads: Tensor, start: int = 0, n_positions: int | None = None
+    ) -> Tensor:
+        """``n_positions``: of the whole text, where ``heads`` are not its last (``LongRope`` depends on it)."""
+        end = start + heads.shape[-2]
+        position = torch.arange(start, end, dtype=torch.float, device=heads.device)
+        angle = position[:, None] * self.rotary.frequencies(n_positions or end, heads.device)  # [position, pair]
+        cosine, sine = (wave * self.rotary.attention_factor for wave in (angle.cos(), angle.sin()))
         turned, kept = heads[..., : self.rotary.n_turned], heads[..., self.rotary.n_turned :]
         first, second = turned.chunk(2, dim=-1)
         return torch.cat((first * cosine - second * sine, second * cosine + first * sine, kept), dim=-1)

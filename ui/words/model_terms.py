@@ -6,6 +6,7 @@ from charts.toolkit.numbers import in_tex
 from charts.toolkit.style import three_digits
 from transformer.embedding import Embedding
 from transformer.variants.heads import TokenHead
+from ui.words.texts import PageText
 
 
 def embedding_scale(embedding: Embedding, width: int) -> str:
@@ -13,6 +14,15 @@ def embedding_scale(embedding: Embedding, width: int) -> str:
     if abs(embedding.scale - width**0.5) < 1e-3:
         return " × √d_model"
     return "" if embedding.scale == 1 else f" × {three_digits(embedding.scale)}"
+
+
+def rotary_words(text: PageText, key: str, factor: float, **values: object) -> str:
+    """The Attention page's sentence ``key`` about turned queries, and one more where the turn multiplies, too.
+
+    ``text``: of that page. ``factor``: the attention factor of stretched waves, 1 where there is none.
+    """
+    said = text[key].format(**values)
+    return said if factor == 1 else f"{said} {text['arithmetic_factor'].format(factor=three_digits(factor))}"
 
 
 def logits_formula(projection: nn.Module, h: str, matrix: str) -> str:

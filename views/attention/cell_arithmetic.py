@@ -9,11 +9,13 @@ import streamlit as st
 from charts.figures.attention_row import dot_product
 from charts.toolkit.numbers import number
 from transformer.analysis.attention.cell_arithmetic import CellArithmetic, cell_arithmetic, why_masked
-from transformer.analysis.attention.query_arithmetic import query_input
+from transformer.analysis.attention.query_arithmetic import query_input, turning_factor
+from transformer.attention import MultiHeadAttention
 from transformer.runs.attention_view import AttentionView
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_snippet, show_table
 from ui.show.score_formula import score_formula, signed, tex_number
+from ui.words.model_terms import rotary_words
 from ui.words.texts import as_plain
 
 _STYLE = Path(__file__).with_suffix(".css")
@@ -36,11 +38,16 @@ def explain_cell(p: Page, view: AttentionView, *, key: int, row_label: str) -> N
     st.markdown(f":small[{check}]")
 
 
+def _attention(p: Page) -> MultiHeadAttention:
+    focus = p.focus
+    return p.checkpoint.model.get_submodule(f"{focus.stack}.layers.{focus.layer}.{focus.kind}_attention")
+
+
 def more_about_cell(p: Page, view: AttentionView, *, key: int) -> None:
     """The products channel by channel, the whole row of the softmax, and Python that gives the same number."""
     focus, text, cell = p.focus, p.text, _cell(p, key)
     if p.checkpoint.config.positions == "rotary" and focus.kind == "self":
-        st.caption(text["arithmetic_rotary"])
+        st.caption(rotary_words(text, "arithmetic_rotary", turning_factor(_attention(p))))
     if p.checkpoint.config.positions == "disentangled" and cell.bias is not None:
         st.caption(text["arithmetic_disentangled"])
     with st.expander(text["channels"], icon=":material/bar_chart:"):
@@ -118,7 +125,7 @@ def snippet(p: Page, cell: CellArithmetic, *, key: int) -> str:
     focus = p.focus
     name = f"{focus.stack}.layers.{focus.layer}.{focus.kind}_attention"
     rule = cell.rule
-    biased = p.checkpoint.model.get_submodule(name).query_projection.bias is not None
+    biased = _attention(p).query_projection.bias is not None
     scaled = " / np.sqrt(len(query))" if rule.radicand == rule.d_head else " * attention.scale"
     after = "".join(f'scores = scores + trace["{added}"].values[head, row]\n' for added in rule.added)
     if rule.cap is not None:
@@ -128,7 +135,10 @@ def snippet(p: Page, cell: CellArithmetic, *, key: int) -> str:
     if rule.normalized:
         turned = f"derived = attention.query_norm({heads}.float()).flatten().numpy()\n"
     if p.checkpoint.config.positions == "rotary":
-        turned += f"derived = attention.rotate({heads}, row).flatten().numpy()  # by position\n"
+        # Where waves depend on the length of the text, one row does not tell it.
+        whole = ', len(trace[f"{name}.key"].values[head])' if p.checkpoint.config.switch_lengths else ""
+        turned += f"derived = attention.{'rotary' if whole else 'rotate'}({heads}, row{whole}).flatten().numpy()"
+        turned += "  # by position\n"
     return (
         f"import numpy as np\n{'import torch' if turned else ''}{chr(10) if turned else ''}{p.preamble}\n"
         f'name = "{name}"\n'

@@ -8,6 +8,7 @@ from transformer.analysis.attention.query_arithmetic import QueryArithmetic, que
 from transformer.analysis.layer_norm_steps import norm_kind
 from ui.shell.page import Page
 from ui.show.score_formula import signed, tex_number
+from ui.words.model_terms import rotary_words
 from ui.words.texts import as_plain
 
 _SHOWN = 3  # products that are written out
@@ -27,7 +28,8 @@ def query_channel(p: Page, path: AttentionPath, row_label: str) -> None:
     )
     st.latex(equations(found))
     template = "step_1_normalized" if found.normalized else "step_1_rotated" if found.rotated else "step_1_check"
-    st.caption(text[template].format(recorded=number(f"{found.recorded:.6g}"), row=focus.token))
+    recorded = number(f"{found.recorded:.6g}")
+    st.caption(rotary_words(text, template, found.factor, recorded=recorded, row=focus.token))
 
 
 def equations(found: QueryArithmetic) -> str:

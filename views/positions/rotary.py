@@ -3,10 +3,14 @@
 import streamlit as st
 
 from charts.figures.relative_positions import rotary_angles
+from charts.toolkit.numbers import in_tex
+from charts.toolkit.style import three_digits
 from transformer.analysis import positional
 from transformer.variants.rotary import Rotary
+from transformer.variants.rotary_scaling import LinearScaling, Llama3Scaling, LongRope, RotaryScaling, Yarn
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_formula
+from ui.words.texts import PageText
 from views.positions.table import Shown
 
 _SHOWN = 64  # distances at least
@@ -15,40 +19,87 @@ _SHOWN = 64  # distances at least
 def angles(p: Page, shown: Shown) -> None:
     """Rotary encoding: what turning leaves of the agreement between two tokens, over their distance."""
     config = p.checkpoint.config
-    attention = (
-        p.checkpoint.model.get_submodule(p.focus.stack)
-        .layers[min(p.focus.layer, p.trace.n_layers(p.focus.stack) - 1)]
-        .self_attention
-    )
+    layer = min(p.focus.layer, p.trace.n_layers(p.focus.stack) - 1)
+    attention = p.checkpoint.model.get_submodule(p.focus.stack).layers[layer].self_attention
     rotary = positional.rotary_of(attention) if shown.own else Rotary(config.d_head)
-    half = rotary.width // 2
+    half = rotary.n_turned // 2
     if not half:
         st.caption(p.text["nothing_added"])
         return
     pairs = sorted({min(half - 1, round(part * (half - 1) / 5)) for part in range(6)})
-    n_distances = min(config.max_length, max(_SHOWN, len(p.trace.tokens(p.focus.stack))))
+    n_tokens = len(p.trace.tokens(p.focus.stack))
+    n_distances = min(config.max_length, max(_SHOWN, n_tokens))
+    frequencies = rotary.frequencies(n_tokens)
     show_figure(
         rotary_angles(
-            positional.own_rotary_angles(attention, n_distances)
+            positional.own_rotary_angles(attention, n_distances, n_positions=n_tokens)
             if shown.own
             else positional.rotary_angles(config, n_distances),
             pairs=pairs,
         ),
         name="rotary-angles",
-        caption=p.text["angles_caption"],
+        caption=p.text["angles_caption"].format(
+            first=three_digits(float(frequencies[0])), last=three_digits(float(frequencies[-1]))
+        ),
     )
-    agrees = r"\qquad \langle R_m q,\, R_n k \rangle = \langle R_{m-n}\, q,\, k \rangle"
     if rotary == Rotary(config.d_head):
         show_formula(
-            rf"\theta_i = 10000^{{-2i/d_k}}, {agrees}", caption=p.text["rotary_formula"].format(width=config.d_head)
+            rf"\theta_i = 10000^{{-2i/d_k}}, \qquad {_agreement()}",
+            caption=p.text["rotary_formula"].format(width=config.d_head),
         )
         return
-    stretched = rotary.factor != 1 or rotary.scaling is not None
-    approximately = r"\approx" if stretched else "="
+    waves = rf"\theta_i = {rotary.base:g}^{{-2i/{rotary.width}}}"
+    said = [p.text["rotary_own"].format(width=rotary.n_turned, head=attention.d_head, layer=layer)]
+    if rotary.scaling is not None:
+        waves += rf", \qquad {_stretching_formula(rotary.scaling)}"
+        said.append(_stretching(p.text, rotary, n_tokens))
+    if (factor := rotary.attention_factor) != 1:
+        said.append(p.text["rotary_factor"].format(factor=three_digits(factor), square=three_digits(factor**2)))
     show_formula(
-        rf"\theta_i {approximately} {rotary.base:g}^{{-2i/{rotary.width}}}, {agrees}",
-        caption=p.text["rotary_own"].format(
-            width=rotary.width, head=attention.d_head, layer=min(p.focus.layer, p.trace.n_layers(p.focus.stack) - 1)
+        rf"\begin{{gathered}} {waves} \\[4pt] {_agreement('' if factor == 1 else 'a')} \end{{gathered}}",
+        caption=" ".join(said),
+    )
+
+
+def _agreement(factor: str = "") -> str:
+    square = rf"{factor}^2\, " if factor else ""
+    return rf"\langle {factor}R_m q,\, {factor}R_n k \rangle = {square}\langle R_{{m-n}}\, q,\, k \rangle"
+
+
+def _stretching_formula(scaling: RotaryScaling) -> str:
+    """θ′ of θ, with the numbers of this model; its turning uses θ′."""
+    match scaling:
+        case LinearScaling(factor):
+            return rf"\theta'_i = \theta_i / {in_tex(three_digits(factor))}"
+        case LongRope():
+            return r"\theta'_i = \theta_i / \lambda_i"
+        case Llama3Scaling(factor, low, high, length):
+            share = rf"\tfrac{{{length}\,\theta_i / 2\pi - {low:g}}}{{{high:g} - {low:g}}}"
+        case Yarn(factor, kept, slowed):
+            share = rf"1 - \tfrac{{i - {kept:.3g}}}{{{slowed:.3g} - {kept:.3g}}}"
+    s = in_tex(three_digits(factor))
+    return (
+        rf"\theta'_i = (1 - \gamma_i)\, \theta_i / {s} + \gamma_i\, \theta_i, \qquad "
+        rf"\gamma_i = \operatorname{{clamp}}\left({share},\, 0,\, 1\right)"
+    )
+
+
+def _stretching(text: PageText, rotary: Rotary, n_tokens: int) -> str:
+    scaling = rotary.scaling
+    if isinstance(scaling, LongRope):
+        long = n_tokens > scaling.original_length
+        factors = scaling.factors(n_tokens)
+        return text["rotary_longrope_long" if long else "rotary_longrope_short"].format(
+            least=three_digits(min(factors)),
+            most=three_digits(max(factors)),
+            length=scaling.original_length,
+            count=n_tokens,
         )
-        + (f" {p.text['rotary_stretched']}" if stretched else ""),
+    factor = three_digits(scaling.factor)
+    if isinstance(scaling, LinearScaling):
+        return text["rotary_linear"].format(factor=factor)
+    kept, slowed, between = positional.stretched_pairs(rotary, n_tokens)
+    way = "YaRN, Peng et al. 2023" if isinstance(scaling, Yarn) else "Llama 3, Grattafiori et al. 2024"
+    return text["rotary_by_parts"].format(
+        way=way, pairs=rotary.n_turned // 2, kept=kept, slowed=slowed, between=between, factor=factor
     )

@@ -5,6 +5,7 @@ Unusual on purpose: widths that are no powers of two, shared heads, windows shor
 
 from __future__ import annotations
 
+import copy
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,22 @@ _STRETCHED = {
     "rope_theta": 500.0,
 }
 _LINEAR = {"rope_type": "linear", "factor": 4.0, "rope_theta": 10000.0}
+_YARN = {
+    "rope_type": "yarn",
+    "factor": 4.0,
+    "original_max_position_embeddings": 16,
+    "beta_fast": 2.0,
+    "beta_slow": 0.5,
+    "rope_theta": 500.0,
+}
+_LONG = {
+    "rope_type": "longrope",
+    "short_factor": [1.0, 1.1, 1.3, 1.6, 2.0],
+    "long_factor": [1.5, 2.0, 3.0, 5.0, 9.0],
+    "original_max_position_embeddings": 16,
+    "rope_theta": 500.0,
+}
+_QWEN2 = {**{name: value for name, value in _LLAMA.items() if name != "head_dim"}, "hidden_size": 60}
 _CAPPED = {"query_pre_attn_scalar": 24, "attn_logit_softcapping": 5.0, "final_logit_softcapping": 3.0}
 _SHARED = {
     "position_buckets": 8,
@@ -130,6 +147,44 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
         "LlamaForCausalLM",
         "LlamaConfig",
         {**_LLAMA, "rope_parameters": {"rope_type": "dynamic", "factor": 3.0, "rope_theta": 500.0}},
+    ),
+    "llama, yarn": ("LlamaForCausalLM", "LlamaConfig", {**_LLAMA, "rope_parameters": _YARN}),
+    "llama, longrope": ("LlamaForCausalLM", "LlamaConfig", {**_LLAMA, "rope_parameters": _LONG}),
+    "mistral, yarn": (
+        "MistralForCausalLM",
+        "MistralConfig",
+        {**_LLAMA, "sliding_window": 7, "rope_parameters": {**_YARN, "truncate": False, "attention_factor": 1.3}},
+    ),
+    "qwen2, yarn": ("Qwen2ForCausalLM", "Qwen2Config", {**_QWEN2, "rope_parameters": _YARN}),
+    "qwen3, longrope": (
+        "Qwen3ForCausalLM",
+        "Qwen3Config",
+        {**_LLAMA, "rope_parameters": {**_LONG, "attention_factor": 0.8}},
+    ),
+    "gemma 3, yarn and longrope": (
+        "Gemma3ForCausalLM",
+        "Gemma3TextConfig",
+        {
+            **_LLAMA,
+            "sliding_window": 20,
+            "sliding_window_pattern": 2,
+            "rope_parameters": {"full_attention": _YARN, "sliding_attention": _LONG},
+        },
+    ),
+    "gpt-neox, yarn": (
+        "GPTNeoXForCausalLM",
+        "GPTNeoXConfig",
+        {**_NEOX, "hidden_size": 96, "rotary_pct": 0.5, "rope_parameters": _YARN},
+    ),
+    "gpt-neox, longrope": (
+        "GPTNeoXForCausalLM",
+        "GPTNeoXConfig",
+        {
+            **_NEOX,
+            "hidden_size": 120,
+            "rotary_pct": 0.5,
+            "rope_scaling": {"type": "longrope", "factor": 8.0, **{n: v for n, v in _LONG.items() if n != "rope_type"}},
+        },
     ),
     "mistral": ("MistralForCausalLM", "MistralConfig", {**_LLAMA, "sliding_window": 7}),
     "qwen2": (
@@ -204,7 +259,7 @@ def build(case: str, *, seed: int = 0, **changes: Any) -> Any:
     import transformers
 
     model_class, config_class, values = CASES[case]
-    config = getattr(transformers, config_class)(**{**values, **changes})
+    config = getattr(transformers, config_class)(**copy.deepcopy({**values, **changes}))  # which it changes
     with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(seed)
         model = getattr(transformers, model_class)._from_config(config, attn_implementation="eager")

@@ -45,7 +45,7 @@ def test_one_rotation(fields: dict[str, Any]) -> None:
     ):
         config = getattr(transformers, CASES[case][1])(**copy.deepcopy(CASES[case][2] | fields))
         (rotary,) = set(read(values(case, fields)).rotary)
-        torch.testing.assert_close(rotary.frequencies(torch.device("cpu")), theirs(config).inv_freq)
+        torch.testing.assert_close(rotary.frequencies(1), theirs(config).inv_freq)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,8 @@ def test_gemma_3_turns_near_and_far_layers_otherwise(fields: dict[str, Any]) -> 
     ours = gemma3_config(values("gemma 3", fields | kinds)).rotary
     for kind, rotary in zip(kinds["layer_types"], ours, strict=True):
         expected = getattr(theirs, f"{kind}_inv_freq")
-        torch.testing.assert_close(rotary.frequencies(torch.device("cpu")), expected)
+        torch.testing.assert_close(rotary.frequencies(1), expected)
+        assert rotary.attention_factor == pytest.approx(getattr(theirs, f"{kind}_attention_scaling"))
 
 
 def test_parameters_for_kinds_of_layers_are_refused_where_there_is_one_kind() -> None:

@@ -15,6 +15,7 @@ from transformer import CheckpointError
 from transformer.cache import DecoderCache
 from transformer.families.opening import OpenedModel, open_model, read_json
 from transformer.probes import fast_path, record
+from transformer.runs.decoding_state import DecodingState
 
 pytest.importorskip("transformers")
 
@@ -95,7 +96,10 @@ def test_logits_and_every_map_are_theirs(opened, case: str) -> None:
             assert difference.max() < TOLERANCE, (name, length, difference.max())
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if "classes" not in case and "bert" not in case])
+WRITERS = [case for case in CASES if "classes" not in case and "bert" not in case]
+
+
+@pytest.mark.parametrize("case", [case for case in WRITERS if "longrope" not in case])
 def test_writing_with_a_cache_gives_the_same_logits(opened, case: str) -> None:
     """Step by step on the fused path, where windows, caps and rotations have to know where they are."""
     ours, _ = opened(case)
@@ -111,6 +115,21 @@ def test_writing_with_a_cache_gives_the_same_logits(opened, case: str) -> None:
             written = ours.model.project(torch.cat(steps, dim=1))
     # The weights are large, so the fused kernel's other order of sums grows; a wrong place gives differences of 1.
     torch.testing.assert_close(written, whole, atol=1e-3, rtol=0)
+
+
+@pytest.mark.parametrize("case", ["llama, longrope", "gemma 3, yarn and longrope"])
+def test_a_text_that_outgrows_its_factors_is_read_anew(opened, case: str) -> None:
+    """Beyond 16 tokens the first ones are turned otherwise, too: every step is what a pass over its text gives."""
+    ours, _ = opened(case)
+    ids, _ = texts(ours, 19)
+    with torch.no_grad():
+        steps, parts = DecodingState(ours.model, None), DecodingState(ours.model, None)
+        found = [steps.feed(ids[:, i : i + 1]) for i in range(19)]
+        wanted = [ours.model.project(ours.model.decode(ids[:, : i + 1]))[:, -1] for i in range(19)]
+        torch.testing.assert_close(torch.stack(found), torch.stack(wanted), atol=1e-3, rtol=0)
+        ends = torch.cat([parts.feed_all(part) for part in ids.split(16, dim=1)], dim=1)
+    torch.testing.assert_close(ends[:, :16], torch.stack(found[:16], dim=1), atol=1e-3, rtol=0)
+    torch.testing.assert_close(ends[:, -1], found[-1], atol=1e-3, rtol=0)
 
 
 @pytest.mark.parametrize("case", ["bert", "gpt2", "deberta-v2", "t5", "gemma 2"])
@@ -214,7 +233,13 @@ def refused(folder: Path, *words: str) -> None:
         ("gpt2", {"n_layer": 2}, ["h.2", "more layers"]),
         ("gpt2", {"n_head": 5}, ["36 channels", "5 heads"]),
         ("gpt2", {"architectures": ["GPT2ForSequenceClassification"]}, ["GPT2ForSequenceClassification"]),
-        ("llama", {"rope_parameters": {"rope_type": "yarn", "factor": 2.0, "rope_theta": 1e4}}, ["'yarn'", "llama3"]),
+        ("llama", {"rope_parameters": {"rope_type": "su", "factor": 2.0, "rope_theta": 1e4}}, ["'su'", "longrope"]),
+        ("llama", {"rope_parameters": {"rope_type": "yarn", "factor": 2.0, "rope_theta": 1.0}}, ["rope_theta 1.0"]),
+        ("llama", {"rope_parameters": {"rope_type": "longrope", "long_factor": [1] * 5}}, ["short_factor None", "5"]),
+        ("llama", {"rope_parameters": {"rope_type": "longrope", "short_factor": [1] * 4}}, ["short_factor [1,", "5"]),
+        ("llama", {"rope_parameters": {"rope_type": "longrope", "short_factor": [-1] * 5}}, ["short_factor -1"]),
+        ("llama", {"rope_parameters": {"rope_type": "linear", "factor": 1e-300}}, ["angles", "finite"]),
+        ("llama", {"rope_theta": 1e-300, "rope_parameters": ...}, ["angles", "finite"]),
         ("llama", {"rope_parameters": {"rope_type": "linear", "rope_theta": 1e4}}, ["factor"]),
         ("llama", {"num_key_value_heads": 4}, ["6 heads", "4 heads of keys"]),
         ("llama", {"head_dim": 9}, ["9"]),

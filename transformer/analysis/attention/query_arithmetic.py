@@ -14,7 +14,8 @@ class QueryArithmetic:
 
     ``source``: the activation that holds X. ``x``, ``weights``: [model]. ``bias``: ``None`` where there is none.
     ``normalized``: the model then divides each head's query by its root mean square. ``rotated``: it turns this channel
-    by the position (rotary encoding). With either, ``recorded``, what stands in the trace, is another number.
+    by the position (rotary encoding), and the turn multiplies it by ``factor`` (``rotary_scaling``). With either,
+    ``recorded``, what stands in the trace, is another number.
     """
 
     source: str
@@ -25,6 +26,7 @@ class QueryArithmetic:
     recorded: float
     normalized: bool
     rotated: bool
+    factor: float
 
     @property
     def products(self) -> np.ndarray:
@@ -64,6 +66,7 @@ def query_arithmetic(trace: Trace, stack: str, layer: int, kind: str, *, head: i
         recorded=float(recorded[channel]),
         normalized=getattr(module, "query_norm", None) is not None,
         rotated=channel < rotary_width(module),
+        factor=turning_factor(module) if channel < rotary_width(module) else 1.0,
     )
 
 
@@ -72,4 +75,10 @@ def rotary_width(attention: MultiHeadAttention) -> int:
     if attention.rotary is None:
         return 0
     own = getattr(attention.rotary, "rotary", None)
-    return attention.d_head if own is None else own.width
+    return attention.d_head if own is None else own.n_turned
+
+
+def turning_factor(attention: MultiHeadAttention) -> float:
+    """What turning multiplies queries and keys by: the attention factor of YaRN and LongRoPE, else 1."""
+    own = getattr(attention.rotary, "rotary", None)
+    return 1.0 if own is None else own.attention_factor

@@ -1,0 +1,60 @@
+"""What the pages say of rotary waves that are stretched: which ones, by how much, and what else the turn multiplies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.foreign_checkpoints import STRETCHED, foreign_checkpoint
+from tests.pages.conftest import codes, is_fine, said
+from ui.words.texts import page_text
+
+SENTENCE = "The cat sat on the mat, and the dog slept."
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("stretched")
+    for name in STRETCHED:
+        foreign_checkpoint(name, folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "words", "formula"),
+    [
+        ("hf-yarn", ["1 of 4 pairs", "YaRN", "2 slowed down by s = 4", "a² ="], r"\theta_i / 4 + \gamma_i"),
+        ("hf-longrope-short", ["here 1 to 2", "up to 100 tokens", "a = 0.8", "a² = 0.64"], r"\theta_i / \lambda_i"),
+        ("hf-longrope", ["here 1.5 to 9", "more than 16 tokens", "pair 0 turns by 0.667 rad"], "aR_m q"),
+    ],
+)
+def test_positions_say_how_waves_are_stretched(
+    open_app: Callable, folder: Path, monkeypatch: pytest.MonkeyPatch, checkpoint: str,
+    words: list[str], formula: str,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(folder))
+    app = open_app("positions", checkpoint=checkpoint, sentence=SENTENCE)
+    is_fine(app)
+    text = said(app)
+    assert all(word in text for word in words), text
+    assert formula in "\n".join(latex.value for latex in app.latex)
+
+
+@pytest.mark.parametrize("checkpoint", ["hf-yarn", "hf-longrope"])
+def test_the_arithmetic_of_a_cell_and_its_python(
+    open_app: Callable, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_snippet: Callable,
+    checkpoint: str,
+) -> None:  # fmt: skip
+    """The snippet works a turned query out again: it has to know the factor, and how long the text is."""
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(folder))
+    app = open_app("attention", checkpoint=checkpoint, sentence=SENTENCE, layer="1", token="3")
+    key = app.selectbox(key="attention_key")
+    is_fine(key.set_value(key.options[2]).run())
+    assert page_text("attention")["arithmetic_factor"].split("{")[0] in said(app)
+    snippet = next(code for code in codes(app) if "W_Q =" in code)
+    (tmp_path / "checkpoints").unlink()
+    (tmp_path / "checkpoints").symlink_to(folder)
+    ours, models = map(float, run_snippet(snippet).split())
+    assert ours == pytest.approx(models, abs=1e-4)
