@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from transformer.errors import CheckpointError
 from transformer.families.config import FamilyConfig
 from transformer.text.foreign_tokenizer import ForeignTokenizer
 from transformer.text.special_ids import Framing
@@ -28,7 +29,9 @@ def framing_of(config: FamilyConfig, tokenizer: ForeignTokenizer, fields: dict, 
     """``fields``: the content of ``config.json``; ``generation``: of ``generation_config.json``, which comes first.
 
     A decoder beside an encoder begins with ``decoder_start_token_id``, and when it writes with ``forced_bos_token_id``
-    or the language behind it. T5 and Marian begin with the token that they pad with.
+    or the language behind it. T5 and Marian begin with the token that they pad with. NLLB writes behind the language
+    also where its tokenizer's ``legacy_behaviour`` gives answers without one.
+    Raises ``CheckpointError`` where an M2M100 begins with the token that it pads with.
     """
 
     def said(name: str) -> object:
@@ -41,10 +44,16 @@ def framing_of(config: FamilyConfig, tokenizer: ForeignTokenizer, fields: dict, 
     answer = given = ()
     if config.kind == "encoder-decoder":
         named = (said("decoder_start_token_id"), _STARTS.get(config.family), said("bos_token_id"), config.pad_id)
-        start = next(filter(None, map(_ids, named)), ())
-        given = (*start[:1], *tokenizer.answer_before)
-        spoken = tokenizer.target_language and tokenizer.answer_before
-        answer = given if spoken else (*start[:1], *_ids(said("forced_bos_token_id"))[:1])
+        start = next(filter(None, map(_ids, named)), ())[:1]
+        if config.family == "m2m_100" and start == (config.pad_id,):
+            raise CheckpointError(
+                "the answer begins with the token {id}, which is also the padding: an M2M100 does not count padding as "
+                "a position, and where its next tokens stand then depends on how they are computed",
+                id=config.pad_id,
+            )
+        given = (*start, *tokenizer.answer_before)
+        spoken = tokenizer.languages.get(tokenizer.target_language) if config.family == "m2m_100" else None
+        answer = (*start, *_ids(said("forced_bos_token_id") if spoken is None else spoken)[:1])
     banned = said("bad_words_ids") or []
     never = {words[0] for words in banned if isinstance(words, list) and len(words) == 1}
     never |= set(_ids(said("suppress_tokens")))

@@ -9,7 +9,9 @@ import torch
 
 from tests.transformer.families.hugging_face import build
 from tests.transformer.text.foreign_folders import SENTENCES, TEXTS
-from transformer import load, trace
+from transformer import CheckpointError, decode, load, trace
+from transformer.families.languages import speaking
+from transformer.runs.strategies import Greedy
 
 transformers = pytest.importorskip("transformers")
 
@@ -67,3 +69,43 @@ def test_ids_and_logits_are_theirs(case: str, tmp_path: Path) -> None:
         expected = model(**asked).logits[0]
     name = "classifier.logits" if config.n_classes else f"{found.stacks[-1]}.logits"
     assert (torch.tensor(found.values(name)) - expected).abs().max() < 2e-5
+
+
+def test_nllb_writes_behind_its_language_also_with_legacy_targets(tmp_path: Path) -> None:
+    """A given answer has none in front then, as their labels; what is written has the one that ``generate`` is told."""
+    write("m2m100", tmp_path)
+    tokenizer = transformers.NllbTokenizer.from_pretrained(tmp_path, legacy_behaviour=True, src_lang="eng_Latn")
+    tokenizer.save_pretrained(tmp_path)
+    checkpoint = speaking(load(tmp_path), source="eng_Latn", target="fra_Latn")
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    theirs.tgt_lang = "fra_Latn"
+    asked = theirs("The cat sat.", return_tensors="pt")
+    language = theirs.convert_tokens_to_ids("fra_Latn")
+    model = build("m2m100").__class__.from_pretrained(tmp_path).eval()
+    expected = model.generate(**asked, forced_bos_token_id=language, num_beams=1, do_sample=False, max_new_tokens=8)[0]
+    found = decode(checkpoint, "The cat sat.", Greedy(max_new_tokens=7))
+    assert list(checkpoint.framing.answer) == expected[:2].tolist() and language == expected[1]
+    assert list(found.tokens.ids) == expected[2:].tolist()
+    given = trace(checkpoint, "The cat sat.", "Le chat dort.")
+    labels = theirs(text_target="Le chat dort.").input_ids
+    assert labels[-1] == language and list(given.prediction.ids) == labels[:-1]
+
+
+def test_an_m2m100_that_begins_with_padding_is_refused(tmp_path: Path) -> None:
+    """Hugging Face does not count padding as a position, and forgets that where it writes with a cache."""
+    write("m2m100", tmp_path)
+    model = build("m2m100").__class__.from_pretrained(tmp_path, decoder_start_token_id=1).eval()
+    model.config.decoder_start_token_id = model.generation_config.decoder_start_token_id = model.config.pad_token_id
+    source, target = torch.tensor([[5, 6, 2]]), torch.tensor([[model.config.pad_token_id, 7, 8]])
+    with torch.no_grad():
+        whole = model(input_ids=source, decoder_input_ids=target).logits[0, -1]
+        first = model(input_ids=source, decoder_input_ids=target[:, :2], use_cache=True)
+        step = model(
+            encoder_outputs=(first.encoder_last_hidden_state,),
+            decoder_input_ids=target[:, 2:],
+            past_key_values=first.past_key_values,
+        ).logits[0, -1]
+    assert (whole - step).abs().max() > 1e-3
+    model.save_pretrained(tmp_path)
+    with pytest.raises(CheckpointError, match="begins with the token 1, which is also the padding"):
+        load(tmp_path)
