@@ -42,20 +42,27 @@ def best_path(
     longest: int,
     unknown: float,
     rounded: Callable[[float], float] = float,
+    every: bool = True,
 ) -> list[Place]:
     """The places of ``text``, one a character. A character that is no piece itself may be unknown, at that score.
 
     ``longest``: characters of the longest piece. ``rounded``: the precision that sums are kept in. Of two equal sums
-    the one that begins further left stays.
+    the one that begins further left stays. ``every``: list the candidates that are not kept, too, of which a long text
+    may have millions.
     """
     ending: list[list[Candidate]] = [[] for _ in range(len(text) + 1)]
     best = [0] * (len(text) + 1)
 
     def reach(end: int, candidate: Candidate) -> None:
         found = ending[end]
+        if found and candidate.total <= found[best[end]].total:
+            if every:
+                found.append(candidate)
+            return
+        if not every:
+            found.clear()
         found.append(candidate)
-        if candidate.total > found[best[end]].total:
-            best[end] = len(found) - 1
+        best[end] = len(found) - 1
 
     for start in range(len(text)):
         so_far = ending[start][best[start]].total if start else 0.0

@@ -9,7 +9,7 @@ from os.path import commonprefix
 from pathlib import Path
 
 from transformer.errors import CheckpointError
-from transformer.text.foreign_files import MOST_ENTRIES, check_count, check_entries, unreadable
+from transformer.text.foreign_files import MOST_ENTRIES, MOST_MERGES, check_count, check_entries, unreadable
 from transformer.text.foreign_steps import LONGEST_TEXT, check_steps
 from transformer.text.message import Message
 
@@ -92,8 +92,8 @@ def _checked_merges(file: Path, model: dict) -> list[tuple[str, str]]:
     entries, merges = model["vocab"], model.get("merges", [])
     if not isinstance(merges, list):
         raise unreadable(file, Message("its model lacks vocab or merges"))
-    if len(merges) > 4 * MOST_ENTRIES:  # SentencePiece's: every way to cut a piece into two is a merge
-        raise unreadable(file, Message("it has {count} merges", count=f"{len(merges):,}"))
+    if len(merges) > MOST_MERGES:
+        raise unreadable(file, Message("it has more than {most} merges", most=f"{MOST_MERGES:,}"))
     pairs = []
     for merge in merges:
         try:

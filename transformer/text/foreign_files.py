@@ -12,6 +12,7 @@ from transformer.text.message import Message
 
 MOST_BYTES = 64_000_000
 MOST_ENTRIES = 300_000
+MOST_MERGES = 4 * MOST_ENTRIES  # SentencePiece's: every way to cut a piece into two is a merge
 MOST_LISTS, MOST_OBJECTS = 2_000_000, 100_000  # Gemma's merges are 580,000 lists; an added token is an object
 
 Made = TypeVar("Made")

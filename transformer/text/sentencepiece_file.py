@@ -18,6 +18,8 @@ from transformer.text.foreign_steps import check_charsmap
 from transformer.text.message import Message
 
 LONGEST_PIECE = 256  # characters; a run of spaces has some dozens in known vocabularies
+MOST_CHARACTERS = 4_000_000  # of all pieces together; Gemma's 256,000 have half of it
+_FIELDS_OF_A_PIECE = 8  # its text, score and type
 
 
 class PieceType(IntEnum):
@@ -52,14 +54,12 @@ class SentencePieceFile:
 def read_sentencepiece(file: Path) -> SentencePieceFile:
     """Raises ``CheckpointError`` for a file that is broken, or of another model than Unigram or byte-pair encoding."""
     try:
-        whole = _grouped(read_bytes(file))
+        whole = _grouped(read_bytes(file), file=file)
         check_count(file, len(whole.get(1, [])))
-        pieces = [_piece(data) for data in whole.get(1, [])]
+        pieces = [_piece(file, data) for data in whole.get(1, [])]
+        _check_pieces(file, [piece for piece, _, _ in pieces])
         trainer = _grouped(_last(whole, 2, b""))
         normalizer = _grouped(_last(whole, 3, b""))
-        if (longest := max((len(piece) for piece, _, _ in pieces), default=0)) > LONGEST_PIECE:
-            what = {"count": f"{longest:,}", "most": LONGEST_PIECE}
-            raise unreadable(file, Message("its longest entry has {count} characters; at most {most} are read", **what))
         kind = {1: "Unigram", 2: "BPE"}.get(_last(trainer, 3, 1))
         if kind is None or not pieces or _last(trainer, 24, 0) or not _last(normalizer, 5, 1):
             raise unreadable(file, Message("it is no SentencePiece file of a kind that is read"))
@@ -88,12 +88,27 @@ def read_sentencepiece(file: Path) -> SentencePieceFile:
         raise unreadable(file, Message("it is no SentencePiece file, or not a whole one")) from error
 
 
-def _piece(data: bytes) -> tuple[str, float, int]:
-    fields = _grouped(data)
-    score = struct.unpack("<f", _last(fields, 2, b"\0\0\0\0"))[0]
+def _piece(file: Path, data: bytes) -> tuple[str, float, int]:
+    fields = _grouped(data, most=_FIELDS_OF_A_PIECE)
+    piece, score = _last(fields, 1, b"").decode("utf-8"), struct.unpack("<f", _last(fields, 2, b"\0\0\0\0"))[0]
     if not isfinite(score):
-        raise IndexError
-    return _last(fields, 1, b"").decode("utf-8"), score, _last(fields, 3, int(PieceType.NORMAL))
+        raise unreadable(file, Message("its entry {entry} is no piece with a score", entry=repr((piece, score))[:60]))
+    return piece, score, _last(fields, 3, int(PieceType.NORMAL))
+
+
+def _check_pieces(file: Path, pieces: list[str]) -> None:
+    """What the SentencePiece library refuses, too (no text, one text twice), and what would take minutes and memory."""
+    if (longest := max(map(len, pieces), default=0)) > LONGEST_PIECE:
+        what = {"count": f"{longest:,}", "most": LONGEST_PIECE}
+        raise unreadable(file, Message("its longest entry has {count} characters; at most {most} are read", **what))
+    if (count := sum(map(len, pieces))) > MOST_CHARACTERS:
+        what = {"count": f"{count:,}", "most": f"{MOST_CHARACTERS:,}"}
+        raise unreadable(file, Message("its entries have {count} characters together; at most {most} are read", **what))
+    seen: set[str] = set()
+    for piece in pieces:
+        if not piece or piece in seen:
+            raise unreadable(file, Message("it has the entry {entry} twice, or empty", entry=repr(piece)[:60]))
+        seen.add(piece)
 
 
 def _last(fields: dict[int, list], number: int, default: int | bytes) -> int | bytes:
@@ -104,10 +119,13 @@ def _last(fields: dict[int, list], number: int, default: int | bytes) -> int | b
     return value
 
 
-def _grouped(data: bytes) -> dict[int, list]:
+def _grouped(data: bytes, *, most: int = MOST_ENTRIES + 100, file: Path | None = None) -> dict[int, list]:
+    """The values of every field. ``file``: whose entries these are, where there may be too many to read."""
     found: dict[int, list] = {}
     for count, (number, value) in enumerate(_fields(data)):
-        if count > MOST_ENTRIES + 100:
+        if count >= most:
+            if file is not None:
+                raise unreadable(file, Message("it has more than {most} fields", most=f"{most:,}"))
             raise IndexError
         found.setdefault(number, []).append(value)
     return found

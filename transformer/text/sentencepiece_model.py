@@ -10,7 +10,7 @@ from itertools import pairwise
 from transformer.text.best_path import UNKNOWN_PENALTY, best_path, kept
 from transformer.text.scored_pairs import join_pairs
 from transformer.text.sentencepiece_file import PieceType, SentencePieceFile
-from transformer.text.sentencepiece_text import SPACE, Normalizer
+from transformer.text.sentencepiece_text import SPACE, GivenPieces, Normalizer
 
 
 def single_precision(value: float) -> float:
@@ -53,17 +53,17 @@ class SentencePieceModel:
 
     def _best_path(self, normal: str) -> list[str]:
         places = best_path(
-            normal, self.scores, longest=self.longest, unknown=self.unknown_score, rounded=single_precision
+            normal,
+            self.scores,
+            longest=self.longest,
+            unknown=self.unknown_score,
+            rounded=single_precision,
+            every=False,
         )
         return [candidate.piece for candidate in kept(places)]
 
     def _pairs(self, normal: str) -> list[str]:
-        if self._given:
-            expression = "|".join(re.escape(piece) for piece in sorted(self._given, key=len, reverse=True))
-            symbols = [part for part in re.split(f"({expression})|(.)", normal, flags=re.DOTALL) if part]
-        else:
-            symbols = list(normal)
-        cut = join_pairs(symbols, self.scores, self._given)
+        cut = join_pairs(GivenPieces(self._given).symbols(normal), self.scores, self._given)
         joined = cut[:1]
         for before, piece in pairwise(cut):  # unknown characters side by side are one piece
             if before in self.scores or piece in self.scores:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from itertools import islice
 from pathlib import Path
 
+from transformer.text.foreign_files import MOST_MERGES
 from transformer.text.pipelines import Pipeline, replace, sequence
 from transformer.text.sentencepiece_file import PieceType, SentencePieceFile
 
@@ -54,7 +56,11 @@ def sentencepiece_content(
 
 
 def merges_of(pieces: tuple[str, ...]) -> list[list[str]]:
-    """Every way to join two pieces to a third, in the order of the third; of these the shorter left part first."""
+    """Every way to join two pieces to a third, in the order of the third; of these the shorter left part first.
+
+    Not many more than ``MOST_MERGES``, which no file has that is opened.
+    """
     known = set(pieces)
     cuts = ((piece[:cut], piece[cut:]) for piece in pieces for cut in range(1, len(piece)))
-    return [[left, right] for left, right in cuts if left in known and right in known]
+    merges = ([left, right] for left, right in cuts if left in known and right in known)
+    return list(islice(merges, MOST_MERGES + 1))

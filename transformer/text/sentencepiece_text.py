@@ -6,6 +6,7 @@ The table is a double-array trie (Aoe 1989) in one list of numbers, followed by 
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 
 from transformer.text.foreign_files import unreadable
 from transformer.text.message import Message
@@ -15,12 +16,33 @@ SPACE = "▁"
 _LONGEST = 256  # bytes that one rule may replace; known tables have no more than 12
 
 
+class GivenPieces:
+    """Pieces that are always taken where they stand in a text; of several the longest."""
+
+    def __init__(self, pieces: Iterable[str]) -> None:
+        self._pieces = frozenset(pieces)
+        self._lengths = sorted(set(map(len, self._pieces)), reverse=True)
+
+    def at(self, text: str, position: int) -> str:
+        """The one that begins at ``position``, or nothing."""
+        found = (text[position : position + length] for length in self._lengths)
+        return next((part for part in found if part in self._pieces), "")
+
+    def symbols(self, text: str) -> list[str]:
+        """``text`` cut into these pieces and single characters."""
+        cut, position = [], 0
+        while position < len(text):
+            cut.append(self.at(text, position) or text[position])
+            position += len(cut[-1])
+        return cut
+
+
 class Normalizer:
     """``text → normalised text``, as the SentencePiece library does it."""
 
     def __init__(self, file: SentencePieceFile) -> None:
         self._file = file
-        self._kept = sorted(file.of_type(PieceType.USER_DEFINED), key=len, reverse=True)
+        self._kept = GivenPieces(file.of_type(PieceType.USER_DEFINED))
         self._trie: tuple[int, ...] = ()
         self._replacements = b""
         if file.charsmap:
@@ -50,9 +72,8 @@ class Normalizer:
 
     def _prefix(self, text: str, position: int) -> tuple[str, int]:
         """What stands for the beginning of the rest, and how many characters that beginning has."""
-        for kept in self._kept:
-            if text.startswith(kept, position):
-                return kept, len(kept)
+        if kept := self._kept.at(text, position):
+            return kept, len(kept)
         if self._trie and (match := self._longest_rule(text, position)):
             return match
         return text[position], 1

@@ -227,7 +227,7 @@ def test_more_objects_than_a_tokenizer_has_are_not_made(tmp_path: Path) -> None:
 def test_a_sentencepiece_file_of_empty_fields_or_without_numbers_is_refused(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "spiece.model").write_bytes(data)
     started = time.process_time()
-    with pytest.raises(CheckpointError, match="SentencePiece"):
+    with pytest.raises(CheckpointError, match="more than 300,100 fields|no piece with a score"):
         read_sentencepiece(tmp_path / "spiece.model")
     assert time.process_time() - started < 3
 
