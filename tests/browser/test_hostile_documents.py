@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import torch
 from playwright.sync_api import Browser, Page
 
 import transformer
+from charts.figures.decoding import candidate_bars
 from tests.conftest import TINY_CONFIGS
 from transformer.__main__ import main
 from ui.shell.focus import Focus
+from ui.show.exports import self_contained_html
 from ui.words.texts import page_text
 from views.lessons.worksheet import as_html
 from views.lessons.worksheet_figure import figure_of
@@ -78,5 +81,46 @@ def test_nothing_of_what_was_typed_runs(documents: list[Path], chromium: Browser
         assert page.evaluate("window.hacked") is None, document.name
         assert "window.hacked" in page.inner_text("body"), "it is shown as the text that it is"
         assert page.locator("a[href^='javascript'], img[src='x'], [onerror], [onload]").count() == 0
+    page.close()
+    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
+
+
+def test_a_figure_of_plotly_and_its_svg_show_markup_as_text(chromium: Browser, tmp_path: Path) -> None:
+    """Plotly makes links of some markup; opened by itself, an SVG is a document in which scripts would run."""
+    link = '<a href="javascript:window.hacked=1" xlink:href="http://example.invalid/z" onclick="window.hacked=1">x</a>'
+    texts = [
+        SENTENCE,
+        TARGET,
+        *CLASSES,
+        link,
+        "<b>window.hacked</b><br>]]></text></svg><script>window.hacked=1</script>",
+    ]
+    rows = pd.DataFrame({"piece": texts, "probability": 1 / len(texts), "chosen": [True] + [False] * (len(texts) - 1)})
+    figure = candidate_bars(rows, axis=page_text("decoding")["class_axis"], row="")
+    (tmp_path / "figure.html").write_bytes(self_contained_html(figure, {"sentence": link}))
+    page = chromium.new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto((tmp_path / "figure.html").as_uri())
+    page.wait_for_selector(".js-plotly-plot .main-svg")
+    svg = page.evaluate(
+        "Plotly.toImage(document.querySelector('.js-plotly-plot'), {format: 'svg', imageDataOnly: true})"
+    )
+    for name, within in (("figure.html", ".js-plotly-plot "), ("figure.svg", "")):
+        if not within:
+            (tmp_path / name).write_text(svg, encoding="utf-8")
+            page.goto((tmp_path / name).as_uri())
+        foreign = (
+            "script",
+            "a[href^='javascript']",
+            "a[*|href]",
+            "img",
+            "iframe",
+            "foreignObject",
+            "[onerror], [onload], [onclick]",
+        )
+        assert [one for one in foreign if page.locator(f"{within}{one}").count()] == [], name
+        assert "javascript:window.hacked=1" in page.evaluate("document.documentElement.textContent")
+        assert page.evaluate("window.hacked") is None, name
     page.close()
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
