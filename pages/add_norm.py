@@ -8,11 +8,10 @@ from transformer.decoder import DecoderLayer
 from transformer.encoder import EncoderLayer
 from transformer.residual import residual_connection
 from ui.shell.page import Page, page
-from ui.shell.page_state import IN_ADDRESS, belongs_to
+from ui.shell.page_state import belongs_to
 from ui.shell.presenter import labels
-from ui.shell.selectors import chosen_option, settle, settle_labels
+from ui.shell.selectors import chosen_option, tabs
 from ui.show.figures import show_figure, show_formula, show_source
-from ui.words.texts import page_texts
 from views.add_norm.norm_arithmetic import norm_arithmetic
 from views.add_norm.residual import residual_stream, say_order, sublayer_updates
 
@@ -28,22 +27,11 @@ def choose_norm(p: Page, *, compare: bool = False) -> tuple[str, str]:
     names = {place_of(name): name for name in norm_names(p.trace, p.focus.stack, p.focus.layer)}
     first, after = next(iter(names)), "normalized"
     belongs_to("norm", tuple(names), default=first)
-    settle("norm", {name: [text[name] for text in page_texts(p.text.name)] for name in names})
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        kind = st.segmented_control(
-            p.text["norm"],
-            list(names),
-            key="norm",
-            default=first,
-            required=True,
-            format_func=p.text.get,
-            wrap=True,
-            label_visibility=labels(),
-            **IN_ADDRESS,
-        )
+        more = {"wrap": True, "label_visibility": labels()}
+        kind = chosen_option(p.text, "norm", list(names), key="norm", words=lambda text, name: text[name], **more)
         if compare:
-            options, more = ["normalized", "output"], {"wrap": True, "label_visibility": labels()}
-            after = chosen_option(p.text, "after", options, key="norm after", **more)
+            after = chosen_option(p.text, "after", ["normalized", "output"], key="norm after", **more)
     return names[kind], after
 
 
@@ -120,11 +108,8 @@ with page("add_norm", needs=("stack", "layer", "token")) as p:
         "stream": residual_stream,
         "updates": sublayer_updates,
     }
-    settle_labels("add norm view", p.text, [f"tab_{view}" for view in views])
-    tabs = st.tabs(
-        [p.text[f"tab_{view}"] for view in views], key="add norm view", on_change="rerun", bind="query-params"
-    )
-    for tab, draw in zip(tabs, views.values(), strict=True):
+    shown = tabs(p.text, [f"tab_{view}" for view in views], key="add norm view")
+    for tab, draw in zip(shown, views.values(), strict=True):
         if tab.open:
             with tab:
                 draw(p)

@@ -13,7 +13,7 @@ from transformer.files.uploads import is_received
 from transformer.text.message import N_
 from ui.compute.store import store
 from ui.shell.page import page
-from ui.shell.selectors import settle_labels
+from ui.shell.selectors import tabs
 from ui.show.figures import show_source, show_table
 from views.checkpoint.family import family_view
 from views.checkpoint.upload_form import upload_form
@@ -30,10 +30,7 @@ with page("checkpoint", strip=False) as p:
     upload_form(p)
 
     names = (("family",) if p.checkpoint.foreign else ()) + ("card", "weights", "settings")
-    settle_labels("checkpoint view", p.text, names)
-    *family, card, weights, settings = st.tabs(
-        [p.text[name] for name in names], key="checkpoint view", bind="query-params"
-    )
+    *family, card, weights, settings = tabs(p.text, names, key="checkpoint view")
     for tab in family:
         with tab:
             family_view(p)

@@ -1,10 +1,8 @@
 """Feed-forward: what happens inside a token?"""
 
-import streamlit as st
-
 from charts.toolkit.numbers import whole
 from ui.shell.page import Page, page
-from ui.shell.selectors import settle_labels
+from ui.shell.selectors import tabs
 from ui.show.figures import show_formula, show_source
 from views.feed_forward.firing import firing
 from views.feed_forward.units import all_tokens, is_gated, one_token, words_of_units
@@ -45,11 +43,8 @@ with page("feed_forward", needs=("stack", "layer", "token")) as p:
     views = {"token": one_token, "words": words_of_units, "sentence": all_tokens, "fires": firing}
     if p.reads_pictures:  # units are compared with words, and looked for in sentences
         views = {name: views[name] for name in ("token", "sentence")}
-    settle_labels("feed-forward view", p.text, [f"tab_{view}" for view in views])
-    tabs = st.tabs(
-        [p.text[f"tab_{view}"] for view in views], key="feed-forward view", on_change="rerun", bind="query-params"
-    )
-    for tab, draw in zip(tabs, views.values(), strict=True):
+    shown = tabs(p.text, [f"tab_{view}" for view in views], key="feed-forward view")
+    for tab, draw in zip(shown, views.values(), strict=True):
         if tab.open:
             with tab:
                 draw(p)

@@ -15,6 +15,7 @@ from tests.conftest import ROOT, open_by_address
 from transformer.text.tokenizer import SPECIAL_TOKENS
 from ui.shell.focus import Focus
 from ui.shell.navigation import GROUPS
+from ui.shell.selectors import CHOICES
 from ui.shell.share import BUTTON
 from ui.words.texts import common
 
@@ -106,6 +107,7 @@ def walk(page: str, checkpoint: str) -> Walk:
         for element in _elements(shown):
             if name := getattr(element.proto, "query_param_key", ""):
                 bound.setdefault(name)
+        bound |= dict.fromkeys(shown.session_state.filtered_state.get(CHOICES, ()))
     return Walk(tuple(boxes.values()), tuple(bound))
 
 

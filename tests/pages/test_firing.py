@@ -28,7 +28,7 @@ def table(app):
 
 @pytest.mark.parametrize(("name", "stack", "kind"), [("translator", "decoder", "cross"), ("gpt", "decoder", "self")])
 def test_largest_weights_and_own_sentences(
-    open_app: Callable, tiny_checkpoint: Callable, name: str, stack: str, kind: str
+    open_app: Callable, tiny_checkpoint: Callable, monkeypatch: pytest.MonkeyPatch, name: str, stack: str, kind: str
 ):
     app = open_app("attention", checkpoint=f"tiny-{name}", stack=stack, kind=kind, layer="1", head="1", **SECTION)
     is_fine(app)
@@ -41,6 +41,8 @@ def test_largest_weights_and_own_sentences(
     assert "2 sentences (own.txt)" in said(app)
     own = head_firings(checkpoint, ["The dog sees the cat.", "A bird sings."])[head]
     np.testing.assert_allclose(table(app)[common("fires.weight")], [one.value for one in own], atol=1e-5)
+    monkeypatch.setenv("GLASSFORMER_SENTENCES", "1")  # a limit is read when it is asked for
+    assert common("sentences.cut", most=1, count=2) in said(app.run())
     app.file_uploader(key="sentence list file").set_value([("own.txt", b"\xff\xfe\x00", "text/plain")])
     assert [warning.value for warning in app.run().warning], "what is not text is refused in a sentence"
 

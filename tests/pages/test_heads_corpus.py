@@ -19,9 +19,10 @@ from transformer.analysis.heads.corpus_roles import CorpusRole, CorpusRoles, cor
 from transformer.analysis.heads.induction import InductionTest
 from transformer.analysis.heads.role_files import FILE, save_corpus_roles
 from transformer.text.sentence_files import read_sentences
+from ui.compute.limits import PRIVATE
 from ui.lab.head_table import CORPUS_ORDERS, sorted_heads
 from ui.words.texts import page_text
-from views.heads.corpus import MOST_SENTENCES, Corpus
+from views.heads.corpus import Corpus
 from views.heads.corpus_role_table import comparison_table, corpus_captions, corpus_counts, corpus_role_text, percent
 
 TEXT = page_text("heads")
@@ -166,11 +167,11 @@ def test_odd_lists_of_sentences_get_a_sentence(open_app):
     submit(app)
     assert not app.exception and not app.error
     assert "tiny-bert can read no sentence of the 1 given" in app.warning[0].value.replace("\\", "")
-    app.text_area(key="heads own text").set_value("\n".join(f"Number {n}." for n in range(MOST_SENTENCES + 3)))
+    app.text_area(key="heads own text").set_value("\n".join(f"Number {n}." for n in range(PRIVATE.sentences + 3)))
     submit(app)
     is_fine(app)
-    assert f"Over {MOST_SENTENCES} sentences (your own)" in said(app)
-    assert TEXT["own_cut"].format(most=MOST_SENTENCES, count=MOST_SENTENCES + 3) in said(app)
+    assert f"Over {PRIVATE.sentences} sentences (your own)" in said(app)
+    assert TEXT["own_cut"].format(most=PRIVATE.sentences, count=PRIVATE.sentences + 3) in said(app)
     app.text_area(key="heads own text").set_value("\n".join(NASTY))
     submit(app)
     is_fine(app)

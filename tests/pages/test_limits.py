@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import transformer
 from tests.pages.conftest import said
 from tests.pages.fuzzing import choose, is_sound, open_page, type_into
 from transformer.runs.inputs import MOST_CHARACTERS
+from ui.compute.limits import PRIVATE
 from ui.shell import lessons
 from ui.shell.share import LONGEST_NOTE
 from ui.words.texts import page_text
@@ -48,7 +50,7 @@ def test_a_huge_text_is_not_even_cut_into_tokens(box: str, what: str, monkeypatc
 
 
 def test_a_list_of_sentences_that_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(corpus, "MOST_CHARACTERS", 60)
+    monkeypatch.setattr(corpus, "limits", lambda: replace(PRIVATE, characters=60))
     text = page_text("heads")
     app = choose(open_page("heads", "tiny-translator"), (("heads_scope", text["scope_own"]),))
     typed = "The dog sleeps.\n" * 10

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shutil
 import tomllib
@@ -295,21 +296,22 @@ def test_what_the_address_has_wrong_is_said_in_its_language(open_app: Callable[.
 
 
 def test_a_choice_made_in_one_language_is_the_same_in_another(open_app: Callable[..., AppTest]) -> None:
-    """The address holds the words that were on the screen."""
+    """An address that somebody kept may hold the words that were on the screen; what is written there now, is codes."""
     for made, words in (("fr", read(ROOT, "attention", "fr")), ("en", ENGLISH["attention"])):
         for opened in ("fr", "en"):
             step, drawing = words["steps"][4], words["show_lines"]
             asked = {"attention_step": step, "attention_show": drawing}
             app = open_app("attention", checkpoint="tiny-translator", language=opened, **asked)
             spoken = read(ROOT, "attention", opened)
-            assert app.segmented_control(key="attention_step").value == spoken["steps"][4], (made, opened)
-            assert app.segmented_control(key="attention_show").value == spoken["show_lines"], (made, opened)
-            assert spoken["steps"][4] in app.query_params["attention_step"], "a copy of the address is as good"
+            shown = {group.key: group for group in app.segmented_control}
+            assert shown["attention_step"].value == 5 and shown["attention_step"].options == spoken["steps"], made
+            assert shown["attention_show"].value == "lines" and spoken["show_lines"] in shown["attention_show"].options
+            assert "5" in app.query_params["attention_step"] and "lines" in app.query_params["attention_show"]
 
 
 CHOICES = [  # page, parameter, code, and the word for it in a language
     ("attention", "attention_step", "5", lambda text: text["steps"][4]),
-    ("attention", "attention_show", "show_lines", lambda text: text["show_lines"]),
+    ("attention", "attention_show", "lines", lambda text: text["show_lines"]),
     ("decoding", "decoding_section", "alignment", lambda text: text["section_alignment"]),
     ("decoding", "strategy", "sampling", lambda text: text["strategy_sampling"].lower()),
     ("positions", "positions view", "waves", lambda text: text["view_waves"]),
@@ -319,7 +321,7 @@ CHOICES = [  # page, parameter, code, and the word for it in a language
 
 @pytest.mark.parametrize(("page", "parameter", "code", "word"), CHOICES, ids=[choice[1] for choice in CHOICES])
 @pytest.mark.parametrize("language", ["en", "fr"])
-def test_a_shared_link_holds_codes(
+def test_the_address_and_a_shared_link_hold_codes(
     open_app: Callable[..., AppTest], language: str, page: str, parameter: str, code: str, word: Callable
 ) -> None:
     """Made from an address with words, in either language; and what it opens is the same choice."""
@@ -335,8 +337,30 @@ def test_a_shared_link_holds_codes(
         assert not app.exception and not app.error
         link = next(found.value for found in app.code if "fingerprint=" in found.value)
         assert parse_qs(urlsplit(link).query)[parameter] == [code]
+        assert app.query_params[parameter] in (code, [code])
         choices.append(app.segmented_control(key=parameter).value)
-    assert len(set(choices)) == 1 and choices[0] in (code, word(read(ROOT, page, language)))
+    assert len(set(choices)) == 1 and str(choices[0]) == code
+
+
+def bound(call: ast.Call) -> bool:
+    """Whether Streamlit itself keeps the widget in the address: as words, if it has a ``format_func``."""
+    return any(word.arg == "bind" or ast.unparse(word.value).endswith("IN_ADDRESS") for word in call.keywords)
+
+
+def test_no_choice_is_in_the_address_by_what_it_is_called() -> None:
+    folders = (ROOT / name for name in ("ui", "views", "pages"))
+    for path in (path for folder in folders for path in folder.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and bound(node):
+                in_words = "format_func" in {word.arg for word in node.keywords} or ast.unparse(node.func) == "st.tabs"
+                assert not in_words, f"{path}:{node.lineno}"
+
+
+def options_in_address(app: AppTest) -> dict[str, list[str]]:
+    """Of each list and row of buttons that Streamlit itself keeps in the address."""
+    kinds = ("selectbox", "multiselect", "select_slider", "button_group", "radio")
+    found = (element for kind in kinds for element in app.get(kind))
+    return {one.key: list(one.options) for one in found if getattr(one.proto, "query_param_key", "")}
 
 
 @pytest.mark.parametrize("asked", ["strategies", "Stratégies", "Strategies"])
@@ -404,9 +428,11 @@ def test_the_canvas_gets_its_words_in_french_and_none_in_english(in_language: Ca
 
 @pytest.mark.parametrize("page", PAGES)
 def test_tables_have_headings_in_french(open_app: Callable[..., AppTest], page: str) -> None:
-    """Each heading is another one than in English, or one that the table of French says is the same."""
+    """Each heading is another one than in English, or one that the table of French says is the same. What Streamlit
+    itself writes to the address, is the same in both languages."""
     shown = {code: open_app(page, checkpoint="tiny-translator", language=code) for code in ("en", "fr")}
     headings = {code: [list(table.value.columns) for table in app.dataframe] for code, app in shown.items()}
+    assert options_in_address(shown["en"]) == options_in_address(shown["fr"])
     same = {*catalogue("fr").values(), *own(FRENCH[page]).values()}
     english = {heading for table in headings["en"] for heading in table if re.search(r"[A-Za-z]{2}", str(heading))}
     left = {heading for table in headings["fr"] for heading in table} & english

@@ -9,12 +9,9 @@ import pytest
 import transformer
 from tests.conftest import ROOT
 from ui.shell.focus import Focus, fit_model, fit_trace
-from ui.shell.lesson_bar import in_words
 from ui.shell.lessons import LESSONS, PLACE, Lesson, Step, find_lesson, lessons, read_lesson
 from ui.shell.navigation import GROUPS
 from ui.shell.routes import find_course, routes
-from ui.words import texts
-from ui.words.texts import page_text
 
 ENGLISH, FRENCH = lessons("en")[0], lessons("fr")[0]
 STEPS = [(lesson, number) for lesson in ENGLISH for number in range(1, len(lesson.steps) + 1)]
@@ -190,13 +187,6 @@ def test_every_step_has_its_page_and_its_place(lesson: Lesson, number: int, chec
     assert set(step.focus) <= set(PLACE)
 
 
-def test_an_option_may_name_a_text_of_the_page_in_any_language() -> None:
-    text = page_text("attention")
-    assert in_words("steps.3", text) == text["steps"][2]
-    assert [in_words(value, text) for value in ("path", 0, True, 0.5, "title.1")] == ["path", 0, True, 0.5, "title.1"]
-    assert texts.language() == "en"
-
-
 @pytest.mark.parametrize("language", ["en", "fr"])
 def test_the_routes_fit_into_their_time_and_ask_in_the_order_of_the_lessons(language: str) -> None:
     time = {step.title: lesson.minutes / len(lesson.steps) for lesson in lessons(language)[0] for step in lesson.steps}
@@ -207,5 +197,5 @@ def test_the_routes_fit_into_their_time_and_ask_in_the_order_of_the_lessons(lang
         assert 0.85 * route.minutes <= needed <= route.minutes
         assert find_course(route.name, language) == route and all(step.question for step in route.steps)
     assert "W_O" in " ".join(step.title for step in found[0].steps)
-    assert find_course("03-one-head", language).steps[-1].options["attention_step"] == "steps.7"
+    assert find_course("03-one-head", language).steps[-1].options["attention_step"] == 7
     assert find_course("no-such", language) is None

@@ -14,7 +14,8 @@ from transformer.analysis.answers.effects import Effect, candidates
 from transformer.analysis.answers.word_diff import Piece, word_diff
 from ui.lab import edited_model
 from ui.shell.page import Page
-from ui.shell.page_state import IN_ADDRESS, belongs_to
+from ui.shell.page_state import belongs_to
+from ui.shell.selectors import one_of
 from ui.shell.way import read_aloud
 from ui.show.figures import show_figure
 from ui.words.texts import as_plain, common
@@ -126,14 +127,8 @@ def show_steps(p: Page, effect: Effect) -> None:
         if len(displays) > 1:
             strongest = int(effect.kl.argmax())
             belongs_to("effect step", effect.asked.ids, default=strongest)
-            step = st.selectbox(
-                common("effect.step"),
-                range(len(displays)),
-                index=strongest,
-                format_func=lambda index: f"{index + 1}: {displays[index]}",
-                key="effect step",
-                **IN_ADDRESS,
-            )
+            names = {index: [f"{index + 1}: {display}"] for index, display in enumerate(displays)}
+            step = one_of(common("effect.step"), names, strongest, key="effect step", in_list=True)
         rows = pd.DataFrame(candidates(effect, step)).rename(columns={"display": "piece"})
         show_figure(
             charts.figures.edit_effects.candidates_before_and_after(

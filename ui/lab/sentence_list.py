@@ -12,8 +12,6 @@ from transformer.text.sentence_files import SHIPPED, read_sentences, sentence_di
 from ui.compute.limits import limits, public
 from ui.words.texts import as_plain, common
 
-MOST_SENTENCES = limits().sentences
-MOST_CHARACTERS = limits().characters
 _OWN = "sentence list: own"
 
 
@@ -38,9 +36,10 @@ def sentence_list() -> SentenceList:
     """The list that is read now, behind a button that lets one give another; a public server takes no files."""
     if public():
         return SentenceList(SHIPPED.name, read_sentences())
+    allowed = limits()
     with st.popover(common("sentences.choose"), icon=":material/lists:", key="sentence list"):
         sent = st.file_uploader(
-            common("sentences.file", most=MOST_SENTENCES, characters=whole(MOST_CHARACTERS)),
+            common("sentences.file", most=allowed.sentences, characters=whole(allowed.characters)),
             type="txt",
             max_upload_size=1,
             key="sentence list file",
@@ -61,16 +60,16 @@ def _take(name: str, content: bytes) -> None:
     except UnicodeDecodeError:
         st.warning(common("sentences.not_text", name=as_plain(name)), icon=":material/edit:")
         return
-    lines = split_sentences(text)
+    lines, allowed = split_sentences(text), limits()
     if not lines:
         st.warning(common("sentences.empty", name=as_plain(name)), icon=":material/edit:")
-    elif len(text) > MOST_CHARACTERS:
-        said = common("sentences.too_long", count=whole(len(text)), most=whole(MOST_CHARACTERS))
+    elif len(text) > allowed.characters:
+        said = common("sentences.too_long", count=whole(len(text)), most=whole(allowed.characters))
         st.warning(said, icon=":material/edit:")
     else:
-        if len(lines) > MOST_SENTENCES:
-            st.caption(common("sentences.cut", most=MOST_SENTENCES, count=len(lines)))
-        st.session_state[_OWN] = SentenceList(name, lines[:MOST_SENTENCES])
+        if len(lines) > allowed.sentences:
+            st.caption(common("sentences.cut", most=allowed.sentences, count=len(lines)))
+        st.session_state[_OWN] = SentenceList(name, lines[: allowed.sentences])
 
 
 def _forget() -> None:

@@ -14,7 +14,7 @@ from transformer.analysis.training_step import TrainingStep, training_step
 from ui.compute.long_jobs import jobs
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
-from ui.shell.selectors import settle_labels
+from ui.shell.selectors import chosen_option
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
 from ui.words.texts import common, page_text
 
@@ -35,18 +35,10 @@ def one_training_step(p: Page) -> None:
     step, _ = _step(p, controls, optimizer="sgd")
     moved, how = step.moved, text["how_measured"]
     if step.by_projection is not None and step.tied:
-        ways = {text["way_both"]: moved, text["way_lookup"]: step.by_lookup, text["way_projection"]: step.by_projection}
-        settle_labels("training way", text, ("way_both", "way_lookup", "way_projection"))
-        way = controls.segmented_control(
-            text["way"],
-            list(ways),
-            default=text["way_both"],
-            required=True,
-            key="training way",
-            help=text["way_help"],
-            **IN_ADDRESS,
-        )
-        moved, how = ways[way], how if way == text["way_both"] else text["how_part"]
+        ways = {"both": moved, "lookup": step.by_lookup, "projection": step.by_projection}
+        with controls:
+            way = chosen_option(text, "way", list(ways), key="training way", help=text["way_help"])
+        moved, how = ways[way], how if way == "both" else text["how_part"]
     st.markdown(f"{text['training']} {_loss(p, step)}")
     show_figure(
         gradient_rows(moved, tokens=step.read), name="training-step", caption=text["training_caption"].format(how=how)
@@ -58,17 +50,9 @@ def step_in_detail(p: Page) -> None:
     """The section of the page Training: loss before and after, the gradient in every block, what moves in E."""
     text = p.text
     controls = st.container(horizontal=True, vertical_alignment="bottom")
-    names = {text["step_adam"]: "adam", text["step_sgd"]: "sgd"}
-    settle_labels("training optimizer", text, ("step_adam", "step_sgd"))
-    chosen = controls.segmented_control(
-        text["step_optimizer"],
-        list(names),
-        default=text["step_adam"],
-        required=True,
-        key="training optimizer",
-        **IN_ADDRESS,
-    )
-    step, arguments = _step(p, controls, optimizer=names[chosen])
+    with controls:
+        optimizer = chosen_option(text, "step", ["adam", "sgd"], key="training optimizer", label=text["step_optimizer"])
+    step, arguments = _step(p, controls, optimizer=optimizer)
     adam = step.optimizer == "adam"
     with controls:
         change = three_digits(step.loss_after - step.loss_before)

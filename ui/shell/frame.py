@@ -10,7 +10,6 @@ import streamlit as st
 from charts.canvas.module import packed_pdf_writer, pdf_carrier
 from ui.shell.embedded import embedded
 from ui.shell.outer_page import PAGE, outer_origin, seen_address
-from ui.shell.selectors import in_code
 from ui.shell.share import link
 from ui.words.texts import common, language
 
@@ -55,6 +54,6 @@ def provenance(title: str) -> dict[str, str]:
         return {"title": title, "software": "Glassformer"}
     found = {name: st.query_params.get_all(name) for name in st.query_params}
     own = {name: view[name] for name in ("checkpoint", "fingerprint")}
-    address = link(*seen_address(st.context.url or "", in_code(found)), **own)
+    address = link(*seen_address(st.context.url or "", found), **own)
     said = {"title": title, **view, "view": address, "software": "Glassformer"}
     return {name: text for name, text in said.items() if text}

@@ -147,13 +147,4 @@ def _prepare(lesson: Lesson, number: int, *, page: str) -> None:
             page_state.offer(parameter, values)
     for key, value in step.options.items():
         if key not in st.query_params:
-            page_state.preset(key, in_words(value, page_text(page)))
-
-
-def in_words(value: str | int | float | bool, text: PageText) -> str | int | float | bool:
-    """What a control is to be set to: ``steps.3`` is the third of the texts ``steps`` of its page, in the language that
-    is spoken; everything else stands for itself."""
-    name, dot, number = str(value).rpartition(".")
-    if not dot or not number.isdecimal() or not isinstance(text.get(name), list):
-        return value
-    return text[name][int(number) - 1]
+            page_state.preset(key, value)

@@ -34,7 +34,7 @@ from ui.shell.lessons import Lesson
 from ui.shell.navigation import navigation
 from ui.shell.presenter import presenting, style_for_a_room
 from ui.shell.presenter_keys import presenter_keys
-from ui.shell.selectors import NEEDS, selectors, traits_of
+from ui.shell.selectors import NEEDS, codes_of_what_is_drawn, selectors, traits_of
 from ui.shell.share import share, show_what_a_link_says
 from ui.shell.sidebar import sidebar, take_room
 from ui.shell.spoken_languages import fit_languages, spoken_languages
@@ -149,7 +149,7 @@ def page(name: str, *, needs: Sequence[str] = (), strip: bool = True) -> Iterato
         complete = True
     if not complete:
         st.stop()
-    with guard():
+    with guard(), codes_of_what_is_drawn():
         yield p
     with corner:  # last, when the page has written to the address what it keeps there
         share(p.checkpoint, title=p.text.title)

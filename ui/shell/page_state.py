@@ -13,8 +13,9 @@ import streamlit as st
 from ui.shell.focus import LONGEST_IN_ADDRESS
 
 _NUMBER = re.compile(r"-?[0-9]{1,9}(\.[0-9]{1,9})?", re.ASCII)
-# For a widget: Streamlit keeps its value in the address, by its key, and over a change of page.
-IN_ADDRESS: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
+# For a widget: Streamlit keeps its value over a change of page, and in the address, too, by its key.
+IN_SESSION: dict[str, Any] = {"persist_state": "session"}
+IN_ADDRESS: dict[str, Any] = {"bind": "query-params", **IN_SESSION}
 
 
 def number_in_address(key: str) -> None:

@@ -1,23 +1,26 @@
-"""Choosing a stack, kind of attention, layer and head, in the sidebar of the pages that ask for it; and a section."""
+"""Choosing a stack, kind of attention, layer and head, in the sidebar of the pages that ask for it; and, on a page, one
+of a few options, which the address holds by a code that is the same in every language."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
-from streamlit.errors import StreamlitAPIException
 
 from transformer.config import ModelConfig, PictureConfig
 from ui.shell import focus as shared_focus
+from ui.shell import page_state
 from ui.shell.focus import Focus, attention_kinds
-from ui.shell.page_state import IN_ADDRESS
+from ui.shell.page_state import IN_SESSION
 from ui.shell.streamlit_private import page_hash, went_back_or_forward
 from ui.words.texts import PageText, common, page_texts
 
 NEEDS = ("stack", "kind", "layer", "head", "token")
 _MOST_BUTTONS = 8
 _OF_MANY_TASKS = ("t5", "bart")  # families of encoder and decoder; Marian, M2M100 and mBART translate
-_IN_CODE = "codes of the words in the address"  # by the widget's key
 FORMER = {"show_lines": ("Lignes",)}  # what an option was called in addresses that people may have kept
+CHOICES = "choices in the address"  # by the widget's key: whether this run has drawn it
 _DRAWN_ON = "choose: drawn on"  # the page of the run before
 
 
@@ -103,79 +106,82 @@ def chosen_section(text: PageText, sections: Sequence[str], *, key: str, **more:
 
 
 def chosen_option(
-    text: PageText, name: str, options: Sequence[str], *, key: str, first: str | None = None, **more: object
+    text: PageText,
+    name: str,
+    options: Sequence[str],
+    *,
+    key: str,
+    first: str | None = None,
+    label: str = "",
+    words: Callable[[PageText, str], str] | None = None,
+    **more: object,
 ) -> str:
-    """One of a few as a row of buttons, shown by the names ``<name>_<option>`` of a page's text; ``first`` at first.
+    """One of a few as a row of buttons, shown by the names ``<name>_<option>`` of a page's text, or by ``words`` of the
+    text and the option; ``first`` at first. ``label``: of the row, if not the text called ``name``.
 
     The choice survives a change of page and of language, and is in the address.
     """
-    texts = (text, *page_texts(text.name))  # of a picture, too
-    settle(key, {option: [one[f"{name}_{option}"] for one in texts] for option in options})
-    return st.segmented_control(
-        text[name],
-        options,
-        default=first or options[0],
-        required=True,
-        format_func=lambda option: text.get(f"{name}_{option}", option),
-        key=key,
-        **IN_ADDRESS,
-        **more,
-    )
+
+    def names(option: str) -> list[str]:
+        text_name, texts = f"{name}_{option}", (text, *page_texts(text.name))  # of a picture, too
+        shown = [words(one, option) if words else one.get(text_name, option) for one in texts]
+        return [*shown, text_name, *FORMER.get(text_name, ())]
+
+    return one_of(label or text[name], {option: names(option) for option in options}, first, key=key, **more)
 
 
-def settle(key: str, words: Mapping[str, Sequence[str]], *, codes: Sequence[str] = ()) -> None:
-    """Before a widget is drawn that shows its options in words: what an address says in another language counts.
+def one_of(
+    label: str,
+    names: Mapping[Any, Sequence[str]],
+    first: object = None,
+    *,
+    key: str,
+    in_list: bool = False,
+    **more: object,
+) -> Any:
+    """One of the keys of ``names``, as a row of buttons or ``in_list``, which shows the first name of each; ``names``
+    and ``first`` as for ``settle``."""
+    options = list(names)
+    first = options[0] if first is None else first
+    settle(key, names, first)
+    shared = {"format_func": lambda option: names[option][0], "key": key, **IN_SESSION, **more}
+    if in_list:
+        return st.selectbox(label, options, index=options.index(first), **shared)
+    return st.segmented_control(label, options, default=first, required=True, **shared)
 
-    The address holds the words that were on the screen where it was copied; a shared link holds codes, which no
-    translation changes. ``words``: for every option what it is called in each language, the spoken one first.
-    ``codes``: of the options, where an option is itself a word.
+
+def tabs(text: PageText, names: Sequence[str], *, key: str) -> list[DeltaGenerator]:
+    """A tab for each of the texts called ``names``; the open one is in the address by that name."""
+    texts = page_texts(text.name)
+    words = {text[name]: [one[name] for one in texts] for name in names}
+    settle(key, words, text[names[0]], codes=names)
+    return st.tabs(list(words), key=key, on_change="rerun")
+
+
+def settle(key: str, words: Mapping[object, Sequence[str]], first: object, *, codes: Sequence[str] = ()) -> None:
+    """Before a widget is drawn that shows its options in words: it agrees with the address, which holds codes.
+
+    No translation changes a code. Addresses that people have kept may hold the words instead: ``words`` says for every
+    option what it is called, or was, in each language. ``first``: the option that an address need not say. ``codes``:
+    of the options, where an option is itself a word.
     """
     code_of = dict(zip(words, codes or map(str, words), strict=True))
-    in_code = {name: code_of[option] for option, names in words.items() for name in names}
-    st.session_state.setdefault(_IN_CODE, {})[key] = in_code
-    kept = None if went_back_or_forward() else st.session_state.get(key)
-    asked = st.query_params.get(key) if kept is None else kept
-    if asked is None or (kept is not None and asked in words):
-        return
-    if kept is None and not asked:  # "key=" with nothing behind it, which Streamlit reads as no choice at all
-        _say_nothing_in_address(key)
-        return
-    for option, names in words.items():
-        if asked in (option, code_of[option], *names):
-            if kept is not None:
-                st.session_state[key] = option
-            elif asked != names[0]:  # what is in the spoken language, Streamlit itself reads
-                _say_in_address(key, names[0], option)
-            return
-
-
-def in_code(parameters: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Parameters of an address with the codes of options in place of their words."""
-    known = st.session_state.get(_IN_CODE, {})
-    return {name: [known.get(name, {}).get(value, value) for value in values] for name, values in parameters.items()}
-
-
-def _say_in_address(key: str, words: str, option: str) -> None:
-    """Put the spoken words there and run again: Streamlit removes words that it does not know."""
-    try:
-        st.query_params[key] = words
-    except StreamlitAPIException:  # the widget has been drawn before, so the address is Streamlit's own
+    known = {name: option for option, names in words.items() for name in names}
+    known |= {code: option for option, code in code_of.items()}
+    from_address = went_back_or_forward() or key not in st.session_state
+    asked = st.query_params.get(key) if from_address else st.session_state[key]
+    option = asked if asked in words else known.get(str(asked), first)
+    if st.session_state.get(key, first) != option:
         st.session_state[key] = option
-    else:
-        st.rerun()
+    st.session_state.setdefault(CHOICES, {})[key] = True
+    page_state.write(key, () if option == first else (code_of[option],))
 
 
-def _say_nothing_in_address(key: str) -> None:
-    """Take the parameter out and run again: the widget begins at its default."""
-    try:
-        del st.query_params[key]
-    except StreamlitAPIException:
-        return
-    st.rerun()
-
-
-def settle_labels(key: str, text: PageText, names: Sequence[str]) -> None:
-    """``settle`` for a widget whose options are themselves words of the page's text, those called ``names``."""
-    texts = page_texts(text.name)
-    words = {text[name]: [*(one[name] for one in texts), *FORMER.get(name, ())] for name in names}
-    settle(key, words, codes=names)
+@contextmanager
+def codes_of_what_is_drawn() -> Iterator[None]:
+    """Around a page: what it keeps in the address by ``settle`` leaves it with the widget, as Streamlit's own do."""
+    known = st.session_state[CHOICES] = dict.fromkeys(st.session_state.get(CHOICES, ()), False)
+    yield
+    for key, drawn in known.items():
+        if not drawn:
+            page_state.write(key, ())

@@ -1,8 +1,7 @@
 """A link to exactly this view: the whole address with the checkpoint, its fingerprint, and what a teacher wants to say.
 
 The address in the browser leaves out what is as it is at the start; such a link says all of it, so that it still shows
-the same picture, or says what is different, on a server that opens with something else. Options stand there by codes,
-which a new translation leaves as they are.
+the same picture, or says what is different, on a server that opens with something else.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +12,6 @@ import streamlit as st
 from transformer import Checkpoint
 from ui.shell.embedded import heights, iframe
 from ui.shell.outer_page import seen_address
-from ui.shell.selectors import in_code
 from ui.words.texts import as_plain, common
 
 NOTE, FINGERPRINT = "note", "fingerprint"
@@ -46,7 +44,7 @@ def share(checkpoint: Checkpoint, *, title: str) -> None:
         )
         found = {name: st.query_params.get_all(name) for name in st.query_params}
         address = link(
-            *seen_address(st.context.url or "", in_code(found)),
+            *seen_address(st.context.url or "", found),
             checkpoint=checkpoint.name,
             fingerprint=checkpoint.fingerprint,
             note=note,

@@ -25,7 +25,7 @@ from transformer.variants.layers import SandwichLayer
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS
 from ui.shell.presenter import presenting
-from ui.shell.selectors import settle_labels
+from ui.shell.selectors import chosen_option
 from ui.shell.way import opened
 from ui.show.canvas import show_lines, show_map
 from views.attention import guess
@@ -58,18 +58,10 @@ def controls(p: Page, view: AttentionView) -> Shown:
         st.session_state[KEY] = labels[clicked]
     if st.session_state.get(KEY) not in (None, *labels):
         st.session_state[KEY] = None  # another sentence: that token is not in it
-    drawings = {p.text[f"show_{name}"]: name for name in ("map", "lines", "values", "rollout")}
-    settle_labels(SHOW, p.text, [f"show_{name}" for name in drawings.values()])
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        drawing = st.segmented_control(
-            p.text["show"],
-            list(drawings),
-            default=p.text["show_map"],
-            required=True,
-            key=SHOW,
-            label_visibility="collapsed",  # one row of controls, so that the picture is on the first screen
-            **IN_ADDRESS,
-        )
+        # One row of controls without their names, so that the picture is on the first screen.
+        drawings = ["map", "lines", "values", "rollout"]
+        drawing = chosen_option(p.text, "show", drawings, key=SHOW, label_visibility="collapsed")
         label = st.selectbox(
             p.text["cell"],
             labels,
@@ -80,7 +72,7 @@ def controls(p: Page, view: AttentionView) -> Shown:
             width=180,
             **IN_ADDRESS,
         )
-        stretch = drawings[drawing] in ("map", "rollout") and st.toggle(
+        stretch = drawing in ("map", "rollout") and st.toggle(
             p.text["stretch"], key=STRETCH, help=p.text["stretch_help"], **IN_ADDRESS
         )
         if guess.switch(p):
@@ -90,7 +82,7 @@ def controls(p: Page, view: AttentionView) -> Shown:
         predicted = view.stack == "decoder" and st.toggle(
             p.text["predicted"], key=PREDICTED, help=p.text["predicted_help"], **IN_ADDRESS
         )
-    return Shown(aloud, drawings[drawing], predicted, stretch, None if label is None else labels.index(label))
+    return Shown(aloud, drawing, predicted, stretch, None if label is None else labels.index(label))
 
 
 def map_height() -> int:

@@ -15,8 +15,7 @@ from transformer.attention import MultiHeadAttention
 from transformer.runs.attention_view import AttentionView
 from transformer.text.message import N_
 from ui.shell.page import Page
-from ui.shell.page_state import IN_ADDRESS
-from ui.shell.selectors import settle
+from ui.shell.selectors import one_of
 from ui.show.canvas import show_map
 from ui.show.figures import show_figure, show_formula
 from ui.show.score_formula import score_formula
@@ -30,24 +29,13 @@ _MOST_ROWS, _SCROLLED = 30, 640  # more tokens than that are scrolled, in a wind
 
 def stepper(p: Page, rule: ScoreRule) -> int:
     """The bar of steps, kept in the address; returns the step, 1 … 7."""
-    steps, texts = list(p.text["steps"]), page_texts("attention")
-    names = [[text["steps"][place] for text in texts] for place in range(len(steps))]
-    names[2] += [text["step_3_own"] for text in texts]
-    if not rule.is_of_the_paper:  # another name where the model does not just divide by √dₖ
-        steps[2] = p.text["step_3_own"]
-    called = {step: (step, *names[place]) for place, step in enumerate(steps)}
-    settle(STEP, called, codes=[str(place + 1) for place in range(len(steps))])
+    texts = page_texts("attention")
+    steps = range(1, len(p.text["steps"]) + 1)
+    names = {step: [*(text["steps"][step - 1] for text in texts), f"steps.{step}"] for step in steps}
+    own = [text["step_3_own"] for text in texts]  # where the model does not just divide by √dₖ
+    names[3] = names[3] + own if rule.is_of_the_paper else own + names[3]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        chosen = st.segmented_control(
-            p.text["step"],
-            steps,
-            default=steps[0],
-            required=True,
-            key=STEP,
-            wrap=True,
-            **IN_ADDRESS,
-        )
-        here = steps.index(chosen)
+        here = one_of(p.text["step"], names, key=STEP, wrap=True)
         for name, to, icon in (
             ("back", here - 1, ":material/arrow_back:"),
             ("next", here + 1, ":material/arrow_forward:"),
@@ -56,14 +44,14 @@ def stepper(p: Page, rule: ScoreRule) -> int:
                 p.text[name],
                 icon=icon,
                 key=f"attention {name}",
-                disabled=not 0 <= to < len(steps),
+                disabled=to not in steps,
                 on_click=_go,
-                args=(steps[to % len(steps)],),
+                args=(to,),
             )
-    return here + 1
+    return here
 
 
-def _go(step: str) -> None:
+def _go(step: int) -> None:
     st.session_state[STEP] = step
 
 

@@ -27,7 +27,7 @@ from ui.compute.long_jobs import jobs
 from ui.lab import edited_model
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
-from ui.shell.selectors import chosen_option, settle
+from ui.shell.selectors import chosen_option, one_of
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source, show_table
 from ui.words.model_terms import embedding_scale
 from ui.words.texts import as_plain, common, page_texts
@@ -114,18 +114,15 @@ def _answer_row(p: Page, view: AttentionView) -> int | None:
     owner = (p.checkpoint.fingerprint, p.trace.prediction.ids, question.rows, p.focus.token)
     belongs_to("trust_answer", owner, default=question.rows[first])
     words = [text["trust_answer_at"] for text in page_texts(p.text.name)]
-    settle(
-        "trust_answer", {row: [said.format(word=name(row), position=row) for said in words] for row in question.rows}
-    )
-    return st.selectbox(
+    called = {row: [said.format(word=name(row), position=row) for said in words] for row in question.rows}
+    return one_of(
         p.text["trust_answer"],
-        question.rows,
-        index=first,
-        format_func=lambda row: words[0].format(word=name(row), position=row),
+        called,
+        question.rows[first],
         key="trust_answer",
+        in_list=True,
         help=p.text["trust_answer_help"],
         width=320,
-        **IN_ADDRESS,
     )
 
 

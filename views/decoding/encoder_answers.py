@@ -17,7 +17,7 @@ from transformer.variants.heads import FirstTokenClassifier, TokenHead
 from ui.compute.long_jobs import jobs
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
-from ui.shell.selectors import settle
+from ui.shell.selectors import one_of
 from ui.show.figures import show_figure, show_formula, show_snippet
 from ui.words.model_terms import logits_formula
 from ui.words.texts import PageText, as_plain, common, page_texts
@@ -90,23 +90,15 @@ def _choose_blank(p: Page, positions: tuple[int, ...]) -> int:
         return positions[0]
     tokens = p.trace.source
 
-    def name(position: int, text: PageText = p.text) -> str:
+    def name(position: int, text: PageText) -> str:
         before = tokens[position - 1]
         key = "blank_first" if before.special else "blank_name"
         return text[key].format(number=positions.index(position) + 1, text=as_plain(before.display))
 
     belongs_to("blank", tokens.ids, default=positions[0])
-    settle("blank", {position: [name(position, text) for text in page_texts(p.text.name)] for position in positions})
-    return st.segmented_control(
-        p.text["blank"],
-        positions,
-        default=positions[0],
-        required=True,
-        key="blank",
-        format_func=name,
-        wrap=True,
-        **IN_ADDRESS,
-    )
+    texts = page_texts(p.text.name)
+    names = {position: [name(position, text) for text in texts] for position in positions}
+    return one_of(p.text["blank"], names, key="blank", wrap=True)
 
 
 def _attention(p: Page, view: AttentionView, position: int) -> None:

@@ -22,7 +22,7 @@ from ui.compute.store import store
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, number_in_address
 from ui.shell.presenter import labels
-from ui.shell.selectors import settle
+from ui.shell.selectors import chosen_option, one_of
 from ui.show.figures import show_figure, show_formula, show_snippet
 from ui.words.model_terms import logits_formula
 from ui.words.texts import as_plain, page_texts
@@ -74,27 +74,22 @@ def written(p: Page, strategy: Strategy, *, forced: str | tuple[int, ...] | None
 
 def choose_strategy(p: Page) -> tuple[str, int]:
     """("greedy" or "sampling", seed), kept in the address."""
-    kinds = ["greedy", "sampling"]
-    texts = page_texts(p.text.name)
-    settle("strategy", {kind: [text[f"strategy_{kind}"].lower() for text in texts] for kind in kinds})
     with st.container(horizontal=True, vertical_alignment="bottom", width="content"):
-        kind = st.segmented_control(
-            p.text["strategy"],
-            kinds,
-            default="greedy",
-            required=True,
-            format_func=lambda kind: p.text[f"strategy_{kind}"].lower(),
+        kind = chosen_option(
+            p.text,
+            "strategy",
+            ["greedy", "sampling"],
+            words=lambda text, kind: text[f"strategy_{kind}"].lower(),
             key="strategy",
             help=p.text["strategy_help"],
             wrap=True,
             label_visibility=labels(),
-            **IN_ADDRESS,
         )
         seed = 0
         if kind == "sampling":
             number_in_address("seed")
             seed = st.number_input(p.text["seed"], 0, 999_999, 0, key="seed", width=150, **IN_ADDRESS)
-    return kind or "greedy", int(seed)
+    return kind, int(seed)
 
 
 NO_RESHAPING = {"temperature": 1.0, "top_k": 0, "top_p": 1.0}
@@ -199,16 +194,7 @@ def choose(p: Page, key: str, options: list[str], name: str) -> str:
     def called(option: str) -> list[str]:  # an address may have been made when another head was looked at
         return [text[f"{name}_{option}"].format(head=head) for head in heads for text in texts]
 
-    settle(key, {option: called(option) for option in options})
-    return st.segmented_control(
-        p.text[key],
-        options,
-        default=options[0],
-        required=True,
-        key=key,
-        format_func=lambda option: p.text[f"{name}_{option}"].format(head=p.focus.head),
-        **IN_ADDRESS,
-    )
+    return one_of(p.text[key], {option: called(option) for option in options}, key=key)
 
 
 def reshaping(p: Page, decoding: Decoding, settings: Settings, step: int) -> None:

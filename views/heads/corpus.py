@@ -14,9 +14,9 @@ from transformer.analysis.heads.corpus_roles import CorpusRoles, corpus_roles
 from transformer.analysis.heads.role_files import load_corpus_roles
 from transformer.errors import CheckpointError, InputError
 from transformer.text.sentence_files import SHIPPED, read_sentences, sentence_digest, split_sentences
+from ui.compute.limits import limits
 from ui.compute.long_jobs import jobs
 from ui.compute.store import store
-from ui.lab.sentence_list import MOST_CHARACTERS, MOST_SENTENCES
 from ui.shell.page import Page
 from ui.words.catalogues import said
 from ui.words.texts import as_plain, model_sentences
@@ -116,7 +116,7 @@ def _saved_or_computed(p: Page) -> Corpus | None:
 
 def _own(p: Page) -> Corpus | None:
     """A form for the reader's own sentences. It folds away once they are read; the last list stays until the next."""
-    text = p.text
+    text, allowed = p.text, limits()
     sentences: tuple[str, ...] = st.session_state.get(_OWN, ())
     if sentences and _computed(p, sentences):
         st.session_state[_SHOWN] = sentences
@@ -124,20 +124,20 @@ def _own(p: Page) -> Corpus | None:
     roles = _computed(p, shown) if shown else None
     with st.expander(text["own"], icon=":material/edit_note:", expanded=roles is None), st.form("own", border=False):
         typed = st.text_area(
-            text["own_label"].format(most=MOST_SENTENCES),
+            text["own_label"].format(most=allowed.sentences),
             height=160,
             placeholder=model_sentences()["corpus"],
             key="heads own text",
             persist_state="session",
         )
         if st.form_submit_button(text["own_button"], icon=":material/play_arrow:"):
-            if len(typed) > MOST_CHARACTERS:
-                problem = text["own_too_long"].format(count=whole(len(typed)), most=whole(MOST_CHARACTERS))
+            if len(typed) > allowed.characters:
+                problem = text["own_too_long"].format(count=whole(len(typed)), most=whole(allowed.characters))
                 st.warning(problem, icon=":material/edit:")
             else:
-                _submit(p, split_sentences(typed))
-    if len(typed) <= MOST_CHARACTERS and (count := len(split_sentences(typed))) > MOST_SENTENCES:
-        st.caption(text["own_cut"].format(most=MOST_SENTENCES, count=count))
+                _submit(p, split_sentences(typed)[: allowed.sentences])
+    if len(typed) <= allowed.characters and (count := len(split_sentences(typed))) > allowed.sentences:
+        st.caption(text["own_cut"].format(most=allowed.sentences, count=count))
     return Corpus(roles, text["own_name"], shown) if roles else None
 
 
@@ -145,9 +145,9 @@ def _submit(p: Page, lines: tuple[str, ...]) -> None:
     if not lines:
         st.warning(p.text["own_empty"], icon=":material/edit:")
         return
-    st.session_state[_OWN] = lines[:MOST_SENTENCES]
-    _want(p, lines[:MOST_SENTENCES])
-    if _computed(p, lines[:MOST_SENTENCES]):
+    st.session_state[_OWN] = lines
+    _want(p, lines)
+    if _computed(p, lines):
         st.rerun()
 
 

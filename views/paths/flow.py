@@ -11,7 +11,7 @@ from ui.compute.store import store
 from ui.shell.navigation import go_to
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to, number_in_address
-from ui.shell.selectors import settle
+from ui.shell.selectors import one_of
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
 from ui.words.texts import as_plain, page_texts
 
@@ -64,18 +64,11 @@ def _row(p: Page, rows: tuple[int, ...], displays: tuple[str, ...]) -> int:
     """The row of the logits that the word was read from."""
     if len(rows) == 1:
         return rows[0]
-    names = dict(zip(rows, displays, strict=True))
     belongs_to("paths_word", (p.checkpoint.fingerprint, rows, displays), default=rows[0])
     words = [text["word_option"] for text in page_texts(p.text.name)]
-    settle("paths_word", {row: [said.format(row=row, word=names[row]) for said in words] for row in rows})
-    return st.selectbox(
-        p.text["turn"],
-        rows,
-        format_func=lambda row: words[0].format(row=row, word=names[row]),
-        key="paths_word",
-        width=220,
-        **IN_ADDRESS,
-    )
+    read = zip(rows, displays, strict=True)
+    called = {row: [said.format(row=row, word=word) for said in words] for row, word in read}
+    return one_of(p.text["turn"], called, key="paths_word", in_list=True, width=220)
 
 
 def _in_words(p: Page, found: Flow, word: str) -> str:

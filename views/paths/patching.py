@@ -27,8 +27,8 @@ from ui.lab.effects import signed
 from ui.lab.second_sentence import second_sentence
 from ui.shell.navigation import go_to
 from ui.shell.page import Page
-from ui.shell.page_state import IN_ADDRESS, belongs_to
-from ui.shell.selectors import settle
+from ui.shell.page_state import belongs_to
+from ui.shell.selectors import one_of
 from ui.show.canvas import show_map
 from ui.show.figures import show_formula, show_snippet, show_source
 from ui.words.texts import as_plain, page_texts
@@ -128,20 +128,9 @@ def _turn(p: Page, both: Contrast) -> Turn:
     first = rows.index(both.first_turn.row)
     belongs_to("paths_turn", (p.checkpoint.fingerprint, both.corrupt, tuple(names.items())), default=rows[first])
     words = [text["turn_option"] for text in page_texts(p.text.name)]
-
-    def named(row: int, said: str = words[0]) -> str:
-        return said.format(row=row, answer=names[row][0], other=names[row][1])
-
-    settle("paths_turn", {row: [named(row, said) for said in words] for row in rows})
-    row = st.selectbox(
-        p.text["turn"],
-        rows,
-        index=first,
-        format_func=named,
-        key="paths_turn",
-        help=p.text["turn_help"],
-        width=190,
-        **IN_ADDRESS,
+    called = {row: [said.format(row=row, answer=names[row][0], other=names[row][1]) for said in words] for row in rows}
+    row = one_of(
+        p.text["turn"], called, rows[first], key="paths_turn", in_list=True, help=p.text["turn_help"], width=190
     )
     return both.turns[rows.index(row)]
 

@@ -17,7 +17,7 @@ from ui.compute.loading import load_trace
 from ui.compute.store import store
 from ui.shell import page_state
 from ui.shell.page import Page
-from ui.shell.selectors import chosen_option
+from ui.shell.selectors import chosen_option, one_of
 from ui.show.chips import Chip, ChipRow, chips
 from ui.words.catalogues import said
 from ui.words.texts import as_plain
@@ -69,21 +69,12 @@ def _order(p: Page, change: str, tokens: TokenSequence, movable: Sequence[int], 
         words = [index for index in movable if any(letter.isalnum() for letter in tokens[index].text)]
         start = words if len(words) >= 2 else movable
         defaults = start[0] if len(start) < 4 else start[1], start[-1]
+        names = {index: [f"{index}: {tokens[index].display}"] for index in movable}
         chosen = []
         with st.container(horizontal=True):
             for name, default in zip(("first", "second"), defaults, strict=True):
                 page_state.belongs_to(f"swap {name}", tokens.ids, default=default)
-                chosen.append(
-                    st.selectbox(
-                        p.text[name],
-                        movable,
-                        index=movable.index(default),
-                        format_func=lambda index: f"{index}: {tokens[index].display}",
-                        key=f"swap {name}",
-                        width=220,
-                        **page_state.IN_ADDRESS,
-                    )
-                )
+                chosen.append(one_of(p.text[name], names, default, key=f"swap {name}", in_list=True, width=220))
         order[chosen] = order[chosen[::-1]]
     elif change == "reverse":
         order[places] = places[::-1]

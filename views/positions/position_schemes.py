@@ -16,7 +16,7 @@ from ui.compute.loading import checkpoint_names, config_of, load_checkpoint
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.shell.presenter import labels
-from ui.shell.selectors import settle
+from ui.shell.selectors import one_of
 from ui.show.figures import show_figure, show_formula
 from ui.show.score_formula import score_formula
 from ui.words.model_terms import embedding_scale
@@ -38,21 +38,12 @@ def choose_scheme(p: Page) -> Shown:
     schemes = (*SCHEMES, own) if own == "disentangled" else SCHEMES
     first = own if own in schemes else SCHEMES[0]
 
-    def name(scheme: str, text: PageText = p.text) -> str:
+    def name(scheme: str, text: PageText) -> str:
         return text["own_mark"].format(scheme=text[scheme]) if scheme == own else text[scheme]
 
     belongs_to("scheme", p.focus.checkpoint, default=first)
-    settle("scheme", {scheme: [name(scheme, text) for text in page_texts(p.text.name)] for scheme in schemes})
-    scheme = st.selectbox(
-        p.text["scheme"],
-        schemes,
-        index=schemes.index(first),
-        format_func=name,
-        key="scheme",
-        width=190,
-        label_visibility=labels(),
-        **IN_ADDRESS,
-    )
+    names = {scheme: [name(scheme, text) for text in page_texts(p.text.name)] for scheme in schemes}
+    scheme = one_of(p.text["scheme"], names, first, key="scheme", in_list=True, width=190, label_visibility=labels())
     if scheme == own:
         return Shown(scheme, p.checkpoint, True)
     name = _other_checkpoint(scheme) if scheme in ("learned", "relative") else ""

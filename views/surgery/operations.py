@@ -17,10 +17,10 @@ from ui.compute.store import store
 from ui.shell.focus import attention_kinds
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
-from ui.shell.selectors import chosen_option, settle
+from ui.shell.selectors import chosen_option, one_of
 from ui.show.canvas import show_map
 from ui.words.catalogues import said
-from ui.words.texts import as_plain, model_sentences, other_pictures, page_texts
+from ui.words.texts import as_plain, model_sentences, other_pictures
 from views.surgery import edit_list
 
 CLICKS = ("zero", "mean", "focus")
@@ -166,20 +166,10 @@ def _edge(p: Page) -> None:
     chosen = []
     with st.container(horizontal=True, vertical_alignment="bottom"):
         for name, tokens in (("query", view.query), ("key", view.key)):
-            displays = tokens.displays
+            names = {index: [f"{index}: {display}"] for index, display in enumerate(tokens.displays)}
             first = min(p.focus.token, len(tokens) - 1) if name == "query" else 0
             belongs_to(f"edge {name}", tokens.ids, default=first)
-            chosen.append(
-                st.selectbox(
-                    p.text[name],
-                    range(len(tokens)),
-                    index=first,
-                    format_func=lambda index, displays=displays: f"{index}: {displays[index]}",
-                    key=f"edge {name}",
-                    width=220,
-                    **IN_ADDRESS,
-                )
-            )
+            chosen.append(one_of(p.text[name], names, first, key=f"edge {name}", in_list=True, width=220))
         edge = f"edge:{_place(p)}={chosen[0]}-{chosen[1]}"
         st.button(p.text["cut_edge"], icon=":material/content_cut:", on_click=edit_list.add, args=(edge,))
     st.caption(p.text["edge_note"])
@@ -191,16 +181,14 @@ def _sublayer(p: Page) -> None:
     if focus.stack == "decoder" and p.checkpoint.config.has_encoder:
         parts.insert(1, "cross")
     belongs_to("sublayer", focus.stack, default=parts[0])
-    settle("sublayer", {part: [one["sublayer_name"][part] for one in page_texts(text.name)] for part in parts})
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        part = st.segmented_control(
-            text["sublayer"].format(stack=focus.stack, layer=focus.layer),
+        part = chosen_option(
+            text,
+            "sublayer",
             parts,
-            default=parts[0],
-            required=True,
-            format_func=lambda name: text["sublayer_name"][name],
             key="sublayer",
-            **IN_ADDRESS,
+            label=text["sublayer"].format(stack=focus.stack, layer=focus.layer),
+            words=lambda text, part: text["sublayer_name"][part],
         )
         for action in ("drop", "residual"):
             spec = f"{action}:{focus.stack}.{focus.layer}.{part}"

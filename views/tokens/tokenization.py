@@ -1,6 +1,9 @@
 """What the Tokens page shows: cards of tokens, and one text cut in two ways."""
 
 from collections.abc import Callable
+from functools import partial
+from operator import itemgetter
+from typing import NamedTuple
 
 import pandas as pd
 import streamlit as st
@@ -15,8 +18,8 @@ from transformer.text.tokens import Token, TokenSequence
 from ui.compute.loading import checkpoint_names, config_of, load_checkpoint
 from ui.compute.store import store
 from ui.shell.page import Page
-from ui.shell.page_state import IN_ADDRESS, belongs_to
-from ui.shell.selectors import settle
+from ui.shell.page_state import belongs_to
+from ui.shell.selectors import one_of
 from ui.show.chips import Chip, ChipRow, chips
 from ui.show.figures import show_figure, show_table
 from ui.words.texts import PageText, page_texts
@@ -58,20 +61,19 @@ def _hint(text: PageText, tokenizer: Tokenizer, token: Token) -> str:
 
 def tokenizers_side_by_side(p: Page) -> None:
     """The same sentence, cut by two tokenizers of one's choice."""
-    ways = _ways_to_cut(p, p.text)
-    names = list(ways)
-    in_all_languages = zip(*(_ways_to_cut(p, text) for text in page_texts(p.text.name)), strict=True)
-    words = dict(zip(names, in_all_languages, strict=True))
+    ways = _ways_to_cut(p)
+    codes, texts = list(ways), page_texts(p.text.name)
+    names = {code: [way.name(text) for text in texts] for code, way in ways.items()}
     chosen = []
-    for column, key, index in zip(st.columns(2), ("first", "second"), (0, min(2, len(names) - 1)), strict=True):
-        belongs_to(f"{key} tokenizer", p.focus.checkpoint, default=names[index])
-        settle(f"{key} tokenizer", words)
-        chosen.append(column.selectbox(p.text[key], names, index=index, key=f"{key} tokenizer", **IN_ADDRESS))
+    for column, key, index in zip(st.columns(2), ("first", "second"), (0, min(2, len(ways) - 1)), strict=True):
+        belongs_to(f"{key} tokenizer", p.focus.checkpoint, default=codes[index])
+        with column:
+            chosen.append(one_of(p.text[key], names, codes[index], key=f"{key} tokenizer", in_list=True))
     sentence = p.trace.tokens(p.focus.stack).text
     if not sentence:
         st.caption(p.text["nothing_to_cut"])
         return
-    cuts = {name: ways[name](sentence) for name in dict.fromkeys(chosen)}
+    cuts = {names[code][0]: ways[code].cut(sentence) for code in dict.fromkeys(chosen)}
     show_figure(token_lengths(cuts), name="two-tokenizers", caption=p.text["compare_caption"])
     show_table(
         pd.DataFrame(
@@ -86,8 +88,13 @@ def tokenizers_side_by_side(p: Page) -> None:
     )
 
 
-def _ways_to_cut(p: Page, text: PageText) -> dict[str, Callable[[str], TokenSequence]]:
-    """Name → function from a text to its tokens."""
+class _Way(NamedTuple):
+    name: Callable[[PageText], str]
+    cut: Callable[[str], TokenSequence]
+
+
+def _ways_to_cut(p: Page) -> dict[str, _Way]:
+    """By the codes that the address holds: ``checkpoint <name>``, ``<number> merges``, "characters" or "words"."""
     here = p.checkpoint
     tokenizer, total = here.tokenizer, len(here.tokenizer.merges)
 
@@ -99,24 +106,26 @@ def _ways_to_cut(p: Page, text: PageText) -> dict[str, Callable[[str], TokenSequ
     def of(name: str) -> Callable[[str], TokenSequence]:
         return lambda sentence: _sequence(load_checkpoint(name), sentence)
 
-    ways = {_all_of_it(here, text): lambda sentence: _sequence(here, sentence)}
+    def with_count(key: str, number: int, cut: Callable[[str], TokenSequence]) -> _Way:
+        return _Way(lambda text: text[key].format(name=here.name, count=whole(number, language=text.language)), cut)
+
+    def named(name: str, cut: Callable[[str], TokenSequence]) -> _Way:
+        return _Way(lambda text: text["other"].format(name=name), cut)
+
+    own = partial(_sequence, here)
+    whole_of_it = with_count("this", total, own) if tokenizer.kind == "BPE" else named(here.name, own)
+    ways = {f"checkpoint {here.name}": whole_of_it}
     if tokenizer.kind == "BPE" and tokenizer.alphabet == "byte-level":
         for number in COMPARED_MERGES:
             if number < total:
-                ways[text["fewer"].format(name=here.name, count=whole(number, language=text.language))] = fewer(number)
-        ways[text["bytes"]] = fewer(0)
-    ways[text["characters"]] = lambda sentence: tokenizations.characters(tokenizer, sentence)
-    ways[text["words"]] = lambda sentence: tokenizations.words(tokenizer, sentence)
+                ways[f"{number} merges"] = with_count("fewer", number, fewer(number))
+        ways["0 merges"] = _Way(itemgetter("bytes"), fewer(0))
+    ways["characters"] = _Way(itemgetter("characters"), partial(tokenizations.characters, tokenizer))
+    ways["words"] = _Way(itemgetter("words"), partial(tokenizations.words, tokenizer))
     for name in checkpoint_names():
         if name != here.name and _opens(name):
-            ways[text["other"].format(name=name)] = of(name)
+            ways[f"checkpoint {name}"] = named(name, of(name))
     return ways
-
-
-def _all_of_it(here: Checkpoint, text: PageText) -> str:
-    if here.tokenizer.kind == "BPE":
-        return text["this"].format(name=here.name, count=whole(len(here.tokenizer.merges), language=text.language))
-    return text["other"].format(name=here.name)
 
 
 def _opens(name: str) -> bool:

@@ -12,7 +12,7 @@ from transformer.text.byte_pair_merges import merge_steps
 from transformer.text.longest_match import match_steps, pieces_of
 from transformer.text.message import N_
 from ui.shell.page import Page, guard
-from ui.shell.page_state import IN_ADDRESS, belongs_to
+from ui.shell.page_state import IN_ADDRESS, IN_SESSION, belongs_to
 from ui.shell.selectors import settle
 from ui.show.figures import show_figure, show_table
 from ui.words.texts import as_plain, counted, languages
@@ -69,10 +69,7 @@ def _choose_merges(p: Page) -> int:
     total = len(p.checkpoint.tokenizer.merges)
     options = [*(count for count in FEWER_MERGES if count < total), total]
     belongs_to("learned", p.focus.checkpoint, default=total)
-    settle(
-        "learned",
-        {count: [whole(count, language=code) for code in (p.text.language, *languages())] for count in options},
-    )
+    settle("learned", {count: [whole(count, language=code) for code in languages()] for count in options}, total)
     return st.select_slider(
         p.text["learned"],
         options,
@@ -81,7 +78,7 @@ def _choose_merges(p: Page) -> int:
         format_func=whole,
         help=p.text["learned_help"],
         width="stretch",
-        **IN_ADDRESS,
+        **IN_SESSION,
     )
 
 

@@ -13,7 +13,7 @@ from ui.compute.long_jobs import take_turn
 from ui.compute.store import store
 from ui.shell.page import Page, guard
 from ui.shell.page_state import IN_ADDRESS, number_in_address
-from ui.shell.selectors import settle_labels
+from ui.shell.selectors import chosen_option
 from ui.show.figures import show_snippet, show_source
 from ui.words.catalogues import said
 from ui.words.texts import PageText, as_plain
@@ -55,23 +55,17 @@ def now(p: Page) -> None:
 def _controls(text: PageText, *, going: bool) -> Settings:
     keep = {**IN_ADDRESS, "disabled": going}
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        names = {text[f"now_{task}"]: task for task in TASKS}
-        settle_labels("toy task", text, [f"now_{task}" for task in TASKS])
-        task = st.segmented_control(
-            text["now_task"], list(names), default=text["now_reverse"], required=True, key="toy task", **keep
+        task = chosen_option(
+            text, "now", list(TASKS), key="toy task", first="reverse", label=text["now_task"], disabled=going
         )
-        kinds = {text[f"now_positions_{kind}"]: kind for kind in _POSITIONS}
-        settle_labels("toy positions", text, [f"now_positions_{kind}" for kind in _POSITIONS])
-        positions = st.segmented_control(
-            text["now_positions"], list(kinds), default=next(iter(kinds)), required=True, key="toy positions", **keep
-        )
+        positions = chosen_option(text, "now_positions", _POSITIONS, key="toy positions", disabled=going)
         word = st.text_input(text["now_word"], EXAMPLE, key="toy word", width=170, help=text["now_word_help"], **keep)
         with st.popover(text["now_more"], icon=":material/tune:", disabled=going):
             n_heads = st.segmented_control(text["now_heads"], _HEADS, default=1, required=True, key="toy heads", **keep)
             rate = st.select_slider(text["now_rate"], _RATES, value=0.005, key="toy rate", **keep)
             number_in_address("toy seed")
             seed = st.number_input(text["now_seed"], 0, 9999, 0, key="toy seed", help=text["now_seed_help"], **keep)
-        settings = Settings(names[task], kinds[positions], n_heads, rate, int(seed), word.strip().lower())
+        settings = Settings(task, positions, n_heads, rate, int(seed), word.strip().lower())
         problem = _problem(settings.example)
         st.button(
             text["now_start"],

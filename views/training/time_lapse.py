@@ -26,7 +26,7 @@ from ui.lab.head_table import role_text
 from ui.shell import focus as shared_focus
 from ui.shell.focus import attention_kinds
 from ui.shell.page import Page, guard
-from ui.shell.page_state import IN_ADDRESS
+from ui.shell.page_state import IN_SESSION
 from ui.shell.selectors import selectors, settle
 from ui.show.canvas import show_map
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source, show_table
@@ -142,13 +142,12 @@ def _place(p: Page) -> Place:
 
 def _choose(p: Page, moments: Sequence[Moment], names: list[str]) -> int:
     """The slider; returns an index into ``names``. A step of another checkpoint is forgotten."""
-    in_all = (step_names(moments, text) for text in page_texts(p.text.name))
+    in_all = zip(*(step_names(moments, text) for text in page_texts(p.text.name)), strict=True)
     codes = ["last" if moment.step is None else str(moment.step) for moment in moments]
-    settle(STEP, dict(zip(names, zip(*in_all, strict=True), strict=True)), codes=codes)
-    if st.session_state.get(STEP) not in (None, *names):
-        del st.session_state[STEP]
-    chosen = st.select_slider(p.text["time_step"], names, key=STEP, **IN_ADDRESS)
-    return names.index(chosen)
+    settle(STEP, dict(zip(codes, in_all, strict=True)), codes[0])
+    shown = dict(zip(codes, names, strict=True))
+    chosen = st.select_slider(p.text["time_step"], codes, format_func=shown.get, key=STEP, **IN_SESSION)
+    return codes.index(chosen)
 
 
 def _answers(p: Page, moments: Sequence[Moment], here: int) -> None:
