@@ -65,11 +65,10 @@ def test_all_steps_of_a_head_and_its_arithmetic(
     stack: str, run_snippet: Callable,
 ) -> None:  # fmt: skip
     app = fine(open_family("attention", checkpoint=checkpoint, stack=stack, kind="self", layer="1", token="3"))
-    steps = app.segmented_control(key="attention_step").options
-    said_by_step = {}
-    for step in steps:
+    steps, said_by_step = app.segmented_control(key="attention_step").options, {}
+    for step in range(1, 8):
         fine(app.segmented_control(key="attention_step").set_value(step).run())
-        said_by_step[step[0]] = said(app) + formulas(app)
+        said_by_step[str(step)] = said(app) + formulas(app)
     scaled = said_by_step["3"]
     if checkpoint in ("hf-gpt2", "hf-llama", "hf-bert", "hf-neox", "hf-marian"):
         assert r"\sqrt{d_k}" in scaled
