@@ -146,7 +146,9 @@ def _choose(p: Page, moments: Sequence[Moment], names: list[str]) -> int:
     codes = ["last" if moment.step is None else str(moment.step) for moment in moments]
     settle(STEP, dict(zip(codes, in_all, strict=True)), codes[0])
     shown = dict(zip(codes, names, strict=True))
-    chosen = st.select_slider(p.text["time_step"], codes, format_func=shown.get, key=STEP, **IN_SESSION)
+    chosen = st.select_slider(
+        p.text["time_step"], codes, format_func=lambda code: shown.get(code, code), key=STEP, **IN_SESSION
+    )
     return codes.index(chosen)
 
 
