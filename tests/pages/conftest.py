@@ -30,7 +30,7 @@ def run_snippet(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.Mo
 def codes(app: AppTest) -> list[str]:
     """All code of a page, once what is folded away is opened."""
     for fold in app.expander:
-        if (fold.key or "").startswith("code-"):
+        if (fold.key or "").startswith("code "):
             app.session_state[fold.key] = True
     return [block.value for block in app.run().code]
 

@@ -23,7 +23,7 @@ SENTENCE, OTHER = "The old man told us a story.", "The old man told us a lie."
 
 
 def with_second(app, sentence):
-    app.text_input(key="compare_second").set_value(sentence)
+    app.text_input(key="compare second").set_value(sentence)
     return app.run()
 
 
@@ -74,25 +74,25 @@ def test_identical_sentences_change_nothing(open_app):
 def test_a_pair_sets_both_sentences(open_app):
     app = open_app("compare", checkpoint="tiny-translator", sentence=SENTENCE)
     pair = PAIRS[2]
-    app.pills(key="compare_pair").set_value(pair["label"]).run()
+    app.pills(key="compare pair").set_value(pair["label"]).run()
     is_fine(app)
     assert app.session_state["sidebar sentence"] == pair["first"]
-    assert app.session_state["compare_second"] == pair["second"]
+    assert app.session_state["compare second"] == pair["second"]
     assert pair["shows"] in said(app)
 
 
 def test_sentence_b_follows_sentence_a_until_somebody_types(open_app):
     pair, other = PAIRS[1], PAIRS[2]
     app = open_app("compare", checkpoint="tiny-gpt", sentence=pair["first"])
-    assert app.text_input(key="compare_second").value == pair["second"]
+    assert app.text_input(key="compare second").value == pair["second"]
     app.text_area(key="sidebar sentence").set_value(other["first"]).run()
-    assert app.text_input(key="compare_second").value == other["second"]
+    assert app.text_input(key="compare second").value == other["second"]
     with_second(app, OTHER)
     app.text_area(key="sidebar sentence").set_value(pair["first"]).run()
-    assert app.text_input(key="compare_second").value == OTHER
+    assert app.text_input(key="compare second").value == OTHER
     app.switch_page("pages/tokens.py").run()
     app.switch_page("pages/compare.py").run()
-    assert app.text_input(key="compare_second").value == OTHER, "it survives a change of page"
+    assert app.text_input(key="compare second").value == OTHER, "it survives a change of page"
 
 
 @pytest.mark.parametrize("checkpoint", KINDS)
@@ -104,7 +104,7 @@ def test_two_checkpoints(open_app, checkpoint, kind):
     app = in_mode(open_app("compare", checkpoint=checkpoint, sentence=SENTENCE, **address), "checkpoints")
     for other in KINDS:
         if other != checkpoint:
-            app.selectbox(key="compare_other").set_value(other)
+            app.selectbox(key="compare other").set_value(other)
             is_fine(app.run())
             assert f"B · {other} · " in said(app)
             assert "The most alike is layer" in said(app) or TEXT["heads_none"] in said(app)
@@ -117,11 +117,11 @@ def test_checkpoints_of_one_origin_show_the_same_head(open_app, checkpoints_fold
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path))
     app = in_mode(open_app("compare", checkpoint="en-fr-taught", sentence=SENTENCE, layer="1", head="0"), "checkpoints")
     is_fine(app)
-    app.selectbox(key="compare_other").set_value("another")
+    app.selectbox(key="compare other").set_value("another")
     is_fine(app.run())
     same = TEXT["kin_same"].format(layer=1, head=0)
     assert TEXT["kin_other"].format(name="en-fr-taught", others="**en-fr**") in said(app) and same not in said(app)
-    app.selectbox(key="compare_other").set_value("en-fr")
+    app.selectbox(key="compare other").set_value("en-fr")
     is_fine(app.run())
     assert same in said(app) and "B − A · mean change 0" in drawn[-4:], "here it is a copy"
 

@@ -90,7 +90,7 @@ def test_a_chosen_row_is_opened(tiny_checkpoint: Callable, monkeypatch: pytest.M
     firings = head_firings(tiny_checkpoint("gpt"), ["The dog sees the cat."])[Head("decoder", "self", 0, 0)]
     opened = []
     for rows in ([0], [], [7]):  # a row, none any more, one of a list that is gone
-        state = {f"data-{listed._TABLE}": SimpleNamespace(selection=SimpleNamespace(rows=rows))}
+        state = {f"data {listed._TABLE}": SimpleNamespace(selection=SimpleNamespace(rows=rows))}
         monkeypatch.setattr(st, "session_state", state)
         listed._chosen(firings, opened.append)
     assert opened == [firings[0]]

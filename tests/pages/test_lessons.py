@@ -116,9 +116,9 @@ def test_a_step_sets_up_its_changes_and_the_next_one_clears_them(open_app, tmp_p
     assert (app.session_state["mask now"].preset, app.session_state["mask now"].everywhere) == ("own", True)
 
     app = open_app("compare", lesson_step="5", **place)
-    assert app.text_input(key="compare_second").value == "A dog."
+    assert app.text_input(key="compare second").value == "A dog."
     app.button(key="lesson next").click().run()
-    assert app.text_input(key="compare_second").value != "A dog."
+    assert app.text_input(key="compare second").value != "A dog."
     is_fine(app)
 
 

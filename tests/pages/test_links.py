@@ -101,15 +101,15 @@ def test_a_mask_that_makes_no_sense_is_left_out(open_app: Open) -> None:
 def test_the_second_sentence_and_the_other_checkpoint(open_app: Open) -> None:
     app = open_app("compare", sentence=SENTENCE, second="A young <i>man</i> & a boat.")
     is_fine(app)
-    assert app.text_input(key="compare_second").value == "A young <i>man</i> & a boat."
+    assert app.text_input(key="compare second").value == "A young <i>man</i> & a boat."
     assert in_address(app, "second") == ["A young <i>man</i> & a boat."]
-    app.text_input(key="compare_second").set_value(SENTENCE).run()
+    app.text_input(key="compare second").set_value(SENTENCE).run()
     assert in_address(app, "second") == []
 
     app = open_app("compare", sentence=SENTENCE, other="tiny-sentiment")
     app.session_state["compare_mode"] = "checkpoints"
     is_fine(app.run())
-    assert app.selectbox(key="compare_other").value == "tiny-sentiment"
+    assert app.selectbox(key="compare other").value == "tiny-sentiment"
     assert in_address(app, "other") == ["tiny-sentiment"]
 
 

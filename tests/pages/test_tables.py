@@ -17,7 +17,7 @@ SENTENCE = "the cat sat on the <b> $x$ </s>."
 @pytest.mark.parametrize("page", PAGES)
 def test_every_figure_becomes_a_table(open_app: Callable[..., AppTest], page: str) -> None:
     app = open_app(page, checkpoint="tiny-translator", sentence=SENTENCE)
-    switches = [toggle for toggle in app.toggle if (toggle.key or "").startswith("as-table-")]
+    switches = [toggle for toggle in app.toggle if (toggle.key or "").startswith("as table ")]
     figures = len(app.get("plotly_chart")) + len(app.get("vega_lite_chart"))
     assert len(switches) == figures
     tables = len(app.dataframe)

@@ -23,7 +23,7 @@ NOT_WORDS = re.compile(r"[·⟨<]|\d")  # a token, a name in the code, a number
 
 
 def tables(app: AppTest) -> list[pd.DataFrame]:
-    for switch in (toggle for toggle in app.toggle if (toggle.key or "").startswith("as-table-")):
+    for switch in (toggle for toggle in app.toggle if (toggle.key or "").startswith("as table ")):
         switch.set_value(True)
     app.run()
     assert not app.exception and not app.error

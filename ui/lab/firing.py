@@ -75,6 +75,6 @@ def _written(token: Token, mark: str | None) -> str:
 
 
 def _chosen(firings: Sequence[Firing], open_: Callable[[Firing], None]) -> None:
-    rows = st.session_state[f"data-{_TABLE}"].selection.rows
+    rows = st.session_state[f"data {_TABLE}"].selection.rows
     if rows and rows[0] < len(firings):
         open_(firings[rows[0]])

@@ -41,14 +41,14 @@ def second_sentence(p: Page, *, key: str) -> str:
         pairs = {_label(p.focus.sentence, *pair): pair for pair in offered}
         if len(pairs) > 1:
             here = next((label for label, pair in pairs.items() if pair == (p.focus.sentence, typed)), None)
-            st.session_state[f"{key}: pair"] = here
+            st.session_state[f"{key} pair"] = here
             choose = partial(_chosen, pairs, key)
-            st.pills(p.text["pairs"], list(pairs), key=f"{key}: pair", on_change=choose, label_visibility=labels())
+            st.pills(p.text["pairs"], list(pairs), key=f"{key} pair", on_change=choose, label_visibility=labels())
     return typed
 
 
 def _chosen(pairs: dict[str, tuple[str, str]], key: str) -> None:
-    if pair := pairs.get(st.session_state[f"{key}: pair"]):
+    if pair := pairs.get(st.session_state[f"{key} pair"]):
         preset(key, pair[1])
         shared_focus.change(sentence=pair[0], target="")
 

@@ -58,8 +58,8 @@ def lesson_bar(lesson: Lesson, focus: Focus, *, page: str) -> None:
     step = lesson.steps[number - 1]
     _prepare(lesson, number, page=page)
     st.html(STYLE)
-    with st.container(border=True, key="lesson-bar", gap="xsmall"):
-        with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lesson-head"):
+    with st.container(border=True, key="lesson bar", gap="xsmall"):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lesson head"):
             place = text["place"].format(number=number, count=len(lesson.steps))
             # The lesson's own title is left out in a narrow window, with the dot behind it (lesson_bar.css).
             st.markdown(f":material/school: **{lesson.title} ·** {place} · **{step.title}**", width="stretch")
@@ -98,7 +98,7 @@ def _question(lesson: Lesson, number: int, step: Step, text: PageText) -> None:
     """A guess first; only then the answer. In a fragment: the page below need not run again."""
     guess = _guesses().get((lesson.name, number))
     if guess is None:
-        with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="lesson-question"):
+        with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="lesson question"):
             chosen = st.radio(
                 f"**{step.question}**",
                 range(len(step.choices)),

@@ -157,7 +157,7 @@ def page(name: str, *, needs: Sequence[str] = (), strip: bool = True) -> Iterato
 
 def _draw_frame(p: Page, *, needs: Sequence[str], strip: bool, room: DeltaGenerator) -> DeltaGenerator:
     """Everything above the page's own part; the corner beside its title."""
-    with st.container(horizontal=True, vertical_alignment="center", key="page-head"):
+    with st.container(horizontal=True, vertical_alignment="center", key="page head"):
         st.title(p.text.title, anchor=False, width="content")
         keys = st.container(width="stretch") if presenting() else None
         if keys is None:  # else the question is asked aloud, and the keys have its place
@@ -282,7 +282,7 @@ def _look_for(text: PageText, config: ModelConfig, *, shown: bool) -> None:
     style_for_a_frame()
     if not shown:  # a lesson or a teacher says what to look for
         return
-    with st.popover(common("page.look_for"), icon=":material/lightbulb:", key="look-for"):
+    with st.popover(common("page.look_for"), icon=":material/lightbulb:", key="look for"):
         st.markdown("\n".join(f"- {sentence}" for sentence in text.look_for_of(traits_of(config))))
 
 

@@ -70,7 +70,7 @@ def exports(figure: Any, *, kind: str, name: str, title: str) -> None:
                 data=make,  # only when somebody asks for it: a page with Plotly inside has 4 MB
                 file_name=f"{name}.{what}",
                 mime=mime,
-                key=f"export-{what}-{name}",
+                key=f"export {what} {name}",
                 on_click="ignore",
             )
 
@@ -78,7 +78,7 @@ def exports(figure: Any, *, kind: str, name: str, title: str) -> None:
 def _picture_buttons(figure: Any, kind: str, name: str, title: str) -> None:
     data = {"kind": kind, "name": name, "title": title, "container": f"st-key-figure-{name}", "words": browser_words()}
     data["scales"] = {"sequential": SEQUENTIAL, "print": PRINT}
-    wish = _pictures(key=f"pictures-{name}", data=data, on_wish_change=_nothing).get("wish")
+    wish = _pictures(key=f"pictures {name}", data=data, on_wish_change=_nothing).get("wish")
     if kind == "altair" and isinstance(wish, dict) and wish.get("format") in (*_FORMATS, "paper"):
         paper = wish["format"] == "paper"
         wanted = wish.get("as") if paper else wish["format"]
@@ -87,7 +87,7 @@ def _picture_buttons(figure: Any, kind: str, name: str, title: str) -> None:
         content = base64.b64encode(_altair_picture(figure, wish)).decode("ascii")
         said = wish.get("title") or title
         saved = {"id": time.time_ns(), "name": file, "title": said, "format": format, "bytes": content}
-        _saver(key=f"saver-{name}", data=saved)
+        _saver(key=f"saver {name}", data=saved)
 
 
 def _nothing() -> None:

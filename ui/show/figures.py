@@ -42,17 +42,17 @@ def show_figure(figure: Any, *, name: str, caption: str = "", alt: str = "", on_
     if kind == "altair":
         figure = in_signs_of_reader(figure)
     figure = for_a_room(figure, kind=kind)
-    with st.container(key=f"figure-{name}", gap="xsmall"):
+    with st.container(key=f"figure {name}", gap="xsmall"):
         if kind == "plotly":
             result = st.plotly_chart(
                 figure,
-                key=f"chart-{name}",
+                key=f"chart {name}",
                 on_select=on_select,
                 alt=alt or None,
                 config={"displaylogo": False, "toImageButtonOptions": {"format": "png", "filename": name, "scale": 2}},
             )
         else:
-            result = st.altair_chart(figure, key=f"chart-{name}", on_select=on_select, alt=alt or None)
+            result = st.altair_chart(figure, key=f"chart {name}", on_select=on_select, alt=alt or None)
         _below(figure, kind=kind, name=name, caption=caption, title=_first_sentence(alt))
     return result
 
@@ -63,9 +63,9 @@ def _below(figure: Any, *, kind: str, name: str, caption: str, title: str) -> No
     with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
         if caption:
             st.caption(caption)
-        as_table = st.toggle(common("show.table"), key=f"as-table-{name}")
+        as_table = st.toggle(common("show.table"), key=f"as table {name}")
         label, icon = common("show.export"), ":material/download:"
-        with st.popover(label, type="tertiary", icon=icon, key=f"export-{name}", on_change="rerun") as menu:
+        with st.popover(label, type="tertiary", icon=icon, key=f"export {name}", on_change="rerun") as menu:
             if menu.open:
                 exports(figure, kind=kind, name=name, title=title)
     if as_table:
@@ -94,8 +94,8 @@ def show_table(table: pd.DataFrame, *, name: str, caption: str = "", height: int
         shown, numbers = _in_signs_of_reader(table), {}
     options["column_config"] = {**numbers, **configured}
     options.setdefault("placeholder", "")  # Streamlit writes "None" where there is nothing
-    with st.container(key=f"table-{name}", gap="xsmall"):
-        result = st.dataframe(shown, key=f"data-{name}", hide_index=True, height=height, **options)
+    with st.container(key=f"table {name}", gap="xsmall"):
+        result = st.dataframe(shown, key=f"data {name}", hide_index=True, height=height, **options)
         with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
             if caption:
                 st.caption(caption)
@@ -106,7 +106,7 @@ def show_table(table: pd.DataFrame, *, name: str, caption: str = "", height: int
                 mime="text/csv",
                 type="tertiary",
                 icon=":material/download:",
-                key=f"csv-{name}",
+                key=f"csv {name}",
                 on_click="ignore",
             )
     return result
@@ -192,6 +192,6 @@ def _folded(label: str, icon: str, code: Callable[[], str], *, name: str) -> Non
     """Python that the browser gets when somebody opens it: to colour code takes a second of the first view."""
     if presenting():
         return
-    with st.expander(common(label), icon=icon, key=f"code-{name}", on_change="rerun") as fold:
+    with st.expander(common(label), icon=icon, key=f"code {name}", on_change="rerun") as fold:
         if fold.open:
             st.code(code(), language="python")

@@ -90,15 +90,15 @@ def second_sentence(p: Page) -> str:
     here = {focus.sentence, state[_SECOND]}
     shown = next((label for label, pair in pairs.items() if {pair["first"], pair["second"]} == here), None)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        for key, value in (("compare_second", state[_SECOND]), ("compare_pair", shown)):
+        for key, value in (("compare second", state[_SECOND]), ("compare pair", shown)):
             if key not in state or state[key] != value:
                 state[key] = value
         st.text_input(
-            p.text["second"], key="compare_second", help=p.text["second_help"], on_change=_typed,
+            p.text["second"], key="compare second", help=p.text["second_help"], on_change=_typed,
             width=130 if p.reads_pictures else 290, label_visibility=labels(),
         )  # fmt: skip
         st.pills(
-            p.text["pairs"], list(pairs), key="compare_pair", on_change=_pair_chosen, args=(pairs,), wrap=True,
+            p.text["pairs"], list(pairs), key="compare pair", on_change=_pair_chosen, args=(pairs,), wrap=True,
             label_visibility=labels(),
         )  # fmt: skip
     if shown and pairs[shown]["shows"] and not presenting():
@@ -123,11 +123,11 @@ def _both_ways(one: str, two: str) -> tuple[tuple[str, str], ...]:
 
 
 def _typed() -> None:
-    st.session_state[_SECOND] = st.session_state["compare_second"]
+    st.session_state[_SECOND] = st.session_state["compare second"]
 
 
 def _pair_chosen(pairs: dict) -> None:
-    pair = pairs.get(st.session_state["compare_pair"])
+    pair = pairs.get(st.session_state["compare pair"])
     if pair:
         st.session_state[_SECOND] = pair["second"]
         st.session_state[_OFFERED] = (pair["first"], pair["second"])
@@ -144,10 +144,10 @@ def checkpoints(p: Page) -> None:
     asked = st.session_state.get(_OTHER) or next(iter(page_state.asked(_OTHER_PARAMETER)), "")
     st.session_state[_OTHER] = asked if asked in others else others[0]
     page_state.write(_OTHER_PARAMETER, () if st.session_state[_OTHER] == others[0] else (st.session_state[_OTHER],))
-    st.session_state["compare_other"] = st.session_state[_OTHER]
+    st.session_state["compare other"] = st.session_state[_OTHER]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.selectbox(
-            p.text["other"], others, key="compare_other", help=p.text["other_help"], on_change=_other_chosen, width=300
+            p.text["other"], others, key="compare other", help=p.text["other_help"], on_change=_other_chosen, width=300
         )
         if kin := [other for other in others if other != name and _are_kin(p.focus.checkpoint, other)]:
             names = ", ".join(f"**{other}**" for other in kin)
@@ -213,7 +213,7 @@ def _are_kin(one: str, other: str) -> bool:
 
 
 def _other_chosen() -> None:
-    st.session_state[_OTHER] = st.session_state["compare_other"]
+    st.session_state[_OTHER] = st.session_state["compare other"]
 
 
 def _read(p: Page, name: str) -> Trace | None:
@@ -244,7 +244,7 @@ def kinds(p: Page) -> None:
     """Encoder-only, decoder-only and encoder-decoder, a column each: what each may look at, on the same sentence."""
     st.markdown(p.text["kinds_intro"])
     st.html("<style>.st-key-compare-kinds [data-testid='stColumn'] { min-width: 19rem; }</style>")
-    with st.container(key="compare-kinds"):
+    with st.container(key="compare kinds"):
         columns = st.columns(len(KINDS), gap="small", border=True)
     names = {kind: _checkpoint_of_kind(p, kind) for kind in reversed(KINDS)}
     for column, (kind, name) in zip(columns, names.items(), strict=True):

@@ -126,7 +126,7 @@ def show_maps(p: Page, first: Head, second: Head) -> MapDifference:
     """A's head, B's head, and what B has more."""
     difference = difference_map(first.view, second.view, head=first.head, second_head=second.head)
     st.html("<style>.st-key-compare-maps [data-testid='stColumn'] { min-width: 16rem; }</style>")
-    with st.container(key="compare-maps"):
+    with st.container(key="compare maps"):
         columns = [column.container(gap="xsmall") for column in st.columns(3, gap="small")]
     for column, head in zip(columns, (first, second), strict=False):
         with column:

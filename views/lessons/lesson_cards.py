@@ -28,7 +28,7 @@ def lesson_cards(p: Page, found: Sequence[Lesson]) -> None:
     st.html(STYLE)
     if not found:
         return
-    with st.container(key=f"lesson-cards {found[0].name}"):
+    with st.container(key=f"lesson cards {found[0].name}"):
         for first in range(0, len(found), _COLUMNS):
             for column, lesson in zip(st.columns(_COLUMNS), found[first : first + _COLUMNS], strict=False):
                 with column.container(border=True, height="stretch", gap="xsmall", key=f"lesson {lesson.name}"):

@@ -194,7 +194,7 @@ def _overview(p: Page, moments: Sequence[Moment], names: Sequence[str], here: in
     )
 
     def go() -> None:
-        points = st.session_state[f"chart-{_CHART}"].selection.points
+        points = st.session_state[f"chart {_CHART}"].selection.points
         if points:
             group, layer, head, index = points[0]["customdata"]
             stack, kind = kinds[group]
