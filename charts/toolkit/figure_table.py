@@ -18,7 +18,6 @@ if TYPE_CHECKING:  # a third of a second to import, and most pages do not need b
 
 _BREAK = re.compile(r"<br\s*/?>")
 _TAG = re.compile(r"</?[a-z]+[^<>]*>")
-_AXIS = re.compile(r"[xy]axis\d*")
 
 
 def figure_table(figure: go.Figure | alt.TopLevelMixin) -> pd.DataFrame:

@@ -182,6 +182,6 @@ def codes_of_what_is_drawn() -> Iterator[None]:
     """Around a page: what it keeps in the address by ``settle`` leaves it with the widget, as Streamlit's own do."""
     known = st.session_state[CHOICES] = dict.fromkeys(st.session_state.get(CHOICES, ()), False)
     yield
-    for key, drawn in known.items():
-        if not drawn:
-            page_state.write(key, ())
+    for key in st.query_params.to_dict():
+        if known.get(key) is False:
+            del st.query_params[key]
