@@ -60,7 +60,10 @@ def test_the_very_first_request_of_a_server_names_a_page(
     usual = open_app(page, checkpoint="tiny-gpt", layer="1")
     monkeypatch.setattr(app_test, "PagesManager", PagesManager)
     first = open_app(page, checkpoint="tiny-gpt", layer="1")
+    assert "restarted" in first.session_state
     for app in (first, first.run()):  # it asks for a second run, with the navigation; then as a page without app.py
         assert not app.exception and not app.error
         assert said(app) == said(usual) and app.title[0].value == usual.title[0].value
         assert [box.key for box in app.sidebar.text_area] == [box.key for box in usual.sidebar.text_area] != []
+    first.query_params["sentence"] = "The dog sleeps."
+    assert first.run().text_area(key="sidebar sentence").value == "The dog sleeps."
