@@ -44,7 +44,8 @@ _SECOND, _OFFERED, _OTHER, _PICKED = (f"compare: {name}" for name in ("second", 
 _PARAMETER = "second"  # in the address
 _OTHER_PARAMETER = "other"
 _PICKED_PARAMETER = "picked"  # "layer.head"
-_BEGAN_AS = {"en-fr-taught": "en-fr", "en-fr-pruned": "en-fr"}  # shipped, fine-tuned from another shipped one
+# Shipped, fine-tuned from another shipped one, or from what that one was in the middle of its training.
+_BEGAN_AS = {"en-fr-taught": "en-fr", "en-fr-pruned": "en-fr", "sentiment": "bert-en"}
 
 
 def sentences(p: Page) -> None:

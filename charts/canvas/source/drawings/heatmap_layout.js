@@ -61,7 +61,9 @@ export class HeatmapLayout {
     this.labelRoom = labelRoom;
     const top = (this.titles ? Math.round(24 * unit) : 0) + labelRoom;
     // Few tokens: wide cells, room for words and numbers. Many: squares, as long as the height allows.
-    const fitting = Math.max((room - top) / nRows, Math.min(18 * unit, (10 * theme.size) / nRows));
+    // Up to twelve rows each keeps its label; of more, some are left out, and rows may be lower.
+    const least = (nRows > 12 ? 10 : 12) * theme.size;
+    const fitting = Math.max((room - top) / nRows, Math.min(18 * unit, least / nRows));
     this.cellHeight = Math.max(1, Math.min(tallestCell * unit, Math.max(this.cellWidth, 1.2 * letter), fitting));
     this.cellWidth = Math.min(this.cellWidth, Math.max(this.cellHeight / 0.55, this.slanted ? 1 : longest + 12));
     this.box = { x, y, width };
