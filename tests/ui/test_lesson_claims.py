@@ -188,7 +188,7 @@ def test_many_heads(checkpoint, trace) -> None:
     cross = trace.attention("decoder", 1, "cross")
     assert right(HEADS, 4, sentence=CAT) == f"{np.log2(len(cross.key)):.0f} bits"
     assert cross.query.displays[1] == "·Le" and cross.key.displays[cross.weights[7, 1].argmax()] == "·cat"
-    assert cross.entropy[7, 1] < 0.005 and cross.entropy[7, -5:].max() > 1
+    assert round(cross.entropy[7, 1], 3) == 0.004 and cross.entropy[7, -5:].max() > 1
     assert trace.prediction.displays[1] == "·chat"
     assert right(HEADS, 5, sentence=CAT) == "this row has to predict `·chat`"
 

@@ -2,7 +2,7 @@
 // figure in sight at every step of a lesson; what it shows, for the files of its figures; and the address of the view for
 // the page around the app, if there is one.
 const FIGURE = "canvas, .js-plotly-plot, svg.marks, .diagram, .chips";
-const PATIENCE = 8000; // milliseconds; a figure comes after this script
+const PATIENCE = 20000; // milliseconds; a figure comes after this script, and a class of thirty keeps a laptop busy
 
 const LOOK_AGAIN = 300; // milliseconds; no event tells of every change of the address in all browsers
 
