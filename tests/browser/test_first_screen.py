@@ -63,7 +63,9 @@ def test_a_page_that_is_opened_first(shipped: str, seats: Seats) -> None:
                 narrow = share(page)
                 if wide < 0.99 or narrow < 0.8:
                     hidden[entry.name] = wide, narrow
-        page.goto(f"{shipped}/attention?checkpoint=vit-digits")  # still 1024 × 768: the strip of patches takes one row
+        page.set_viewport_size({"width": 1024, "height": 768})
+        page.goto(f"{shipped}/attention?checkpoint=vit-digits")  # whose strip of patches takes one row
+        page.locator(".patches .token").first.wait_for()
         settle(page)
         of_pictures = share(page)
         patches = page.locator(".patches .token").evaluate_all(
