@@ -107,7 +107,8 @@ def walk(page: str, checkpoint: str) -> Walk:
         for element in _elements(shown):
             if name := getattr(element.proto, "query_param_key", ""):
                 bound.setdefault(name)
-        bound |= dict.fromkeys(shown.session_state.filtered_state.get(CHOICES, ()))
+        if CHOICES in shown.session_state:
+            bound |= dict.fromkeys(shown.session_state[CHOICES])
     return Walk(tuple(boxes.values()), tuple(bound))
 
 
