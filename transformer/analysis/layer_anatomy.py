@@ -8,6 +8,7 @@ from types import NoneType
 
 from torch import nn
 
+from transformer.analysis.positional import rotary_of
 from transformer.models import Model
 from transformer.positions import LearnedEncoding, RotaryEncoding
 from transformer.text.message import N_, Message
@@ -98,11 +99,10 @@ def _positions(stack: nn.Module, block: nn.Module) -> Part:
     elif isinstance(attention, DisentangledAttention):
         name, where = Message("disentangled"), Message("in every layer: added to the scores")
         formula = r"s_{ij} \propto q_i \cdot k_j + q_i \cdot r_{\delta(i,j)} + k_j \cdot r'_{\delta(j,i)}"
-    scaling = getattr(getattr(attention.rotary, "rotary", None), "scaling", None)
     facts = (
         (N_("kind of positions"), name),
         (N_("where they come in"), where),
-        (N_("waves stretched by"), _SCALINGS[type(scaling)]),
+        (N_("waves stretched by"), _SCALINGS[type(rotary_of(attention).scaling)]),
     )
     return Part(N_("positions"), formula, facts)
 

@@ -9,8 +9,8 @@ import streamlit as st
 from charts.figures.attention_row import dot_product
 from charts.toolkit.numbers import number
 from transformer.analysis.attention.cell_arithmetic import CellArithmetic, cell_arithmetic, why_masked
-from transformer.analysis.attention.query_arithmetic import query_input, turning_factor
-from transformer.attention import MultiHeadAttention
+from transformer.analysis.attention.query_arithmetic import query_input
+from transformer.analysis.positional import rotary_of
 from transformer.runs.attention_view import AttentionView
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_snippet, show_table
@@ -38,16 +38,12 @@ def explain_cell(p: Page, view: AttentionView, *, key: int, row_label: str) -> N
     st.markdown(f":small[{check}]")
 
 
-def _attention(p: Page) -> MultiHeadAttention:
-    focus = p.focus
-    return p.checkpoint.model.get_submodule(f"{focus.stack}.layers.{focus.layer}.{focus.kind}_attention")
-
-
 def more_about_cell(p: Page, view: AttentionView, *, key: int) -> None:
     """The products channel by channel, the whole row of the softmax, and Python that gives the same number."""
     focus, text, cell = p.focus, p.text, _cell(p, key)
     if p.checkpoint.config.positions == "rotary" and focus.kind == "self":
-        st.caption(rotary_words(text, "arithmetic_rotary", turning_factor(_attention(p))))
+        attention = p.checkpoint.model.get_submodule(view.name)
+        st.caption(rotary_words(text, "arithmetic_rotary", rotary_of(attention).attention_factor))
     if p.checkpoint.config.positions == "disentangled" and cell.bias is not None:
         st.caption(text["arithmetic_disentangled"])
     with st.expander(text["channels"], icon=":material/bar_chart:"):
@@ -125,7 +121,7 @@ def snippet(p: Page, cell: CellArithmetic, *, key: int) -> str:
     focus = p.focus
     name = f"{focus.stack}.layers.{focus.layer}.{focus.kind}_attention"
     rule = cell.rule
-    biased = _attention(p).query_projection.bias is not None
+    biased = p.checkpoint.model.get_submodule(name).query_projection.bias is not None
     scaled = " / np.sqrt(len(query))" if rule.radicand == rule.d_head else " * attention.scale"
     after = "".join(f'scores = scores + trace["{added}"].values[head, row]\n' for added in rule.added)
     if rule.cap is not None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from transformer.analysis.positional import rotary_of
 from transformer.attention import MultiHeadAttention
 from transformer.runs.traces import Trace
 
@@ -56,7 +57,7 @@ def query_arithmetic(trace: Trace, stack: str, layer: int, kind: str, *, head: i
     recorded = trace.values(f"{name}.query")[head, row]  # [channel]
     channel = int(np.abs(recorded).argmax())
     place = head * module.d_head + channel  # the heads' matrices stand below each other in one
-    projection = module.query_projection
+    projection, rotated = module.query_projection, channel < rotary_width(module)
     return QueryArithmetic(
         source=source,
         channel=channel,
@@ -65,20 +66,11 @@ def query_arithmetic(trace: Trace, stack: str, layer: int, kind: str, *, head: i
         bias=None if projection.bias is None else projection.bias[place].item(),
         recorded=float(recorded[channel]),
         normalized=getattr(module, "query_norm", None) is not None,
-        rotated=channel < rotary_width(module),
-        factor=turning_factor(module) if channel < rotary_width(module) else 1.0,
+        rotated=rotated,
+        factor=rotary_of(module).attention_factor if rotated else 1.0,
     )
 
 
 def rotary_width(attention: MultiHeadAttention) -> int:
     """How many of a head's channels positions turn: all, the first few (GPT-NeoX), or none."""
-    if attention.rotary is None:
-        return 0
-    own = getattr(attention.rotary, "rotary", None)
-    return attention.d_head if own is None else own.n_turned
-
-
-def turning_factor(attention: MultiHeadAttention) -> float:
-    """What turning multiplies queries and keys by: the attention factor of YaRN and LongRoPE, else 1."""
-    own = getattr(attention.rotary, "rotary", None)
-    return 1.0 if own is None else own.attention_factor
+    return 0 if attention.rotary is None else rotary_of(attention).n_turned

@@ -11,8 +11,8 @@ from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer.analysis.attention.attention_path import AttentionPath, attention_path, output_sum
 from transformer.analysis.attention.cell_arithmetic import CellArithmetic, cell_arithmetic, why_masked
-from transformer.analysis.attention.query_arithmetic import turning_factor
 from transformer.analysis.attention.score_rule import ScoreRule
+from transformer.analysis.positional import rotary_of
 from transformer.runs.traces import Trace
 from transformer.text.message import N_
 from ui.shell.focus import Focus
@@ -60,7 +60,7 @@ def _projections(trace: Trace, focus: Focus, path: AttentionPath, cells: Cells) 
     if path.view.kind == "cross":
         said.append(page["step_1_cross"])
     if trace.checkpoint.config.positions == "rotary" and path.view.kind == "self":
-        said.append(rotary_words(page, "arithmetic_rotary", turning_factor(module)))
+        said.append(rotary_words(page, "arithmetic_rotary", rotary_of(module).attention_factor))
     labels = {"query": path.view.query.labels, "key": path.view.key.labels, "value": path.view.key.labels}
     maps = [
         vectors(getattr(path, name), rows, title=page[f"title_{name}"], column=page["channel"])
