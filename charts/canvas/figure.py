@@ -39,6 +39,10 @@ class CanvasFigure:
         """The same drawing with ``more`` metadata, e.g. its captions in another language."""
         return CanvasFigure({**self.metadata, **more}, self.arrays)
 
+    def headed(self, name: str) -> CanvasFigure:
+        """The same drawing with ``name`` in front of its title: which it is of those that stand beside each other."""
+        return self.with_metadata(title=f"{name} · {self.metadata['title']}")
+
     def packed(self) -> bytes:
         """The bytes that the browser reads; ``charts.toolkit.payload_bytes`` says how they are laid out."""
         return pack(self.metadata, self.arrays)

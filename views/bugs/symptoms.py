@@ -95,9 +95,8 @@ def _two_maps(p: Page, views: list[AttentionView], *, head: int, answers: tuple[
     with st.grid(2, min_column_width=330):
         for number, (name, view) in enumerate(zip(_names(p), views, strict=True)):
             with st.container(gap="xsmall"):
-                drawn = attention_map(view, head=head, height=HEIGHT)
-                titled = drawn.with_metadata(title=f"{name} · {drawn.metadata['title']}")
-                show_map(titled, key=f"bug map {number}", clickable=False)
+                drawn = attention_map(view, head=head, height=HEIGHT).headed(name)
+                show_map(drawn, key=f"bug map {number}", clickable=False)
                 if answers:
                     _answer(p, answers[0], answers[number], changed=bool(number))
 

@@ -130,12 +130,8 @@ def show_maps(p: Page, first: Head, second: Head) -> MapDifference:
         columns = [column.container(gap="xsmall") for column in st.columns(3, gap="small")]
     for column, head in zip(columns, (first, second), strict=False):
         with column:
-            drawn = attention_map(head.view, head=head.head, height=map_height())
-            show_map(
-                drawn.with_metadata(title=f"{head.side.letter} · {drawn.metadata['title']}"),
-                key=f"compare map {head.side.letter}",
-                clickable=False,
-            )
+            drawn = attention_map(head.view, head=head.head, height=map_height()).headed(head.side.letter)
+            show_map(drawn, key=f"compare map {head.side.letter}", clickable=False)
     with columns[2]:
         change = three_digits(difference.mean_change)
         told = "map_difference" if difference.known.any() else "map_difference_none"
