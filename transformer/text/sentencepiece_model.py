@@ -26,6 +26,7 @@ class SentencePieceModel:
         normal = [score for _, score, type in rows if type == PieceType.NORMAL] or [0.0]
         self.unknown_score = single_precision(min(normal) - UNKNOWN_PENALTY)
         self._given = frozenset(file.of_type(PieceType.USER_DEFINED))
+        self._cut = GivenPieces(self._given)
         self.scores = {piece: score for piece, score, type in rows if type == PieceType.NORMAL}
         for piece in self._given:  # always taken
             self.scores[piece] = len(piece.encode()) * max(normal) - 0.1
@@ -63,7 +64,7 @@ class SentencePieceModel:
         return [candidate.piece for candidate in kept(places)]
 
     def _pairs(self, normal: str) -> list[str]:
-        cut = join_pairs(GivenPieces(self._given).symbols(normal), self.scores, self._given)
+        cut = join_pairs(self._cut.symbols(normal), self.scores, self._given)
         joined = cut[:1]
         for before, piece in pairwise(cut):  # unknown characters side by side are one piece
             if before in self.scores or piece in self.scores:

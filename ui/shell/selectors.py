@@ -122,8 +122,10 @@ def chosen_option(
     The choice survives a change of page and of language, and is in the address.
     """
 
+    texts = (text, *page_texts(text.name))  # of a picture, too
+
     def names(option: str) -> list[str]:
-        text_name, texts = f"{name}_{option}", (text, *page_texts(text.name))  # of a picture, too
+        text_name = f"{name}_{option}"
         shown = [words(one, option) if words else one.get(text_name, option) for one in texts]
         return [*shown, text_name, *FORMER.get(text_name, ())]
 
