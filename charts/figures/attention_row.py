@@ -22,7 +22,8 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
     """One query's way through the softmax: its scores, those that the mask leaves, their powers, the weights (0…1).
 
     ``view`` carries scores, mask and weights of a layer; ``head`` and ``row`` (the query's index) choose one row.
-    Masked keys are hatched and have neither score, power nor weight. The largest score is taken from all of them before
+    Masked keys are hatched and have neither score, power nor weight; where no key is masked, the second panel would
+    repeat the first and is left out. The largest score is taken from all of them before
     the power, as the model does: it changes no weight, and the largest power is 1. The weights' axis is fixed to 0…1;
     ``stretch`` ends it at the largest weight, and the axis says so.
     """
@@ -36,36 +37,34 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
     shown[masked] = np.nan
     powers = left if masked.all() else np.exp(left - np.nanmax(left))
     end, note = parts.share_axis(shown, stretch=stretch)
-    heights, gap = [72.0, 72.0, 72.0, 90.0], 44.0  # all four on one screen
-    hidden = _("the mask hides none of the keys in this row")
+    names = [_("scores s: the mask hides none of the keys in this row")]
     if masked.any():
         hidden = _("the mask hides {n} of {keys} keys", n=masked.sum(), keys=len(masked))
-    names = [
-        _("scores s, before the mask"),
-        hidden,
-        _("powers e^(s − largest s): their sum is {sum}", sum=style.three_digits(float(np.nansum(powers)))),
+        names = [_("scores s, before the mask"), hidden]
+    sum_of_powers = style.three_digits(float(np.nansum(powers)))
+    names += [
+        _("powers e^(s − largest s): their sum is {sum}", sum=sum_of_powers),
         _("weights: each power ÷ that sum (the row sums to 1)") + note,
     ]
+    heights, gap = [72.0] * (len(names) - 1) + [90.0], 44.0  # all on one screen
     figure = stacked(names, heights=heights, gap=gap)
+    of_powers, of_weights = len(names) - 1, len(names)
     places = np.arange(len(view.key))
     low, high = min(0.0, float(scores.min())), max(0.0, float(scores.max()))
     span = (high - low) or 1.0
     low, high = low - 0.06 * span * (low < 0), high + 0.06 * span
+    of_scores = [(values, _("score"), parts.signed_colours(scores)) for values in (scores, left)[: len(names) - 2]]
     for panel, (values, name, colours) in enumerate(
-        (
-            (scores, _("score"), parts.signed_colours(scores)),
-            (left, _("score"), parts.signed_colours(scores)),
-            (powers, _("power"), style.BAR),
-            (shown, _("weight"), style.BAR),
-        ),
-        start=1,
+        (*of_scores, (powers, _("power"), style.BAR), (shown, _("weight"), style.BAR)), start=1
     ):
         figure.bar(
             x=places,
             y=values,
             marker={"color": colours, "line": {"width": 0}},
-            text=[style.three_digits(float(value)) for value in values] if panel >= 3 and len(places) <= 16 else None,
-            textposition="outside" if panel == 3 else "auto",  # a weight near 1 has no room above
+            text=[style.three_digits(float(value)) for value in values]
+            if panel >= of_powers and len(places) <= 16
+            else None,
+            textposition="outside" if panel == of_powers else "auto",  # a weight near 1 has no room above
             textangle=0,
             cliponaxis=False,
             hovertemplate=style.hover(
@@ -74,7 +73,7 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
             row=panel,
         )
         if panel > 1 and masked.any():
-            bottom, top = (low, high) if panel == 2 else (0.0, 1.0 if panel == 3 else end)
+            bottom, top = (low, high) if panel == 2 else (0.0, 1.0 if panel == of_powers else end)
             figure.add_trace(
                 parts.mask_bars(masked, low=bottom, high=top, showlegend=panel == 2, legendgroup="mask"),
                 row=panel,
@@ -82,12 +81,15 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
     style.finish(figure, height=stacked_height(heights, around=116, gap=gap), top=48)
     figure.update_layout(barmode="overlay", legend={"x": 1, "xanchor": "right", "y": 1.02})
     figure.update_yaxes(title_text=_("score"), range=[low, high])
-    figure.update_yaxes(title_text=_("power"), range=[0, 1.2], row=3)  # with room for the numbers above the bars
-    figure.update_yaxes(title_text=_("weight"), range=[0, end], row=4)
+    figure.update_yaxes(
+        title_text=_("power"), range=[0, 1.2], row=of_powers
+    )  # with room for the numbers above the bars
+    figure.update_yaxes(title_text=_("weight"), range=[0, end], row=of_weights)
     figure.update_xaxes(**style.token_axis(view.key, title=""))
     query = style.escape(view.query.labels[row])
     figure.update_xaxes(
-        title_text=_("key: the token that is looked at (query: {query}, head {head})", query=query, head=head), row=4
+        title_text=_("key: the token that is looked at (query: {query}, head {head})", query=query, head=head),
+        row=of_weights,
     )
     return figure.drawn()
 

@@ -88,6 +88,27 @@ def test_a_lesson_from_start_to_finish(open_app, tmp_path, monkeypatch) -> None:
     assert app.button(key="start 01-tiny").label == TEXT["again"]
 
 
+def test_what_another_step_has_chosen_is_as_at_first_where_a_step_does_not_name_it(
+    open_app, tmp_path, monkeypatch
+) -> None:
+    common = 'title = "T"\ndo = "Do."\nnotice = "See."\npage = "lens"\n'
+    steps = (
+        'options = { lens_view = "author", lens_against = "·une" }\n',
+        'options = { lens_view = "author" }\nquestion = "?"\nchoices = ["A.", "B."]\nanswer = 1\nexplanation = "So."\n',
+    )
+    begin = 'title = "L"\naim = "To see."\nminutes = 5\nfocus = { checkpoint = "tiny-translator" }\n'
+    lesson(tmp_path, monkeypatch, **{"02_rest": begin + "".join(f"[[step]]\n{common}{step}" for step in steps)})
+    app = open_app("lens", checkpoint="tiny-translator", lesson="02-rest", lesson_step="1")
+    is_fine(app)
+    assert app.session_state["lens_against"] == "·une"
+    app.button(key="lesson next").click().run()
+    assert app.session_state["lens_view"] == "author" and app.selectbox(key="lens_against").value is None
+
+    app.radio(key="lesson choice 02-rest 2").set_value(0).run()
+    app.button(key="lesson check").click().run()
+    assert "Right: A.**" in said(app), "a sentence has its own full stop"
+
+
 def test_a_step_sets_up_its_changes_and_the_next_one_clears_them(open_app, tmp_path, monkeypatch) -> None:
     begin = 'title = "Changes"\naim = "To see."\nminutes = 5\nfocus = { checkpoint = "tiny-translator" }\n'
     common = 'title = "T"\ndo = "Do."\nnotice = "See."\n'

@@ -116,7 +116,11 @@ def _question(lesson: Lesson, number: int, step: Step, text: PageText) -> None:
             )
         return
     right = guess == step.answer
-    said = text["right" if right else "wrong"].format(guess=step.choices[guess], answer=step.choices[step.answer])
+    answer = step.choices[step.answer]
+    if right:
+        said = text["right"].format(answer=answer.removesuffix("."))  # a sentence has its own full stop
+    else:
+        said = text["wrong"].format(guess=step.choices[guess], answer=answer)
     st.markdown(f"**{step.question}**")
     st.markdown(f"{':green[:material/check:]' if right else ':orange[:material/close:]'} {said} {step.explanation}")
 
@@ -145,6 +149,10 @@ def _prepare(lesson: Lesson, number: int, *, page: str) -> None:
     for parameter, values in step.changes.items():  # also where there are none: the step before may have had some
         if parameter not in st.query_params:
             page_state.offer(parameter, values)
+    elsewhere = {key for other in lesson.steps if other.page == page for key in other.options}
+    for key in elsewhere - step.options.keys():  # a step that does not name it was written for its default
+        if key not in st.query_params:
+            st.session_state.pop(key, None)
     for key, value in step.options.items():
         if key not in st.query_params:
             page_state.preset(key, value)
