@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 import shutil
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from ui.shell.page import page
+from ui.shell.focus import Focus
+from ui.shell.page import Page, page
 from ui.words import texts
 
 SAMPLE = 'title = "A sample"\nquestion = "What for?"\nlook_for = ["One.", "Two.", "Three."]\nmore = "More."\n'
@@ -235,3 +238,25 @@ def test_no_style_of_every_page_makes_each_change_of_it_expensive() -> None:
     for name in ("page", "lesson_bar", "presenter", "presenter_keys"):
         style = (texts.ROOT / "ui" / "shell" / f"{name}.css").read_text(encoding="utf-8")
         assert not re.search(r":has\([^{,]*\)\s+[\w.#*\[]", style), name
+
+
+def test_a_page_does_not_wait_until_the_trace_of_another_person_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, end = threading.Event(), threading.Event()
+
+    def load(sentence: str) -> str:
+        if sentence == "slow":
+            begun.set()
+            assert end.wait(10)
+        return f"trace of {sentence}"
+
+    monkeypatch.setattr("ui.shell.page.load_trace", load)
+    monkeypatch.setattr(Page, "run", property(lambda self: self.focus.sentence))
+    slow, quick = (Page("attention", Focus(sentence=sentence)) for sentence in ("slow", "quick"))
+    with ThreadPoolExecutor() as pool:
+        try:
+            first = pool.submit(lambda: slow.trace)
+            assert begun.wait(10)
+            assert pool.submit(lambda: quick.trace).result(timeout=10) == "trace of quick"
+        finally:
+            end.set()
+        assert first.result(timeout=10) == "trace of slow"

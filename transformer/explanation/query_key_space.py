@@ -12,7 +12,6 @@ two first principal components of all points together.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from transformer.analysis.heads.head_importance import Head
 from transformer.analysis.projection import Projection, principal_components
 from transformer.explanation.firing import Progress, head_rows, read_batches
 from transformer.files.checkpoints import Checkpoint
+from transformer.files.once import once
 from transformer.roles.readings import BATCH_SIZE
 from transformer.text.tokens import Token
 
@@ -46,7 +46,7 @@ class QueryKeySpace:
     keys: Points
     agreement: float
 
-    @cached_property
+    @once
     def picture(self) -> Projection:
         """Coordinates of all queries, then of all keys: [point, 2]."""
         return _picture(self.queries.vectors, self.keys.vectors)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce
+from functools import reduce
 from math import prod
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from transformer.files.layout import (
     fingerprint,
     is_foreign,
 )
+from transformer.files.once import once
 from transformer.files.tensor_files import check_type, open_tensors
 from transformer.files.whole_files import atomic_path, not_whole, write_text
 from transformer.models import Model, build_model
@@ -76,7 +77,7 @@ class Checkpoint:
     def config(self) -> ModelConfig:
         return self.model.config
 
-    @cached_property
+    @once
     def fingerprint(self) -> str:
         """First 12 hexadecimal digits of the SHA-256 of weights, config and tokenizer: names this checkpoint."""
         return fingerprint(self.path, weights=self.weights)

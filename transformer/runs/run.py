@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
+
+from transformer.files.once import once
 
 if TYPE_CHECKING:
     from transformer.files.checkpoints import Checkpoint
@@ -40,7 +41,7 @@ class Run:
     def __hash__(self) -> int:
         return hash(self._key)
 
-    @cached_property
+    @once
     def _key(self) -> tuple:
         asked = (self.sentence, self.target, self.edits, self.strategy, self.source_pads, self.target_pads)
         checkpoint = self.checkpoint

@@ -9,7 +9,6 @@ import random
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from pathlib import Path
 from typing import NoReturn
 
@@ -18,6 +17,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 import transformer
 from transformer.config import ModelConfig, PictureConfig
+from transformer.files.once import once
 from transformer.files.uploads import is_received
 from transformer.runs.run import Run
 from transformer.runs.traces import Trace
@@ -58,7 +58,7 @@ class Page:
         self.name = name
         self.focus = focus
 
-    @cached_property
+    @once
     def text(self) -> PageText:
         """The paragraphs of ``views/<name>/en.toml``, for the kind of thing that the model reads."""
         text = page_text(self.name)
@@ -69,7 +69,7 @@ class Page:
         """Whether the model reads pictures, so that a token is a patch."""
         return isinstance(readable_config(self.focus.checkpoint), PictureConfig)
 
-    @cached_property
+    @once
     def checkpoint(self) -> transformer.Checkpoint:
         return load_checkpoint(self.focus.checkpoint, reads=self.focus.reads, writes=self.focus.writes)
 
@@ -80,7 +80,7 @@ class Page:
         target = focus.target if config.has_decoder else ""
         return Run(self.checkpoint, focus.sentence, target or None, source_pads=focus.pads if config.has_encoder else 0)
 
-    @cached_property
+    @once
     def trace(self) -> Trace:
         """Every activation of the focused sentence."""
         return load_trace(self.run)
