@@ -35,7 +35,7 @@ with page("surgery", needs=("stack", "kind", "layer", "head")) as p:
         show_answers(p, specs)
         show_numbers(p, effect)
 
-    with st.container(border=True, key="more edits"):
+    with st.container(border=True):
         more_edits(p)
     if specs:
         st.subheader(text["depth"], anchor=False)

@@ -100,7 +100,7 @@ def test_what_is_drawn_says_shapes_axes_and_where_it_leads(tiny_checkpoint) -> N
     assert "encoder.layers.0.self_attention.output" in attention["title"]
     assert attention["clickable"]
     assert not encoder["encoder.feed_forward"]["clickable"]
-    assert data["columns"][0]["reads"] == SENTENCE
+    assert data["columns"][0]["reads"] == f"{SENTENCE} </s>", "all that the shapes count"
     assert data["columns"][1]["reads"] == f"<s> {trace.target.text}", "a decoder reads what it has written so far"
     assert data["answer"] == trace.text
     assert data["edges"] == [{"from": "encoder.final_norm", "to": "decoder.cross_attention"}]
@@ -109,7 +109,10 @@ def test_what_is_drawn_says_shapes_axes_and_where_it_leads(tiny_checkpoint) -> N
 def test_a_model_with_one_stack_has_no_edge_between_stacks(tiny_checkpoint) -> None:
     for kind in ("gpt", "bert", "sentiment"):
         trace, stacks = stacks_of(tiny_checkpoint(kind))
-        assert diagram_data(stacks, trace, pages=())["edges"] == []
+        data = diagram_data(stacks, trace, pages=())
+        assert data["edges"] == []
+        if kind == "bert":
+            assert data["columns"][0]["reads"] == f"<s> {SENTENCE} </s>"
 
 
 @pytest.mark.parametrize(

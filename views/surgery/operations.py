@@ -20,7 +20,7 @@ from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.shell.selectors import chosen_option, one_of
 from ui.show.canvas import show_map
 from ui.words.catalogues import said
-from ui.words.texts import as_plain, model_sentences, other_pictures
+from ui.words.texts import as_plain, common, model_sentences, other_pictures
 from views.surgery import edit_list
 
 CLICKS = ("zero", "mean", "focus")
@@ -187,7 +187,7 @@ def _sublayer(p: Page) -> None:
             "sublayer",
             parts,
             key="sublayer",
-            label=text["sublayer"].format(stack=focus.stack, layer=focus.layer),
+            label=text["sublayer"].format(stack=common(f"diagram.{focus.stack}").lower(), layer=focus.layer),
             words=lambda text, part: text["sublayer_name"][part],
         )
         for action in ("drop", "residual"):

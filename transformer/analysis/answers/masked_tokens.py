@@ -41,14 +41,15 @@ def filled(trace: Trace) -> str:
 
 
 def fillings(trace: Trace, position: int, *, shown: int = 10) -> Fillings:
-    """softmax(logits) at a position; the list leaves out ``<pad>``, ``<s>`` and ``<mask>``, the sum does not.
+    """softmax(logits) at a position; the list leaves out ``<mask>``, and ``<pad>`` and ``<s>`` where they are not read;
+    the sum does not.
 
     Where the sentence has a word there, that word is among the rows (as the last if it is not one of the likeliest).
     """
     logits, display = trace.values("encoder.logits")[position], trace.checkpoint.tokenizer.display
     probabilities = softmax(logits)
     special, read = trace.checkpoint.special, trace.source[position].id
-    no_words = (special.pad, special.start, special.mask)
+    no_words = {special.pad, special.start} - {read} | {special.mask}
     order = [int(id) for id in np.argsort(-logits, kind="stable")[: shown + 3] if id not in no_words][:shown]
     if read not in order and read != special.mask:
         order[-1:] = [read]

@@ -1,6 +1,7 @@
 """The loaded model as a picture with the shapes that this sentence has in it; every block leads to its page."""
 
 from dataclasses import asdict
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -61,9 +62,10 @@ def diagram_data(stacks: tuple[Stack, ...], trace: Trace, *, pages: tuple[str, .
 
 
 def _read(tokens: TokenSequence) -> str:
-    """The text that a stack reads, with the special token that a decoder begins with."""
-    first = f"{tokens[0].display} " if tokens[0].special else ""
-    return first + tokens.text
+    """The text that a stack reads, with the special tokens before and behind it, which are counted in the shapes."""
+    before = takewhile(lambda token: token.special, tokens)
+    behind = [*takewhile(lambda token: token.special, reversed(tokens))][::-1] if tokens.text else []
+    return " ".join((*(token.display for token in before), tokens.text, *(token.display for token in behind)))
 
 
 def _drawn(block: Block, *, titles: dict[str, str], pages: tuple[str, ...]) -> dict[str, Any]:

@@ -48,3 +48,6 @@ def test_the_word_that_stands_there_is_listed(tiny_checkpoint):
     for position in range(1, len(trace.source) - 1):
         rows = fillings(trace, position, shown=3).rows
         assert [row.id for row in rows if row.stands_there] == [trace.source[position].id]
+    everything = fillings(trace, 0, shown=10_000).rows  # <s> has its place among the others, not behind them
+    assert next(row.piece for row in everything if row.stands_there) == "<s>"
+    assert [row.probability for row in everything] == sorted((row.probability for row in everything), reverse=True)
