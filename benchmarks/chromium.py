@@ -9,7 +9,17 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, BrowserContext, Page, WebSocket, sync_playwright
 
-ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking")
+# Debian's two, the cheaper one first: without the windows and menus that nobody sees, a page costs a quarter less.
+EXECUTABLES = ("chromium-headless-shell", "chromium")
+ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
 PATIENCE = 180.0  # seconds
 CALM = 0.6  # seconds without any change, after which a page has come to rest
 # Notes when the page's main figure has been painted: the app's diagram has blocks of some size, or its first canvas
@@ -126,9 +136,12 @@ class Tab:
 @contextmanager
 def chromium() -> Iterator[Browser]:
     """Raises ``RuntimeError`` where there is no Chromium."""
-    executable = shutil.which("chromium")
+    executable = next(filter(None, map(shutil.which, EXECUTABLES)), None)
     if executable is None:
-        raise RuntimeError("there is no chromium on this machine; install Debian's with: apt-get install chromium")
+        raise RuntimeError(
+            f"there is no {' and no '.join(EXECUTABLES)} on this machine; install Debian's with: "
+            f"apt-get install {EXECUTABLES[0]}"
+        )
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=executable, args=list(ARGUMENTS))
         yield browser

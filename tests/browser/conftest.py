@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -23,20 +22,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
+import benchmarks.chromium
 from tests.browser.seats import Seat, Seats
 
 ROOT = Path(__file__).resolve().parents[2]
-CHROMIUM_ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 _START_LIMIT = 120.0  # seconds
 _SETTLE_LIMIT = 120_000  # milliseconds, as all times that Playwright takes
 # Whether the page has been calm for a moment: nothing runs, and what a click asked for has been answered (a busy server
@@ -80,13 +71,8 @@ def drawings(start_app: Callable[..., str], tmp_path_factory: pytest.TempPathFac
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    executable = shutil.which("chromium")
-    if executable is None:
-        pytest.fail("there is no chromium on this machine; install Debian's with: apt-get install chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=CHROMIUM_ARGUMENTS)
+    with benchmarks.chromium.chromium() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="session")
