@@ -64,18 +64,11 @@ def test_all_nine_pages_are_there() -> None:
     assert all(entry.exists for entry in FOLLOW) and len(FOLLOW) == 9
 
 
-@pytest.mark.parametrize(
-    ("name", "width", "dark"),
-    [
-        ("gpt-en", 800, True),
-        ("bert-en", 1440, True),
-        ("sentiment", 800, False),
-        ("captions-en-de", 800, False),
-    ],
-)
+@pytest.mark.parametrize(("name", "width", "dark"), [("gpt-en", 800, True), ("bert-en", 1440, False)])
 def test_the_shipped_checkpoints_go_through_all_pages(
     shipped: str, visit: Callable[..., Page], name: str, width: int, dark: bool
 ) -> None:
+    """One of each other architecture; all others, without a browser: tests/pages/test_shipped_checkpoints.py."""
     sentence = "The cat sat on the mat."
     walk(visit(f"{shipped}/?checkpoint={name}", width=width, dark=dark), sentence)
 

@@ -24,7 +24,11 @@ def one_browser(chromium: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("one_browser")
-def test_the_grids_meet_their_goals_on_the_wire(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_grids_meet_their_goals_on_the_wire(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of the large one the size alone: Plotly's 144 subplots take a minute."""
+    monkeypatch.setattr(wire, "CLICKED", tuple(wire.GRIDS)[:1])
     rows = {row.what: row for row in wire.measure(rounds=1, grid_only=True)}
     sizes = [row for row in rows.values() if row.unit == "bytes"]
     assert [row.goal for row in sizes] == [60_000, 600_000]
@@ -32,7 +36,7 @@ def test_the_grids_meet_their_goals_on_the_wire(capsys: pytest.CaptureFixture[st
     # Its weights alone, deflated, cannot be much smaller: the message that was measured is the one with the grid.
     assert sizes[0].value > 20_000 and sizes[1].value > 200_000
     ratios = [row for row in rows.values() if row.unit == "times"]
-    assert len(ratios) == 2 and all(row.value > 1 for row in ratios)  # how much, a busy machine cannot say
+    assert len(ratios) == 1 and ratios[0].value > 1  # how much, a busy machine cannot say
     printed = capsys.readouterr().out
     assert all(str(row) in printed for row in rows.values())
 

@@ -14,6 +14,8 @@ from ui.shell.navigation import GROUPS
 
 PAGES = [entry.name for group in GROUPS.values() for entry in group if entry.exists]
 
+AROUND = {"glassformer_canvas_script", "glassformer_frame"}  # components that every page has; they draw nothing
+
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
 def test_every_page_opens(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,4 +28,9 @@ def test_every_page_opens(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         app.switch_page(f"pages/{page}.py").run()
         assert app.session_state["focus"].checkpoint == path.name
         is_fine(app)
-        assert app.title, f"{page} draws nothing"
+        pictures = [drawn for kind in ("plotly_chart", "vega_lite_chart", "metric", "info") for drawn in app.get(kind)]
+        canvases = {component.proto.component_name for component in app.get("bidi_component")} - AROUND
+        starts = [button for button in app.button if (button.key or "").startswith("start ")]
+        assert app.title and (pictures or canvases or starts), f"{page} draws nothing"
+        marked = {group.key: group.value for group in app.sidebar.get("button_group")}
+        assert all(marked.get(f"choose {what}", 0) == 0 for what in ("layer", "head")), f"{page} marks {marked}"
