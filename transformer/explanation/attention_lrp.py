@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from transformer.analysis.attention.input_attribution import embeddings, gradients
 from transformer.analysis.attention.quantity import Quantity, numbers
 from transformer.files.checkpoints import Checkpoint
-from transformer.probes import Edit, record
+from transformer.probes import Edit, Probe, record
 from transformer.variants.gated_feed_forward import GatedFeedForward
 
 ABSORBED = ("biases", "positions", "softmax")
@@ -91,10 +91,12 @@ def _share(x: Tensor, slope: Tensor | None) -> Tensor:
 
 
 def _copy_with_rules(model: nn.Module) -> nn.Module:
-    """The model with the identity rule at every activation; gradients only of what is added."""
-    copied = copy.deepcopy(model)
-    for name, parameter in copied.named_parameters():
-        parameter.requires_grad_(_is_added(name))
+    """The model with the identity rule at every activation; gradients only of what is added. Its weights are shared."""
+    probes = (module for module in model.modules() if isinstance(module, Probe))
+    shared = {id(part): part for part in (*model.buffers(), *probes)}
+    for name, parameter in model.named_parameters():  # the same numbers in the same memory
+        shared[id(parameter)] = nn.Parameter(parameter.detach(), requires_grad=_is_added(name))
+    copied = copy.deepcopy(model, shared)
     for module in copied.modules():
         for name in ("activation", "convolution_activation"):
             if callable(getattr(module, name, None)):

@@ -13,7 +13,7 @@ import torch
 import transformer
 from tests.foreign_checkpoints import FOREIGN
 from transformer.analysis.attention.quantity import QUANTITIES, quantity_of
-from transformer.explanation.attention_lrp import attention_lrp
+from transformer.explanation.attention_lrp import _copy_with_rules, attention_lrp
 
 SENTENCE = "The old man told us a story."
 
@@ -56,6 +56,14 @@ def test_the_shared_model_keeps_its_numbers_and_no_gradient(tiny_checkpoint: Cal
     again = transformer.trace(checkpoint, SENTENCE)
     np.testing.assert_array_equal(again.values("decoder.logits"), trace.values("decoder.logits"))
     np.testing.assert_array_equal(attention_lrp(checkpoint, quantity_of(trace, row=3)).target, first.target)
+
+
+def test_no_weight_is_copied(tiny_checkpoint: Callable) -> None:
+    model = tiny_checkpoint("gpt").model
+    copied = _copy_with_rules(model)
+    places = ([tensor.data_ptr() for tensor in (*one.parameters(), *one.buffers())] for one in (model, copied))
+    assert next(places) == next(places)
+    assert copied.decoder.layers[0] is not model.decoder.layers[0]
 
 
 def test_it_is_what_the_rules_say_written_out(tiny_checkpoint: Callable) -> None:
