@@ -12,7 +12,7 @@ import transformer
 from tests.pages.conftest import codes, is_fine, said
 from transformer.analysis.training_step import training_step
 from transformer.toy import training
-from ui.compute import jobs
+from ui.compute.limits import limits
 from ui.words.texts import page_text
 from views.training import background_trainings
 from views.training.background_trainings import Run
@@ -171,7 +171,7 @@ def others() -> Iterator[list[Run[int]]]:
             time.sleep(0.01)
             yield 0
 
-    runs = [Run(endless, patience=SOON) for _ in range(jobs.AT_ONCE)]
+    runs = [Run(endless, patience=SOON) for _ in range(limits().jobs)]
     yield runs
     for run in runs:
         run.stop()

@@ -10,7 +10,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from ui.compute import long_jobs
-from ui.compute.jobs import AT_ONCE, PLACES, Job, JobStopped, Places
+from ui.compute.jobs import PLACES, Job, JobStopped, Places
+from ui.compute.limits import limits
 from ui.compute.long_jobs import LongJobs
 from ui.compute.store import Store
 
@@ -216,7 +217,7 @@ def test_two_sessions_ask_and_it_is_computed_once(jobs: LongJobs, monkeypatch: p
 
 
 def test_a_third_session_waits_its_turn(jobs: LongJobs, monkeypatch: pytest.MonkeyPatch, start) -> None:
-    others = [Work() for _ in range(AT_ONCE)]
+    others = [Work() for _ in range(limits().jobs)]
     for other in others:
         start(other, places=PLACES)
     assert until(lambda: all(other.begun for other in others))

@@ -155,8 +155,10 @@ def test_a_folder_with_a_space_is_left_out_too(monkeypatch: pytest.MonkeyPatch) 
 # ---- the line of long computations ----------------------------------------------------------------------------------
 
 
-def test_one_training_at_a_time_and_others_pass_the_one_that_waits() -> None:
-    places = Places(2, most={TRAINING: 1})
+def test_one_training_at_a_time_and_others_pass_the_one_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    places = Places()
+    monkeypatch.setenv("GLASSFORMER_PUBLIC", "1")
+    monkeypatch.setenv("GLASSFORMER_JOBS", "2")
     inside, kinds = [], {"first": TRAINING, "second": TRAINING, "third": "", "fourth": ""}
     gone = threading.Event()
 

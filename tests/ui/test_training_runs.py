@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from ui.compute.jobs import AT_ONCE, PLACES, Places
+from ui.compute.jobs import PLACES, Places
+from ui.compute.limits import limits
 from views.training.background_trainings import Progress, Run
 
 SOON = 20.0  # seconds within which what must happen happens, also on a busy machine
@@ -171,7 +172,7 @@ def test_who_waits_and_is_not_looked_at_leaves_the_queue(start: Callable[..., Ru
 
 
 def test_all_sessions_of_the_app_share_the_same_places() -> None:
-    assert AT_ONCE == 2
+    assert limits().jobs == 2
     runs = [Run(counting()) for _ in range(3)]
     try:
         assert until(lambda: sorted(status(run) for run in runs) == ["running", "running", "waiting"])

@@ -3,16 +3,14 @@
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 from transformer.probes import interruptible
 from ui.compute.limits import limits
 
 Result = TypeVar("Result")
-AT_ONCE = limits().jobs  # over all sessions; the cores are needed for everybody's short work as well
 TRAINING = "training"  # a kind of job
-TRAININGS_AT_ONCE = limits().trainings
 PATIENCE = 4.0  # seconds for which a job goes on although nobody looks at it
 LOOK_AGAIN = 0.25  # seconds
 _GRACE = 1.0  # seconds for which it goes on after somebody left: most of them come back in the same breath
@@ -21,11 +19,12 @@ _GRACE = 1.0  # seconds for which it goes on after somebody left: most of them c
 class Places:
     """Room for so many at once; the others wait in the order in which they came.
 
-    ``most``: of some kinds fewer may be inside; who waits for one of those lets others pass.
+    Without a ``count`` the limits of the server hold, read when somebody asks for a place: of a ``TRAINING`` fewer may
+    be inside, and who waits for one lets others pass.
     """
 
-    def __init__(self, count: int, *, most: Mapping[str, int] | None = None) -> None:
-        self._count, self._most = count, dict(most or {})
+    def __init__(self, count: int | None = None) -> None:
+        self._count = count
         self._inside: Counter[str] = Counter()  # by kind
         self._queue: deque[tuple[object, str]] = deque()
         self._changed = threading.Condition()
@@ -58,12 +57,17 @@ class Places:
 
     def _next(self) -> object | None:
         """Who may come in now."""
-        if self._inside.total() >= self._count:
+        if self._inside.total() >= self._room():
             return None
-        return next((who for who, kind in self._queue if self._inside[kind] < self._most.get(kind, self._count)), None)
+        return next((who for who, kind in self._queue if self._inside[kind] < self._room(kind)), None)
+
+    def _room(self, kind: str = "") -> int:
+        if self._count is not None:
+            return self._count
+        return limits().trainings if kind == TRAINING else limits().jobs
 
 
-PLACES = Places(AT_ONCE, most={TRAINING: TRAININGS_AT_ONCE})
+PLACES = Places()  # of all sessions; the cores are needed for everybody's short work as well
 
 
 class JobStopped(BaseException):

@@ -15,7 +15,8 @@ from typing import Protocol, TypeVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from ui.compute.jobs import AT_ONCE, LOOK_AGAIN, Job
+from ui.compute.jobs import LOOK_AGAIN, Job
+from ui.compute.limits import limits
 from ui.compute.store import Key, Name, Store, kind_of, store
 from ui.compute.turns import turns
 from ui.words.texts import common
@@ -137,7 +138,7 @@ def _session() -> Hashable:
 
 def _words(job: Job, doing: str, saying: Callable[[int, int], str] | None) -> str:
     if job.waiting:
-        return common("long.waiting", before=job.before, at_once=AT_ONCE)
+        return common("long.waiting", before=job.before, at_once=limits().jobs)
     if saying is not None and job.progress is not None:
         return saying(*job.progress)
     return f"{doing} {common('long.seconds', seconds=int(time.monotonic() - job.started))}"

@@ -8,7 +8,7 @@ from transformer.errors import InputError
 from transformer.toy.learner import ToyLearner
 from transformer.toy.tasks import LONGEST, SHORTEST, TASKS, letter_ids
 from transformer.toy.training import BATCH_SIZE, EXAMPLE, ToyState, train_toy
-from ui.compute.jobs import TRAININGS_AT_ONCE
+from ui.compute.limits import limits
 from ui.compute.long_jobs import take_turn
 from ui.compute.store import store
 from ui.shell.page import Page, guard
@@ -42,7 +42,7 @@ def now(p: Page) -> None:
     going = live is not None and not live.run.look().over
     settings = _controls(p.text, going=going)
     if live is None:
-        facts = {"shortest": SHORTEST, "longest": LONGEST, "batch": BATCH_SIZE, "at_once": TRAININGS_AT_ONCE}
+        facts = {"shortest": SHORTEST, "longest": LONGEST, "batch": BATCH_SIZE, "at_once": limits().trainings}
         st.markdown(p.text["now_begin"].format(**facts))
         if not _problem(settings.example):
             draw(p.text, settings, (_untrained(settings),))

@@ -14,8 +14,7 @@ from transformer.text.tokens import TokenSequence
 from transformer.toy.learner import ToyLearner
 from transformer.toy.tasks import LONGEST, SHORTEST
 from transformer.toy.training import N_HELD_OUT, ToyState, train_toy
-from ui.compute.jobs import TRAININGS_AT_ONCE
-from ui.compute.limits import without_folders
+from ui.compute.limits import limits, without_folders
 from ui.show.canvas import show_map
 from ui.show.figures import show_figure
 from ui.words.texts import PageText, as_plain
@@ -57,7 +56,7 @@ class Settings:
 
 def how_it_stands(text: PageText, settings: Settings, progress: Progress[ToyState]) -> None:
     if progress.status == "waiting":
-        waiting = text["now_waiting"].format(number=progress.number, at_once=TRAININGS_AT_ONCE)
+        waiting = text["now_waiting"].format(number=progress.number, at_once=limits().trainings)
         st.info(waiting, icon=":material/hourglass_empty:")
     elif progress.status == "failed":
         problem = as_plain(without_folders(progress.problem))
