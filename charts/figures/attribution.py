@@ -86,24 +86,13 @@ def word_contributions(contributions: Any, *, words: Sequence[str], of: str) -> 
             f"contributions hold {style.three_digits(float(values[np.abs(values).argmax()]))}; "
             f"a difference of two probabilities lies in −1…1"
         )
-    few = len(words) <= 16
     figure = Sheet()
-    figure.bar(
-        x=np.arange(len(words)),
-        y=values,
-        marker={"color": parts.signed_colours(values), "line": {"width": 0}},
-        text=[style.three_digits(float(value)) for value in values] if few else None,
-        textposition="outside",
-        textfont={"size": style.TICK_SIZE},
-        cliponaxis=False,
-        hovertemplate=style.hover(
-            _("{token} (word {place})", token="%{x}", place="%{x:d}"), _("contributes {value}", value=style.exact("y"))
-        ),
+    hover = style.hover(
+        _("{token} (word {place})", token="%{x}", place="%{x:d}"), _("contributes {value}", value=style.exact("y"))
     )
+    figure.bar(**parts.token_bars(values, hover=hover, colours=parts.signed_colours(values)))
     style.finish(figure, height=340, top=32)
-    figure.update_layout(
-        uniformtext={"minsize": style.TICK_SIZE - 2, "mode": "hide"}
-    )  # rather no number than a tiny one
+    figure.update_layout(uniformtext=parts.NUMBERS_ALIKE)
     figure.update_xaxes(**style.label_axis(words, title=_("word that is left out")))
     figure.update_yaxes(title_text=_("change of p({name})", name=style.escape(of)), range=parts.room(values))
     return figure.drawn()

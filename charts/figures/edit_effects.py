@@ -97,22 +97,13 @@ def divergence_per_token(
     """
     values = as_array(divergence, name="divergence", axes=("token",), signed=False)
     require_same_length("labels", labels, expected=len(values), of="tokens")
-    few = len(values) <= 20
     figure = Sheet()
-    figure.bar(
-        x=np.arange(len(values)),
-        y=values,
-        marker={"color": style.BAR, "line": {"width": 0}},
-        text=[style.three_digits(float(value)) for value in values] if few else None,
-        textposition="outside",
-        textfont={"size": style.TICK_SIZE},
-        cliponaxis=False,
-        hovertemplate=style.hover(
-            _("{token} (token {place})", token="%{x}", place="%{x:d}"), _("{value} bits", value=style.exact("y"))
-        ),
+    hover = style.hover(
+        _("{token} (token {place})", token="%{x}", place="%{x:d}"), _("{value} bits", value=style.exact("y"))
     )
+    figure.bar(**parts.token_bars(values, hover=hover, colours=style.BAR))
     style.finish(figure, height=300, top=32)
-    figure.update_layout(uniformtext={"minsize": style.TICK_SIZE - 2, "mode": "hide"})
+    figure.update_layout(uniformtext=parts.NUMBERS_ALIKE)
     figure.update_xaxes(**style.label_axis(labels, title=_("token of the answer")))
     figure.update_yaxes(title_text=style.escape(_(name)), range=[0, max(1e-6, float(values.max())) * 1.18])
     return figure.drawn()

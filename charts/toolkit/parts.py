@@ -9,6 +9,12 @@ from charts.toolkit import style
 from charts.toolkit.sheet import bar, scatter
 from charts.toolkit.words import _
 
+_FEW_BARS = 20  # upright ones, with a number each
+NUMBERS_ALIKE = {
+    "minsize": style.TICK_SIZE - 2,
+    "mode": "hide",
+}  # uniformtext: rather no number than a tiny one
+
 
 def heatmap(
     values: np.ndarray,
@@ -94,6 +100,22 @@ def bar_rows(
         showlegend=False,
         **more,
     )
+
+
+def token_bars(values: np.ndarray, *, hover: str, colours: str | Sequence[str]) -> dict[str, Any]:
+    """One upright bar for every token, in their order, with its number at its end where there are few.
+
+    The layout gives numbers one size, ``NUMBERS_ALIKE``, or none where they would be tiny."""
+    return {
+        "x": np.arange(len(values)),
+        "y": values,
+        "marker": {"color": colours, "line": {"width": 0}},
+        "text": [style.three_digits(float(value)) for value in values] if len(values) <= _FEW_BARS else None,
+        "textposition": "outside",
+        "textfont": {"size": style.TICK_SIZE},
+        "cliponaxis": False,
+        "hovertemplate": hover,
+    }
 
 
 def mask_bars(masked: np.ndarray, *, low: float, high: float, **more: Any) -> dict[str, Any]:

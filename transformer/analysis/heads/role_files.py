@@ -115,19 +115,29 @@ def load_corpus_roles(checkpoint: Checkpoint) -> SavedRoles | None:
         if found == checkpoint.fingerprint and same:
             return SavedRoles(_roles_from(checkpoint, values), str(values["sentence_file"]))
     except (KeyError, TypeError, ValueError, AttributeError, OSError, RecursionError) as error:
-        raise CheckpointError(
-            "{path} of {name} is no whole file of head roles ({what}).", path=FILE, name=checkpoint.name, what=error
-        ) from error
+        raise broken_file(checkpoint, FILE, error) from error
     if found != checkpoint.fingerprint:
-        raise CheckpointError(
-            "{path} of {name} was made from other weights ({found}, but these are {these}), so it is not used.",
-            path=FILE,
-            name=checkpoint.name,
-            found=found,
-            these=checkpoint.fingerprint,
-        )
+        raise file_of_other_weights(checkpoint, FILE, found)
     raise CheckpointError(
         "{path} of {name} was made by other definitions of the roles; it is not used.", path=FILE, name=checkpoint.name
+    )
+
+
+def broken_file(checkpoint: Checkpoint, file: str, what: Exception) -> CheckpointError:
+    """The error for a ``file`` beside the weights that cannot be read."""
+    return CheckpointError(
+        "{path} of {name} is no whole file of head roles ({what}).", path=file, name=checkpoint.name, what=what
+    )
+
+
+def file_of_other_weights(checkpoint: Checkpoint, file: str, found: str) -> CheckpointError:
+    """The error for a ``file`` that names the weights with the fingerprint ``found`` and not these."""
+    return CheckpointError(
+        "{path} of {name} was made from other weights ({found}, but these are {these}), so it is not used.",
+        path=file,
+        name=checkpoint.name,
+        found=found,
+        these=checkpoint.fingerprint,
     )
 
 

@@ -15,7 +15,7 @@ import torch
 from transformer.analysis.development import Place, training_steps
 from transformer.analysis.heads.corpus_roles import corpus_roles
 from transformer.analysis.heads.induction import LENGTH, N_SEQUENCES, repeated_sequences
-from transformer.errors import CheckpointError
+from transformer.analysis.heads.role_files import broken_file, file_of_other_weights
 from transformer.files.checkpoints import Checkpoint
 from transformer.files.snapshots import snapshot
 from transformer.files.whole_files import write_text
@@ -145,17 +145,9 @@ def load_role_history(checkpoint: Checkpoint) -> RoleHistory | None:
             raise ValueError(f"it does not have a number for each of its {len(steps)} steps")
         history = RoleHistory(steps, tuple(HeadHistory(**head) for head in heads), losses, int(values["n_sentences"]))
     except (KeyError, TypeError, ValueError, AttributeError, OSError) as error:
-        raise CheckpointError(
-            "{path} of {name} is no whole file of head roles ({what}).", path=FILE, name=checkpoint.name, what=error
-        ) from error
+        raise broken_file(checkpoint, FILE, error) from error
     if found != checkpoint.fingerprint or steps != training_steps(checkpoint):
-        raise CheckpointError(
-            "{path} of {name} was made from other weights ({found}, but these are {these}), so it is not used.",
-            path=FILE,
-            name=checkpoint.name,
-            found=found,
-            these=checkpoint.fingerprint,
-        )
+        raise file_of_other_weights(checkpoint, FILE, found)
     return history
 
 
