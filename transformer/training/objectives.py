@@ -27,6 +27,7 @@ class Objective(nn.Module):
         super().__init__()
         self.model = model
         self.label_smoothing = label_smoothing
+        self.progress = 0.0  # the share of the run's steps that is done, for objectives that change on the way
 
     @staticmethod
     def encode(tokenizer: Tokenizer, examples: Sequence[tuple]) -> list[tuple]:
@@ -103,50 +104,74 @@ class NextToken(Objective):
 class PackedNextToken(NextToken):
     """Given up to a whole row of text so far, predict the next token.
 
-    While training, the examples of a batch are laid end to end and cut into rows as long as the model reads, each
-    behind a ``<s>`` (what is left over is dropped). Some rows then hold one passage again and again: a share
-    ``REPEATED_TEXT`` a stretch of the row's own text, a share ``REPEATED_RANDOM`` tokens drawn at random. Random tokens
-    can be foretold from the second time on, and only by looking back at what followed the first time: what an induction
-    head does (Olsson et al. 2022, "In-context Learning and Induction Heads"). Their first time is not trained on.
-    A passage is as likely to have 8 to 16 tokens as 16 to 32 or 64 to 128: short ones, said often, are learned first.
+    While training, the examples of a batch are laid end to end in rows as long as the model reads. Each row begins with
+    an example; what is left over of its last one is dropped. Some rows then hold passages that come again and again. In
+    a share ``REPEATED_TEXT`` of them the whole row repeats a stretch of its own text. In others every ``STRETCH``
+    tokens repeat a passage of their own, drawn at random from the vocabulary. Random tokens can be foretold from the
+    second time on, and only by looking back at what followed the first time: what an induction head does (Olsson et al.
+    2022, "In-context Learning and Induction Heads"). Their first time is not trained on. Nearly all rows are such at
+    the start of a run, until that head is there, and few at the end, which belongs to the text.
+    Sizes are drawn on a scale of octaves, so that short passages, which come most often, are learned first.
 
     Outside of training every example stands alone, as for ``NextToken``: losses on ``dev`` can be compared.
     """
 
-    REPEATED_RANDOM, REPEATED_TEXT = 0.35, 0.15
-    SHORTEST = 8  # tokens of a repeated passage; the longest fills half a row
+    REPEATED_TEXT = 0.1
+    REPEATED_RANDOM = 0.8, 0.1  # share of the rows at the start of a run, and at its end
+    STRETCH = 64  # tokens of a row in which one random passage is repeated
+    SHORTEST = 4  # tokens of a passage; the longest fills half of what it is repeated in
+
+    @property
+    def random_share(self) -> float:
+        """The share of the rows that hold random tokens: from first to last by the square of what is still to come."""
+        first, last = self.REPEATED_RANDOM
+        return last + (first - last) * (1 - self.progress) ** 2
 
     def collate(self, examples: Sequence[tuple], generator: torch.Generator) -> dict[str, Tensor]:
-        length = self.model.config.max_length
-        text = torch.tensor([id for (ids,) in examples for id in ids])
-        if not self.training or len(text) < length:
+        rows = self._rows(examples) if self.training else []
+        if not rows:
             return super().collate(examples, generator)
-        rows = text[: len(text) // length * length].view(-1, length).clone()
-        answers = rows.clone()
-        for row in range(len(rows)):
-            draw = float(torch.rand((), generator=generator))
-            if draw < self.REPEATED_RANDOM + self.REPEATED_TEXT:
-                self._repeat(rows[row], answers[row], generator, random=draw < self.REPEATED_RANDOM)
-        start = torch.full((len(rows), 1), START_ID)
-        return {"ids": torch.cat([start, rows[:, :-1]], dim=1), "answers": answers}
+        tokens = torch.tensor(rows)
+        answers = tokens[:, 1:].clone()
+        for row, asked in zip(tokens[:, 1:], answers, strict=True):
+            draw = float(torch.rand((), generator=generator)) - self.random_share
+            if draw < 0:
+                for stretch, stretch_asked in zip(row.split(self.STRETCH), asked.split(self.STRETCH), strict=True):
+                    size = self._size(len(stretch), generator)
+                    words = (len(SPECIAL_TOKENS), self.model.config.vocabulary_size)
+                    _say_again(stretch, torch.randint(*words, (size,), generator=generator))
+                    stretch_asked[:] = stretch
+                    stretch_asked[:size] = PAD_ID
+            elif draw < self.REPEATED_TEXT:
+                _say_again(row, row[: self._size(len(row), generator)].clone())
+                asked[:] = row
+        return {"ids": tokens[:, :-1], "answers": answers}
 
-    def _repeat(self, row: Tensor, answers: Tensor, generator: torch.Generator, *, random: bool) -> None:
-        """Fill ``row`` with its own beginning, or with random tokens, again and again; ``answers`` likewise."""
-        length = len(row)
-        octaves = math.log2(length / 2 / self.SHORTEST)
-        size = int(self.SHORTEST * 2 ** (octaves * float(torch.rand((), generator=generator))))
-        if random:
-            vocabulary = self.model.config.vocabulary_size
-            row[:size] = torch.randint(len(SPECIAL_TOKENS), vocabulary, (size,), generator=generator)
-        row.copy_(row[:size].repeat(-(-length // size))[:length])
-        answers.copy_(row)
-        if random:
-            answers[:size] = PAD_ID
+    def _rows(self, examples: Sequence[tuple]) -> list[list[int]]:
+        """1 + ``max_length`` tokens each, the first of which is ``<s>``."""
+        rows: list[list[int]] = []
+        row: list[int] = []
+        for (ids,) in examples:
+            row += ids
+            if len(row) > self.model.config.max_length:
+                rows.append(row[: self.model.config.max_length + 1])
+                row = []
+        return rows
+
+    def _size(self, length: int, generator: torch.Generator) -> int:
+        """How many tokens a passage has that is repeated in ``length`` tokens."""
+        octaves = math.log2(max(1.0, length / 2 / self.SHORTEST))
+        return int(self.SHORTEST * 2 ** (octaves * float(torch.rand((), generator=generator))))
 
     def hidden_and_targets(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         if "answers" not in batch:
             return super().hidden_and_targets(batch)
         return self.model.decode(batch["ids"]), batch["answers"]
+
+
+def _say_again(row: Tensor, passage: Tensor) -> None:
+    """Fill ``row`` with ``passage``, again and again."""
+    row[:] = passage.repeat(-(-len(row) // len(passage)))[: len(row)]
 
 
 class MaskedToken(Objective):

@@ -158,6 +158,7 @@ class Trainer:
 
     def _train_step(self, indices: list[int]) -> tuple[float, int, float]:
         self.objective.train()
+        self._own_objective.progress = self.step / self.recipe.steps
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate(self.recipe, self.step) * group["rate"]
         generator = torch.Generator().manual_seed(self.recipe.seed * 1_000_003 + self.step)

@@ -62,42 +62,59 @@ def test_next_token_sums_over_real_tokens() -> None:
     assert (predictions, loss) == (count, pytest.approx(expected, rel=1e-5))
 
 
-def packed(n_texts: int, seed: int = 0) -> tuple[PackedNextToken, torch.Tensor, dict[str, torch.Tensor]]:
-    """The objective in training, its texts end to end and the batch that it makes of them."""
-    objective = PackedNextToken(random_model.__wrapped__("decoder-only", vocabulary_size=200, max_length=32))
+ROW = 2 * PackedNextToken.STRETCH  # tokens
+
+
+def packed(n_texts: int, seed: int = 0, progress: float = 0.0) -> tuple[PackedNextToken, torch.Tensor, dict]:
+    """The objective in training, its texts end to end in rows of 1 + ``ROW``, and the batch that it makes of them."""
+    objective = PackedNextToken(random_model.__wrapped__("decoder-only", vocabulary_size=200, max_length=ROW))
+    objective.progress = progress
     examples = [([1, *(5 + (7 * text + place) % 190 for place in range(9)), 2],) for text in range(n_texts)]
     batch = objective.train().collate(examples, torch.Generator().manual_seed(seed))
-    return objective, torch.tensor([id for (ids,) in examples for id in ids]), batch
+    per_row = -(-(1 + ROW) // 11)  # texts of 11 tokens, the last one cut
+    text = torch.tensor([id for (ids,) in examples[: n_texts // per_row * per_row] for id in ids])
+    return objective, text.view(-1, per_row * 11)[:, : 1 + ROW], batch
 
 
-def test_packed_rows_are_the_texts_end_to_end_apart_from_those_that_are_repeated() -> None:
-    _, text, batch = packed(300)
-    rows = text[: len(text) // 32 * 32].view(-1, 32)
+def period_of(tokens: torch.Tensor) -> int:
+    return next(p for p in range(1, len(tokens) + 1) if torch.equal(tokens[p:], tokens[:-p]))
+
+
+@pytest.mark.parametrize(("progress", "random"), [(0.0, 0.8), (0.5, 0.275), (1.0, 0.1)])
+def test_packed_rows_are_the_texts_end_to_end_apart_from_those_that_are_repeated(progress, random) -> None:
+    objective, rows, batch = packed(6000, progress=progress)
     ids, answers = batch["ids"], batch["answers"]
-    assert ids.shape == answers.shape == rows.shape
+    assert ids.shape == answers.shape == (len(rows), ROW)
     assert (ids[:, 0] == START_ID).all()
     real = answers != PAD_ID
     assert torch.equal(ids[:, 1:][real[:, :-1]], answers[:, :-1][real[:, :-1]]), "a row is answered by its next token"
-    changed = (answers != rows).any(dim=1)
-    n = len(rows)
-    share = PackedNextToken.REPEATED_RANDOM + PackedNextToken.REPEATED_TEXT
-    assert int(changed.sum()) / n == pytest.approx(share, abs=4 * math.sqrt(share * (1 - share) / n))
+    changed = (answers != rows[:, 1:]).any(dim=1)
+    assert objective.random_share == pytest.approx(random)
+    share = min(1.0, random + objective.REPEATED_TEXT)
+    assert float(changed.float().mean()) == pytest.approx(share, abs=4 * math.sqrt(share * (1 - share) / len(rows)))
 
 
 def test_a_repeated_row_says_one_passage_again_and_again_and_random_ones_ask_only_what_was_said_before() -> None:
-    _, text, batch = packed(300)
-    rows = text[: len(text) // 32 * 32].view(-1, 32)
+    _, rows, batch = packed(6000)
     whole = torch.cat([batch["ids"][:, 1:], batch["answers"][:, -1:]], dim=1)  # the row without its start
-    kinds = {"text": 0, "random": 0}
-    for row, before, answers in zip(whole, rows, batch["answers"], strict=True):
+    kinds, sizes = {"text": 0, "random": 0}, set()
+    for row, before, answers in zip(whole, rows[:, 1:], batch["answers"], strict=True):
         if torch.equal(row, before):
             continue
-        period = next(p for p in range(PackedNextToken.SHORTEST, 17) if torch.equal(row[p:], row[:-p]))
-        first_is_text = torch.equal(row[:period], before[:period])
-        kinds["text" if first_is_text else "random"] += 1
-        assert (answers[:period] == PAD_ID).all() == (not first_is_text)
-        assert torch.equal(answers[period:], row[period:])
-    assert min(kinds.values()) > 5
+        if torch.equal(row[: PackedNextToken.SHORTEST], before[: PackedNextToken.SHORTEST]):  # its own text
+            kinds["text"] += 1
+            assert PackedNextToken.SHORTEST <= period_of(row) <= ROW / 2
+            assert torch.equal(answers, row)
+            continue
+        kinds["random"] += 1
+        for part, part_answers in zip(*(all.split(PackedNextToken.STRETCH) for all in (row, answers)), strict=True):
+            first = int((part_answers == PAD_ID).sum())
+            assert torch.equal(part_answers[first:], part[first:]), "only the first time is not asked"
+            assert torch.equal(part[first:], part[:-first])
+            sizes.add(first)
+    assert min(kinds.values()) > 10
+    assert min(sizes) == PackedNextToken.SHORTEST
+    assert PackedNextToken.STRETCH / 4 < max(sizes) <= PackedNextToken.STRETCH / 2
 
 
 def test_packed_loss_is_that_of_the_rows_and_dev_is_read_as_by_next_token() -> None:
