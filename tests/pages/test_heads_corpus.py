@@ -235,7 +235,7 @@ def test_steady_heads_come_first_and_heads_without_a_role_last():
 def test_counts_say_what_was_read_and_whether_there_are_induction_heads():
     def counted(strongest: float) -> str:
         scores = {(0, 0): 0.02, (1, 0): strongest}
-        roles = CorpusRoles((STEADY, OFTEN, UNCLEAR), 40, 2, "d", InductionTest(16, 20, 0, 0.03, scores, scores))
+        roles = CorpusRoles((STEADY, OFTEN, UNCLEAR), 40, 2, "d", InductionTest((8, 16), 0, 0.03, scores, scores))
         return corpus_counts(Corpus(roles, "a_b.txt"), roles.heads, TEXT, limit=96)
 
     assert counted(0.1).startswith("Over 40 sentences (a\\_b\\.txt): 1 × sink, 2 × no clear role. 2 more are empty or")

@@ -19,7 +19,7 @@ from transformer.analysis.heads.head_roles import (
     ROLES,
     HeadRole,
 )
-from transformer.analysis.heads.induction import LEAST_INDUCTION, LENGTH, N_SEQUENCES
+from transformer.analysis.heads.induction import LEAST_INDUCTION, LONGEST, N_SEQUENCES, repeated_lengths
 from transformer.attention import MultiHeadAttention
 from transformer.roles import places
 from transformer.roles.positional import LEAST_ON_OFFSET, LEAST_WINDOW_LIFT, WINDOW
@@ -150,7 +150,8 @@ def definitions(text: PageText) -> str:
         "broad": LEAST_BROAD,
         "consistent": LEAST_CONSISTENT,
         "induction": LEAST_INDUCTION,
-        "length": LENGTH,
+        "shortest": min(repeated_lengths(1 + 2 * LONGEST)),
+        "longest": LONGEST,
         "sequences": N_SEQUENCES,
         "rows": LEAST_ROWS,
         "offset": LEAST_ON_OFFSET,

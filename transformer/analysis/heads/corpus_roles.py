@@ -179,5 +179,5 @@ def _roles_of(reading: Reading) -> tuple[HeadRole, ...] | None:
 def _with_induction(head: CorpusRole, test: InductionTest) -> CorpusRole:
     place = (head.layer, head.head)
     more = {"induction": test.induction[place], "previous_random": test.previous[place]}
-    counts = dict.fromkeys(more, test.n_sequences)
+    counts = dict.fromkeys(more, len(test.lengths))
     return replace(head, scores={**head.scores, **more}, counts={**head.counts, **counts})

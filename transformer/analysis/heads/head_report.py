@@ -105,9 +105,10 @@ def _induction_line(test: InductionTest) -> str:
     layer, head = test.strongest
     found = ", ".join(f"{layer}.{head}" for layer, head in test.heads) or "none"
     return (
-        f"induction heads (at least {LEAST_INDUCTION} in {test.n_sequences} sequences of {test.length} random tokens, "
-        f"each written twice): {found}; the largest score is {_number(test.induction[layer, head])} "
-        f"(head {layer}.{head}), evenly spread attention scores {_number(test.chance)}"
+        f"induction heads (at least {LEAST_INDUCTION} in {len(test.lengths)} sequences of {min(test.lengths)} to "
+        f"{max(test.lengths)} random tokens, each written twice): {found}; the largest score is "
+        f"{_number(test.induction[layer, head])} (head {layer}.{head}), evenly spread attention scores "
+        f"{_number(test.chance)}"
     )
 
 

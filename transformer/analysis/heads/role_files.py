@@ -81,7 +81,7 @@ def as_json(checkpoint: Checkpoint, roles: CorpusRoles, *, sentence_file: str) -
         "thresholds": thresholds(),
         "induction": None
         if test is None
-        else {"sequences": test.n_sequences, "length": test.length, "seed": test.seed, "chance": _rounded(test.chance)},
+        else {"lengths": list(test.lengths), "seed": test.seed, "chance": _rounded(test.chance)},
         "heads": [_head_as_json(head) for head in roles.heads],
     }
 
@@ -112,6 +112,7 @@ def load_corpus_roles(checkpoint: Checkpoint) -> SavedRoles | None:
         values = json.loads(path.read_text(encoding="utf-8"))
         found, limits, version = values["checkpoint"], values["thresholds"], values.get("version", 1)
         same = limits == thresholds(version) and (version == 1 or values["annotation_digest"] == annotation_digest())
+        same = same and (values["induction"] is None or "lengths" in values["induction"])  # once all had one length
         if found == checkpoint.fingerprint and same:
             return SavedRoles(_roles_from(checkpoint, values), str(values["sentence_file"]))
     except (KeyError, TypeError, ValueError, AttributeError, OSError, RecursionError) as error:
@@ -195,7 +196,7 @@ def _roles_from(checkpoint: Checkpoint, values: dict[str, Any]) -> CorpusRoles:
             name: {(head.layer, head.head): head.scores[score] for head in heads}
             for name, score in (("induction", "induction"), ("previous", "previous_random"))
         }
-        test = InductionTest(said["sequences"], said["length"], said["seed"], said["chance"], **measured)
+        test = InductionTest(tuple(said["lengths"]), said["seed"], said["chance"], **measured)
     counts = (int(values["sentences"]), int(values["skipped"]))
     return CorpusRoles(heads, *counts, str(values["sentence_digest"]), test)
 

@@ -11,10 +11,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
+from torch.nn import functional as F
 
 from transformer.analysis.development import Place, training_steps
 from transformer.analysis.heads.corpus_roles import corpus_roles
-from transformer.analysis.heads.induction import LENGTH, N_SEQUENCES, repeated_sequences
+from transformer.analysis.heads.induction import repeated_lengths, repeated_sequences
 from transformer.analysis.heads.role_files import broken_file, file_of_other_weights
 from transformer.files.checkpoints import Checkpoint
 from transformer.files.snapshots import snapshot
@@ -109,12 +110,15 @@ def repeated_loss(checkpoint: Checkpoint, *, seed: int = 0) -> float:
     ln(vocabulary) is what guessing gives; the first r₁ … r_n cannot be foretold at all.
     """
     config = checkpoint.config
-    length = min(LENGTH, (config.max_length - 1) // 2)
-    ids = repeated_sequences(
-        config.vocabulary_size, length=length, n_sequences=N_SEQUENCES, seed=seed, special=checkpoint.special
-    ).to(checkpoint.model.device)
-    logs = torch.log_softmax(checkpoint.model(ids)[:, length:-1], dim=-1)  # rows that foretell the second time
-    return float(-logs.gather(-1, ids[:, length + 1 :, None]).mean())
+    lengths = repeated_lengths(config.max_length)
+    total = 0.0
+    for length, ids in zip(
+        lengths, repeated_sequences(config.vocabulary_size, lengths, seed=seed, special=checkpoint.special), strict=True
+    ):
+        ids = ids.to(checkpoint.model.device)
+        foretold = checkpoint.model(ids[None, :-1])[0, length:].float()  # by the rows before those of the second time
+        total += float(F.cross_entropy(foretold, ids[length + 1 :], reduction="sum"))
+    return total / sum(lengths)
 
 
 def save_role_history(checkpoint: Checkpoint, history: RoleHistory, sentences: Sequence[str]) -> Path:

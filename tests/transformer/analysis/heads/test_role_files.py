@@ -145,3 +145,13 @@ def test_the_roles_that_ship_belong_to_the_weights_that_ship(path):
     saved = load_corpus_roles(transformer.load(path.parent))
     assert saved.roles.n_sentences + saved.roles.n_skipped == len(read_sentences())
     assert saved.roles.digest == sentence_digest(read_sentences())
+
+
+@pytest.mark.parametrize("checkpoint", ["gpt"], indirect=True)
+def test_a_file_that_tested_induction_with_one_length_is_not_used(checkpoint):
+    path = save_corpus_roles(checkpoint, corpus_roles(checkpoint, SENTENCES), sentence_file="mine.txt")
+    values = json.loads(path.read_text(encoding="utf-8"))
+    values["induction"] = {"sequences": 16, "length": 20, "seed": 0, "chance": 0.03}
+    path.write_text(json.dumps(values), encoding="utf-8")
+    with pytest.raises(CheckpointError, match="made by other definitions"):
+        load_corpus_roles(checkpoint)

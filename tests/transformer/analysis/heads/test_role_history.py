@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 import transformer
 from transformer.analysis.heads.corpus_roles import corpus_roles
-from transformer.analysis.heads.induction import LENGTH, N_SEQUENCES, repeated_sequences
+from transformer.analysis.heads.induction import repeated_lengths, repeated_sequences
 from transformer.analysis.heads.role_history import (
     FILE,
     load_role_history,
@@ -62,11 +62,10 @@ def test_every_strength_is_that_of_the_snapshot(grown: transformer.Checkpoint) -
 def test_the_loss_of_repeated_tokens_counts_the_second_time_only(tiny_checkpoint: Callable) -> None:
     checkpoint = tiny_checkpoint("gpt")
     config = checkpoint.config
-    length = min(LENGTH, (config.max_length - 1) // 2)
-    ids = repeated_sequences(config.vocabulary_size, length=length, n_sequences=N_SEQUENCES, seed=0)
+    lengths = repeated_lengths(config.max_length)
     total, count = 0.0, 0
     with torch.inference_mode():
-        for row in ids:
+        for length, row in zip(lengths, repeated_sequences(config.vocabulary_size, lengths, seed=0), strict=True):
             logits = checkpoint.model(row[None, :-1])[0]
             for place in range(1 + length, 1 + 2 * length):
                 total += float(F.cross_entropy(logits[place - 1], row[place]))
