@@ -107,10 +107,11 @@ class PackedNextToken(NextToken):
     While training, the examples of a batch are laid end to end in rows as long as the model reads. Each row begins with
     an example; what is left over of its last one is dropped. Some rows then hold passages that come again and again. In
     a share ``REPEATED_TEXT`` of them the whole row repeats a stretch of its own text. In others every ``STRETCH``
-    tokens repeat a passage of their own, drawn at random from the vocabulary. Random tokens can be foretold from the
-    second time on, and only by looking back at what followed the first time: what an induction head does (Olsson et al.
-    2022, "In-context Learning and Induction Heads"). Their first time is not trained on. Nearly all rows are such at
-    the start of a run, until that head is there, and few at the end, which belongs to the text.
+    tokens repeat a passage of their own, drawn at random from the vocabulary, with random tokens between one time and
+    the next. A passage can be foretold from the second time on, and only by looking back at what followed its last
+    token the first time: what an induction head does (Olsson et al. 2022, "In-context Learning and Induction Heads").
+    Nothing else of such a row is trained on. Without tokens between, heads learn to look a fixed number of tokens back.
+    Nearly all rows are such at the start of a run, and few at the end, which belongs to the text.
     Sizes are drawn on a scale of octaves, so that short passages, which come most often, are learned first.
 
     Outside of training every example stands alone, as for ``NextToken``: losses on ``dev`` can be compared.
@@ -119,7 +120,7 @@ class PackedNextToken(NextToken):
     REPEATED_TEXT = 0.1
     REPEATED_RANDOM = 0.8, 0.1  # share of the rows at the start of a run, and at its end
     STRETCH = 64  # tokens of a row in which one random passage is repeated
-    SHORTEST = 4  # tokens of a passage; the longest fills half of what it is repeated in
+    SHORTEST = 4  # tokens of a passage
 
     @property
     def random_share(self) -> float:
@@ -137,14 +138,10 @@ class PackedNextToken(NextToken):
             draw = float(torch.rand((), generator=generator)) - self.random_share
             if draw < 0:
                 for stretch, stretch_asked in zip(row.split(self.STRETCH), asked.split(self.STRETCH), strict=True):
-                    size = self._size(len(stretch), generator)
-                    words = (len(SPECIAL_TOKENS), self.model.config.vocabulary_size)
-                    _say_again(stretch, torch.randint(*words, (size,), generator=generator))
-                    stretch_asked[:] = stretch
-                    stretch_asked[:size] = PAD_ID
+                    stretch[:], stretch_asked[:] = self._random_stretch(len(stretch), generator)
             elif draw < self.REPEATED_TEXT:
-                _say_again(row, row[: self._size(len(row), generator)].clone())
-                asked[:] = row
+                passage = row[: self._size(len(row) // 2, generator)]
+                row[:] = asked[:] = passage.repeat(-(-len(row) // len(passage)))[: len(row)]
         return {"ids": tokens[:, :-1], "answers": answers}
 
     def _rows(self, examples: Sequence[tuple]) -> list[list[int]]:
@@ -158,20 +155,29 @@ class PackedNextToken(NextToken):
                 row = []
         return rows
 
-    def _size(self, length: int, generator: torch.Generator) -> int:
-        """How many tokens a passage has that is repeated in ``length`` tokens."""
-        octaves = math.log2(max(1.0, length / 2 / self.SHORTEST))
+    def _random_stretch(self, length: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """A random passage, again and again, each time after 0 to as many other tokens as it has itself: (tokens,
+        answers), [``length``] each; asked are its tokens but the first, from the second time on."""
+        words = (len(SPECIAL_TOKENS), self.model.config.vocabulary_size)
+        size = self._size(length // 4, generator)
+        passage = torch.randint(*words, (size,), generator=generator)
+        unasked = torch.full((2 * size,), PAD_ID)
+        tokens, answers = [passage], [unasked[:size]]
+        for _ in range(length // size):
+            between = int(torch.randint(size + 1, (), generator=generator))
+            tokens += [torch.randint(*words, (between,), generator=generator), passage]
+            answers += [unasked[: between + 1], passage[1:]]
+        return torch.cat(tokens)[:length], torch.cat(answers)[:length]
+
+    def _size(self, longest: int, generator: torch.Generator) -> int:
+        """How many tokens a passage has: from ``SHORTEST`` to ``longest``, equally likely in each octave."""
+        octaves = math.log2(max(1.0, longest / self.SHORTEST))
         return int(self.SHORTEST * 2 ** (octaves * float(torch.rand((), generator=generator))))
 
     def hidden_and_targets(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         if "answers" not in batch:
             return super().hidden_and_targets(batch)
         return self.model.decode(batch["ids"]), batch["answers"]
-
-
-def _say_again(row: Tensor, passage: Tensor) -> None:
-    """Fill ``row`` with ``passage``, again and again."""
-    row[:] = passage.repeat(-(-len(row) // len(passage)))[: len(row)]
 
 
 class MaskedToken(Objective):

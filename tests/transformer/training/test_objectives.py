@@ -97,7 +97,7 @@ def test_packed_rows_are_the_texts_end_to_end_apart_from_those_that_are_repeated
 def test_a_repeated_row_says_one_passage_again_and_again_and_random_ones_ask_only_what_was_said_before() -> None:
     _, rows, batch = packed(6000)
     whole = torch.cat([batch["ids"][:, 1:], batch["answers"][:, -1:]], dim=1)  # the row without its start
-    kinds, sizes = {"text": 0, "random": 0}, set()
+    kinds, sizes, apart = {"text": 0, "random": 0}, set(), set()
     for row, before, answers in zip(whole, rows[:, 1:], batch["answers"], strict=True):
         if torch.equal(row, before):
             continue
@@ -107,14 +107,32 @@ def test_a_repeated_row_says_one_passage_again_and_again_and_random_ones_ask_onl
             assert torch.equal(answers, row)
             continue
         kinds["random"] += 1
-        for part, part_answers in zip(*(all.split(PackedNextToken.STRETCH) for all in (row, answers)), strict=True):
-            first = int((part_answers == PAD_ID).sum())
-            assert torch.equal(part_answers[first:], part[first:]), "only the first time is not asked"
-            assert torch.equal(part[first:], part[:-first])
-            sizes.add(first)
+        for part, asked in zip(*(all.split(PackedNextToken.STRETCH) for all in (row, answers)), strict=True):
+            place, size = passage_of(part, asked)
+            sizes.add(size)
+            passage, distances = part[:size].tolist(), []
+            while place < len(part):
+                there = part[place : place + size].tolist()
+                assert there == passage[: len(there)], "it comes again"
+                assert asked[place] == PAD_ID and asked[place + 1 : place + size].tolist() == there[1:]
+                end = place + size
+                again = next((k for k in range(end, len(part)) if asked[k] != PAD_ID), len(part) + 1) - 1
+                assert (asked[end : again + 1] == PAD_ID).all(), "what lies between is not asked"
+                distances.append(again - place)
+                place = again
+            apart |= set(distances[:-1])
     assert min(kinds.values()) > 10
-    assert min(sizes) == PackedNextToken.SHORTEST
-    assert PackedNextToken.STRETCH / 4 < max(sizes) <= PackedNextToken.STRETCH / 2
+    assert min(sizes) == PackedNextToken.SHORTEST and max(sizes) <= PackedNextToken.STRETCH / 4
+    assert set(range(PackedNextToken.SHORTEST, 2 * PackedNextToken.SHORTEST)) <= apart, "no distance is the rule"
+
+
+def passage_of(tokens: torch.Tensor, asked: torch.Tensor) -> tuple[int, int]:
+    """Where the passage comes for the second time, and its size: the tokens that are asked there and the one before."""
+    first = int((asked != PAD_ID).nonzero()[0])
+    size = 1
+    while first - 1 + size < len(asked) and asked[first - 1 + size] == tokens[size]:
+        size += 1
+    return first - 1, size
 
 
 def test_packed_loss_is_that_of_the_rows_and_dev_is_read_as_by_next_token() -> None:
