@@ -54,7 +54,7 @@ VIEWS: dict[str, list[dict[str, str | list[str]]]] = {
         {"masks view": "padding", **ENCODER},
     ],
     "surgery": [{"edit": ["zero:encoder.0.self.1", "patch:decoder.1.cross.0=It is <b>raining</b> & cold."]}],
-    "lens": [{}, {"lens_view": "who wrote it"}],
+    "lens": [{"lens_view": "after every layer"}, {"lens_view": "who wrote it"}],
     "paths": [{"paths_section": "heads"}],
     "compare": [{"second": "She went to the <i>sea</i>."}, {"compare_mode": "checkpoints", "other": "tiny-gpt"}],
     "bugs": [{"patient": "3"}],

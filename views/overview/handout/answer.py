@@ -19,7 +19,7 @@ from ui.shell.focus import Focus
 from ui.shell.selectors import work_of
 from ui.words.texts import as_plain, common, page_text
 from views.overview import diagram
-from views.overview.handout.writing import every_cell, handout_text, section, written
+from views.overview.handout.writing import every_cell, handout_text, named, section, written
 
 _SHOWN = 8  # candidates of a step
 _PAGES = ("tokens", "embeddings", "positions", "attention", "heads", "add_norm", "feed_forward", "decoding")
@@ -32,8 +32,8 @@ def overview(trace: Trace, focus: Focus) -> Section:
     caption = page["forced"] if trace.forced else page[f"answers.{work_of(config)}"]
     said = as_plain(" ".join(answer.text.split())) or page["empty_answer"]
     parts: list[Part] = [
-        Paragraph(f"{page['typed']}: **{as_plain(' '.join(trace.sentence.split()))}**"),
-        Paragraph(f"{caption}: **{said}**" if answer.parts else page["no_blank"]),
+        Paragraph(named(page["typed"], f"**{as_plain(' '.join(trace.sentence.split()))}**")),
+        Paragraph(named(caption, f"**{said}**") if answer.parts else page["no_blank"]),
     ]
     listed = class_probabilities(trace) if config.n_classes else answer.parts
     if listed:

@@ -11,7 +11,7 @@ from transformer.analysis.residual_stream import sublayers
 from transformer.runs.traces import Trace
 from ui.shell.focus import Focus
 from ui.words.texts import as_plain, page_text
-from views.overview.handout.writing import WIDTH, factor, handout_text, section, vectors, written
+from views.overview.handout.writing import WIDTH, factor, handout_text, named, section, vectors, written
 
 _ACROSS = 4  # small maps side by side: a phone has room for no more
 
@@ -73,7 +73,7 @@ def _addition(trace: Trace, focus: Focus, labels: tuple[str, ...]) -> list:
 
     def lines(row: int, column: int) -> list[str]:
         x, added = before[row, column], update[row, column]
-        return [f"{text['added']}: {written(x)} + {factor(added)} = {written(x + added)}"]
+        return [named(text["added"], f"{written(x)} + {factor(added)} = {written(x + added)}")]
 
     total = before + update
     return [

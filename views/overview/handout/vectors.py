@@ -10,7 +10,7 @@ from charts.toolkit.style import three_digits
 from transformer.runs.traces import Trace
 from ui.shell.focus import Focus
 from ui.words.texts import as_plain, common, page_text
-from views.overview.handout.writing import factor, handout_text, section, vectors, written
+from views.overview.handout.writing import factor, handout_text, named, section, vectors, written
 
 
 def tokens(trace: Trace, focus: Focus) -> Section:
@@ -36,7 +36,7 @@ def embeddings(trace: Trace, focus: Focus) -> Section:
         if scale != 1:
             said.append(f"{factor(value)} × {written(scale)} = {written(value * np.float32(scale))}")
         if rows.shape == recorded.shape:
-            said.append(f"{page['recorded']}: {written(recorded[row, column])}")
+            said.append(named(page["recorded"], written(recorded[row, column])))
         return said
 
     further = [page[part] for part in ("segment", "projection", "norm") if getattr(embedding, part, None) is not None]
@@ -74,7 +74,7 @@ def positions(trace: Trace, focus: Focus) -> Section:
 
         def lines(row: int, column: int) -> list[str]:
             parts = f"{written(token[row, column])} + {factor(position[row, column])}"
-            return [f"{text['sum']}: {parts} = {written(total[row, column])}"]
+            return [named(text["sum"], f"{parts} = {written(total[row, column])}")]
 
         views = (
             (text["part_position"], (vectors(position, labels, title=text["part_position"], lines=lines),)),

@@ -27,6 +27,11 @@ def handout_text() -> dict[str, str]:
     return page_text("overview")["handout"]
 
 
+def named(name: str, value: str) -> str:
+    """ "sum: 3", with the colon of the reader's language."""
+    return handout_text()["named"].format(name=name, value=value)
+
+
 def written(value: float) -> str:
     """Six significant digits, because with three, sums and quotients would not add up."""
     return number(f"{float(value):.6g}").replace("-", "−")
