@@ -81,9 +81,8 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
     style.finish(figure, height=stacked_height(heights, around=116, gap=gap), top=48)
     figure.update_layout(barmode="overlay", legend={"x": 1, "xanchor": "right", "y": 1.02})
     figure.update_yaxes(title_text=_("score"), range=[low, high])
-    figure.update_yaxes(
-        title_text=_("power"), range=[0, 1.2], row=of_powers
-    )  # with room for the numbers above the bars
+    with_numbers = [0, 1.2]  # with room for them above the bars
+    figure.update_yaxes(title_text=_("power"), range=with_numbers, row=of_powers)
     figure.update_yaxes(title_text=_("weight"), range=[0, end], row=of_weights)
     figure.update_xaxes(**style.token_axis(view.key, title=""))
     query = style.escape(view.query.labels[row])

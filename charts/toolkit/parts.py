@@ -10,10 +10,8 @@ from charts.toolkit.sheet import bar, scatter
 from charts.toolkit.words import _
 
 _FEW_BARS = 20  # upright ones, with a number each
-NUMBERS_ALIKE = {
-    "minsize": style.TICK_SIZE - 2,
-    "mode": "hide",
-}  # uniformtext: rather no number than a tiny one
+# Plotly's uniformtext: numbers of one size, and rather none than tiny ones.
+NUMBERS_ALIKE = {"minsize": style.TICK_SIZE - 2, "mode": "hide"}
 
 
 def heatmap(

@@ -6,13 +6,14 @@ import json
 import math
 import shutil
 from dataclasses import astuple, replace
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 import transformer
 from transformer.analysis.heads import role_files
-from transformer.analysis.heads.corpus_roles import corpus_roles
+from transformer.analysis.heads.corpus_roles import CorpusRoles, corpus_roles
 from transformer.analysis.heads.role_files import FILE, as_json, load_corpus_roles, save_corpus_roles
 from transformer.errors import CheckpointError
 from transformer.roles.measures import HeadMeasures
@@ -30,9 +31,19 @@ def checkpoint(request, checkpoints_folder: Path, tmp_path: Path) -> transformer
     return transformer.load(tmp_path / name)
 
 
-def test_what_is_read_is_what_was_written(checkpoint):
+@cache
+def roles_of(name: str, folder: Path) -> CorpusRoles:
+    return corpus_roles(transformer.load(folder / name), SENTENCES)
+
+
+@pytest.fixture
+def roles(checkpoint: transformer.Checkpoint, checkpoints_folder: Path) -> CorpusRoles:
+    """Those of the copy, counted once for each model: they say nothing of its folder."""
+    return roles_of(checkpoint.name, checkpoints_folder)
+
+
+def test_what_is_read_is_what_was_written(checkpoint, roles):
     assert load_corpus_roles(checkpoint) is None
-    roles = corpus_roles(checkpoint, SENTENCES)
     path = save_corpus_roles(checkpoint, roles, sentence_file="mine.txt")
     assert path == checkpoint.path / FILE
     saved = load_corpus_roles(checkpoint)
@@ -59,8 +70,7 @@ def test_what_is_read_is_what_was_written(checkpoint):
         assert again.induction.seed == 0
 
 
-def test_the_file_is_json_that_says_what_it_was_made_from(checkpoint):
-    roles = corpus_roles(checkpoint, SENTENCES)
+def test_the_file_is_json_that_says_what_it_was_made_from(checkpoint, roles):
     path = save_corpus_roles(checkpoint, roles, sentence_file="mine.txt")
     written = json.loads(path.read_text(encoding="utf-8"))
     assert written == as_json(checkpoint, roles, sentence_file="mine.txt")
@@ -74,23 +84,22 @@ def test_the_file_is_json_that_says_what_it_was_made_from(checkpoint):
     assert path.read_bytes() == before
 
 
-def test_a_file_of_other_weights_is_not_used(checkpoint):
-    save_corpus_roles(checkpoint, corpus_roles(checkpoint, SENTENCES), sentence_file="mine.txt")
+def test_a_file_of_other_weights_is_not_used(checkpoint, roles):
+    save_corpus_roles(checkpoint, roles, sentence_file="mine.txt")
     other = transformer.build_model(checkpoint.config)
     transformer.save(checkpoint.path, other, checkpoint.tokenizer)
     with pytest.raises(CheckpointError, match=f"made from other weights \\({checkpoint.fingerprint}, but these are"):
         load_corpus_roles(transformer.load(checkpoint.path))
 
 
-def test_a_file_of_other_definitions_is_not_used(checkpoint, monkeypatch):
-    save_corpus_roles(checkpoint, corpus_roles(checkpoint, SENTENCES), sentence_file="mine.txt")
+def test_a_file_of_other_definitions_is_not_used(checkpoint, monkeypatch, roles):
+    save_corpus_roles(checkpoint, roles, sentence_file="mine.txt")
     monkeypatch.setattr(role_files, "LEAST_CONSISTENT", 0.6)
     with pytest.raises(CheckpointError, match="made by other definitions"):
         load_corpus_roles(checkpoint)
 
 
-def test_a_file_of_the_first_version_still_opens_without_the_tests_of_the_literature(checkpoint):
-    roles = corpus_roles(checkpoint, SENTENCES)
+def test_a_file_of_the_first_version_still_opens_without_the_tests_of_the_literature(checkpoint, roles):
     path = save_corpus_roles(checkpoint, roles, sentence_file="mine.txt")
     values = json.loads(path.read_text(encoding="utf-8"))
     for name in ("version", "annotation_digest"):
@@ -107,8 +116,8 @@ def test_a_file_of_the_first_version_still_opens_without_the_tests_of_the_litera
     assert not any(head.measured.measures or head.measured.has_job for head in saved.heads)
 
 
-def test_other_annotations_make_the_file_stale(checkpoint, monkeypatch):
-    save_corpus_roles(checkpoint, corpus_roles(checkpoint, SENTENCES), sentence_file="mine.txt")
+def test_other_annotations_make_the_file_stale(checkpoint, monkeypatch, roles):
+    save_corpus_roles(checkpoint, roles, sentence_file="mine.txt")
     monkeypatch.setattr(role_files, "annotation_digest", lambda: "0")
     with pytest.raises(CheckpointError, match="made by other definitions"):
         load_corpus_roles(checkpoint)
@@ -118,8 +127,8 @@ DAMAGES = ["{", "[]", "{}", '{"checkpoint": 3}', "heads", "role", "order", "scor
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_broken_file_is_a_sentence(checkpoint, damage):
-    path = save_corpus_roles(checkpoint, corpus_roles(checkpoint, SENTENCES), sentence_file="mine.txt")
+def test_a_broken_file_is_a_sentence(checkpoint, damage, roles):
+    path = save_corpus_roles(checkpoint, roles, sentence_file="mine.txt")
     values = json.loads(path.read_text(encoding="utf-8"))
     if damage == "heads":
         values["heads"] = values["heads"][:-1]
@@ -148,8 +157,8 @@ def test_the_roles_that_ship_belong_to_the_weights_that_ship(path):
 
 
 @pytest.mark.parametrize("checkpoint", ["gpt"], indirect=True)
-def test_a_file_that_tested_induction_with_one_length_is_not_used(checkpoint):
-    path = save_corpus_roles(checkpoint, corpus_roles(checkpoint, SENTENCES), sentence_file="mine.txt")
+def test_a_file_that_tested_induction_with_one_length_is_not_used(checkpoint, roles):
+    path = save_corpus_roles(checkpoint, roles, sentence_file="mine.txt")
     values = json.loads(path.read_text(encoding="utf-8"))
     values["induction"] = {"sequences": 16, "length": 20, "seed": 0, "chance": 0.03}
     path.write_text(json.dumps(values), encoding="utf-8")
