@@ -93,21 +93,22 @@ def induction_test(checkpoint: Checkpoint, *, seed: int = 0) -> InductionTest:
         raise ValueError(f"{checkpoint.name} is {config.kind}; induction is looked for in decoder-only models")
     lengths = repeated_lengths(config.max_length)
     sequences = repeated_sequences(config.vocabulary_size, lengths, seed=seed, special=checkpoint.special)
-    scores = 0.0
-    for length, ids in zip(lengths, sequences, strict=True):
-        with torch.inference_mode(), record() as recording:
-            checkpoint.model(ids[None].to(checkpoint.model.device))
-        layers = [
-            recording.tensors[f"decoder.layers.{layer}.self_attention.weights"][0]  # [head, query, key]
-            for layer in range(config.n_decoder_layers)
-        ]
-        scores = scores + length / sum(lengths) * torch.stack([repeated_scores(weights, length) for weights in layers])
+    scores = sum(len(ids) // 2 * _scores_in(checkpoint, ids) for ids in sequences) / sum(lengths)
     induction, previous = (
         {(layer, head): score for layer, row in enumerate(kind.tolist()) for head, score in enumerate(row)}
         for kind in scores.unbind(dim=1)  # [layer, head] each
     )
     chance = sum(1 / (row + 1) for n in lengths for row in range(n + 1, 2 * n + 1)) / sum(lengths)
     return InductionTest(lengths, seed, chance, induction, previous)
+
+
+def _scores_in(checkpoint: Checkpoint, ids: Tensor) -> Tensor:
+    """[layer, 2, head]: ``repeated_scores`` of every layer that reads ``ids``."""
+    with torch.inference_mode(), record() as recording:
+        checkpoint.model(ids[None].to(checkpoint.model.device))
+    layers = range(checkpoint.config.n_decoder_layers)
+    weights = (recording.tensors[f"decoder.layers.{layer}.self_attention.weights"][0] for layer in layers)
+    return torch.stack([repeated_scores(each, len(ids) // 2) for each in weights])
 
 
 def repeated_scores(weights: Tensor, length: int) -> Tensor:

@@ -111,8 +111,12 @@ def load_corpus_roles(checkpoint: Checkpoint) -> SavedRoles | None:
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
         found, limits, version = values["checkpoint"], values["thresholds"], values.get("version", 1)
-        same = limits == thresholds(version) and (version == 1 or values["annotation_digest"] == annotation_digest())
-        same = same and (values["induction"] is None or "lengths" in values["induction"])  # once all had one length
+        lengths = list(induction.repeated_lengths(checkpoint.config.max_length))
+        same = (
+            limits == thresholds(version)
+            and (version == 1 or values["annotation_digest"] == annotation_digest())
+            and (values["induction"] is None or values["induction"].get("lengths") == lengths)
+        )
         if found == checkpoint.fingerprint and same:
             return SavedRoles(_roles_from(checkpoint, values), str(values["sentence_file"]))
     except (KeyError, TypeError, ValueError, AttributeError, OSError, RecursionError) as error:

@@ -112,10 +112,8 @@ def repeated_loss(checkpoint: Checkpoint, *, seed: int = 0) -> float:
     config = checkpoint.config
     lengths = repeated_lengths(config.max_length)
     total = 0.0
-    for length, ids in zip(
-        lengths, repeated_sequences(config.vocabulary_size, lengths, seed=seed, special=checkpoint.special), strict=True
-    ):
-        ids = ids.to(checkpoint.model.device)
+    for ids in repeated_sequences(config.vocabulary_size, lengths, seed=seed, special=checkpoint.special):
+        ids, length = ids.to(checkpoint.model.device), len(ids) // 2
         foretold = checkpoint.model(ids[None, :-1])[0, length:].float()  # by the rows before those of the second time
         total += float(F.cross_entropy(foretold, ids[length + 1 :], reduction="sum"))
     return total / sum(lengths)
