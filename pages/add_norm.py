@@ -3,6 +3,7 @@
 import streamlit as st
 
 import charts.figures.norms
+from charts.toolkit.numbers import number
 from transformer.analysis.layer_norm_steps import norm_kind, norm_names, norm_parameters, norm_statistics
 from transformer.decoder import DecoderLayer
 from transformer.encoder import EncoderLayer
@@ -87,7 +88,7 @@ def formula(p: Page, name: str) -> None:
     rms = "" if bias is not None else "_rms"
     show_formula(
         p.text[f"norm_formula{rms}"],
-        caption=p.text[f"formula_caption{rms}"].format(tokens=tokens, width=width, epsilon=f"{epsilon:g}"),
+        caption=p.text[f"formula_caption{rms}"].format(tokens=tokens, width=width, epsilon=number(f"{epsilon:g}")),
     )
 
 

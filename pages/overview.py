@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from charts.figures.overview import time_and_parameters
-from charts.toolkit.numbers import whole
+from charts.toolkit.numbers import in_tex, whole
 from charts.toolkit.style import three_digits, three_digits_alike
 from charts.toolkit.words import in_words
 from transformer.analysis.answers.answer_probabilities import Answer, answer_of, class_probabilities
@@ -131,18 +131,12 @@ def show_costs(p: Page) -> None:
 
 def probability_formula(answer: Answer) -> str:
     """The product of all tokens' probabilities with this answer's numbers, the middle of a long one left out."""
-    factors = [latex(part.probability) for part in answer.parts]
+    factors = [in_tex(three_digits(part.probability)) for part in answer.parts]
     if len(factors) > 8:
         factors = [*factors[:4], r"\dots", *factors[-2:]]
     product = r" \cdot ".join(factors)
     steps = rf"\prod_{{t=1}}^{{{len(answer.parts)}}} p(y_t \mid y_{{<t}})"
-    return rf"p(\text{{answer}}) = {steps} = {product} = {latex(answer.probability)}"
-
-
-def latex(number: float) -> str:
-    """Three significant digits; powers of ten as such."""
-    digits, _, exponent = three_digits(number).partition("e")
-    return rf"{digits} \cdot 10^{{{int(exponent)}}}" if exponent else digits
+    return rf"p(\text{{answer}}) = {steps} = {product} = {in_tex(three_digits(answer.probability))}"
 
 
 def show_next_steps(p: Page) -> None:

@@ -97,11 +97,12 @@ def _short(value: float) -> str:
     """At most three significant digits in little room; the hover has all of them."""
     if not np.isfinite(value):
         return ""
-    text = number(f"{value:.2f}") if abs(value) < 9.995 else style.three_digits(float(value))
-    return "0" if text in ("0.00", "-0.00") else text.replace("-", "−")
+    if abs(value) < 0.005:
+        return "0"
+    return number(f"{value:.2f}") if abs(value) < 9.995 else style.three_digits(float(value))
 
 
 def _agreement(measure: Measure) -> str:
     if measure.name == "leave_one_out":
         return ""
-    return number(f"{measure.agreement:.2f}".replace("-", "−")) if np.isfinite(measure.agreement) else "–"
+    return number(f"{measure.agreement:.2f}") if np.isfinite(measure.agreement) else "–"

@@ -1,6 +1,7 @@
-"""Numbers with the signs of the reader's language: what Python writes as 1,230.5 is 1 230,5 in French.
+"""Numbers with the signs of the reader's language: what Python writes as -1,230.5 is −1 230,5 in French.
 
-The signs come from Unicode's CLDR, by Babel. Files, code and addresses keep Python's.
+The minus is the sign of that name, as long as a plus, no hyphen. The other signs come from Unicode's CLDR, by Babel.
+Files, code and addresses keep Python's.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ def write_for(language: Callable[[], str]) -> None:
 
 
 def number(written: str, *, language: str = "") -> str:
-    """A number as Python wrote it, ``f"{value:,.3g}"`` or the like, for the reader: 1.2e-05 becomes 1.2·10⁻⁵.
+    """A number as Python wrote it, ``f"{value:,.3g}"`` or the like, for the reader: -1.2e-05 becomes −1.2·10⁻⁵.
 
     ``language``: another than the reader's, for a label that an address from somewhere else may name.
     """
-    digits, _, exponent = written.partition("e")
+    digits, _, exponent = written.replace("-", "−", 1 if written.startswith("-") else 0).partition("e")
     decimal, group = _signs(language or _language())
     if (decimal, group) != (".", ","):
         digits = digits.translate({ord("."): decimal, ord(","): group})
@@ -48,7 +49,7 @@ def percent(share: float, *, decimals: int = 0) -> str:
 
 def in_tex(written: str) -> str:
     """A number of this module inside of LaTeX, where a comma by itself would be followed by a space."""
-    written = written.replace(",", "{,}").replace("\u202f", r"\,").replace("\xa0", r"\,")
+    written = written.replace("−", "-").replace(",", "{,}").replace("\u202f", r"\,").replace("\xa0", r"\,")
     return _POWER.sub(lambda found: rf" \cdot 10^{{{found[1].translate(_PLAIN)}}}", written)
 
 

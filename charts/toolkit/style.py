@@ -93,7 +93,7 @@ def three_digits(value: float) -> str:
         return whole(value)
     value = float(value)
     if not np.isfinite(value):
-        return str(value)
+        return number(str(value))
     if value == 0 or 1e-4 <= abs(value) < 1e6:
         rounded = float(f"{value:.3g}")
         return number(f"{rounded:,.0f}" if abs(rounded) >= 1000 else f"{rounded:.3g}")

@@ -203,6 +203,12 @@ def test_the_csv_has_every_weight_exactly(show, tmp_path: Path) -> None:
             assert row["value"] == ""
 
 
+def test_the_csv_of_signed_numbers_can_be_read_by_a_machine(show, tmp_path: Path) -> None:
+    """Its minus is the hyphen that programs read, not the sign that the picture has."""
+    rows = csv.DictReader(io.StringIO(saved(show("scores"), "as CSV", tmp_path).read_text(encoding="utf-8")))
+    assert any(float(row["value"]) < 0 for row in rows if row["value"])
+
+
 @pytest.mark.parametrize("dark", [False, True])
 def test_the_saved_page_works_offline_and_its_tokens_stay_text(show, chromium, tmp_path: Path, dark: bool) -> None:
     canvas = show("hostile")

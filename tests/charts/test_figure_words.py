@@ -174,7 +174,7 @@ def test_a_figure_in_french(figures: dict, french: dict) -> None:
         for text in (trace.customdata if trace.customdata is not None else ())
     ]
     assert (
-        "<b>·&lt;b&gt;</b><br>log p = -0.9<br>Σ log p = -0.9<br>score (÷ pénalité de longueur) = -0.9<br>"
+        "<b>·&lt;b&gt;</b><br>log p = −0.9<br>Σ log p = −0.9<br>score (÷ pénalité de longueur) = −0.9<br>"
         in "".join(hovers)
     )
     assert list(french["lens_grid"].layout.yaxis.ticktext)[:2] == ["plongement", "couche 0"]

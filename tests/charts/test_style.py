@@ -50,12 +50,12 @@ def test_diverging_scale_is_symmetric_around_a_neutral_middle():
     ("value", "text"),
     [
         (0.0123456, "0.0123"),
-        (-12.3456, "-12.3"),
+        (-12.3456, "−12.3"),
         (1234.5, "1,230"),
         (999.9, "1,000"),
         (0.0, "0"),
         (1.234e-5, "1.23·10⁻⁵"),
-        (-4.2e9, "-4.2·10⁹"),
+        (-4.2e9, "−4.2·10⁹"),
         (5993, "5,993"),
         (float("nan"), "nan"),
     ],
@@ -76,6 +76,7 @@ def test_numbers_have_the_signs_of_the_language(in_french):
     assert style.three_digits(0.5678) == "0,568" and style.three_digits(1234.5) == "1\u202f230"
     assert style.three_digits(9.85e-5) == "9,85·10⁻⁵"
     assert numbers.percent(0.435, decimals=1).replace("\u202f", "\xa0") == "43,5\xa0%"
+    assert numbers.number("-1,234.5e-05") == "−1\u202f234,5·10⁻⁵" and numbers.in_tex("−1") == "-1"
     assert numbers.in_tex("1\u202f230,5") == r"1\,230{,}5" and numbers.in_tex("9,85·10⁻⁵") == r"9{,}85 \cdot 10^{-5}"
     figure = go.Figure()
     style.finish(figure, height=100)
@@ -92,7 +93,7 @@ def test_percent_in_english_and_signs_of_an_unknown_language():
     [
         ((0.601, 0.219, 0.0523), ["0.601", "0.219", "0.052"]),
         ((0.9, 0.96, 0.000012, 0.0), ["0.900", "0.960", "1.2·10⁻⁵", "0.000"]),
-        ((1234.5, -12.34), ["1,234", "-12"]),
+        ((1234.5, -12.34), ["1,234", "−12"]),
         ((12.34, 1.0), ["12.3", "1.0"]),
         ((1e-5, 2e-6), [style.three_digits(1e-5), style.three_digits(2e-6)]),
         ((), []),

@@ -27,7 +27,7 @@ def test_many_words_have_no_numbers_on_their_bars() -> None:
 
 
 def test_what_is_no_difference_of_probabilities_is_refused() -> None:
-    with pytest.raises(ValueError, match="hold -1.5; a difference of two probabilities"):
+    with pytest.raises(ValueError, match="hold −1.5; a difference of two probabilities"):
         word_contributions([0.1, -1.5], words=["a", "b"], of="good")
     with pytest.raises(ValueError, match=r"shape \(2,\); it must be \[3 × word\]"):
         word_contributions([0.1, 0.2], words=["a", "b", "c"], of="good")

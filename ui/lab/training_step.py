@@ -7,7 +7,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from charts.figures.embeddings import gradient_by_block, gradient_rows
-from charts.toolkit.numbers import whole
+from charts.toolkit.numbers import number, whole
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
 from transformer.analysis.training_step import TrainingStep, training_step
@@ -55,9 +55,14 @@ def step_in_detail(p: Page) -> None:
     step, arguments = _step(p, controls, optimizer=optimizer)
     adam = step.optimizer == "adam"
     with controls:
-        change = three_digits(step.loss_after - step.loss_before)
+        change = step.loss_after - step.loss_before
         st.metric(text["step_before"], three_digits(step.loss_before), width="content")
-        st.metric(text["step_after"], three_digits(step.loss_after), change, delta_color="inverse", width="content")
+        fell = (
+            {"delta_color": "green", "delta_arrow": "down"}
+            if change < 0
+            else {"delta_color": "red", "delta_arrow": "up"}
+        )
+        st.metric(text["step_after"], three_digits(step.loss_after), three_digits(change), width="content", **fell)
     st.markdown(_loss(p, step))
     show_figure(_by_block(p, step), name="step-blocks", caption=text["step_blocks"])
     with st.grid(2, min_column_width=430):
@@ -72,7 +77,7 @@ def step_in_detail(p: Page) -> None:
     show_formula(
         r"E \leftarrow E - \eta \, \frac{g}{|g| + 10^{-8}}" if adam else r"E \leftarrow E - \eta \, g",
         caption=text[f"step_formula_{step.optimizer}"].format(
-            rate=f"{step.rate:g}", width=width, most=three_digits(step.rate * math.sqrt(width))
+            rate=number(f"{step.rate:g}"), width=width, most=three_digits(step.rate * math.sqrt(width))
         ),
     )
     _who_moved(p, step)

@@ -50,7 +50,7 @@ def norm_arithmetic(p: Page, name: str) -> None:
         st.markdown(
             p.text["textbook"].format(
                 difference=number(f"{steps.textbook_difference:.2g}"),
-                epsilon=f"{steps.epsilon:g}",
+                epsilon=number(f"{steps.epsilon:g}"),
                 root=number(f"{steps.epsilon**0.5:.2g}"),
                 std=number(f"{steps.std:.3g}"),
             )

@@ -154,7 +154,7 @@ def _in_words(p: Page, view: AttentionView, aligned: Aligned, quantity: Quantity
         missed=labels[most],
         change=_signed(-float(missed[most])),
         unit=p.text[f"trust_unit_{quantity.of}"],
-        agreement=number(f"{agreement:.2f}".replace("-", "−")) if np.isfinite(agreement) else "–",
+        agreement=number(f"{agreement:.2f}") if np.isfinite(agreement) else "–",
     )
 
 

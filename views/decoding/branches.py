@@ -7,6 +7,7 @@ import streamlit as st
 
 from charts.toolkit.style import three_digits
 from transformer import Checkpoint, Decoding
+from ui.lab.effects import signed
 from ui.shell import page_state
 from ui.shell.page import Page
 from ui.words.texts import as_plain
@@ -142,7 +143,7 @@ def _numbers(p: Page, written: Decoding, original: Decoding, branch: Branch) -> 
         sum=three_digits(written.log_probability),
         count=len(written.tokens),
         typical=three_digits(written.log_probability / len(written.tokens)),
-        change=f"{written.log_probability - original.log_probability:+.3g}",
+        change=signed(written.log_probability - original.log_probability),
     )
 
 

@@ -6,7 +6,7 @@ import streamlit as st
 
 from charts.figures.embeddings import embedding_window
 from charts.figures.vocabulary import nearest_neighbours, vocabulary_projection
-from charts.toolkit.numbers import whole
+from charts.toolkit.numbers import in_tex, whole
 from charts.toolkit.style import three_digits
 from transformer import Checkpoint
 from transformer.analysis.neighbours import analogy, nearest_rows
@@ -70,7 +70,7 @@ def lookup(p: Page) -> None:
     scale, scaled = embedding.scale, embedding.scale != 1
     difference = three_digits(np.abs(product - row).max())
     st.markdown(p.text["lookup"].format(token=as_plain(token.display), id=token.id, difference=difference))
-    start, end = (r"\;\; ".join(three_digits(value) for value in part) for part in (row[:4], row[-1:]))
+    start, end = (r"\;\; ".join(in_tex(three_digits(value)) for value in part) for part in (row[:4], row[-1:]))
     place = rf"\underset{{{token.id}}}{{1}}"
     show_formula(
         rf"\begin{{bmatrix}} 0 & \cdots & {place} & \cdots & 0 \end{{bmatrix}} \cdot E"

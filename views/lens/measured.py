@@ -88,7 +88,7 @@ def _in_words(p: Page, effects: Removals) -> str:
     repaired = (abs(lost) < abs(added) and lost * added >= 0) or lost * added < 0
     said = p.text["measured_said"].format(
         count=len(effects.parts),
-        agreement=number(f"{effects.agreement:.2f}".replace("-", "−")) if np.isfinite(effects.agreement) else "–",
+        agreement=number(f"{effects.agreement:.2f}") if np.isfinite(effects.agreement) else "–",
         part=as_plain(in_words(effects.parts[place].label)),
         added=signed(added),
         lost=signed(lost),

@@ -76,7 +76,8 @@ def _stretching_formula(scaling: RotaryScaling) -> str:
         case Llama3Scaling(factor, low, high, length):
             share = rf"\tfrac{{{length}\,\theta_i / 2\pi - {low:g}}}{{{high:g} - {low:g}}}"
         case Yarn(factor, kept, slowed):
-            share = rf"1 - \tfrac{{i - {kept:.3g}}}{{{slowed:.3g} - {kept:.3g}}}"
+            low, high = in_tex(three_digits(kept)), in_tex(three_digits(slowed))
+            share = rf"1 - \tfrac{{i - {low}}}{{{high} - {low}}}"
     s = in_tex(three_digits(factor))
     return (
         rf"\theta'_i = (1 - \gamma_i)\, \theta_i / {s} + \gamma_i\, \theta_i, \qquad "

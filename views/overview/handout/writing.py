@@ -34,7 +34,7 @@ def named(name: str, value: str) -> str:
 
 def written(value: float) -> str:
     """Six significant digits, because with three, sums and quotients would not add up."""
-    return number(f"{float(value):.6g}").replace("-", "−")
+    return number(f"{float(value):.6g}")
 
 
 def factor(value: float) -> str:

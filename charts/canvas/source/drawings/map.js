@@ -2,7 +2,7 @@
 
 import { cssOf } from "../toolkit/colour.js";
 import { Matrix } from "../toolkit/matrix.js";
-import { exactly, threeDigits } from "../toolkit/numbers.js";
+import { exactly, shortest, threeDigits } from "../toolkit/numbers.js";
 import { roomOf } from "../toolkit/theme.js";
 import { say } from "../toolkit/words.js";
 import { describeCell, matrixTable, stepCell } from "./describe.js";
@@ -146,7 +146,7 @@ export class MapDrawing {
   }
 
   records() {
-    return [MATRIX_COLUMNS, ...matrixRecords(this.metadata, this.matrix, exactly)];
+    return [MATRIX_COLUMNS, ...matrixRecords(this.metadata, this.matrix, shortest)];
   }
 
   tables() {

@@ -1,6 +1,6 @@
 // A text being written: what is under the pointer, and what is said about it.
 
-import { exactly, threeDigits } from "../toolkit/numbers.js";
+import { exactly, shortest, threeDigits } from "../toolkit/numbers.js";
 import { quoted } from "../toolkit/sentences.js";
 import { say } from "../toolkit/words.js";
 import { StepsPicture } from "./steps_picture.js";
@@ -116,7 +116,7 @@ export class StepsDrawing extends StepsPicture {
         "probability",
         k,
         name,
-        exactly(value),
+        shortest(value),
         chosen ? "chosen" : "",
       ]),
       ...this.keys(step).map(({ name, value, masked }, k) => [

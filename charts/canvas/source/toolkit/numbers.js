@@ -27,15 +27,17 @@ export function threeDigits(value) {
   return `${withMinus(digits)}·10${exponent.startsWith("-") ? "⁻" : ""}${power}`;
 }
 
-// The shortest decimal that gives back exactly this float32.
-export function exactly(value) {
-  if (!Number.isFinite(value)) return threeDigits(value);
-  for (let digits = 6; digits < 10; digits++) {
+// The shortest decimal that gives back exactly this float32, as machines read it: for files.
+export function shortest(value) {
+  for (let digits = 6; digits < 10 && Number.isFinite(value); digits++) {
     const text = value.toPrecision(digits);
-    if (Math.fround(Number(text)) === Math.fround(value)) return withMinus(String(Number(text)));
+    if (Math.fround(Number(text)) === Math.fround(value)) return String(Number(text));
   }
-  return withMinus(String(value));
+  return String(value);
 }
+
+// The same for the reader.
+export const exactly = (value) => (Number.isFinite(value) ? withMinus(shortest(value)) : threeDigits(value));
 
 // A weight that was sent in 1/255: two digits are all it has.
 export function roughly(value) {
