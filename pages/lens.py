@@ -19,12 +19,13 @@ from views.lens.logit_lens import (
     formula_of,
     make_room,
     notes,
+    place_of,
     place_text,
     position_of,
     window,
 )
 
-with page("lens", needs=("token",)) as p:
+with page("lens", needs=("token",), strip=place_of) as p:
     text, config = p.text, p.checkpoint.config
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if choose(p, "view", ["layers", "author"]) == "author":

@@ -43,6 +43,8 @@ def test_only_the_focused_stack_is_clickable_where_the_stack_is_chosen_elsewhere
     assert (target["clickable"], target["chosen"]) == (True, 1)
     source, _ = strip_rows(trace, focus, choose=True, all_stacks=True)["rows"]
     assert (source["clickable"], source["chosen"]) == (True, None)
+    source, target = strip_rows(trace, Focus(), choose=True, all_stacks=True, place=("decoder", 2))["rows"]
+    assert (source["chosen"], target["chosen"]) == (None, 2), "the page looks at another place than the focus"
 
 
 def test_a_model_with_one_stack_has_one_row(tiny_checkpoint) -> None:

@@ -7,7 +7,7 @@ with page("attention", needs=("stack", "kind", "layer", "head", "token")) as p:
 import logging
 import random
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
@@ -132,12 +132,16 @@ class Page:
         raise _Finished
 
 
+Place = Callable[[Page], tuple[str, int]]
+
+
 @contextmanager
-def page(name: str, *, needs: Sequence[str] = (), strip: bool = True) -> Iterator[Page]:
+def page(name: str, *, needs: Sequence[str] = (), strip: bool | Place = True) -> Iterator[Page]:
     """Draw the frame of a page and hand out what it works with; a problem becomes a sentence, never a traceback.
 
     ``needs``: which of "stack", "kind", "layer", "head", "token" the page lets one choose. ``strip=False``: for a page
-    about the checkpoint rather than the sentence; its ``p.trace`` is then made only where it is asked for.
+    about the checkpoint rather than the sentence; its ``p.trace`` is then made only where it is asked for. A
+    function: which token of which stack the strip marks, on a page that may look at another than the focused one.
     """
     if unknown := set(needs) - set(NEEDS):
         raise ValueError(f"page({name!r}) needs {sorted(unknown)}, which is unknown; choose from {', '.join(NEEDS)}")
@@ -155,7 +159,7 @@ def page(name: str, *, needs: Sequence[str] = (), strip: bool = True) -> Iterato
         share(p.checkpoint, title=p.text.title)
 
 
-def _draw_frame(p: Page, *, needs: Sequence[str], strip: bool, room: DeltaGenerator) -> DeltaGenerator:
+def _draw_frame(p: Page, *, needs: Sequence[str], strip: bool | Place, room: DeltaGenerator) -> DeltaGenerator:
     """Everything above the page's own part; the corner beside its title."""
     with st.container(horizontal=True, vertical_alignment="center", key="page head"):
         st.title(p.text.title, anchor=False, width="content")
@@ -185,13 +189,14 @@ def _draw_frame(p: Page, *, needs: Sequence[str], strip: bool, room: DeltaGenera
             _keys(p, lesson, needs=needs)
     bring_canvas()
     step = lesson.steps[p.focus.lesson_step - 1] if lesson else None
-    view = _view(p, of_sentence=strip)
+    view = _view(p, of_sentence=bool(strip))
     if step and step.page == p.name:
         frame(step=f"{p.name} {lesson.name} {p.focus.lesson_step}", figure=step.figure, view=view)
     else:
         frame(step="", view=view)
     if strip and "token" in needs:
-        token_strip(p.trace, p.focus, choose="token" in needs, all_stacks="stack" not in needs)
+        at = strip(p) if callable(strip) else None
+        token_strip(p.trace, p.focus, choose="token" in needs, all_stacks="stack" not in needs, place=at)
     shared_focus.store(p.focus, corrections=corrections)
     # In a place of their own, also where there are none: lines that are said once would let everything below move up in
     # the next run, and a control in a column that moves loses its tie to the address (Streamlit 1.67).

@@ -60,20 +60,27 @@ def lens_of(p: Page, *, sublayers: bool, follow: tuple[int, ...] = ()) -> Lens:
     )
 
 
-def position_of(p: Page, lens: Lens) -> int:
-    """The place that the lower picture follows: the focused token where the lens has it.
+def place_of(p: Page) -> tuple[str, int]:
+    """The stack that the lens reads, and the token whose course is drawn: the focused one where the lens has it.
 
     Else where there is most to see: the first blank, the first word of the answer, or the first one decided last.
     """
-    if lens.of_classes:  # the whole sentence comes first; it is shown where the sentence's <s> is chosen
-        return p.focus.token + 1 if p.focus.token else 0
-    if len(p.trace.stacks) == 1 and p.focus.token == 0:
-        if lens.stack == "decoder":
-            return len(prompt_ids(p.checkpoint, p.focus.sentence)) - 1
-        return next((token.index for token in p.trace.source if token.role == "mask"), 0)
-    if p.focus.stack == lens.stack:
-        return p.focus.token
-    return int(lens.decided.argmax())
+    config = p.checkpoint.config
+    stack = "decoder" if "decoder" in p.trace.stacks else "encoder"
+    if len(p.trace.stacks) == 1 and p.focus.token == 0 and not config.n_classes:
+        if stack == "decoder":
+            return stack, len(prompt_ids(p.checkpoint, p.focus.sentence)) - 1
+        return stack, next((token.index for token in p.trace.source if token.role == "mask"), 0)
+    if p.focus.stack == stack:
+        return stack, p.focus.token
+    return stack, int(lens_of(p, sublayers=False).decided.argmax())
+
+
+def position_of(p: Page, lens: Lens) -> int:
+    """The column of that place."""
+    _, token = place_of(p)
+    # A classifier's whole sentence comes first; it is shown where the sentence's <s> is chosen.
+    return token if not lens.of_classes else token + 1 if token else 0
 
 
 def decided_text(p: Page, lens: Lens) -> str:

@@ -18,18 +18,23 @@ _component = st.components.v2.component(
 )
 
 
-def token_strip(trace: Trace, focus: Focus, *, choose: bool, all_stacks: bool) -> None:
-    """One row per sequence in use. ``choose``: a click focuses a token; ``all_stacks``: also of the other stack."""
+def token_strip(
+    trace: Trace, focus: Focus, *, choose: bool, all_stacks: bool, place: tuple[str, int] | None = None
+) -> None:
+    """One row per sequence in use. ``choose``: a click focuses a token; ``all_stacks``: also of the other stack.
+    ``place``: the stack and the token to mark, where the page looks at another than the focused one."""
     _component(
         key="token strip",
-        data=strip_rows(trace, focus, choose=choose, all_stacks=all_stacks),
+        data=strip_rows(trace, focus, choose=choose, all_stacks=all_stacks, place=place),
         on_chosen_change=_chosen,
     )
 
 
-def strip_rows(trace: Trace, focus: Focus, *, choose: bool, all_stacks: bool) -> dict:
+def strip_rows(
+    trace: Trace, focus: Focus, *, choose: bool, all_stacks: bool, place: tuple[str, int] | None = None
+) -> dict:
     """What the component draws: plain text only, which it puts on the page with ``textContent``."""
-    rows = []
+    rows, at = [], place or (focus.stack, focus.token)
     for stack in trace.stacks:
         if not all_stacks and stack != focus.stack and focus.kind != "cross":
             continue  # nothing on the page is about what the other stack read
@@ -42,7 +47,7 @@ def strip_rows(trace: Trace, focus: Focus, *, choose: bool, all_stacks: bool) ->
                 "stack": stack,
                 "title": title,
                 "clickable": clickable,
-                "chosen": focus.token if choose and stack == focus.stack else None,
+                "chosen": at[1] if choose and stack == at[0] else None,
                 "tokens": _tokens(trace.tokens(stack), thumbnails),
             }
         )
