@@ -17,7 +17,7 @@ from ui.shell.navigation import GROUPS, go_to, pages
 from ui.shell.page import Page, page
 from ui.shell.picture import show_picture
 from ui.shell.presenter import presenting
-from ui.shell.selectors import work_of
+from ui.shell.selectors import text_for, work_of
 from ui.show.chips import Chip, ChipRow, chips
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
 from ui.words.catalogues import said
@@ -148,7 +148,7 @@ def show_next_steps(p: Page) -> None:
             with st.container(gap=None):
                 st.page_link(existing[entry.name], label=f"**{entry.title}**")
                 text = page_text(entry.name)
-                st.caption((text.of_pictures() if p.reads_pictures else text).question)
+                st.caption(text_for(text, p.checkpoint.config).question)
 
 
 with page("overview", strip=False) as p:

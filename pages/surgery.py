@@ -9,6 +9,7 @@ from ui.lab import edited_model
 from ui.lab.effects import picture_and_answer, show_answers, show_numbers, show_steps
 from ui.shell.page import page
 from ui.show.figures import show_formula, show_snippet, show_source
+from ui.words.texts import counted
 from views.surgery import edit_list
 from views.surgery.jobs import jobs_and_importance
 from views.surgery.operations import choices, importance, importance_map, measure, more_edits
@@ -42,7 +43,7 @@ with page("surgery", needs=("stack", "kind", "layer", "head")) as p:
         show_steps(p, effect)
     show_formula(
         text["formula"].replace("%TOKENS%", str(len(effect.asked.ids))),
-        caption=text["formula_caption"].format(tokens=len(effect.asked.ids), heads=len(found.heads)),
+        caption=text["formula_caption"].format(tokens=counted(len(effect.asked.ids), "token"), heads=len(found.heads)),
     )
     show_snippet(
         "surgery",

@@ -18,6 +18,7 @@ from transformer.analysis.answers.decoding_steps import guess_options, step_atte
 from transformer.analysis.answers.leave_one_out import leave_one_out
 from transformer.analysis.answers.masked_tokens import blanks, fillings
 from transformer.analysis.answers.word_alignment import align
+from ui.lab.effects import signed
 from ui.words.texts import page_text
 
 TEXT = page_text("decoding")
@@ -421,7 +422,7 @@ def test_another_word_is_forced_and_the_branch_kept_beside_the_original(
     assert f"comes **{other.display}**, because you forced it" in said(app)
     assert f"The whole text: {branch.text}" in said(app)
     change = branch.log_probability - original.log_probability
-    assert f"Σ log p = {three_digits(branch.log_probability)} ({change:+.3g} against the original)" in said(app)
+    assert f"Σ log p = {three_digits(branch.log_probability)} ({signed(change)} against the original)" in said(app)
     assert app.query_params["branches"] in (f"{ids[0]}.{ids[1]}-{ids[2]}", [f"{ids[0]}.{ids[1]}-{ids[2]}"])
     go(app, 1)
     assert "as in the text that this branch left" in said(app)

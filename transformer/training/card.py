@@ -42,6 +42,7 @@ def model_card(trainer: Trainer) -> str:
     folders = corpus_folders(recipe.corpus)
     sources = "; ".join(f"{folder}: {SOURCES[folder]}" for folder in folders)
     places = f"{' and '.join(f'`DIR/{folder}`' for folder in folders)} {'hold' if len(folders) > 1 else 'holds'}"
+    counted = "labelled examples" if config.n_classes else "predicted tokens"
     duration = f"{last['seconds'] / 60:.0f} minutes on {_hardware()}"
     return f"""# {recipe.name}
 
@@ -56,7 +57,7 @@ it repeats the biases of its data.
 | tokenizer | {_tokenizer(config)} |
 | data and its licence | {sources}; {len(trainer.corpus.train):,} training examples |
 | data digest | SHA-256 `{trainer.corpus.digest}` of the files read, in order |
-| training | {last["step"]:,} steps, {last["target_tokens"]:,} predicted tokens, {duration} |
+| training | {last["step"]:,} steps, {last["target_tokens"]:,} {counted}, {duration} |
 | seed | {recipe.seed} |{_fine_tuning(recipe)}
 | versions | {_versions()} |
 | chosen by | {_SCORE_NAMES[recipe.task]}: {best["dev_score"]:.4g} at step {best["step"]:,} |

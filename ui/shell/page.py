@@ -34,7 +34,7 @@ from ui.shell.lessons import Lesson
 from ui.shell.navigation import navigation
 from ui.shell.presenter import presenting, style_for_a_room
 from ui.shell.presenter_keys import presenter_keys
-from ui.shell.selectors import NEEDS, codes_of_what_is_drawn, selectors, traits_of
+from ui.shell.selectors import NEEDS, codes_of_what_is_drawn, selectors, text_for, traits_of
 from ui.shell.share import share, show_what_a_link_says
 from ui.shell.sidebar import sidebar, take_room
 from ui.shell.spoken_languages import fit_languages, spoken_languages
@@ -60,9 +60,8 @@ class Page:
 
     @once
     def text(self) -> PageText:
-        """The paragraphs of ``views/<name>/en.toml``, for the kind of thing that the model reads."""
-        text = page_text(self.name)
-        return text.of_pictures() if self.reads_pictures else text
+        """The paragraphs of ``views/<name>/en.toml``, for what the model reads and what it answers."""
+        return text_for(page_text(self.name), readable_config(self.focus.checkpoint))
 
     @property
     def reads_pictures(self) -> bool:

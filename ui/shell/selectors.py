@@ -45,6 +45,12 @@ def traits_of(config: ModelConfig) -> frozenset[str]:
     return frozenset((work_of(config), config.positions, config.norm, *picture, *more))
 
 
+def text_for(text: PageText, config: ModelConfig | None) -> PageText:
+    """A page's text with what its tables [of_classes] and [of_pictures] say, where it is about such a model."""
+    classes = ("of_classes",) if config is not None and config.n_classes else ()
+    return text.instead(*classes, *(("of_pictures",) if isinstance(config, PictureConfig) else ()))
+
+
 def selectors(focus: Focus, config: ModelConfig, *, needs: Sequence[str], room: DeltaGenerator) -> None:
     """Draw in ``room`` what ``needs`` names and the model leaves a choice of; a choice changes the shared focus."""
     kinds = attention_kinds(config)

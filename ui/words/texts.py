@@ -66,10 +66,12 @@ class PageText(Mapping[str, str]):
                 sentences[int(place) - 1] = sentence
         return tuple(sentences)
 
-    def of_pictures(self) -> "PageText":
-        """The same page for a model that reads pictures: what the table [of_pictures] says stands in the place of what
-        would be wrong there."""
-        return PageText(self._name, {**self._values, **self._values.get("of_pictures", {})}, self.language)
+    def instead(self, *tables: str) -> "PageText":
+        """The same page with what its ``tables`` say, the last one first, in the place of what would be wrong."""
+        values = dict(self._values)
+        for table in tables:
+            values |= self._values.get(table, {})
+        return PageText(self._name, values, self.language)
 
     def __getitem__(self, key: str) -> str:
         try:

@@ -93,7 +93,9 @@ def lookup(p: Page) -> None:
     )
     lengths = {"before": np.linalg.norm(row), "after": np.linalg.norm(recorded), "scale": scale}
     added = f"{p.focus.stack}.embedding.position" in p.trace
-    said = "scale_text" if scaled and added else "scale_text_alone" if scaled else "scale_text_unscaled"
+    said = "scale_text_unscaled" if not scaled else "scale_text" if added else "scale_text_alone"
+    if said == "scale_text" and p.checkpoint.config.positions != "sinusoidal":
+        said = "scale_text_learned"
     st.markdown(p.text[said].format(name=name, **{key: three_digits(value) for key, value in lengths.items()}))
     if isinstance(embedding, FamilyEmbedding):
         further = [p.text[part] for part in ("segment", "projection", "norm") if getattr(embedding, part) is not None]

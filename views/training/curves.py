@@ -42,7 +42,8 @@ def curves(p: Page) -> None:
     st.markdown(
         p.text["facts"].format(steps=whole(int(last["step"])), tokens=whole(tokens), minutes=whole(round(minutes)))
     )
-    show_figure(loss_curves(history), name="training-loss", caption=p.text["loss"])
+    loss = N_("loss (nats per example)") if p.checkpoint.config.n_classes else N_("loss (nats per token)")
+    show_figure(loss_curves(history, loss=loss), name="training-loss", caption=p.text["loss"])
     show_figure(score_curve(history, score=score), name="training-score", caption=p.text["score"])
     show_figure(rate_curve(history), name="training-rate", caption=p.text["rate"])
     outcomes = p.checkpoint.config.n_classes or p.checkpoint.config.vocabulary_size
