@@ -105,44 +105,39 @@ class PackedNextToken(NextToken):
     """Given up to a whole row of text so far, predict the next token.
 
     While training, the examples of a batch are laid end to end in rows as long as the model reads. Each row begins with
-    an example; what is left over of its last one is dropped. Some rows then hold passages that come again and again. In
-    a share ``REPEATED_TEXT`` of them the whole row repeats a stretch of its own text. In others every ``STRETCH``
-    tokens repeat a passage of their own, drawn at random from the vocabulary, with random tokens between one time and
-    the next. A passage can be foretold from the second time on, and only by looking back at what followed its last
-    token the first time: what an induction head does (Olsson et al. 2022, "In-context Learning and Induction Heads").
-    Nothing else of such a row is trained on. Without tokens between, heads learn to look a fixed number of tokens back.
-    Nearly all rows are such at the start of a run, and few at the end, which belongs to the text.
-    Sizes are drawn on a scale of octaves, so that short passages, which come most often, are learned first.
+    an example; what is left over of its last one is dropped. In a share ``REPEATED_TEXT`` of them a passage comes a
+    second time. Some batches hold random tokens instead, and in each row a passage that comes twice. It can be foretold
+    only by looking back at what followed its last token the first time: what an induction head does (Olsson et al.
+    2022, "In-context Learning and Induction Heads"). Nothing else of such a row is trained on. Nearly all batches are
+    such at the start of a run, and few at the end, which belongs to the text.
+
+    The rows of random tokens are short at first. Attention that has learned nothing is spread over all it may look at,
+    and the gradient of a score is proportional to its weight: in a long row the one place that helps gets next to none.
 
     Outside of training every example stands alone, as for ``NextToken``: losses on ``dev`` can be compared.
     """
 
-    REPEATED_TEXT = 0.1
-    REPEATED_RANDOM = 0.8, 0.1  # share of the rows at the start of a run, and at its end
-    STRETCH = 64  # tokens of a row in which one random passage is repeated
-    SHORTEST = 4  # tokens of a passage
+    REPEATED_TEXT = 0.2
+    RANDOM = 0.8, 0.1  # share of the batches at the start of a run, and at its end
+    SHORTEST_ROW, SHORTEST_PASSAGE = 24, 4  # tokens
 
     @property
     def random_share(self) -> float:
-        """The share of the rows that hold random tokens: from first to last by the square of what is still to come."""
-        first, last = self.REPEATED_RANDOM
+        """The share of random batches: from first to last by the square of what is still to come."""
+        first, last = self.RANDOM
         return last + (first - last) * (1 - self.progress) ** 2
 
     def collate(self, examples: Sequence[tuple], generator: torch.Generator) -> dict[str, Tensor]:
         rows = self._rows(examples) if self.training else []
         if not rows:
             return super().collate(examples, generator)
+        if float(torch.rand((), generator=generator)) < self.random_share:
+            return self._random_rows(len(rows) * self.model.config.max_length, generator)
         tokens = torch.tensor(rows)
-        answers = tokens[:, 1:].clone()
-        for row, asked in zip(tokens[:, 1:], answers, strict=True):
-            draw = float(torch.rand((), generator=generator)) - self.random_share
-            if draw < 0:
-                for stretch, stretch_asked in zip(row.split(self.STRETCH), asked.split(self.STRETCH), strict=True):
-                    stretch[:], stretch_asked[:] = self._random_stretch(len(stretch), generator)
-            elif draw < self.REPEATED_TEXT:
-                passage = row[: self._size(len(row) // 2, generator)]
-                row[:] = asked[:] = passage.repeat(-(-len(row) // len(passage)))[: len(row)]
-        return {"ids": tokens[:, :-1], "answers": answers}
+        for row in tokens[:, 1:]:
+            if float(torch.rand((), generator=generator)) < self.REPEATED_TEXT:
+                self._repeat_passage(row, generator)
+        return {"ids": tokens[:, :-1], "answers": tokens[:, 1:]}
 
     def _rows(self, examples: Sequence[tuple]) -> list[list[int]]:
         """1 + ``max_length`` tokens each, the first of which is ``<s>``."""
@@ -155,24 +150,32 @@ class PackedNextToken(NextToken):
                 row = []
         return rows
 
-    def _random_stretch(self, length: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """A random passage, again and again, each time after 0 to as many other tokens as it has itself: (tokens,
-        answers), [``length``] each; asked are its tokens but the first, from the second time on."""
-        words = (len(SPECIAL_TOKENS), self.model.config.vocabulary_size)
-        size = self._size(length // 4, generator)
-        passage = torch.randint(*words, (size,), generator=generator)
-        unasked = torch.full((2 * size,), PAD_ID)
-        tokens, answers = [passage], [unasked[:size]]
-        for _ in range(length // size):
-            between = int(torch.randint(size + 1, (), generator=generator))
-            tokens += [torch.randint(*words, (between,), generator=generator), passage]
-            answers += [unasked[: between + 1], passage[1:]]
-        return torch.cat(tokens)[:length], torch.cat(answers)[:length]
+    def _random_rows(self, n_tokens: int, generator: torch.Generator) -> dict[str, Tensor]:
+        """``n_tokens`` in rows of one length: up to ``max_length`` in the end, each octave of it equally likely."""
+        config = self.model.config
+        octaves = self.progress * math.log2(max(1.0, config.max_length / self.SHORTEST_ROW))
+        draw = float(torch.rand((), generator=generator))
+        length = min(int(self.SHORTEST_ROW * 2 ** (octaves * draw)), config.max_length)
+        shape = n_tokens // length, 1 + length
+        tokens = torch.randint(len(SPECIAL_TOKENS), config.vocabulary_size, shape, generator=generator)
+        tokens[:, 0] = START_ID
+        answers = torch.full_like(tokens[:, 1:], PAD_ID)
+        for row, asked in zip(tokens[:, 1:], answers, strict=True):
+            again = self._repeat_passage(row, generator)[1:]
+            asked[again] = row[again]
+        return {"ids": tokens[:, :-1], "answers": answers}
 
-    def _size(self, longest: int, generator: torch.Generator) -> int:
-        """How many tokens a passage has: from ``SHORTEST`` to ``longest``, equally likely in each octave."""
-        octaves = math.log2(max(1.0, longest / self.SHORTEST))
-        return int(self.SHORTEST * 2 ** (octaves * float(torch.rand((), generator=generator))))
+    def _repeat_passage(self, row: Tensor, generator: torch.Generator) -> range:
+        """Write a passage of ``row`` a second time, somewhere behind it. Gives the places where it stands now."""
+
+        def up_to(most: int) -> int:
+            return int(torch.randint(most + 1, (), generator=generator))
+
+        size = self.SHORTEST_PASSAGE + up_to(len(row) // 2 - self.SHORTEST_PASSAGE)
+        first = up_to(len(row) - 2 * size)
+        second = first + size + up_to(len(row) - first - 2 * size)
+        row[second : second + size] = row[first : first + size]
+        return range(second, second + size)
 
     def hidden_and_targets(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         if "answers" not in batch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import pytest
@@ -10,6 +11,7 @@ from torch.nn import functional as F
 
 from tests.transformer.tiny import random_model
 from transformer import Tokenizer
+from transformer.models import DecoderOnly
 from transformer.text.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID
 from transformer.training.objectives import (
     OBJECTIVES,
@@ -62,12 +64,17 @@ def test_next_token_sums_over_real_tokens() -> None:
     assert (predictions, loss) == (count, pytest.approx(expected, rel=1e-5))
 
 
-ROW = 2 * PackedNextToken.STRETCH  # tokens
+ROW = 96  # tokens
+
+
+@functools.cache
+def reader_of_rows() -> DecoderOnly:
+    return random_model.__wrapped__("decoder-only", vocabulary_size=200, max_length=ROW)
 
 
 def packed(n_texts: int, seed: int = 0, progress: float = 0.0) -> tuple[PackedNextToken, torch.Tensor, dict]:
     """The objective in training, its texts end to end in rows of 1 + ``ROW``, and the batch that it makes of them."""
-    objective = PackedNextToken(random_model.__wrapped__("decoder-only", vocabulary_size=200, max_length=ROW))
+    objective = PackedNextToken(reader_of_rows())
     objective.progress = progress
     examples = [([1, *(5 + (7 * text + place) % 190 for place in range(9)), 2],) for text in range(n_texts)]
     batch = objective.train().collate(examples, torch.Generator().manual_seed(seed))
@@ -76,67 +83,60 @@ def packed(n_texts: int, seed: int = 0, progress: float = 0.0) -> tuple[PackedNe
     return objective, text.view(-1, per_row * 11)[:, : 1 + ROW], batch
 
 
-def period_of(tokens: torch.Tensor) -> int:
-    return next(p for p in range(1, len(tokens) + 1) if torch.equal(tokens[p:], tokens[:-p]))
+def is_random(batch: dict) -> bool:
+    return bool((batch["answers"] == PAD_ID).any())
 
 
 @pytest.mark.parametrize(("progress", "random"), [(0.0, 0.8), (0.5, 0.275), (1.0, 0.1)])
-def test_packed_rows_are_the_texts_end_to_end_apart_from_those_that_are_repeated(progress, random) -> None:
-    objective, rows, batch = packed(6000, progress=progress)
+def test_as_many_batches_are_random_as_the_progress_of_the_run_says(progress, random) -> None:
+    batches = [packed(20, seed, progress) for seed in range(100)]
+    assert batches[0][0].random_share == pytest.approx(random)
+    share = sum(is_random(batch) for _, _, batch in batches) / len(batches)
+    assert share == pytest.approx(random, abs=4 * math.sqrt(random * (1 - random) / len(batches)))
+
+
+def test_packed_rows_are_the_texts_end_to_end_and_in_some_a_passage_comes_a_second_time() -> None:
+    objective, rows, batch = next(
+        made for seed in range(100) if not is_random((made := packed(4000, seed, progress=1.0))[2])
+    )
     ids, answers = batch["ids"], batch["answers"]
     assert ids.shape == answers.shape == (len(rows), ROW)
     assert (ids[:, 0] == START_ID).all()
-    real = answers != PAD_ID
-    assert torch.equal(ids[:, 1:][real[:, :-1]], answers[:, :-1][real[:, :-1]]), "a row is answered by its next token"
-    changed = (answers != rows[:, 1:]).any(dim=1)
-    assert objective.random_share == pytest.approx(random)
-    share = min(1.0, random + objective.REPEATED_TEXT)
-    assert float(changed.float().mean()) == pytest.approx(share, abs=4 * math.sqrt(share * (1 - share) / len(rows)))
+    assert torch.equal(ids[:, 1:], answers[:, :-1]), "a row is answered by its next token"
+    changed = [(row, text) for row, text in zip(answers, rows[:, 1:], strict=True) if not torch.equal(row, text)]
+    share = objective.REPEATED_TEXT
+    assert len(changed) / len(rows) == pytest.approx(share, abs=4 * math.sqrt(share * (1 - share) / len(rows)))
+    for row, text in changed:
+        other = (row != text).nonzero()[:, 0]
+        passage = row[other[0] : other[-1] + 1]
+        assert any(torch.equal(text[k : k + len(passage)], passage) for k in range(other[0])), "it stood before"
 
 
-def test_a_repeated_row_says_one_passage_again_and_again_and_random_ones_ask_only_what_was_said_before() -> None:
-    _, rows, batch = packed(6000)
-    whole = torch.cat([batch["ids"][:, 1:], batch["answers"][:, -1:]], dim=1)  # the row without its start
-    kinds, sizes, apart = {"text": 0, "random": 0}, set(), set()
-    for row, before, answers in zip(whole, rows[:, 1:], batch["answers"], strict=True):
-        if torch.equal(row, before):
-            continue
-        if torch.equal(row[: PackedNextToken.SHORTEST], before[: PackedNextToken.SHORTEST]):  # its own text
-            kinds["text"] += 1
-            assert PackedNextToken.SHORTEST <= period_of(row) <= ROW / 2
-            assert torch.equal(answers, row)
-            continue
-        kinds["random"] += 1
-        for part, asked in zip(*(all.split(PackedNextToken.STRETCH) for all in (row, answers)), strict=True):
-            place, size = passage_of(part, asked)
-            sizes.add(size)
-            passage, distances = part[:size].tolist(), []
-            while place < len(part):
-                there = part[place : place + size].tolist()
-                assert there == passage[: len(there)], "it comes again"
-                assert asked[place] == PAD_ID and asked[place + 1 : place + size].tolist() == there[1:]
-                end = place + size
-                again = next((k for k in range(end, len(part)) if asked[k] != PAD_ID), len(part) + 1) - 1
-                assert (asked[end : again + 1] == PAD_ID).all(), "what lies between is not asked"
-                distances.append(again - place)
-                place = again
-            apart |= set(distances[:-1])
-    assert min(kinds.values()) > 10
-    assert min(sizes) == PackedNextToken.SHORTEST and max(sizes) <= PackedNextToken.STRETCH / 4
-    assert set(range(PackedNextToken.SHORTEST, 2 * PackedNextToken.SHORTEST)) <= apart, "no distance is the rule"
-
-
-def passage_of(tokens: torch.Tensor, asked: torch.Tensor) -> tuple[int, int]:
-    """Where the passage comes for the second time, and its size: the tokens that are asked there and the one before."""
-    first = int((asked != PAD_ID).nonzero()[0])
-    size = 1
-    while first - 1 + size < len(asked) and asked[first - 1 + size] == tokens[size]:
-        size += 1
-    return first - 1, size
+@pytest.mark.parametrize(("progress", "longest"), [(0.0, 24), (0.5, 48), (1.0, ROW)])
+def test_random_rows_ask_a_passage_that_came_before_and_are_short_at_first(progress, longest) -> None:
+    least = PackedNextToken.SHORTEST_PASSAGE
+    batches = [packed(60, seed, progress)[2] for seed in range(150)]
+    lengths, distances = set(), set()
+    for batch in filter(is_random, batches):
+        ids, answers = batch["ids"], batch["answers"]
+        lengths.add(ids.shape[1])
+        assert (ids[:, 0] == START_ID).all() and (ids[:, 1:] >= 4).all()
+        for row, asked in zip(ids, answers, strict=True):
+            places = (asked != PAD_ID).nonzero()[:, 0]
+            first, last = int(places[0]), int(places[-1])
+            assert places.tolist() == list(range(first, last + 1)), "one passage"
+            assert torch.equal(row[first + 1 : last + 1], asked[first:last]), "answered by its next token"
+            passage = torch.cat([row[first : first + 1], asked[first : last + 1]])
+            assert least <= len(passage) <= ids.shape[1] // 2
+            before = [k for k in range(first) if torch.equal(row[k : k + len(passage)], passage)]
+            assert before, "it can be foretold"
+            distances.add(first - before[-1])
+    assert 24 <= min(lengths) and longest / 2 < max(lengths) <= longest
+    assert len(distances) > longest / 3, "no distance is the rule"
 
 
 def test_packed_loss_is_that_of_the_rows_and_dev_is_read_as_by_next_token() -> None:
-    objective, _, batch = packed(40, seed=1)
+    objective, _, batch = packed(40)
     with torch.inference_mode():
         logits = objective.model.eval()(batch["ids"])
         asked = batch["answers"] != PAD_ID
