@@ -84,8 +84,6 @@ class MultiHeadAttention(nn.Module):
         self, query_input: Tensor, key_input: Tensor, cache: AttentionCache | None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values of all heads. With a cache only the new positions are projected."""
-        if cache is not None and query_input is key_input and takes_fast_path() and (cache.stacked or self.stackable):
-            return self.project_stacked(query_input, cache)
         start = 0 if cache is None or self.rotary is None else cache.length
         query = self.split_heads(self.query_projection(query_input))  # [batch, head, query, channel]
         query = self.query(self.rotate(query, start))  # [batch, head, query, channel]
@@ -96,25 +94,6 @@ class MultiHeadAttention(nn.Module):
         value = self.value(self.split_heads(self.value_projection(key_input)))  # [batch, head, key, channel]
         if cache is not None:
             key, value = cache.append(key, value)  # [batch, head, all keys, channel]
-        return query, key, value
-
-    @property
-    def stackable(self) -> bool:
-        """Whether W_Q, W_K and W_V are plain matrices: somebody may have put another module in the place of one."""
-        parts = (self.query_projection, self.key_projection, self.value_projection)
-        return all(type(part) is nn.Linear for part in parts) and len({part.bias is None for part in parts}) == 1
-
-    def project_stacked(self, x: Tensor, cache: AttentionCache) -> tuple[Tensor, Tensor, Tensor]:
-        """The same in one product: the cache keeps W_Q, W_K and W_V side by side while a text is written."""
-        if cache.stacked is None:
-            parts = (self.query_projection, self.key_projection, self.value_projection)
-            bias = None if parts[0].bias is None else torch.cat([part.bias for part in parts])
-            cache.stacked = torch.cat([part.weight for part in parts]), bias
-        heads = self.split_heads(F.linear(x, *cache.stacked))  # [batch, 3 · head, position, channel]
-        query, key, value = heads.chunk(3, dim=1)  # [batch, head, position, channel]
-        start = cache.length
-        query, key = self.query(self.rotate(query, start)), self.key(self.rotate(key, start))
-        key, value = cache.append(key, self.value(value))  # [batch, head, all keys, channel]
         return query, key, value
 
     def attend(

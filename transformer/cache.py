@@ -7,8 +7,6 @@ from torch import Tensor
 class AttentionCache:
     """Keys and values of one attention layer: [batch, head, position, channel].
 
-    ``stacked``: W_Q, W_K and W_V of self-attention as one matrix, and their biases, for the fused path.
-
     A cache of self-attention grows by one position a step. A cache of cross-attention is filled
     once and then ``complete``, because the source does not change while the target is written.
     """
@@ -17,7 +15,6 @@ class AttentionCache:
         self.fixed = fixed
         self.key: Tensor | None = None
         self.value: Tensor | None = None
-        self.stacked: tuple[Tensor, Tensor | None] | None = None
 
     @property
     def length(self) -> int:

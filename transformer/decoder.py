@@ -9,9 +9,9 @@ from transformer.config import ModelConfig
 from transformer.embedding import Embedding, vocabulary_projection
 from transformer.feed_forward import FeedForward
 from transformer.layer_norm import norm_layer
-from transformer.masks import combined_mask, padding_mask, unless_all
+from transformer.masks import combined_mask, padding_mask
 from transformer.positions import RelativePositionBias, RotaryEncoding
-from transformer.probes import Probe, takes_fast_path
+from transformer.probes import Probe
 from transformer.residual import residual_connection
 
 
@@ -100,8 +100,6 @@ class Decoder(nn.Module):
         memory_allowed = None
         if memory is not None:
             memory_allowed = combined_mask(memory_keys_allowed, n_queries, causal=False)
-        if n_queries == 1 and takes_fast_path():  # a step of writing: as a rule every key may be seen
-            allowed, memory_allowed = unless_all(allowed), unless_all(memory_allowed)
         bias = None if self.position_bias is None else self.position_bias(n_queries, start + n_queries)
         stream = self.embedding(ids, start)
         for index, layer in enumerate(self.layers):

@@ -1,0 +1,144 @@
+"""One more position of each text through a decoder, in as few calls as it takes.
+
+A step of writing computes a single position, and calling some fifty modules a layer would take it longer than its
+products do; most of them are probes that nobody watches. So the layer of ``transformer/decoder.py`` is applied to its
+weights here. Whatever is not one of the plain parts that are taken apart here is called as it is.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from transformer.attention import MultiHeadAttention
+from transformer.cache import AttentionCache, DecoderCache
+from transformer.decoder import Decoder, DecoderLayer
+from transformer.feed_forward import FeedForward
+from transformer.layer_norm import LayerNorm
+from transformer.masks import combined_mask, unless_all
+from transformer.residual import residual_connection
+
+
+class WritingSteps:
+    """A decoder that reads one new position of each text; its caches hold all positions before.
+
+    For a decoder that is not being trained and has no forward hooks. What has been written holds no padding, so every
+    earlier position may be seen.
+    """
+
+    def __init__(self, decoder: Decoder) -> None:
+        self.decoder = decoder
+        self.layers = [WritingLayer(layer) if is_plain(layer) else layer for layer in decoder.layers]
+
+    def __call__(
+        self,
+        ids: Tensor,  # [batch, 1]
+        cache: DecoderCache,
+        memory: Tensor | None = None,  # [batch, source position, model]
+        memory_keys_allowed: Tensor | None = None,  # [batch, source position]
+    ) -> Tensor:  # [batch, 1, model]
+        decoder, start = self.decoder, cache.length
+        memory_allowed = None
+        if memory_keys_allowed is not None:
+            memory_allowed = unless_all(combined_mask(memory_keys_allowed, 1, causal=False))
+        bias = None if decoder.position_bias is None else decoder.position_bias(1, start + 1)
+        stream = decoder.embedding(ids, start)
+        for layer, *caches in zip(self.layers, cache.self_attention, cache.cross_attention, strict=True):
+            stream = layer(stream, None, memory, memory_allowed, bias, *caches)
+        return stream if decoder.final_norm is None else decoder.final_norm(stream)
+
+
+class WritingLayer:
+    """What a ``DecoderLayer`` computes of one new position, from its weights."""
+
+    def __init__(self, layer: DecoderLayer) -> None:
+        self.pre_norm = layer.pre_norm
+        self.attention, self.cross_attention = layer.self_attention, layer.cross_attention
+        parts = [weights(part) for part in projections(self.attention)]
+        bias = None if parts[0][1] is None else torch.cat([bias for _, bias in parts])
+        self.stacked = torch.cat([matrix for matrix, _ in parts]), bias  # W_Q, W_K and W_V in one product
+        self.output = weights(self.attention.output_projection)
+        self.attention_norm = plain_norm(layer.self_attention_norm)
+        if self.cross_attention is not None:
+            self.cross_query = weights(self.cross_attention.query_projection)
+            self.cross_output = weights(self.cross_attention.output_projection)
+            self.cross_norm = plain_norm(layer.cross_attention_norm)
+        self.feed_forward = plain_feed_forward(layer.feed_forward)
+        self.feed_forward_norm = plain_norm(layer.feed_forward_norm)
+
+    def __call__(
+        self,
+        stream: Tensor,  # [batch, 1, model]
+        allowed: None,  # all earlier positions
+        memory: Tensor | None,
+        memory_allowed: Tensor | None,  # [batch, 1, source position]
+        position_bias: Tensor | None,  # [1, head, 1, all positions]
+        self_cache: AttentionCache,
+        cross_cache: AttentionCache,  # complete
+    ) -> Tensor:  # [batch, 1, model]
+        def attend(x: Tensor) -> Tensor:
+            attention, start = self.attention, self_cache.length
+            heads = attention.split_heads(F.linear(x, *self.stacked))  # [batch, 3 · head, 1, channel]
+            query, key, value = heads.chunk(3, dim=1)  # [batch, head, 1, channel]
+            key, value = self_cache.append(attention.rotate(key, start), value)  # [batch, head, all positions, channel]
+            context = attention.attend_fused(attention.rotate(query, start), key, value, None, position_bias)
+            return F.linear(attention.merge_heads(context), *self.output)
+
+        def attend_to_memory(x: Tensor) -> Tensor:
+            attention = self.cross_attention
+            query = attention.split_heads(F.linear(x, *self.cross_query))  # [batch, head, 1, channel]
+            context = attention.attend_fused(query, cross_cache.key, cross_cache.value, memory_allowed, None)
+            return F.linear(attention.merge_heads(context), *self.cross_output)
+
+        stream = self.add(stream, attend, self.attention_norm)
+        if self.cross_attention is not None:
+            stream = self.add(stream, attend_to_memory, self.cross_norm)
+        return self.add(stream, self.feed_forward, self.feed_forward_norm)
+
+    def add(self, stream: Tensor, sublayer: Callable[[Tensor], Tensor], norm: Callable[[Tensor], Tensor]) -> Tensor:
+        return residual_connection(stream, sublayer, norm, nothing_dropped, pre_norm=self.pre_norm)
+
+
+def is_plain(layer: nn.Module) -> bool:
+    """Whether a layer is the paper's: its attention has the parts that ``WritingLayer`` takes apart."""
+    if type(layer) is not DecoderLayer:
+        return False
+    attentions = [part for part in (layer.self_attention, layer.cross_attention) if part is not None]
+    return all(type(part) is MultiHeadAttention and plain_projections(part) for part in attentions)
+
+
+def plain_projections(attention: MultiHeadAttention) -> bool:
+    """Whether W_Q, W_K, W_V and W_O are matrices: somebody may have put another module in the place of one."""
+    parts = projections(attention)
+    has_plain_types = all(type(part) is nn.Linear for part in (*parts, attention.output_projection))
+    return has_plain_types and len({part.bias is None for part in parts}) == 1
+
+
+def projections(attention: MultiHeadAttention) -> tuple[nn.Linear, nn.Linear, nn.Linear]:
+    return attention.query_projection, attention.key_projection, attention.value_projection
+
+
+def weights(projection: nn.Linear) -> tuple[Tensor, Tensor | None]:
+    """W and b."""
+    return projection.weight, projection.bias
+
+
+def nothing_dropped(x: Tensor) -> Tensor:
+    return x
+
+
+def plain_norm(norm: nn.Module) -> Callable[[Tensor], Tensor]:
+    """``LayerNorm`` as torch's kernel, any other norm as it is."""
+    if type(norm) is not LayerNorm:
+        return norm
+    shape, gamma, beta, epsilon = norm.weight.shape, norm.weight, norm.bias, norm.epsilon
+    return lambda x: torch.layer_norm(x, shape, gamma, beta, epsilon)
+
+
+def plain_feed_forward(layer: nn.Module) -> Callable[[Tensor], Tensor]:
+    """f(x W₁ + b₁) W₂ + b₂ on the weights of a ``FeedForward``, any other layer as it is."""
+    if type(layer) is not FeedForward or {type(layer.input_projection), type(layer.output_projection)} != {nn.Linear}:
+        return layer
+    first, second, activation = weights(layer.input_projection), weights(layer.output_projection), layer.activation
+    return lambda x: F.linear(activation(F.linear(x, *first)), *second)
