@@ -114,6 +114,7 @@ def test_two_checkpoints(open_app, checkpoint, kind):
 def test_checkpoints_of_one_origin_show_the_same_head(open_app, checkpoints_folder, tmp_path, monkeypatch, drawn):
     for name in ("another", "en-fr", "en-fr-taught"):
         shutil.copytree(checkpoints_folder / "tiny-translator", tmp_path / name)
+    (tmp_path / "en-fr-taught" / "README.md").write_text("| began as | the checkpoint `en-fr` |\n", encoding="utf-8")
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path))
     app = in_mode(open_app("compare", checkpoint="en-fr-taught", sentence=SENTENCE, layer="1", head="0"), "checkpoints")
     is_fine(app)

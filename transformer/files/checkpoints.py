@@ -20,6 +20,7 @@ from transformer.files.layout import (
     GENERATION,
     TOKENIZER,
     WEIGHTS,
+    card_of,
     fingerprint,
     is_foreign,
 )
@@ -121,7 +122,7 @@ def load(path: str | Path, *, device: str | torch.device = "cpu") -> Checkpoint:
             expected=PAD_ID,
         )
     model = load_weights(config, path / WEIGHTS).to(device).eval()
-    return Checkpoint(path=path, model=model, tokenizer=tokenizer, card=_card(path))
+    return Checkpoint(path=path, model=model, tokenizer=tokenizer, card=card_of(path))
 
 
 def _load_foreign(path: Path, device: str | torch.device) -> Checkpoint:
@@ -135,15 +136,11 @@ def _load_foreign(path: Path, device: str | torch.device) -> Checkpoint:
         path=path,
         model=opened.model.to(device),
         tokenizer=tokenizer,
-        card=_card(path),
+        card=card_of(path),
         frame=framing_of(opened.config, tokenizer, fields, generation),
         mapping=opened.mapping,
         unread=opened.unread,
     )
-
-
-def _card(path: Path) -> str:
-    return (path / CARD).read_text(encoding="utf-8", errors="replace") if (path / CARD).is_file() else ""
 
 
 def load_weights(config: ModelConfig, file: Path) -> Model:

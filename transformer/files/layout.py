@@ -34,3 +34,9 @@ def config_of(path: Path) -> ModelConfig:
     """The configuration of a checkpoint directory, without its weights. Raises ``ValueError`` when it is wrong."""
     path = Path(path)
     return read_config(path, read_json(path / CONFIG)) if is_foreign(path) else ModelConfig.from_json(path / CONFIG)
+
+
+def card_of(path: Path) -> str:
+    """The model card of a checkpoint directory; empty where there is none."""
+    card = Path(path) / CARD
+    return card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _SCORES = "## Scores"
 _CHOSEN = re.compile(r"^\| chosen by \|.*? at step ([\d,]+)", re.MULTILINE)  # as ``model_card`` writes it
 _TAUGHT = re.compile(r"^\| imposed by us \| cross-attention head (\d+) of decoder layer (\d+)", re.MULTILINE)
+_BEGAN = re.compile(r"^\| began as \| the checkpoint `([^`]+)`", re.MULTILINE)
 _SCORE_NAMES = {
     "translation": "greedy BLEU on the first sentences of the dev split",
     "next-token": "minus the loss in nats per token on the dev split",
@@ -88,6 +89,12 @@ def taught_head(card: str) -> tuple[int, int] | None:
     """Layer and head of the cross-attention that a card names as taught by us, or ``None``."""
     found = _TAUGHT.search(card)
     return (int(found[2]), int(found[1])) if found else None
+
+
+def began_as(card: str) -> str | None:
+    """The checkpoint that a card says the training began with, or ``None`` where it began with random weights."""
+    found = _BEGAN.search(card)
+    return found[1] if found else None
 
 
 def update_scores(

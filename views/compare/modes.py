@@ -10,10 +10,13 @@ from charts.canvas.attention import attention_map
 from charts.toolkit.style import three_digits
 from transformer.analysis.answers.comparison import alike_heads
 from transformer.config import KINDS
+from transformer.files.layout import card_of
 from transformer.runs.run import Run
 from transformer.runs.traces import Trace
+from transformer.training.card import began_as
 from ui.compute.loading import (
     checkpoint_names,
+    checkpoint_path,
     checkpoints_folder,
     choosable_checkpoints,
     config_of,
@@ -44,8 +47,6 @@ _SECOND, _OFFERED, _OTHER, _PICKED = (f"compare: {name}" for name in ("second", 
 _PARAMETER = "second"  # in the address
 _OTHER_PARAMETER = "other"
 _PICKED_PARAMETER = "picked"  # "layer.head"
-# Shipped, fine-tuned from another shipped one, or from what that one was in the middle of its training.
-_BEGAN_AS = {"en-fr-taught": "en-fr", "en-fr-pruned": "en-fr", "sentiment": "bert-en"}
 
 
 def sentences(p: Page) -> None:
@@ -210,7 +211,8 @@ def _comparable(p: Page, one: Head, other: Side) -> tuple[str, str, np.ndarray]:
 
 def _are_kin(one: str, other: str) -> bool:
     """Whether both were trained from the same weights: a head of one is then the same head of the other, changed."""
-    return one != other and _BEGAN_AS.get(one, one) == _BEGAN_AS.get(other, other)
+    root, other_root = (began_as(card_of(checkpoint_path(name))) or name for name in (one, other))
+    return one != other and root == other_root
 
 
 def _other_chosen() -> None:

@@ -70,7 +70,7 @@ def _through_time(p: Page, moments: Sequence[Moment]) -> None:
     with guard():
         if shared_focus.current() != p.focus:  # a head was clicked in the figure below: all of the page follows it
             st.rerun()
-        names = step_names(moments, p.text)
+        names = step_names(moments, p.text, card=p.checkpoint.card)
         answers = st.container()
         place, heads = _place(p), page_text("heads")
         st.markdown(story(moments, place, p.text))
@@ -142,7 +142,7 @@ def _place(p: Page) -> Place:
 
 def _choose(p: Page, moments: Sequence[Moment], names: list[str]) -> int:
     """The slider; returns an index into ``names``. A step of another checkpoint is forgotten."""
-    in_all = zip(*(step_names(moments, text) for text in page_texts(p.text.name)), strict=True)
+    in_all = zip(*(step_names(moments, text, card=p.checkpoint.card) for text in page_texts(p.text.name)), strict=True)
     codes = ["last" if moment.step is None else str(moment.step) for moment in moments]
     settle(STEP, dict(zip(codes, in_all, strict=True)), codes[0])
     shown = dict(zip(codes, names, strict=True))

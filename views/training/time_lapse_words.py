@@ -7,6 +7,7 @@ from itertools import groupby
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer.analysis.development import Moment, Place, greatest_turn, settled, settled_heads, shared_words
+from transformer.training.card import began_as
 from ui.lab.head_table import role_text
 from ui.words.texts import PageText, as_plain, page_text
 
@@ -18,11 +19,11 @@ def step_name(moment: Moment, text: PageText) -> str:
     return text["time_final"] if moment.step is None else whole(moment.step, language=text.language)
 
 
-def step_names(moments: Sequence[Moment], text: PageText) -> list[str]:
-    """The names on the slider; the first says that it is untrained, the last that it is final."""
+def step_names(moments: Sequence[Moment], text: PageText, *, card: str) -> list[str]:
+    """The names on the slider; the first says what it began as (by the model card), the last that it is final."""
     names = [step_name(moment, text) for moment in moments]
     if moments[0].step == 0:
-        names[0] = text["time_untrained"]
+        names[0] = text["time_untrained"] if began_as(card) is None else text["time_before"]
     if moments[-1].step is not None:
         names[-1] = text["time_last"].format(step=whole(moments[-1].step, language=text.language))
     return names
