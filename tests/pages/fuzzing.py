@@ -104,7 +104,7 @@ def walk(page: str, checkpoint: str) -> Walk:
         for box in boxes_of(shown):
             if box.key:
                 boxes.setdefault(box.key, Box(page, choices, box.key))
-        for element in _elements(shown):
+        for element in elements(shown):
             if name := getattr(element.proto, "query_param_key", ""):
                 bound.setdefault(name)
         if CHOICES in shown.session_state:
@@ -156,7 +156,7 @@ def _in_code() -> tuple[str, ...]:
     return tuple(dict.fromkeys((*(field.name for field in fields(Focus)), *names)))
 
 
-def _elements(app: AppTest) -> Iterator[Element]:
+def elements(app: AppTest | Block) -> Iterator[Element]:
     def inside(block: Block) -> Iterator[Element]:
         for child in block.children.values():
             if isinstance(child, Block):
@@ -164,7 +164,7 @@ def _elements(app: AppTest) -> Iterator[Element]:
             else:
                 yield child
 
-    return inside(app._tree)
+    return inside(app._tree if isinstance(app, AppTest) else app)
 
 
 def is_sound(app: AppTest) -> None:
@@ -172,7 +172,7 @@ def is_sound(app: AppTest) -> None:
     assert not app.exception, [exception.message for exception in app.exception]
     wrong = [error.value for error in app.error if error.value.startswith(_PROBLEM)]
     assert not wrong, (wrong, [code.value for code in app.code if code.value.startswith("Traceback")])
-    for element in _elements(app):
+    for element in elements(app):
         for text in _read_as_markdown(element):
             for markup in MARKUP:
                 at = text.find(markup)

@@ -145,8 +145,10 @@ def test_it_learns(task: str, positions: str) -> None:
 
 @pytest.mark.slow
 def test_reversing_is_learned_and_its_attention_runs_backwards() -> None:
-    state = last(train_toy("reverse", every=400))
-    assert state.score.accuracy >= 0.97 and state.written == "tneidarg"
+    """Long before the last of its steps."""
+    learned = (state for state in train_toy("reverse", every=100) if state.score.accuracy >= 0.9)
+    state = next(state for state in learned if state.written == "tneidarg")
+    assert state.step <= STEPS["reverse"] / 2
     rows = state.attention.weights[0][:8]
     assert (rows.argmax(axis=1) == np.arange(8)[::-1]).all()
 
@@ -155,7 +157,7 @@ def test_reversing_is_learned_and_its_attention_runs_backwards() -> None:
 @pytest.mark.parametrize("task", ["copy", "reverse"])
 def test_without_positions_order_cannot_be_learned(task: str) -> None:
     """The encoder then sees a bag of letters: both words look the same to the decoder, so it answers the same."""
-    state = last(train_toy(task, positions="none", steps=400, every=400))
+    state = last(train_toy(task, positions="none", steps=200, every=200))
     assert state.score.accuracy < 0.05 and state.score.loss > 1
     assert state.learner.written("abcd") == state.learner.written("dcba")
 

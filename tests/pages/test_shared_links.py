@@ -1,0 +1,195 @@
+"""What Share gives, opened by somebody else, shows the same view: on every page, with every control moved.
+
+What a browser does is imitated: it writes to the address what the controls hold that Streamlit binds to it. In a real
+one, for each kind of control: tests/browser/test_links.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from google.protobuf.json_format import MessageToDict
+from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import (
+    Button,
+    ButtonGroup,
+    Dataframe,
+    DownloadButton,
+    FileUploader,
+    NumberInput,
+    Selectbox,
+    SelectSlider,
+    Slider,
+    Widget,
+    WidgetState,
+)
+
+from tests.pages.fuzzing import PAGES, choose, elements
+
+VIEW = {
+    "checkpoint": "tiny-translator",
+    "sentence": "We went to the sea & back.",
+    "target": "Nous sommes allés.",
+    "stack": "decoder",
+    "kind": "cross",
+    "layer": "1",
+    "head": "1",
+    "token": "2",
+    "pads": "2",
+}
+ENCODER = {"stack": "encoder", "kind": "self"}
+# What each view adds to the address, by page; its own section stays, all other controls are moved.
+VIEWS: dict[str, list[dict[str, str | list[str]]]] = {
+    "overview": [{"language": "fr"}],
+    "tokens": [{}],
+    "embeddings": [{"embeddings section": "analogies"}, {"embeddings section": "training"}],
+    "positions": [{"positions view": "waves"}, {"positions view": "order"}],
+    "attention": [{}, {"attention_section": "trust", "language": "fr"}],
+    "heads": [{"heads_section": "map", "heads_scope": "own"}],
+    "add_norm": [{"add norm view": "One token's numbers"}, {}],
+    "feed_forward": [{}, {"checkpoint": "tiny-gpt", "kind": "self"}],
+    "decoding": [
+        {},
+        {"decoding_section": "tree", "target": ""},
+        {"decoding_section": "alignment", "language": "fr"},
+        {"checkpoint": "tiny-bert", "sentence": "The ___ is a ___.", **ENCODER},
+        {"checkpoint": "tiny-sentiment", **ENCODER},
+        {"branches": "5-9,5.6-8", "branch": "2", "target": ""},
+    ],
+    "masks": [
+        {"mask": ["block 1-0,2-3", "allow 0-1"], "masks view": "difference"},
+        {"masks view": "padding", **ENCODER},
+    ],
+    "surgery": [{"edit": ["zero:encoder.0.self.1", "patch:decoder.1.cross.0=It is <b>raining</b> & cold."]}],
+    "lens": [{"lens_view": "after every layer"}, {"lens_view": "who wrote it"}],
+    "paths": [{"paths_section": "heads"}],
+    "compare": [{"second": "She went to the <i>sea</i>."}, {"compare_mode": "checkpoints", "other": "tiny-gpt"}],
+    "bugs": [{"patient": "3"}],
+    "training": [{"training section": "now"}, {"training section": "step"}],
+    "checkpoint": [{}],
+    "lessons": [{"language": "fr"}],
+}
+# Not part of a view: guesses (a game of one's own), a word that is typed before a button is pressed, the numbers of a
+# figure as a table, a worksheet. And the section that the view is about.
+LEFT = ("guess", "paint", "force", "as-table", "worksheet", "own-text", "patient", "toy-own", "share")
+SECTIONS = ("section", "scope", "view", "mode")
+# What differs between two visits though they show the same: names of files, where a control was set from, and whether
+# there is something to undo.
+_OF_THE_VISIT = {
+    *("id", "value", "default", "rawValue", "rawValues", "setValue", "deferredFileId", "disabled"),
+    *("arrowData", "stylerUuid"),  # compared as tables
+}
+
+
+class _Label(str):
+    """Of an option of a slider: what a browser sends."""
+
+
+def _sent_by_slider(slider: SelectSlider) -> WidgetState:
+    """AppTest's own fails where options are numbers."""
+    label = slider.value if isinstance(slider.value, _Label) else slider.format_func(slider.value)
+    return WidgetState(id=slider.id, string_array_value={"data": [label]})
+
+
+def links() -> list[tuple[str, dict]]:
+    return [(name, extra) for name, views in VIEWS.items() for extra in views]
+
+
+def left_in(extra: dict) -> tuple[str, ...]:
+    """What keeps its setting in a view that adds ``extra`` to the address."""
+    return (*LEFT, *(key.replace(" ", "-") for key in extra if any(part in key for part in SECTIONS)))
+
+
+def change_every_control(app: AppTest, left: tuple[str, ...]) -> list[str]:
+    """Set each control to something else, once, also those that appear meanwhile; returns their keys."""
+    changed: list[str] = []
+    for tabs in app.main.get("tab_container"):
+        key = tabs.proto.tab_container.id.split("-", 2)[2]
+        if not any(name in key.replace(" ", "-") for name in left):
+            app.session_state[key] = app.tabs[-1].label
+            app.run()
+            changed.append(key)
+    while ahead := [control for control in controls(app, left) if control.key not in changed]:
+        changed.append(ahead[0].key)
+        change(app, ahead[0])
+    return changed
+
+
+def controls(app: AppTest, left: tuple[str, ...]) -> Iterator[Widget]:
+    for control in elements(app.main):
+        chosen = (
+            isinstance(control, Widget)
+            and not isinstance(control, Button | DownloadButton | FileUploader)
+            and control.key
+        )
+        waits = getattr(control.proto, "disabled", False) or getattr(control.proto, "form_id", "")
+        if chosen and not waits and not any(name in control.key.replace(" ", "-") for name in left):
+            yield control
+
+
+def change(app: AppTest, control: Widget) -> None:
+    if isinstance(control, ButtonGroup):
+        others = [option for option in control.options if option not in control.formatted_values]
+        choose(app, [(control.key, option) for option in others[-1:]])
+        return
+    if isinstance(control, Selectbox):
+        at = -1 if control.index is None else control.index
+        control.select_index(at + 1 if at + 1 < len(control.options) else at - 1)
+    elif isinstance(control, SelectSlider):
+        at = control.options.index(control.format_func(control.value))
+        control.set_value(_Label(control.options[at - 1]))
+    elif isinstance(control, Slider | NumberInput):
+        up = control.value + control.step
+        control.set_value(up if control.max is None or up <= control.max else control.value - control.step)
+    else:
+        control.set_value(not control.value if isinstance(control.value, bool) else "book")
+    app.run()
+
+
+def address(app: AppTest) -> dict[str, str | list[str]]:
+    """As a browser has it: what the server wrote, and what the controls hold that are bound to it."""
+    written = dict(app.query_params)
+    for control in elements(app):
+        if name := getattr(control.proto, "query_param_key", ""):
+            state = control._widget_state
+            held = getattr(state, state.WhichOneof("value") or "", "")
+            written[name] = (
+                in_address(held) if isinstance(held, bool | float | str) else list(map(in_address, held.data))
+            )
+    return written
+
+
+def in_address(value: bool | float | str) -> str:
+    return value if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else f"{value:.15g}"
+
+
+def shown(app: AppTest) -> list[tuple[str, dict, Any]]:
+    """Everything on a page, in order, but for empty places of what took long."""
+    return [
+        (
+            element.type,
+            {name: part for name, part in MessageToDict(element.proto).items() if name not in _OF_THE_VISIT},
+            element.value.to_csv() if isinstance(element, Dataframe) else getattr(element, "value", None),
+        )
+        for element in elements(app.main)
+        if element.type != "empty"
+    ]
+
+
+@pytest.mark.parametrize(("name", "extra"), links(), ids=lambda value: value if isinstance(value, str) else "")
+def test_a_link_shows_the_same_view_to_somebody_else(
+    open_app: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch, name: str, extra: dict
+) -> None:
+    monkeypatch.setattr(SelectSlider, "_widget_state", property(_sent_by_slider))
+    first = open_app(name, **VIEW | extra)
+    change_every_control(first, left_in(extra))
+    second = open_app(name, **address(first))
+    assert not first.exception and not second.exception
+    for mine, theirs in zip(shown(first), shown(second), strict=True):
+        assert mine == theirs, address(first)
+
+
+def test_every_page_has_a_view() -> None:
+    assert set(VIEWS) == set(PAGES)
