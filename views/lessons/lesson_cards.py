@@ -48,10 +48,10 @@ def _card(p: Page, lesson: Lesson) -> None:
         if st.button(p.text[name], type="primary", icon=":material/play_arrow:", key=f"start {lesson.name}"):
             forget_guesses(lesson.name)
             open_step(lesson, 1)
-        sheet = lesson_sheet(lesson, text=p.text, link=lambda number: _step_link(lesson, number))
-        focus, text = current(), p.text
+        focus, base, text = current(), _base(), p.text
 
         def drawn() -> tuple[Sheet, str]:
+            sheet = lesson_sheet(lesson, text=text, link=lambda number: _step_link(lesson, number, focus, base=base))
             return with_figures(sheet, step_figures(lesson, focus, text=text)), ""
 
         _downloads(p, drawn, name=lesson.name)
@@ -111,18 +111,18 @@ def sheet_of(name: str, address: Mapping[str, str], *, text: texts.PageText) -> 
     view = Page(name, focus)
     view.focus, corrected = fit_model(focus, view.checkpoint.config)
     view.focus, moved = fit_trace(view.focus, view.trace)
-    link = _link(name, replace(view.focus, lesson="", lesson_step=1))
+    link = _link(name, replace(view.focus, lesson="", lesson_step=1), base=_base())
     sheet = view_sheet(view.text, view.focus, view.trace, text=text, link=link)
     return sheet, view.focus, (*notes, *missing, *corrected, *moved)
 
 
-def _step_link(lesson: Lesson, number: int) -> str:
-    focus = replace(current(), **step_focus(lesson, number, current()))
-    return _link(lesson.steps[number - 1].page, focus)
+def _step_link(lesson: Lesson, number: int, focus: Focus, *, base: str) -> str:
+    focus = replace(focus, **step_focus(lesson, number, focus))
+    return _link(lesson.steps[number - 1].page, focus, base=base)
 
 
-def _link(name: str, focus: Focus) -> str:
-    return link_to(_base(), "" if name == _names()[0] else name, focus, default=default_focus())
+def _link(name: str, focus: Focus, *, base: str) -> str:
+    return link_to(base, "" if name == _names()[0] else name, focus, default=default_focus())
 
 
 def _paths() -> dict[str, str]:
