@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from itertools import permutations
 from pathlib import Path
 from urllib.parse import urlencode
@@ -15,6 +16,12 @@ from benchmarks import heavy_load, load, memory, soak
 from benchmarks.app_server import REPOSITORY, AppServer
 from benchmarks.runs import Run, attempt
 from benchmarks.students import Student, differences, sentence, shown_edits, strange_sentences
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[AppServer]:
+    with AppServer() as running:
+        yield running
 
 
 def code(text: str) -> ForwardMsg:
@@ -126,8 +133,8 @@ def test_a_class_of_impossible_size_is_refused(arguments: list[str], capsys: pyt
 
 
 @pytest.mark.slow
-def test_three_students_at_a_real_server(capsys: pytest.CaptureFixture[str]) -> None:
-    status = load.main(["--students", "3", "--wait", "0", "--json"])
+def test_two_students_at_a_real_server(capsys: pytest.CaptureFixture[str]) -> None:
+    status = load.main(["--students", "2", "--wait", "0", "--json"])
     found = json.loads(capsys.readouterr().out)
     assert found["complaints"] == []
     assert status == 0
@@ -141,16 +148,15 @@ def test_three_students_at_a_real_server(capsys: pytest.CaptureFixture[str]) -> 
 
 @pytest.mark.slow
 @pytest.mark.anyio
-async def test_the_check_fails_when_one_sees_what_another_received() -> None:
-    with AppServer() as server:
-        one, other = Student(0, server.base), Student(1, server.base)
-        async with one.session, other.session:
-            mine, theirs = await one.open(), await other.open()
-            assert one.complaints(mine) == other.complaints(theirs) == []
-            assert any("not theirs" in text for text in one.complaints(theirs))
-            one.keep_screen()
-            other.keep_screen()
-            assert differences(one, other)  # other sentences, other pictures
+async def test_the_check_fails_when_one_sees_what_another_received(server: AppServer) -> None:
+    one, other = Student(0, server.base), Student(1, server.base)
+    async with one.session, other.session:
+        mine, theirs = await one.open(), await other.open()
+        assert one.complaints(mine) == other.complaints(theirs) == []
+        assert any("not theirs" in text for text in one.complaints(theirs))
+        one.keep_screen()
+        other.keep_screen()
+        assert differences(one, other)  # other sentences, other pictures
 
 
 @pytest.mark.slow
@@ -163,10 +169,9 @@ def test_a_small_server_stays_within_its_memory(capsys: pytest.CaptureFixture[st
 
 @pytest.mark.slow
 @pytest.mark.anyio
-async def test_a_class_walks_through_all_pages(tmp_path: Path) -> None:
+async def test_a_class_walks_through_all_pages(server: AppServer, tmp_path: Path) -> None:
     out = tmp_path / "soak.csv"
-    with AppServer() as server:
-        lines = await soak.soak(server, minutes=1, n_students=2, out=out)
+    lines = await soak.soak(server, minutes=1, n_students=2, out=out)
     assert lines[0].errors == 0
     assert lines[0].runs >= 2 * 20
     assert out.read_text().splitlines()[0].split(",")[0] == "minute"
