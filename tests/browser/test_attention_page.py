@@ -50,26 +50,20 @@ def parameters(page: Page) -> dict[str, str]:
     return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
 
 
-def test_hovering_a_cell_says_its_weight(app: str, visit: Callable[..., Page], trace: transformer.Trace) -> None:
-    page = open_at(visit, f"{app}/attention?{PLACE}")
+def test_a_cell_says_its_weight_and_opens_its_arithmetic_and_its_address_brings_it_back(
+    app: str, visit: Callable[..., Page], trace: transformer.Trace
+) -> None:
+    page, view = open_at(visit, f"{app}/attention?{PLACE}"), trace.attention("decoder", 1, "cross")
     page.mouse.move(*cell(page, 2, 3))
     tip = page.locator(".tip:visible").first
     tip.wait_for(timeout=60_000)
-    weight = trace.attention("decoder", 1, "cross").weights[1, 2, 3]
     shown = re.search(r"exactly ([\d.e−-]+)", tip.inner_text()).group(1)
-    assert float(shown.replace("−", "-")) == pytest.approx(float(weight), rel=1e-5)
-
-
-def test_a_click_on_a_cell_opens_its_arithmetic_and_its_address_brings_it_back(
-    app: str, visit: Callable[..., Page], trace: transformer.Trace
-) -> None:
-    page = open_at(visit, f"{app}/attention?{PLACE}")
+    assert float(shown.replace("−", "-")) == pytest.approx(float(view.weights[1, 2, 3]), rel=1e-5)
     assert page.get_by_text("The arithmetic of one cell").count() == 0
     page.mouse.click(*cell(page, 2, 3))
     heading = page.get_by_text("The arithmetic of one cell")
     heading.wait_for(timeout=60_000)
     settle(page)
-    view = trace.attention("decoder", 1, "cross")
     row, column = view.query.labels[2], view.key.labels[3]
     assert f"‘{row}’ looks at ‘{column}’" in heading.inner_text()
     weight = f"{float(view.weights[1, 2, 3]):.9g}"

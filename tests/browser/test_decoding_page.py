@@ -138,15 +138,6 @@ def test_another_word_moves_the_reader_to_where_it_is(decoding: Page) -> None:
     expect(count(decoding)).to_contain_text("step 1 of")
 
 
-def test_arrow_keys_in_a_text_box_stay_there(decoding: Page) -> None:
-    box = decoding.get_by_role("textbox", name="Sentence")
-    box.click()
-    box.press("ArrowRight")
-    box.press("ArrowRight")
-    settle(decoding)
-    expect(count(decoding)).to_contain_text("step 1 of")
-
-
 def test_a_copied_address_opens_at_the_same_step(decoding: Page, visit: Callable[..., Page]) -> None:
     decoding.get_by_role("radio", name="sampling").click()
     settle(decoding)
@@ -162,9 +153,15 @@ def test_a_copied_address_opens_at_the_same_step(decoding: Page, visit: Callable
     assert "drawn with a chance" in sentence_about(other)
 
 
-def test_another_sentence_begins_at_its_first_step(decoding: Page) -> None:
-    decoding.keyboard.press("ArrowRight")
+def test_arrow_keys_in_a_text_box_stay_there_and_another_sentence_begins_at_its_first_step(decoding: Page) -> None:
     box = decoding.get_by_role("textbox", name="Sentence")
+    box.click()
+    box.press("ArrowRight")
+    box.press("ArrowRight")
+    settle(decoding)
+    expect(count(decoding)).to_contain_text("step 1 of")
+    decoding.get_by_role("button", name="one step on").click()
+    expect(count(decoding)).to_contain_text("step 2 of")
     box.fill("It is raining, so take your umbrella.")
     box.press("Control+Enter")
     settle(decoding)

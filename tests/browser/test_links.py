@@ -52,7 +52,9 @@ def without_note(found: dict) -> dict:
 
 
 @pytest.mark.parametrize(("name", "view"), DRAWN)
-def test_a_link_shows_the_same_picture_to_somebody_else(app: str, visit: Callable[..., Page], name: str, view: int) -> None:
+def test_a_link_shows_the_same_picture_to_somebody_else(
+    app: str, visit: Callable[..., Page], name: str, view: int
+) -> None:
     extra = VIEWS[name][view]
     first = visit(f"{app}/{'' if name == 'overview' else name}?{urlencode({**VIEW, **extra}, doseq=True)}")
     change_every_control(first, without=left_in(extra))

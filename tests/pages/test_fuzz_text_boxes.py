@@ -40,9 +40,11 @@ def tiny(checkpoints_folder: Path) -> None:
 
 
 def type_everywhere(checkpoint: str, page: str) -> None:
-    """Any texts into each box of a page, one after the other, as somebody does who tries what it takes."""
+    """Any texts into each box of a page, one after the other, as somebody does who tries what it takes. The note of
+    Share, which is the same everywhere, on the first page."""
     for box in walk(page, checkpoint).boxes:
-        _type_into_one(box, checkpoint)
+        if box.key != "share note" or page == PAGES[0]:
+            _type_into_one(box, checkpoint)
 
 
 def _type_into_one(box: Box, checkpoint: str) -> None:
