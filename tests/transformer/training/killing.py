@@ -19,6 +19,7 @@ from pathlib import Path
 
 import accelerate  # noqa: F401  (here, once, and not in every process)
 import torch
+import torch._dynamo  # the first optimizer of a process imports it, for seconds
 
 import transformer
 from tests.transformer.training.test_trainer import everything, recipe
