@@ -17,6 +17,7 @@ from transformer.analysis.heads.corpus_roles import CorpusRole, CorpusRoles
 from transformer.analysis.heads.head_importance import head_importance, importance_by_chunks
 from transformer.roles.measures import HeadMeasures
 from transformer.roles.tally import Measure
+from transformer.runs import tracing
 from transformer.runs.edit_specs import edits_from
 from transformer.runs.run import Run
 from ui.compute.store import store
@@ -48,6 +49,15 @@ def test_all_heads_are_measured_and_nothing_is_changed_at_first(open_app, tiny_c
     assert TEXT["none"] in said(app) and common("effect.no_edits") in said(app)
     assert TEXT["jobs_unknown"] in said(app)  # no roles came with it
     assert not any(element.label == TEXT["cancel"] for element in app.button)
+
+
+def test_an_answer_without_edits_is_written_once(open_app, monkeypatch):
+    decode, written = tracing.decode, []
+    monkeypatch.setattr(tracing, "decode", lambda *args, **more: written.append(args[1]) or decode(*args, **more))
+    app = open_app("surgery", checkpoint="tiny-gpt", sentence="Nobody has typed this before.")
+    is_fine(app)
+    assert common("effect.no_edits") in said(app)
+    assert written == ["Nobody has typed this before."]
 
 
 def test_heads_with_a_job_are_compared_with_the_others(tiny_checkpoint):

@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from transformer.analysis.answers import effects
-from transformer.analysis.answers.answer_probabilities import Answer
+from transformer.analysis.answers.answer_probabilities import Answer, answer_of
 from transformer.runs.edit_specs import edits_from
+from ui.compute.loading import load_trace
 from ui.compute.store import store
 from ui.shell.page import Page
 
@@ -20,10 +21,12 @@ def new_answer(p: Page, specs: tuple[str, ...], *, pads: bool = True) -> Answer:
     """What the model answers by itself under the edits (no ``specs``: as it is), whatever target was given, to the
     sentence with the page's ``pads`` or without."""
     run = replace(p.run, target=None, **({} if pads else {"source_pads": 0}))
-    return store.get(
-        run,
-        ("answer", *specs),
-        lambda: effects.answer_under(
+
+    def answer() -> Answer:
+        if not specs:  # as a rule this is the page's own trace
+            return answer_of(load_trace(run))
+        return effects.answer_under(
             run.checkpoint, run.sentence, edits_from(run.checkpoint, specs), pads=run.source_pads
-        ),
-    )
+        )
+
+    return store.get(run, ("answer", *specs), answer)

@@ -2,11 +2,13 @@
 
 The sentence is repeated along the batch, and in every row another head is zeroed: one batched pass measures as many
 heads as it has rows. "Are Sixteen Heads Really Better than One?" (Michel et al. 2019, §3) does it one head at a time.
+No head of the decoder changes what the encoder says: for those the encoder runs once, over one sentence.
 """
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -114,11 +116,12 @@ def importance_by_chunks(
         before = logits[list(question.rows)].log_softmax(dim=-1)  # [token, vocabulary]
         probabilities = before.exp()
         own = before.gather(-1, ids[:, None])
-        for start in range(0, len(heads), rows):
-            chunk = heads[start : start + rows]
+        for chunk in chunks(heads, rows):
             inputs = [torch.tensor([sequence], device=device).expand(len(chunk), -1) for sequence in sequences]
+            only_decoder = model.config.kind == "encoder-decoder" and chunk[0].stack == "decoder"
+            memory = model.encode(inputs[0][:1]).expand(len(chunk), -1, -1) if only_decoder else None
             with record(remove_one_head_per_row(chunk, model.config)):
-                after = model(*inputs)
+                after = model(*inputs) if memory is None else model.project(model.decode(inputs[1], memory, inputs[0]))
             if after.ndim == 2:  # a classifier has one row of logits per sentence
                 after = after[:, None]
             after = after[:, list(question.rows)].log_softmax(dim=-1)  # [head, token, vocabulary]
@@ -126,6 +129,13 @@ def importance_by_chunks(
             divergence = (probabilities * (before - after)).sum(dim=-1).mean(dim=-1).clamp(min=0.0) / math.log(2)
             numbers = zip(chunk, change.tolist(), divergence.tolist(), strict=True)
             yield tuple(HeadImportance(Head(*head), gain, kl) for head, gain, kl in numbers)
+
+
+def chunks(heads: Iterable[Head], rows: int) -> Iterator[tuple[Head, ...]]:
+    """``heads`` in their order, at most ``rows`` of one stack at a time."""
+    for _, group in groupby(heads, key=lambda head: head.stack):
+        stack = tuple(group)
+        yield from (stack[start : start + rows] for start in range(0, len(stack), rows))
 
 
 def remove_one_head_per_row(heads: Iterable[Head], config: ModelConfig) -> list[Edit]:

@@ -59,9 +59,20 @@ def test_progress_and_cancel(tiny_checkpoint):
         progress=lambda done, total: seen.append((done, total)),
         cancelled=lambda: len(seen) == 2,
     )
-    assert seen == [(5, 12), (10, 12)]
-    assert not result.complete and len(result.measured) == 10
-    assert np.isnan(result.table("decoder", "cross")).tolist() == [[False, False], [True, True]]
+    assert seen == [(4, 12), (9, 12)]  # the encoder's four heads first
+    assert not result.complete and len(result.measured) == 9
+    assert np.isnan(result.table("decoder", "cross")).tolist() == [[False, True], [True, True]]
+
+
+def test_the_encoder_does_not_run_for_heads_of_the_decoder(tiny_checkpoint):
+    checkpoint = tiny_checkpoint("translator")
+    found, rows = transformer.trace(checkpoint, SENTENCE), []
+    hook = checkpoint.model.encoder.register_forward_hook(lambda module, inputs, output: rows.append(len(output)))
+    try:
+        head_importance(found)
+    finally:
+        hook.remove()
+    assert rows == [4, 1]
 
 
 def test_padded_and_without_a_blank(tiny_checkpoint):
