@@ -129,14 +129,15 @@ def show_costs(p: Page) -> None:
             st.caption(p.text["tied"])
 
 
-def probability_formula(answer: Answer) -> str:
+def probability_formula(answer: Answer, name: str) -> str:
     """The product of all tokens' probabilities with this answer's numbers, the middle of a long one left out."""
     factors = [in_tex(three_digits(part.probability)) for part in answer.parts]
     if len(factors) > 8:
         factors = [*factors[:4], r"\dots", *factors[-2:]]
     product = r" \cdot ".join(factors)
     steps = rf"\prod_{{t=1}}^{{{len(answer.parts)}}} p(y_t \mid y_{{<t}})"
-    return rf"p(\text{{answer}}) = {steps} = {product} = {in_tex(three_digits(answer.probability))}"
+    lines = rf"p(\text{{{name}}}) &= {steps} \\ &= {product} = {in_tex(three_digits(answer.probability))}"
+    return rf"\begin{{aligned}} {lines} \end{{aligned}}"
 
 
 def show_next_steps(p: Page) -> None:
@@ -170,7 +171,7 @@ with page("overview", strip=False) as p:
     show_size(p)
     show_costs(p)
     if p.checkpoint.config.has_decoder and answer.parts:
-        show_formula(probability_formula(answer), caption=p.text["formula_caption"])
+        show_formula(probability_formula(answer, p.text["formula_answer"]), caption=p.text["formula_caption"])
     show_source(type(p.checkpoint.model), answer_of, measured_costs)
     show_snippet(
         "overview",

@@ -82,7 +82,8 @@ def _draw(figure: Sheet, panel: Sequence[Measure], *, row: int, names: Mapping[s
     )
     figure.add_trace(trace, row=row)
     if values.shape[1] <= MOST_NUMBERS:
-        texts = [[_short(value) for value in line] for line in values]
+        reach = np.nanmax(np.abs(values), axis=1, initial=0.0)
+        texts = [[_short(value, most) for value in line] for line, most in zip(values, reach, strict=True)]
         figure.add_trace(parts.cell_texts(trace, texts=texts), row=row)
     figure.update_yaxes(**style.label_rows([_(names[measure.name]) for measure in panel], title=_("measure")), row=row)
     axis = "y" if row == 1 else f"y{row}"
@@ -93,10 +94,13 @@ def _draw(figure: Sheet, panel: Sequence[Measure], *, row: int, names: Mapping[s
             figure.add_annotation(text="–", x=int(column), y=line, xref="x" + axis[1:], yref=axis)
 
 
-def _short(value: float) -> str:
-    """At most three significant digits in little room; the hover has all of them."""
+def _short(value: float, largest: float) -> str:
+    """At most three significant digits in little room, and one in a row whose ``largest`` is small; the hover has all
+    of them."""
     if not np.isfinite(value):
         return ""
+    if 0.005 * largest <= abs(value) <= largest < 0.1:
+        return number(f"{value:.1g}") if value else "0"
     if abs(value) < 0.005:
         return "0"
     return number(f"{value:.2f}") if abs(value) < 9.995 else style.three_digits(float(value))

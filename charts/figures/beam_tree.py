@@ -54,7 +54,7 @@ def search_tree(tree: BeamTree, *, first: int = 1, n_steps: int = 12, pruned: in
         marker = {"symbol": "square-open", "size": 14, "color": _DONE, "line": {"width": 3}}
         figure.scatter(x=[None], y=[None], mode="markers", name=_("finished, with its place by score"), marker=marker)
     n_rows = 1 + max((rows[node.index] for node in shown), default=0)
-    style.finish(figure, height=_ROW * n_rows + 130, top=64)
+    style.finish(figure, height=_ROW * n_rows + 150, top=84)
     figure.update_layout(barmode="overlay", hovermode="closest")
     figure.update_xaxes(
         title_text=_("step: place of the token in the text"),
@@ -119,7 +119,8 @@ def _boxes(
         marker: dict[str, Any] = {"color": "rgba(128,128,128,0.12)", "line": {"color": style.QUIET, "width": 1}}
         inks: Any = style.NEUTRAL
     else:
-        bar_of_colours = style.colour_bar(_("Σ log p from the beginning"))
+        above_the_legend = style.ABOVE_NAMES
+        bar_of_colours = style.colour_bar(_("Σ log p from the beginning"), ypad=above_the_legend)
         borders = [
             _DONE if node.fate == "finished" else style.CHOSEN if node.index in winner else "rgba(0,0,0,0)"
             for node in nodes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from charts.figures.attention_trust import aligned_measures
@@ -26,6 +28,15 @@ def test_cells_hold_the_real_numbers_and_a_dash_where_nothing_can_be_asked():
     assert texts == [["0.70", "0.20", "0.10"], ["10", "−20", "0", "0.50", "−0.25"]]
     assert [(note.x, note.y) for note in figure.layout.annotations if note.text == "–"] == [(2, 1)]
     assert any("logit" in note.text for note in figure.layout.annotations)
+
+
+def test_a_row_of_small_numbers_is_not_written_as_zeros():
+    """Its colours, by its own largest number, say that they differ."""
+    aligned = small_measures(shares=False)
+    first = replace(aligned.measures[0], values=np.array([0.0004, -0.00002, 0.0]))
+    figure = aligned_measures(replace(aligned, measures=(first, *aligned.measures[1:])))
+    texts = next(list(trace.text) for trace in figure.data if trace.type == "scatter")
+    assert texts[:3] == ["0.0004", "−2·10⁻⁵", "0"]
 
 
 def test_agreement_stands_at_the_right_of_every_row_but_the_one_it_is_with():

@@ -12,6 +12,7 @@ from charts.toolkit.style import three_digits
 from transformer.analysis.answers.answer_probabilities import Answer
 from transformer.analysis.answers.effects import Effect, candidates
 from transformer.analysis.answers.word_diff import Piece, word_diff
+from transformer.text.message import N_
 from ui.lab import edited_model
 from ui.shell.page import Page
 from ui.shell.page_state import belongs_to
@@ -109,7 +110,7 @@ def _metric(name: str, value: str, below: str) -> None:
 
 def show_steps(p: Page, effect: Effect) -> None:
     """How much each token of the answer changes, and the candidates of one step before and after."""
-    displays = effect.asked.displays
+    displays, writes = effect.asked.displays, p.checkpoint.config.has_decoder
     if not displays:
         return
     left, right = st.columns(2)
@@ -132,10 +133,12 @@ def show_steps(p: Page, effect: Effect) -> None:
         rows = pd.DataFrame(candidates(effect, step)).rename(columns={"display": "piece"})
         show_figure(
             charts.figures.edit_effects.candidates_before_and_after(
-                rows, names=(common("effect.before_short"), common("effect.after_short"))
+                rows,
+                names=(common("effect.before_short"), common("effect.after_short")),
+                axis=N_("probability of coming next") if writes else N_("probability"),
             ),
             name="candidates-before-and-after",
-            caption=common("effect.candidates_caption"),
+            caption=common("effect.candidates_caption" if writes else "effect.candidates_caption_at_once"),
             alt=common("effect.candidates_alt"),
         )
 
