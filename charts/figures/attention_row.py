@@ -64,7 +64,8 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
             text=[style.three_digits(float(value)) for value in values]
             if panel >= of_powers and len(places) <= 16
             else None,
-            textposition="outside" if panel == of_powers else "auto",  # a weight near 1 has no room above
+            # A weight near 1 has no room above. "auto" for all would leave out the number of a bar of no height.
+            textposition=["auto" if panel == of_weights and value > 0.8 * end else "outside" for value in values],
             textangle=0,
             cliponaxis=False,
             hovertemplate=style.hover(

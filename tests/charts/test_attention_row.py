@@ -32,6 +32,8 @@ def test_pipeline_shows_scores_what_the_mask_leaves_powers_and_weights(causal_vi
     assert [trace.type for trace in whole.data] == ["bar"] * 3
     assert "hides none" in whole.layout.annotations[0].text
     np.testing.assert_array_equal(whole.data[2].y, causal_view.weights[0, 4])
+    assert set(whole.data[2].textposition) <= {"outside", "auto"}, "also a bar of no height has its number"
+    assert whole.data[2].textposition[int(np.argmin(whole.data[2].y))] == "outside"
     assert "query" in whole.layout.xaxis3.title.text
 
 
