@@ -39,7 +39,7 @@ def searched(p: Page, beam: Beam) -> BeamTree | None:
 def beam_tree(p: Page) -> None:
     """The tree, what to read from it, and the texts that the search returned."""
     with guard():
-        columns = st.columns([2, 1, 1])
+        columns = st.container(key="beam controls").columns([2, 1, 1])
         with columns[0]:
             beam = choose_beam(p)
         with columns[1]:

@@ -41,6 +41,7 @@ def strategies(p: Page) -> None:
         # A row of its own, so that the texts stand on one line whatever there is to set above them.
         for column, name in zip(_side_by_side(), NAMES, strict=True):
             with column, st.container(border=True, key=f"text {name}"):
+                st.caption(p.text[f"strategy_{name}"])  # for whoever has scrolled past the headings, as a lesson does
                 _text(p, name, written, exponent)
         st.caption(p.text["strategies_marks"] + (f" {p.text['forced']}" if generation.given(p) else ""))
         st.markdown(_verdict(p, written))
