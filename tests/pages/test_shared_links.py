@@ -152,9 +152,9 @@ def address(app: AppTest) -> dict[str, str | list[str]]:
     """As a browser has it: what the server wrote, and what the controls hold that are bound to it."""
     written = dict(app.query_params)
     for control in elements(app):
-        if name := getattr(control.proto, "query_param_key", ""):
-            state = control._widget_state
-            held = getattr(state, state.WhichOneof("value") or "", "")
+        name, state = getattr(control.proto, "query_param_key", ""), getattr(control, "_widget_state", None)
+        if name and (kind := state.WhichOneof("value")):
+            held = getattr(state, kind)
             written[name] = (
                 in_address(held) if isinstance(held, bool | float | str) else list(map(in_address, held.data))
             )
