@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import pytest
@@ -149,9 +150,9 @@ def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
     assert read_lesson(path).title == "New"
 
 
-def test_there_are_seven_lessons_of_five_to_nine_steps_in_both_languages() -> None:
+def test_there_are_eight_lessons_of_five_to_nine_steps_in_both_languages() -> None:
     for found in (ENGLISH, FRENCH):
-        assert len(found) == 7
+        assert len(found) == 8
         assert all(5 <= len(lesson.steps) <= 9 for lesson in found)
     assert not lessons("en")[1] and not lessons("fr")[1]
     assert {path.name for path in (LESSONS / "en").glob("*.toml")} == {path.name for path in (LESSONS / "fr").glob("*")}
@@ -166,18 +167,19 @@ def test_the_translation_asks_the_same_at_the_same_places(english: Lesson, frenc
         assert one.do != other.do
 
 
-@pytest.fixture(scope="module")
-def checkpoint() -> transformer.Checkpoint:
-    return transformer.load(ROOT / "checkpoints" / "en-fr")
+@functools.cache
+def shipped(name: str) -> transformer.Checkpoint:
+    return transformer.load(ROOT / "checkpoints" / name)
 
 
 @pytest.mark.parametrize(
     ("lesson", "number"), STEPS, ids=lambda value: value.name if isinstance(value, Lesson) else str(value)
 )
-def test_every_step_has_its_page_and_its_place(lesson: Lesson, number: int, checkpoint) -> None:
+def test_every_step_has_its_page_and_its_place(lesson: Lesson, number: int) -> None:
     step = lesson.steps[number - 1]
     assert step.page in [entry.name for group in GROUPS.values() for entry in group if entry.exists]
     focus = step.focused(Focus(), default=Focus(checkpoint="en-fr"))
+    checkpoint = shipped(step.focus["checkpoint"])
     assert focus.checkpoint == checkpoint.name
     fitted, notes = fit_model(focus, checkpoint.config)
     assert (fitted, notes) == (focus, ())

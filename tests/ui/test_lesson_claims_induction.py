@@ -1,0 +1,126 @@
+"""What the lesson “Looking it up” says about gpt-en is what gpt-en does, worked out again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import transformer
+from tests.conftest import ROOT
+from transformer.analysis.heads.role_files import load_corpus_roles
+from transformer.analysis.heads.role_history import RoleHistory, load_role_history
+from ui.shell.lessons import Step, find_lesson
+
+LESSON = "08-looking-it-up"
+TARGET = "train Monday."
+FORETOLD = 9  # the row of the second ·window, after which ·train should come
+SEARCHING, LOOKING_BACK = (2, 4), ((1, 0), (1, 4))
+APPLE = 5  # the step about a sentence of English words
+
+
+@pytest.fixture(scope="module")
+def checkpoint() -> transformer.Checkpoint:
+    return transformer.load(ROOT / "checkpoints" / "gpt-en")
+
+
+@pytest.fixture(scope="module")
+def sentence() -> str:
+    steps = find_lesson(LESSON).steps
+    (only,) = {step.focus["sentence"] for number, step in enumerate(steps, start=1) if number != APPLE}
+    assert {step.focus["checkpoint"] for step in steps} == {"gpt-en"}
+    return only
+
+
+@pytest.fixture(scope="module")
+def trace(checkpoint, sentence) -> transformer.Trace:
+    targets = [step.focus.get("target") for step in find_lesson(LESSON).steps]
+    assert targets == [None, TARGET, TARGET, TARGET, None, TARGET, TARGET]
+    found = transformer.trace(checkpoint, sentence, target=TARGET)
+    assert found.target.displays == ("<s>", *2 * "·bird ·sugar ·window ·train ·Monday .".split())
+    return found
+
+
+@pytest.fixture(scope="module")
+def history(checkpoint) -> RoleHistory:
+    return load_role_history(checkpoint)
+
+
+def step(number: int) -> Step:
+    return find_lesson(LESSON).steps[number - 1]
+
+
+def right(number: int) -> str:
+    return step(number).choices[step(number).answer]
+
+
+def candidates(trace: transformer.Trace, row: int = FORETOLD) -> dict[str, float]:
+    """The probability of every token after that of ``row``, the largest first."""
+    logits = trace.values("decoder.logits")[row].astype(np.float64)
+    probabilities = np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
+    order = np.argsort(-probabilities)
+    return {trace.checkpoint.tokenizer.display(int(id)): float(probabilities[id]) for id in order}
+
+
+def without(checkpoint: transformer.Checkpoint, sentence: str, *heads: tuple[int, int]) -> dict[str, float]:
+    edits = [transformer.ablate_head("decoder", layer=layer, kind="self", head=head) for layer, head in heads]
+    return candidates(transformer.trace(checkpoint, sentence, target=TARGET, edits=edits))
+
+
+def test_what_comes_next_stood_there_before(trace) -> None:
+    (first, probability), *_ = candidates(trace).items()
+    assert first == "·train" and f"gets {probability:.2f}." in step(1).explanation
+    assert right(1).startswith("`·train`")
+    assert "·door" in candidates(trace), "a choice that could be"
+
+
+def test_where_the_head_looks_and_which_head_told_it(trace) -> None:
+    searching = trace.attention("decoder", layer=SEARCHING[0], kind="self").weights[SEARCHING[1]]
+    displays = trace.target.displays
+    assert displays[searching[FORETOLD].argmax()] == "·train" and searching[FORETOLD].max() > 0.9
+    assert searching[FORETOLD - 1].argmax() == 3 and displays[3] == "·window"
+    assert right(2) == "`·train`" and f"head {SEARCHING[1]} of layer {SEARCHING[0]}" in step(2).do
+    assert (step(2).focus["layer"], step(2).focus["head"], step(2).focus["token"]) == (*SEARCHING, FORETOLD)
+    back = trace.attention("decoder", layer=1, kind="self").weights[LOOKING_BACK[0][1]][1 : FORETOLD + 1]
+    assert np.mean(back.argmax(axis=1) == np.arange(FORETOLD)) >= 0.8, "nearly every row"
+    assert right(3) == "the one before it"
+
+
+def test_without_the_heads_that_look_back_nothing_is_left(checkpoint, sentence) -> None:
+    assert step(4).changes["edit"] == tuple(f"zero:decoder.{layer}.self.{head}" for layer, head in LOOKING_BACK)
+    assert without(checkpoint, sentence, *LOOKING_BACK)["·train"] < 0.02
+    one = without(checkpoint, sentence, LOOKING_BACK[0])["·train"]
+    assert f"keeps {one:.2f}." in step(4).notice and right(4) == "next to nothing is left"
+
+
+def test_without_a_head_that_looks_back_the_training_decides(checkpoint) -> None:
+    english = step(APPLE).focus["sentence"]
+    whole = transformer.trace(checkpoint, english)
+    likely = candidates(whole, row=10)
+    assert whole.target.displays[10] == "·red" and whole.text == f"{english} apple."
+    assert f"`·apple` has {likely['·apple']:.2f}, and `·wine` {likely['·wine']:.2f}." in step(APPLE).notice
+    silent = transformer.edits_from(checkpoint, step(APPLE).changes["edit"])
+    assert transformer.trace(checkpoint, english, edits=silent).text == f"{english} wine."
+    assert right(APPLE) == "with `·wine`"
+
+
+def test_the_count_of_induction_heads(checkpoint) -> None:
+    test = load_corpus_roles(checkpoint).roles.induction
+    assert right(6) == str(len(test.heads)) and {layer for layer, _ in test.heads} == {2, 3} and SEARCHING in test.heads
+    assert all(test.previous[place] > 0.9 for place in LOOKING_BACK)
+    config = checkpoint.config
+    assert "of the 32 heads" in step(6).question and config.n_decoder_layers * config.n_heads == 32
+    assert "each of 16 sequences" in step(6).do and len(test.lengths) == 16
+
+
+def test_the_heads_appear_together_when_the_loss_falls(checkpoint, history) -> None:
+    born = [
+        next(index for index, strength in enumerate(head.strengths) if strength >= 1)
+        for head in history.heads
+        if head.test == "induction" and head.has_job
+    ]
+    at = dict(zip(history.steps, history.repeated_loss, strict=True))
+    together = [index for index in born if history.steps[index] in (500, 600)]
+    assert len(born) >= 10 and len(together) >= 0.8 * len(born) and min(born) > history.steps.index(400)
+    assert right(7) == "nearly all together, within 200 steps"
+    assert abs(at[300] - 8) < 0.3 > abs(at[400] - 8) and at[600] < 2
+    assert checkpoint.config.vocabulary_size == 4000
