@@ -40,7 +40,7 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
     here = [role for view in views for role in head_roles(view)]
     off = pruned_places(p, views)
 
-    with st.container(horizontal=True, vertical_alignment="bottom", key="heads controls"):
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         explained = text["scope_help"]
         scopes = corpus.SCOPES[:1] if p.reads_pictures else corpus.SCOPES  # lists of sentences are no pictures
         scope = chosen_option(text, "scope", scopes, key="heads_scope", help=explained, label_visibility=labels())
