@@ -34,7 +34,7 @@ def sentence() -> str:
 @pytest.fixture(scope="module")
 def trace(checkpoint, sentence) -> transformer.Trace:
     targets = [step.focus.get("target") for step in find_lesson(LESSON).steps]
-    assert targets == [None, TARGET, TARGET, TARGET, None, TARGET, TARGET]
+    assert targets == [None, TARGET, TARGET, "train", None, TARGET, TARGET]
     found = transformer.trace(checkpoint, sentence, target=TARGET)
     assert found.target.displays == ("<s>", *2 * ["·bird", "·sugar", "·window", "·train", "·Monday", "."])
     return found
