@@ -9,7 +9,9 @@ import transformer
 from tests.conftest import ROOT
 from transformer.analysis.heads.role_files import load_corpus_roles
 from transformer.analysis.heads.role_history import RoleHistory, load_role_history
+from transformer.training.card import began_as
 from ui.shell.lessons import Step, find_lesson
+from ui.words.texts import page_text
 
 LESSON = "08-looking-it-up"
 TARGET = "train Monday."
@@ -124,3 +126,6 @@ def test_the_heads_appear_together_when_the_loss_falls(checkpoint, history) -> N
     assert right(7) == "nearly all together, within 200 steps"
     assert abs(at[300] - 8) < 0.3 > abs(at[400] - 8) and at[600] < 2
     assert checkpoint.config.vocabulary_size == 4000
+    (told, *_) = page_text("training").look_for_of({"decoder-only"})
+    assert "as that of gpt-en did" in told and "between steps 400 and 600" in told
+    assert began_as(checkpoint.card) == "gpt-en-text"

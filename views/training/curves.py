@@ -9,13 +9,14 @@ from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer.errors import CheckpointError
 from transformer.text.message import N_
+from transformer.training.recipe import Recipe
 from transformer.training.schedule import learning_rate
 from ui.compute.loading import load_history, recipe_of
 from ui.shell.page import Page
 from ui.shell.selectors import work_of
 from ui.show.figures import show_figure, show_formula, show_source, show_table
 from ui.words.catalogues import said
-from ui.words.texts import as_plain
+from ui.words.texts import PageText, as_plain
 
 # The columns of history.csv, for translators.
 HEADINGS = (
@@ -43,22 +44,24 @@ def curves(p: Page) -> None:
         p.text["facts"].format(steps=whole(int(last["step"])), tokens=whole(tokens), minutes=whole(round(minutes)))
     )
     loss = N_("loss (nats per example)") if p.checkpoint.config.n_classes else N_("loss (nats per token)")
-    show_figure(loss_curves(history, loss=loss), name="training-loss", caption=p.text["loss"])
+    recipe = recipe_of(p.focus.checkpoint)
+    packed = recipe is not None and recipe.task == "packed-next-token"
+    caption = p.text["loss_packed" if packed else "loss"]
+    show_figure(loss_curves(history, loss=loss), name="training-loss", caption=caption)
     show_figure(score_curve(history, score=score), name="training-score", caption=p.text["score"])
     show_figure(rate_curve(history), name="training-rate", caption=p.text["rate"])
     outcomes = p.checkpoint.config.n_classes or p.checkpoint.config.vocabulary_size
     caption = p.text["formula_caption"].format(
-        smoothing=_smoothing(p), vocabulary=three_digits(outcomes), guess=three_digits(math.log(outcomes))
+        smoothing=_smoothing(p.text, recipe), vocabulary=three_digits(outcomes), guess=three_digits(math.log(outcomes))
     )
     show_formula(p.text["formula"].replace("%OUTCOMES%", str(outcomes)), caption=caption)
     show_table(history.rename(columns={"step": "training step"}), name="training-history", height=240)
     show_source(learning_rate)
 
 
-def _smoothing(p: Page) -> str:
+def _smoothing(text: PageText, recipe: Recipe | None) -> str:
     """Of the labels, as the recipe has it, where the recipe is at hand."""
-    recipe = recipe_of(p.focus.checkpoint)
     if recipe is None:
-        return p.text["smoothing_unknown"]
+        return text["smoothing_unknown"]
     epsilon = recipe.label_smoothing
-    return p.text["smoothing" if epsilon else "smoothing_none"].format(epsilon=three_digits(epsilon))
+    return text["smoothing" if epsilon else "smoothing_none"].format(epsilon=three_digits(epsilon))
