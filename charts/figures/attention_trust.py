@@ -99,10 +99,11 @@ def _short(value: float, largest: float) -> str:
     of them."""
     if not np.isfinite(value):
         return ""
-    if 0.005 * largest <= abs(value) <= largest < 0.1:
-        return number(f"{value:.1g}") if value else "0"
-    if abs(value) < 0.005:
+    small = largest < 0.1
+    if not value or abs(value) < 0.005 * (largest if small else 1):
         return "0"
+    if small:
+        return number(f"{value:.1g}")
     return number(f"{value:.2f}") if abs(value) < 9.995 else style.three_digits(float(value))
 
 

@@ -27,7 +27,8 @@ def number(written: str, *, language: str = "") -> str:
 
     ``language``: another than the reader's, for a label that an address from somewhere else may name.
     """
-    digits, _, exponent = written.replace("-", "−", 1 if written.startswith("-") else 0).partition("e")
+    digits, _, exponent = written.partition("e")
+    digits = digits.replace("-", "−")
     decimal, group = _signs(language or _language())
     if (decimal, group) != (".", ","):
         digits = digits.translate({ord("."): decimal, ord(","): group})

@@ -92,12 +92,15 @@ def three_digits(value: float) -> str:
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return whole(value)
     value = float(value)
-    if not np.isfinite(value):
-        return number(str(value))
     if value == 0 or 1e-4 <= abs(value) < 1e6:
         rounded = float(f"{value:.3g}")
         return number(f"{rounded:,.0f}" if abs(rounded) >= 1000 else f"{rounded:.3g}")
     return number(f"{value:.3g}")
+
+
+def signed(value: float) -> str:
+    """Three significant digits with a real minus, and a plus in front of what grew."""
+    return ("−" if value < 0 else "+" if value > 0 else "") + three_digits(abs(value))
 
 
 def three_digits_alike(values: Iterable[float]) -> list[str]:

@@ -10,7 +10,7 @@ import torch
 
 import transformer
 from charts.toolkit.payload_bytes import unpack
-from charts.toolkit.style import three_digits
+from charts.toolkit.style import signed, three_digits
 from tests.pages.conftest import codes, is_fine
 from tests.pages.conftest import said as said_on_page
 from transformer.analysis.answers.beam_tree import beam_tree
@@ -18,7 +18,6 @@ from transformer.analysis.answers.decoding_steps import guess_options, step_atte
 from transformer.analysis.answers.leave_one_out import leave_one_out
 from transformer.analysis.answers.masked_tokens import blanks, fillings
 from transformer.analysis.answers.word_alignment import align
-from ui.lab.effects import signed
 from ui.words.texts import page_text
 
 TEXT = page_text("decoding")

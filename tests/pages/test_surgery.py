@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import transformer
+from charts.toolkit.style import signed
 from tests.pages.conftest import codes, is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.analysis.answers.answer_probabilities import answer_of
@@ -21,7 +22,6 @@ from transformer.runs import tracing
 from transformer.runs.edit_specs import edits_from
 from transformer.runs.run import Run
 from ui.compute.store import store
-from ui.lab.effects import signed
 from ui.words.texts import common, page_text
 from views.surgery.jobs import compared
 

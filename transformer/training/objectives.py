@@ -171,7 +171,9 @@ class PackedNextToken(NextToken):
         def up_to(most: int) -> int:
             return int(torch.randint(most + 1, (), generator=generator))
 
-        size = self.SHORTEST_PASSAGE + up_to(len(row) // 2 - self.SHORTEST_PASSAGE)
+        longest = len(row) // 2
+        shortest = min(self.SHORTEST_PASSAGE, longest)
+        size = shortest + up_to(longest - shortest)
         first = up_to(len(row) - 2 * size)
         second = first + size + up_to(len(row) - first - 2 * size)
         row[second : second + size] = row[first : first + size]

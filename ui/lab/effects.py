@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 import charts.figures.edit_effects
-from charts.toolkit.style import three_digits
+from charts.toolkit.style import signed, three_digits
 from transformer.analysis.answers.answer_probabilities import Answer
 from transformer.analysis.answers.effects import Effect, candidates
 from transformer.analysis.answers.word_diff import Piece, word_diff
@@ -141,8 +141,3 @@ def show_steps(p: Page, effect: Effect) -> None:
             caption=common("effect.candidates_caption" if writes else "effect.candidates_caption_at_once"),
             alt=common("effect.candidates_alt"),
         )
-
-
-def signed(value: float) -> str:
-    """Three significant digits with a real minus, and a plus in front of what grew."""
-    return ("−" if value < 0 else "+" if value > 0 else "") + three_digits(abs(value))

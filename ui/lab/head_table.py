@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from charts.toolkit.numbers import number
-from charts.toolkit.style import three_digits
+from charts.toolkit.style import signed, three_digits
 from transformer.analysis.heads.corpus_roles import LEAST_CONSISTENT, CorpusRole
 from transformer.analysis.heads.head_roles import (
     LEAST_BROAD,
@@ -75,11 +75,7 @@ def test_name(test: str, where: int, text: PageText, *, short: bool = False) -> 
     own. ``where``: the offset, the first one of a window."""
     if short and test == "offset" and abs(where) == 1:
         return text["role_short"]["previous" if where < 0 else "next"]
-    return text["test_short" if short else "test"][test].format(where=_signed(where), end=_signed(where + WINDOW - 1))
-
-
-def _signed(offset: int) -> str:
-    return f"−{-offset}" if offset < 0 else f"+{offset}" if offset else "0"
+    return text["test_short" if short else "test"][test].format(where=signed(where), end=signed(where + WINDOW - 1))
 
 
 def role_text(head: HeadRole, text: PageText) -> str:

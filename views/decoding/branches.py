@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from charts.toolkit.style import three_digits
+from charts.toolkit.style import signed, three_digits
 from transformer import Checkpoint, Decoding
-from ui.lab.effects import signed
 from ui.shell import page_state
 from ui.shell.page import Page
 from ui.words.texts import as_plain

@@ -10,7 +10,7 @@ from charts.canvas.figure import CanvasFigure
 from charts.canvas.value_map import value_map
 from charts.figures.attribution import attribution_waterfall
 from charts.toolkit.numbers import whole
-from charts.toolkit.style import three_digits
+from charts.toolkit.style import signed, three_digits
 from charts.toolkit.words import _, in_words
 from transformer.analysis.lens import Lens, shown_word
 from transformer.explanation.attribution import Attribution, attribute
@@ -18,7 +18,6 @@ from transformer.explanation.attribution_by_key import strongest_sources
 from transformer.explanation.attribution_walk import Part
 from transformer.text.message import N_
 from ui.compute.store import store
-from ui.lab.effects import signed
 from ui.shell.navigation import go_to
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to

@@ -6,13 +6,13 @@ import streamlit as st
 
 from charts.figures.attribution import measured_effects
 from charts.toolkit.numbers import number
+from charts.toolkit.style import signed
 from charts.toolkit.words import in_words
 from transformer.errors import InputError
 from transformer.explanation.attribution import Attribution
 from transformer.explanation.direct_effects import Removals, is_removable, removals
 from transformer.explanation.patching import contrast
 from ui.compute.long_jobs import jobs
-from ui.lab.effects import signed
 from ui.lab.second_sentence import second_sentence
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_source, show_table

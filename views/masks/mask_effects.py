@@ -6,13 +6,12 @@ import pandas as pd
 import streamlit as st
 
 from charts.canvas.value_map import value_map
-from charts.toolkit.style import three_digits
+from charts.toolkit.style import signed, three_digits
 from transformer.analysis.answers.padding import PADS, padding_drift
 from transformer.runs.attention_view import AttentionView
 from ui.compute.loading import load_trace
 from ui.compute.store import store
 from ui.lab import edited_model
-from ui.lab.effects import signed
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.show.canvas import show_map

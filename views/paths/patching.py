@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from charts.canvas.value_map import value_map
-from charts.toolkit.style import three_digits
+from charts.toolkit.style import signed, three_digits
 from transformer.explanation.patching import (
     HEADS,
     Contrast,
@@ -23,7 +23,6 @@ from transformer.explanation.patching import (
 )
 from ui.compute.long_jobs import jobs
 from ui.compute.store import store
-from ui.lab.effects import signed
 from ui.lab.second_sentence import second_sentence
 from ui.shell.navigation import go_to
 from ui.shell.page import Page

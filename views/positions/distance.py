@@ -4,7 +4,7 @@ import numpy as np
 import streamlit as st
 
 from charts.figures.relative_positions import agreement_by_distance, relative_bias
-from charts.toolkit.numbers import number
+from charts.toolkit.style import signed
 from transformer.analysis import position_scores, positional
 from transformer.families.config import FamilyConfig
 from transformer.text.tokens import TokenSequence
@@ -42,7 +42,7 @@ def _measured(p: Page) -> None:
     )
     strongest = int((values.max(axis=1) - values.mean(axis=1)).argmax())
     best = int(distances[values[strongest].argmax()])
-    st.markdown(p.text["distance_strongest"].format(head=strongest, distance=number(f"{best:+d}") if best else "0"))
+    st.markdown(p.text["distance_strongest"].format(head=strongest, distance=signed(best)))
 
 
 def _words(tokens: TokenSequence) -> tuple[int, ...]:

@@ -116,12 +116,18 @@ def importance_by_chunks(
         before = logits[list(question.rows)].log_softmax(dim=-1)  # [token, vocabulary]
         probabilities = before.exp()
         own = before.gather(-1, ids[:, None])
+        once = [torch.tensor([sequence], device=device) for sequence in sequences]
+        memory = None  # what the encoder says, made with the first heads of the decoder
         for chunk in chunks(heads, rows):
-            inputs = [torch.tensor([sequence], device=device).expand(len(chunk), -1) for sequence in sequences]
-            only_decoder = model.config.kind == "encoder-decoder" and chunk[0].stack == "decoder"
-            memory = model.encode(inputs[0][:1]).expand(len(chunk), -1, -1) if only_decoder else None
+            inputs = [sequence.expand(len(chunk), -1) for sequence in once]
+            if memory is None and model.config.kind == "encoder-decoder" and chunk[0].stack == "decoder":
+                memory = model.encode(once[0])
             with record(remove_one_head_per_row(chunk, model.config)):
-                after = model(*inputs) if memory is None else model.project(model.decode(inputs[1], memory, inputs[0]))
+                if chunk[0].stack == "decoder" and memory is not None:
+                    hidden = model.decode(inputs[1], memory.expand(len(chunk), -1, -1), inputs[0])
+                    after = model.project(hidden)
+                else:
+                    after = model(*inputs)
             if after.ndim == 2:  # a classifier has one row of logits per sentence
                 after = after[:, None]
             after = after[:, list(question.rows)].log_softmax(dim=-1)  # [head, token, vocabulary]
