@@ -25,7 +25,7 @@ from views.lens.logit_lens import (
     window,
 )
 
-with page("lens", needs=("token",), strip=place_of) as p:
+with page("lens", needs=("token",), marks=place_of) as p:
     text, config = p.text, p.checkpoint.config
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if choose(p, "view", ["layers", "author"]) == "author":

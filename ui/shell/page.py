@@ -135,12 +135,12 @@ Place = Callable[[Page], tuple[str, int]]
 
 
 @contextmanager
-def page(name: str, *, needs: Sequence[str] = (), strip: bool | Place = True) -> Iterator[Page]:
+def page(name: str, *, needs: Sequence[str] = (), strip: bool = True, marks: Place | None = None) -> Iterator[Page]:
     """Draw the frame of a page and hand out what it works with; a problem becomes a sentence, never a traceback.
 
     ``needs``: which of "stack", "kind", "layer", "head", "token" the page lets one choose. ``strip=False``: for a page
-    about the checkpoint rather than the sentence; its ``p.trace`` is then made only where it is asked for. A
-    function: which token of which stack the strip marks, on a page that may look at another than the focused one.
+    about the checkpoint rather than the sentence; its ``p.trace`` is then made only where it is asked for.
+    ``marks``: which token of which stack the strip marks, on a page that may look at another than the focused one.
     """
     if unknown := set(needs) - set(NEEDS):
         raise ValueError(f"page({name!r}) needs {sorted(unknown)}, which is unknown; choose from {', '.join(NEEDS)}")
@@ -148,7 +148,7 @@ def page(name: str, *, needs: Sequence[str] = (), strip: bool | Place = True) ->
     p = Page(name, shared_focus.current())
     complete = False
     with guard():
-        corner = _draw_frame(p, needs=needs, strip=strip, room=room)
+        corner = _draw_frame(p, needs=needs, strip=strip, marks=marks, room=room)
         complete = True
     if not complete:
         st.stop()
@@ -158,7 +158,9 @@ def page(name: str, *, needs: Sequence[str] = (), strip: bool | Place = True) ->
         share(p.checkpoint, title=p.text.title)
 
 
-def _draw_frame(p: Page, *, needs: Sequence[str], strip: bool | Place, room: DeltaGenerator) -> DeltaGenerator:
+def _draw_frame(
+    p: Page, *, needs: Sequence[str], strip: bool, marks: Place | None, room: DeltaGenerator
+) -> DeltaGenerator:
     """Everything above the page's own part; the corner beside its title."""
     with st.container(horizontal=True, vertical_alignment="center", key="page head"):
         st.title(p.text.title, anchor=False, width="content")
@@ -188,14 +190,14 @@ def _draw_frame(p: Page, *, needs: Sequence[str], strip: bool | Place, room: Del
             _keys(p, lesson, needs=needs)
     bring_canvas()
     step = lesson.steps[p.focus.lesson_step - 1] if lesson else None
-    view = _view(p, of_sentence=bool(strip))
+    view = _view(p, of_sentence=strip)
     if step and step.page == p.name:
         frame(step=f"{p.name} {lesson.name} {p.focus.lesson_step}", figure=step.figure, view=view)
     else:
         frame(step="", view=view)
     if strip and "token" in needs:
-        at = strip(p) if callable(strip) else None
-        token_strip(p.trace, p.focus, choose="token" in needs, all_stacks="stack" not in needs, place=at)
+        place = marks(p) if marks else None
+        token_strip(p.trace, p.focus, choose="token" in needs, all_stacks="stack" not in needs, place=place)
     shared_focus.store(p.focus, corrections=corrections)
     # In a place of their own, also where there are none: lines that are said once would let everything below move up in
     # the next run, and a control in a column that moves loses its tie to the address (Streamlit 1.67).

@@ -1,5 +1,6 @@
 """The three modes of the Compare page: two sentences, two checkpoints, three kinds of model."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -147,12 +148,12 @@ def checkpoints(p: Page) -> None:
     st.session_state[_OTHER] = asked if asked in others else others[0]
     page_state.write(_OTHER_PARAMETER, () if st.session_state[_OTHER] == others[0] else (st.session_state[_OTHER],))
     st.session_state["compare other"] = st.session_state[_OTHER]
+    kin = _kin_of(p.checkpoint, others)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.selectbox(
             p.text["other"], others, key="compare other", help=p.text["other_help"], on_change=_other_chosen, width=300
         )
-        if kin := [other for other in others if other != name and _are_kin(p.focus.checkpoint, other)]:
-            names = ", ".join(f"**{other}**" for other in kin)
+        if names := ", ".join(f"**{other}**" for other in kin if other != name):
             st.caption(p.text["kin_other"].format(name=p.focus.checkpoint, others=names), width=560)
     trace = _read(p, name)
     if trace is None:
@@ -163,7 +164,7 @@ def checkpoints(p: Page) -> None:
     stack, kind, far = _comparable(p, one, second)
     asked = (p.focus, name)
     best = tuple(int(number) for number in np.unravel_index(far.argmin(), far.shape))
-    of_kin = _are_kin(p.focus.checkpoint, name) and (one.layer, one.head) in np.ndindex(far.shape)
+    of_kin = name in kin and (one.layer, one.head) in np.ndindex(far.shape)
     layer, head = _picked(asked, (one.layer, one.head) if of_kin else best, shape=far.shape)
     show_maps(p, one, Head(second, stack, kind, layer, head))
     if of_kin:
@@ -209,10 +210,10 @@ def _comparable(p: Page, one: Head, other: Side) -> tuple[str, str, np.ndarray]:
     return stack, kind, found[stack, kind]
 
 
-def _are_kin(one: str, other: str) -> bool:
-    """Whether both were trained from the same weights: a head of one is then the same head of the other, changed."""
-    root, other_root = (began_as(card_of(checkpoint_path(name))) or name for name in (one, other))
-    return one != other and root == other_root
+def _kin_of(checkpoint: transformer.Checkpoint, others: Sequence[str]) -> list[str]:
+    """Those trained from the same weights: a head of one is then the same head of the other, changed."""
+    root = began_as(checkpoint.card) or checkpoint.name
+    return [other for other in others if (began_as(card_of(checkpoint_path(other))) or other) == root]
 
 
 def _other_chosen() -> None:
