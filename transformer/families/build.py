@@ -46,6 +46,13 @@ def build_family(config: FamilyConfig) -> Model:
     return model.requires_grad_(False)
 
 
+def mask_padding(model: Model, pad_id: int | None) -> None:
+    """From now on an encoder leaves out ``pad_id``, or nothing."""
+    model.config = replace(model.config, pad_id=pad_id)
+    if model.config.has_encoder:
+        model.encoder.pad_id = pad_id
+
+
 class _ShapesOnly(TorchFunctionMode):
     """New tensors have a shape and no memory, and nobody draws their numbers, which takes longer than all the rest."""
 

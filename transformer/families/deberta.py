@@ -13,6 +13,8 @@ def config(values: Values) -> FamilyConfig:
     width = values.integer("hidden_size")
     activation = values.activation("hidden_act", default="gelu")
     embedding_width = values.integer("embedding_size", default=width)
+    if not names and not values.flag("legacy", default=True):
+        values.only("embedding_size", width)  # the newer head multiplies by the table as it is
     values.only("pooler_hidden_size", width)
     values.only("attention_head_size", width // values.integer("num_attention_heads"))
     head = values.activation("pooler_hidden_act", default="gelu") if names else activation

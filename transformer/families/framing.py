@@ -5,6 +5,7 @@ from __future__ import annotations
 from transformer.errors import CheckpointError
 from transformer.families.config import FamilyConfig
 from transformer.text.foreign_tokenizer import ForeignTokenizer
+from transformer.text.message import Message
 from transformer.text.special_ids import Framing
 
 # What ``generate`` also does with the logits or the hypotheses, and the values with which it does nothing.
@@ -22,12 +23,32 @@ NEUTRAL: dict[str, tuple[object, ...]] = {
     "sequence_bias": ([], {}),
 }
 
+_UNCOUNTED = ("roberta", "m2m_100")  # whose positions leave out what the config calls padding
 _STARTS = {"bart": 2, "m2m_100": 2}  # where no file names the token that a decoder starts with
+
+
+def padding_of(config: FamilyConfig, tokenizer: ForeignTokenizer) -> int | None:
+    """The id that attention leaves out: what the tokenizer pads with, for Hugging Face masks no other.
+
+    ``pad_token_id`` of a config is 0 or 1 where nobody has set it, and may be any token of the text. Raises
+    ``CheckpointError`` where positions are counted by it: the tokens behind such a token would move.
+    """
+    padding = tokenizer.special.pad
+    if config.family in _UNCOUNTED and padding != config.pad_id:
+        raise CheckpointError(
+            "config.json says pad_token_id {id}, and the tokenizer pads with {padding}: a {family} does not count "
+            "padding as a position, so that both must name the same token",
+            id=config.pad_id,
+            padding=padding if padding is not None else Message("nothing"),
+            family=config.family,
+        )
+    return padding
 
 
 def framing_of(config: FamilyConfig, tokenizer: ForeignTokenizer, fields: dict, generation: dict) -> Framing:
     """``fields``: the content of ``config.json``; ``generation``: of ``generation_config.json``, which comes first.
 
+    What is forced, banned or else done to the logits is said by one of the two, as ``generate`` reads it.
     A decoder beside an encoder begins with ``decoder_start_token_id``, and when it writes with ``forced_bos_token_id``
     or the language behind it. T5 and Marian begin with the token that they pad with. NLLB writes behind the language
     also where its tokenizer's ``legacy_behaviour`` gives answers without one.
@@ -38,6 +59,7 @@ def framing_of(config: FamilyConfig, tokenizer: ForeignTokenizer, fields: dict, 
         value = generation.get(name)
         return fields.get(name) if value is None else value
 
+    writing = generation or fields
     ends = tuple(id for id in _ids(said("eos_token_id")) if id < config.vocabulary_size)
     if not ends and tokenizer.special.end is not None:
         ends = (tokenizer.special.end,)
@@ -53,10 +75,10 @@ def framing_of(config: FamilyConfig, tokenizer: ForeignTokenizer, fields: dict, 
             )
         given = (*start, *tokenizer.answer_before)
         spoken = tokenizer.languages.get(tokenizer.target_language) if config.family == "m2m_100" else None
-        answer = (*start, *_ids(said("forced_bos_token_id") if spoken is None else spoken)[:1])
-    banned = said("bad_words_ids") or []
+        answer = (*start, *_ids(writing.get("forced_bos_token_id") if spoken is None else spoken)[:1])
+    banned = writing.get("bad_words_ids") or []
     never = {words[0] for words in banned if isinstance(words, list) and len(words) == 1}
-    never |= set(_ids(said("suppress_tokens")))
+    never |= set(_ids(writing.get("suppress_tokens")))
     tasks = fields.get("task_specific_params")
     starts = (
         [task.get("prefix") for task in tasks.values() if isinstance(task, dict)] if isinstance(tasks, dict) else []
@@ -68,7 +90,9 @@ def framing_of(config: FamilyConfig, tokenizer: ForeignTokenizer, fields: dict, 
         given=given,
         ends=ends,
         never=tuple(sorted(id for id in never if isinstance(id, int) and 0 <= id < config.vocabulary_size)),
-        ignored=tuple(f"{name} {value}" for name in NEUTRAL if (value := said(name)) not in (None, *NEUTRAL[name])),
+        ignored=tuple(
+            f"{name} {value}" for name in NEUTRAL if (value := writing.get(name)) not in (None, *NEUTRAL[name])
+        ),
         starts=tuple(dict.fromkeys(start for start in starts if isinstance(start, str) and start.strip())),
     )
 

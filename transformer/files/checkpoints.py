@@ -12,7 +12,8 @@ from safetensors.torch import save_file
 
 from transformer.config import ModelConfig, PictureConfig
 from transformer.errors import CheckpointError
-from transformer.families.framing import framing_of
+from transformer.families.build import mask_padding
+from transformer.families.framing import framing_of, padding_of
 from transformer.families.opening import open_model, read_json
 from transformer.files.layout import (
     CARD,
@@ -132,6 +133,7 @@ def _load_foreign(path: Path, device: str | torch.device) -> Checkpoint:
     generation = read_json(path / GENERATION) if (path / GENERATION).is_file() else {}
     opened = open_model(path, fields)
     tokenizer = open_tokenizer(path, config=fields, generation=generation)
+    mask_padding(opened.model, padding_of(opened.config, tokenizer))
     return Checkpoint(
         path=path,
         model=opened.model.to(device),

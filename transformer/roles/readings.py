@@ -75,6 +75,8 @@ def recorded_batches(
     """``readings`` with everything that was recorded; the sentences that cannot be read come first."""
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
+    if checkpoint.config.has_encoder and checkpoint.special.pad is None:
+        batch_size = 1  # its shorter sentences could not be padded
     read: list[tuple[int, list[int], list[int] | None]] = []
     unread: list[int] = []
     for index, sentence in enumerate(sentences):
@@ -168,11 +170,11 @@ def _surprise(logits: Tensor, answer: Sequence[int], n_before: int) -> tuple[flo
 
 def _translations(checkpoint: Checkpoint, batch: Sequence[list[int]]) -> list[list[int]]:
     """What the decoder reads of the model's own translations, exactly as ``transformer.trace`` has it."""
-    model, pad_id = checkpoint.model, checkpoint.special.pad or 0
+    model = checkpoint.model
     limits = [min(2 * len(ids) + 10, checkpoint.config.max_length - 1) for ids in batch]
     with fast_path():
-        source = pad(batch, pad_id).to(model.device)
-        written = greedy_batch(model, source, max(limits), framing=checkpoint.framing, pad_id=pad_id)
+        source = pad(batch, checkpoint.special.pad or 0).to(model.device)
+        written = greedy_batch(model, source, max(limits), framing=checkpoint.framing)
     return [[*checkpoint.framing.answer, *ids[: limit - 1]] for ids, limit in zip(written, limits, strict=True)]
 
 

@@ -1,6 +1,7 @@
 """A model in the middle of writing: what it has read, what it has written, and its caches."""
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 import torch
 from torch import Tensor
@@ -11,7 +12,7 @@ from transformer.models import Model
 from transformer.probes import has_forward_hooks, takes_fast_path
 from transformer.runs.writing_steps import WritingSteps
 from transformer.text.special_ids import Framing
-from transformer.text.tokenizer import FRAMINGS, NEVER_WRITTEN, PAD_ID
+from transformer.text.tokenizer import FRAMINGS, NEVER_WRITTEN
 
 
 def writable(logits: Tensor, never: Sequence[int] = NEVER_WRITTEN) -> Tensor:
@@ -77,7 +78,6 @@ def greedy_batch(
     max_new_tokens: int,
     *,
     framing: Framing = FRAMINGS["encoder-decoder"],
-    pad_id: int = PAD_ID,
 ) -> list[list[int]]:
     """Translate many padded sources [batch, position] at once, taking the most probable token at every step.
 
@@ -91,11 +91,10 @@ def greedy_batch(
     written = []
     for _ in range(min(max_new_tokens, model.config.max_length)):
         best = writable(state.feed(next_ids), framing.never).argmax(dim=-1)
-        best = torch.where(finished, pad_id, best)
         written.append(best)
         finished = finished | torch.isin(best, ends)
         if bool(finished.all()):
             break
         next_ids = best[:, None]
     rows = torch.stack(written, dim=1).tolist()
-    return [[id for id in row if id not in (*framing.ends, pad_id)] for row in rows]
+    return [list(takewhile(lambda id: id not in framing.ends, row)) for row in rows]

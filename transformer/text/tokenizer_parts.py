@@ -72,6 +72,6 @@ def special_ids(
     end = of("eos_token", "sep_token", otherwise=around[1])
     mask = of("mask_token", otherwise=tuple(ids.get(name) for name in ("[MASK]", "<mask>") if name in special))
     pad = of("pad_token")
-    if pad in (start, end):  # nothing that a text may end with is left out of attention
-        pad = None
+    if pad in {start, end, mask, ids.get(named.get("unk_token", "")), *around[0], *around[1]}:
+        pad = None  # nothing that a text may hold is left out of attention
     return SpecialIds(pad, start, end, mask, frozenset(known - {pad, start, end, mask}))

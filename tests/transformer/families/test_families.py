@@ -250,6 +250,7 @@ def refused(folder: Path, *words: str) -> None:
         ("bert, classes", {"problem_type": "multi_label_classification"}, ["problem_type", "'multi_label"]),
         ("bert, classes", {"problem_type": "regression"}, ["problem_type", "'regression'"]),
         ("deberta-v2", {"pos_att_type": "p2p"}, ["pos_att_type"]),
+        ("deberta-v2, one term, narrow table", {"legacy": False}, ["embedding_size 20", "36"]),
         ("mistral", {"sliding_window": -3}, ["sliding_window", "-3"]),
     ],
 )

@@ -88,8 +88,12 @@ def _is_mark(token: Token) -> bool:
 
 def _classify(checkpoint: Checkpoint, texts: list[list[int]]) -> np.ndarray:
     """softmax of the class logits: [text, class]. Shorter texts are padded, which the mask makes harmless."""
-    longest = max(len(ids) for ids in texts)
-    padded = torch.tensor([ids + [checkpoint.config.pad_id] * (longest - len(ids)) for ids in texts])
+    pad_id = checkpoint.config.pad_id
+    if pad_id is None:
+        parts = [torch.tensor([ids]) for ids in texts]
+    else:
+        longest = max(len(ids) for ids in texts)
+        parts = torch.tensor([ids + [pad_id] * (longest - len(ids)) for ids in texts]).split(_BATCH)
     with torch.inference_mode(), fast_path():
-        logits = torch.cat([checkpoint.model(part) for part in padded.split(_BATCH)])
+        logits = torch.cat([checkpoint.model(part) for part in parts])
     return logits.softmax(dim=-1).cpu().numpy()
