@@ -132,7 +132,7 @@ def open_spec(folder: Path, class_name: str, settings: dict) -> Spec:
         return _older(folder, class_name, pipeline, settings)
     content = read_object(file)
     check_content(file, content)
-    if pipeline is not None and content["model"]["type"] != pipeline.kind:
+    if pipeline is not None and pipeline.kind == "Unigram" != content["model"]["type"]:
         what = {"kind": content["model"]["type"], "name": class_name, "expected": pipeline.kind}
         raise unreadable(file, Message("its model is {kind}; a {name} has {expected}", **what))
     added = _added(folder, pipeline, settings, of_file=content.get("added_tokens") or [])
@@ -197,9 +197,12 @@ def _finished(file: Path, content: dict, pipeline: Pipeline | None, added: Added
 
 
 def _by_class(content: dict, pipeline: Pipeline, added: AddedTokens, settings: dict) -> dict:
-    """What the class makes of the vocabulary; of the other parts only the post-processor stays."""
+    """What the class makes of the vocabulary, of whatever model; of the other parts only the post-processor stays."""
     old = content["model"]
-    model = {"type": pipeline.kind, "vocab": old["vocab"]} | pipeline.model(settings)
+    pieces = old["vocab"]
+    if old["type"] == "Unigram" != pipeline.kind:
+        pieces = {piece: id for id, (piece, _) in enumerate(pieces)}
+    model = {"type": pipeline.kind, "vocab": pieces} | pipeline.model(settings)
     if pipeline.kind == "BPE":
         model = {"dropout": None, "unk_token": None, "merges": old.get("merges", [])} | model
         model["unk_token"] = added.named.get("unk_token") if model["unk_token"] else None

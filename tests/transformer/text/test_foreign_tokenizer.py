@@ -135,6 +135,13 @@ FOLDERS = {
     "Mistral": ("mistral", {"tokenizer_class": "LlamaTokenizer"}, mistral),
     "Qwen2": ("qwen2", {"tokenizer_class": "Qwen2Tokenizer"}, gpt2),
     "Qwen2, wrong class": ("qwen2", {"tokenizer_class": "PreTrainedTokenizerFast"}, gpt2),
+    "Qwen2, whole words": ("qwen2", {"tokenizer_class": "PreTrainedTokenizerFast", "unk_token": "[UNK]"}, word_level),
+    "Qwen2, scored pieces": (
+        "qwen2",
+        {"tokenizer_class": "PreTrainedTokenizerFast"},
+        lambda: unigram(("<pad>", "</s>", "<unk>"), "<unk>"),
+    ),
+    "BERT, whole words": ("bert", None, word_level),
     "Qwen3": (
         "qwen3",
         {"tokenizer_class": "Qwen2Tokenizer", "pad_token": "<|endoftext|>", "eos_token": "<|im_end|>"},
