@@ -76,6 +76,13 @@ class NumpyTransformer:
 
     def norm(self, name: str, x: np.ndarray) -> np.ndarray:
         x = self.note(f"{name}.input", x)
+        if self.config.get("rms_norm"):  # no mean is taken away, and there is no β
+            mean_square = (x**2).mean(axis=-1)
+            normalized = x / np.sqrt(mean_square + self.config["layer_norm_epsilon"])[:, None]
+            output = normalized * self.weights[f"{name}.weight"]
+            parts = {"mean_square": mean_square, "normalized": normalized, "output": output}
+            self.seen |= {f"{name}.{part}": values for part, values in parts.items()}
+            return output
         mean = x.mean(axis=-1)
         std = np.sqrt(((x - mean[:, None]) ** 2).mean(axis=-1) + self.config["layer_norm_epsilon"])
         normalized = (x - mean[:, None]) / std[:, None]
@@ -102,12 +109,42 @@ class NumpyTransformer:
                 turned[:, at, i + half] = y * math.cos(angle) + x * math.sin(angle)
         return turned
 
-    def attention(self, name: str, x: np.ndarray, memory: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    def bias(self, stack: str, n_tokens: int) -> np.ndarray | None:
+        """What T5 adds to the scores of self-attention: a number for the bucket of the distance, of each head."""
+        if self.config["positions"] != "relative":
+            return None
+        table = self.weights[f"{stack}.position_bias.table"]
+        values = np.empty((len(table), n_tokens, n_tokens))
+        for query, key in np.ndindex(n_tokens, n_tokens):
+            values[:, query, key] = table[:, self.bucket(key - query, table.shape[1], causal=stack == "decoder")]
+        self.seen[f"{stack}.position_bias.values"] = values
+        return values
+
+    @staticmethod
+    def bucket(distance: int, n_buckets: int, *, causal: bool) -> int:
+        """Small distances have a bucket each; a bucket of large ones is wider and wider, up to 128 tokens."""
+        first = 0
+        if causal:
+            distance = max(0, -distance)  # what comes later is masked
+        else:
+            n_buckets //= 2
+            first, distance = n_buckets * (distance > 0), abs(distance)
+        exact = n_buckets // 2
+        if distance < exact:
+            return first + distance
+        wider = exact + int(math.log(distance / exact) / math.log(128 / exact) * (n_buckets - exact))
+        return first + min(wider, n_buckets - 1)
+
+    def attention(
+        self, name: str, x: np.ndarray, memory: np.ndarray, allowed: np.ndarray, bias: np.ndarray | None = None
+    ) -> np.ndarray:
         query = self.rotate(self.heads(self.linear(f"{name}.query_projection", x)))
         key = self.rotate(self.heads(self.linear(f"{name}.key_projection", memory)))
         value = self.heads(self.linear(f"{name}.value_projection", memory))
         allowed = self.note(f"{name}.allowed", allowed)
         scores = query @ key.transpose(0, 2, 1) / math.sqrt(query.shape[-1])
+        if bias is not None:
+            scores = scores + bias
         weights = np.zeros_like(scores)
         for head, row in np.ndindex(scores.shape[:2]):
             seen = np.flatnonzero(allowed[row])
@@ -142,11 +179,12 @@ class NumpyTransformer:
         allowed = np.broadcast_to(present, (len(ids), len(ids)))
         if stack == "decoder":
             allowed = np.tril(np.ones((len(ids), len(ids)), dtype=bool)) & allowed
+        bias = self.bias(stack, len(ids))
         for layer in range(self.config[f"n_{stack}_layers"]):
             name = f"{stack}.layers.{layer}"
             x = self.note(f"{name}.residual.in", x)
             normed = self.norm(f"{name}.self_attention_norm", x)
-            x = x + self.attention(f"{name}.self_attention", normed, normed, allowed)
+            x = x + self.attention(f"{name}.self_attention", normed, normed, allowed, bias)
             x = self.note(f"{name}.residual.after_self_attention", x)
             if memory is not None:
                 normed = self.norm(f"{name}.cross_attention_norm", x)

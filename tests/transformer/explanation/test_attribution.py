@@ -67,7 +67,8 @@ def test_other_families(family, name):
 def test_the_checkpoints_of_the_repository(path):
     checkpoint = transformer.load(path)
     reads = PICTURE if isinstance(checkpoint.config, PictureConfig) else "The old ___ read a good book."
-    trace = transformer.trace(checkpoint, reads)
+    target = "My name is Tom." if checkpoint.config.has_encoder and checkpoint.config.has_decoder else None
+    trace = transformer.trace(checkpoint, reads, target=target)
     assert is_exact(attribute(trace, position_in(trace)))
 
 
