@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -65,13 +66,13 @@ def test_every_page_opens_and_says_what_is_true(page: str, opened: Callable) -> 
 
 
 def test_tasks_are_chosen_with_an_example_each(opened: Callable) -> None:
-    app = opened("masks", checkpoint="tiny-tasks", language="en")
+    app = opened("masks", checkpoint="tiny-tasks", language="en", sentence="The cat sat on the mat.")
     assert any("No task stands before the sentence" in caption.value for caption in app.caption)
     box = next(box for box in app.selectbox if box.label == "Task")
     assert tuple(box.options) == tuple(TEXT_TASKS)
     for prefix, example in model_sentences()["task_example"].items():
         next(box for box in app.selectbox if box.label == "Task").set_value(prefix).run()
-        assert app.query_params["sentence"] == prefix + example
+        assert app.text_area(key="sidebar sentence").value == prefix + example
     assert not any("No task stands" in caption.value for caption in app.caption)
     assert any("several tasks, by prefix" in caption.value for caption in app.sidebar.caption)
     app.pills(key="sidebar example").set_value("Plain").run()  # an example leaves the task
@@ -82,7 +83,26 @@ def test_tasks_are_chosen_with_an_example_each(opened: Callable) -> None:
     assert app.query_params["sentence"] == "sentiment: My own ___ here.", "what somebody typed stays"
 
 
+def test_it_opens_with_a_task_which_leaves_with_it(
+    open_app: Callable, folder: Path, checkpoints_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sentence without a task has no meaningful answer, and a task means nothing to a model that learned none."""
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", os.pathsep.join(map(str, (checkpoints_folder, folder))))
+    first, *_ = TEXT_TASKS
+    app = open_app("masks", checkpoint="tiny-tasks")
+    assert app.text_area(key="sidebar sentence").value == first + "The cat sat on the mat."
+    assert "sentence" not in app.query_params, "an address need not say what is there without it"
+    app.selectbox(key="sidebar checkpoint").set_value("tiny-translator").run()
+    assert app.text_area(key="sidebar sentence").value == "The cat sat on the mat."
+    app.text_area(key="sidebar sentence").set_value("My own words.").run()
+    app.selectbox(key="sidebar checkpoint").set_value("tiny-tasks").run()
+    assert app.text_area(key="sidebar sentence").value == "My own words.", "what somebody typed stays"
+    app.text_area(key="sidebar sentence").set_value("fill: My own ___.").run()
+    app.selectbox(key="sidebar checkpoint").set_value("tiny-translator").run()
+    assert app.text_area(key="sidebar sentence").value == "My own ___."
+
+
 def test_it_is_said_in_french(opened: Callable) -> None:
-    app = opened("overview", checkpoint="tiny-tasks", language="fr")
+    app = opened("overview", checkpoint="tiny-tasks", language="fr", sentence="The cat sat on the mat.")
     assert any("Aucune tâche ne précède la phrase" in caption.value for caption in app.caption)
     assert any("plusieurs tâches, par préfixe" in caption.value for caption in app.sidebar.caption)

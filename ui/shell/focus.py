@@ -165,10 +165,31 @@ def attention_kinds(config: ModelConfig) -> tuple[tuple[str, str], ...]:
     return tuple(pairs)
 
 
-def default_focus() -> Focus:
-    """What the app opens with, and what an address need not say: the first checkpoint and the first example."""
+def default_focus(checkpoint: str = "") -> Focus:
+    """What the app opens with, and what an address need not say: the first checkpoint and the first example, behind the
+    first task of ``checkpoint`` where that one learned several."""
     names = checkpoint_names()
-    return Focus(checkpoint=names[0] if names else "", sentence=default_sentence())
+    first = "".join(_tasks(checkpoint)[:1])
+    return Focus(checkpoint=names[0] if names else "", sentence=first + default_sentence())
+
+
+def start_of(sentence: str, starts: Sequence[str]) -> str:
+    """The task's prefix that a sentence begins with, or nothing."""
+    return next((start for start in starts if sentence.startswith(start)), "")
+
+
+def _tasks(checkpoint: str) -> Sequence[str]:
+    """The prefixes of the tasks that it learned."""
+    config = readable_config(checkpoint)
+    return () if config is None else config.task_prefixes
+
+
+def _sentence_for(checkpoint: str, focus: Focus) -> str:
+    """What another model reads of the same sentence: a task stays with the model that learned it."""
+    if focus.sentence == default_focus(focus.checkpoint).sentence:
+        return default_focus(checkpoint).sentence
+    task = start_of(focus.sentence, _tasks(focus.checkpoint))
+    return focus.sentence if task in _tasks(checkpoint) else focus.sentence.removeprefix(task)
 
 
 def begin() -> Focus:
@@ -188,7 +209,7 @@ def begin() -> Focus:
         # First the language, because what the rest of the address has wrong is said in it.
         asked = address.get("language", ENGLISH)
         _keep(Focus(language=asked if asked in languages() else ENGLISH))
-        focus, corrections = Focus.from_address(address, default=default_focus())
+        focus, corrections = Focus.from_address(address, default=default_focus(address.get("checkpoint", "")))
     focus, untold = fit_language(focus)
     focus, missing = fit_checkpoint(focus, choosable_checkpoints(focus.checkpoint))
     focus, misread = fit_sentence(focus)
@@ -208,13 +229,14 @@ def notes() -> tuple[str, ...]:
 def change(**values: object) -> None:
     """Change the focus, e.g. as ``on_click=change, kwargs={"head": 3}``; the next run shows it and writes the address.
 
-    Another sentence, target or stack starts at its first token; another checkpoint has languages of its own. Raises
-    ``TypeError`` for a name that ``Focus`` lacks.
+    Another sentence, target or stack starts at its first token; another checkpoint has languages and tasks of its own.
+    Raises ``TypeError`` for a name that ``Focus`` lacks.
     """
+    if "checkpoint" in values:
+        fitting = {"reads": "", "writes": "", "sentence": _sentence_for(str(values["checkpoint"]), current())}
+        values = {name: new for name, new in fitting.items() if new != getattr(current(), name)} | values
     if values.keys() & {"sentence", "target", "stack", "writes"} and "token" not in values:
         values["token"] = 0
-    if "checkpoint" in values:
-        values = {"reads": "", "writes": ""} | values
     _keep(replace(current(), **values))
 
 
@@ -225,7 +247,7 @@ def store(focus: Focus, *, corrections: Sequence[str] = ()) -> Focus:
     st.session_state[_NOTES] = tuple(dict.fromkeys((*st.session_state.get(_NOTES, ()), *corrections)))
     st.session_state[_NOTES_OF] = _place(focus)
     _keep(focus)
-    wanted = focus.to_address(default=default_focus())
+    wanted = focus.to_address(default=default_focus(focus.checkpoint))
     written = [one for one in st.session_state.get(_WRITTEN, ()) if one != wanted]
     st.session_state[_WRITTEN] = (*written[-_LATE:], wanted)
     if (found := _address()) != wanted:

@@ -133,4 +133,4 @@ def go_to(name: str, **focus_values: object) -> NoReturn:
     if name not in existing:
         raise ValueError(f"there is no page {name!r}; there are {', '.join(existing)}")
     change(**focus_values)
-    st.switch_page(existing[name], query_params=current().to_address(default=default_focus()))
+    st.switch_page(existing[name], query_params=current().to_address(default=default_focus(current().checkpoint)))

@@ -9,10 +9,9 @@ from transformer.config import PictureConfig
 from transformer.families.config import FamilyConfig
 from ui.compute.loading import choosable_checkpoints, readable_config
 from ui.shell import focus as shared_focus
-from ui.shell.focus import MOST_PADS, Focus
+from ui.shell.focus import MOST_PADS, Focus, start_of
 from ui.shell.picture import draw_picture
 from ui.shell.selectors import work_of
-from ui.shell.spoken_languages import start_of
 from ui.words.texts import common, examples, languages
 
 # Where this run's sidebar has room for the selectors of its page: below the sentence, above the examples.

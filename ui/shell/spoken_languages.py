@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from transformer import Checkpoint
 from transformer.families.languages import languages_of
 from ui.shell import focus as shared_focus
-from ui.shell.focus import Focus
+from ui.shell.focus import Focus, start_of
 from ui.shell.streamlit_private import page_hash
 from ui.words.texts import common, model_sentences, quoted
 
@@ -50,11 +50,6 @@ def spoken_languages(focus: Focus, checkpoint: Checkpoint, room: DeltaGenerator)
             _choose("begins", starts, begun or None, width)
     if starts and not begun:
         room.caption(common("spoken.begins_missing"))
-
-
-def start_of(sentence: str, starts: Sequence[str]) -> str:
-    """The task's prefix that a sentence begins with, or nothing."""
-    return next((start for start in starts if sentence.startswith(start)), "")
 
 
 def _choose(name: str, options: Sequence[str], value: str | None, width: int | str) -> None:

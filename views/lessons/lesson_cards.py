@@ -104,7 +104,7 @@ def sheet_of(name: str, address: Mapping[str, str], *, text: texts.PageText) -> 
 
     Raises ``transformer.InputError`` and ``transformer.CheckpointError``.
     """
-    focus, notes = Focus.from_address(address, default=default_focus())
+    focus, notes = Focus.from_address(address, default=default_focus(address.get("checkpoint", "")))
     focus, missing = fit_checkpoint(focus, choosable_checkpoints(focus.checkpoint))
     if not focus.checkpoint:
         raise transformer.CheckpointError("There is no checkpoint here that could answer.")
@@ -122,7 +122,7 @@ def _step_link(lesson: Lesson, number: int, focus: Focus, *, base: str) -> str:
 
 
 def _link(name: str, focus: Focus, *, base: str) -> str:
-    return link_to(base, "" if name == _names()[0] else name, focus, default=default_focus())
+    return link_to(base, "" if name == _names()[0] else name, focus, default=default_focus(focus.checkpoint))
 
 
 def _paths() -> dict[str, str]:
