@@ -71,14 +71,16 @@ def test_identical_sentences_change_nothing(open_app):
     assert "has moved furthest apart" not in said(app)
 
 
-def test_a_pair_sets_both_sentences(open_app):
+@pytest.mark.parametrize("writes", ["fr", "de"])
+def test_a_pair_sets_both_sentences(open_app, monkeypatch, writes):
+    monkeypatch.setattr("views.compare.modes.guess_language", lambda text: writes)
     app = open_app("compare", checkpoint="tiny-translator", sentence=SENTENCE)
     pair = PAIRS[2]
     app.pills(key="compare pair").set_value(pair["label"]).run()
     is_fine(app)
     assert app.session_state["sidebar sentence"] == pair["first"]
     assert app.session_state["compare second"] == pair["second"]
-    assert pair["shows"] in said(app)
+    assert pair["shows"] in said(app) and (pair["in_french"] in said(app)) == (writes == "fr")
 
 
 def test_sentence_b_follows_sentence_a_until_somebody_types(open_app):

@@ -12,6 +12,7 @@ from tests.pages.conftest import codes, is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.analysis.lens import logit_lens
 from transformer.analysis.residual_stream import SubLayer, in_a_sentence
+from transformer.explanation.attribution_walk import Part
 from ui.words.texts import page_text
 
 TEXT = page_text("lens")
@@ -44,6 +45,7 @@ def test_a_sublayer_is_named_as_a_sentence_names_it(open_app):
     assert not re.search(r"after \d", said(app)), said(app)
     label = SubLayer("decoder", 2, "cross_attention", before="", update="", norm="", after="").label
     assert (label, in_a_sentence(label)) == ("2 cross-attention", "the cross-attention of layer 2")
+    assert in_a_sentence(Part("self_attention", 1, 3).label) == "head 3 of the self-attention of layer 1"
 
 
 def test_a_classifier_begins_with_the_whole_sentence(open_app):

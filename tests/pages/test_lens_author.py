@@ -11,6 +11,7 @@ import pytest
 import transformer
 from charts.toolkit.style import three_digits
 from tests.pages.conftest import codes, is_fine, said
+from transformer.analysis.residual_stream import in_a_sentence
 from transformer.explanation.attribution import attribute
 from transformer.explanation.attribution_by_key import strongest_sources
 from transformer.explanation.direct_effects import is_removable, removals
@@ -34,7 +35,9 @@ def test_the_sum_the_parts_and_the_words(open_app: Callable, tiny_checkpoint: Ca
     is_fine(app)
     trace = transformer.trace(tiny_checkpoint(checkpoint), SENTENCE)
     found = attribute(trace, None if checkpoint == "tiny-sentiment" else 2)
-    assert f"**{three_digits(found.logit)}**" in said(app) and f"**{found.strongest(1)[0].label}**" in said(app)
+    assert f"**{three_digits(found.logit)}**" in said(
+        app
+    ) and f"**{in_a_sentence(found.strongest(1)[0].label)}**" in said(app)
     table, sources = sources_of(app), strongest_sources(trace, found)
     assert list(table[TEXT["author_column_word"]]) == [source.display for source in sources]
     np.testing.assert_allclose(table[TEXT["author_column_value"]], [source.value for source in sources])

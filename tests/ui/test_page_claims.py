@@ -10,6 +10,7 @@ import pytest
 import transformer
 from benchmarks.example_pairs import chosen
 from tests.conftest import ROOT
+from transformer.analysis.answers.answer_probabilities import entropy
 from transformer.analysis.answers.answer_rows import asked
 from transformer.analysis.answers.effects import same_tokens
 from transformer.analysis.feed_forward_units import silent_share
@@ -34,8 +35,8 @@ def test_an_untrained_model_is_no_better_than_chance(sentence: str) -> None:
     question = asked(trace)
     found = question.log_probabilities(same_tokens(trace, checkpoint=snapshot(checkpoint, 0)))
     assert -question.chosen(found).mean() >= np.log(checkpoint.config.vocabulary_size)
-    evenly_spread = np.log(checkpoint.config.vocabulary_size)
-    assert -(np.exp(found) * found).sum(axis=-1).mean() < 0.95 * evenly_spread, "not every token is equally likely"
+    evenly_spread = np.log2(checkpoint.config.vocabulary_size)
+    assert entropy(found).mean() < 0.95 * evenly_spread, "not every token is equally likely"
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=[path.name for path in SHIPPED])

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from transformer.analysis.answers.answer_probabilities import softmax
+from transformer.analysis.answers.answer_probabilities import entropy
 from transformer.analysis.answers.answer_rows import asked
 from transformer.analysis.answers.effects import same_tokens
 from transformer.analysis.heads.head_roles import HeadRole, counted_rows, head_roles
@@ -104,14 +104,13 @@ def moment_of(checkpoint: Checkpoint, step: int | None, trace: Trace) -> Moment:
     )
     question = asked(trace)
     n_tokens = 0 if question.everywhere else len(question.ids)
-    chances = softmax(np.atleast_2d(here.values(question.logits))[list(question.rows)])  # [token, vocabulary]
-    logs = np.log(np.maximum(chances, np.finfo(float).tiny))
+    logs = question.log_probabilities(here)  # [token, vocabulary]
     return Moment(
         step=step,
         text=_own_answer(checkpoint, trace.run),
         log_probability=float(question.chosen(logs).sum()) if n_tokens else float("nan"),
         n_tokens=n_tokens,
-        uncertainty=float(-(chances * logs).sum(axis=-1).mean() / np.log(2)) if n_tokens else float("nan"),
+        uncertainty=float(entropy(logs).mean()) if n_tokens else float("nan"),
         views=views,
         roles=tuple(role for view in views for role in head_roles(view)),
     )

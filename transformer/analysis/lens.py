@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from transformer.analysis.answers.answer_probabilities import divergence, entropy
 from transformer.analysis.residual_stream import sublayers as sublayers_of
 from transformer.files.checkpoints import Checkpoint
 from transformer.runs.traces import Trace
@@ -120,8 +121,8 @@ def logit_lens(
         found["probabilities"].append(np.take_along_axis(p, ids, axis=-1))
         found["probability"].append(np.exp(own))
         found["rank"].append(1 + (log_p > own[:, None]).sum(axis=-1))
-        found["divergence"].append(np.maximum(0.0, (np.exp(last) * (last - log_p)).sum(axis=-1) / np.log(2)))
-        found["entropy"].append(np.maximum(0.0, -(p * log_p).sum(axis=-1) / np.log(2)))
+        found["divergence"].append(divergence(last, log_p))
+        found["entropy"].append(entropy(log_p))
     arrays = {key: np.stack(values) for key, values in found.items()}
     used = {*arrays["ids"].ravel().tolist(), *followed.tolist()}
     return Lens(

@@ -39,14 +39,22 @@ class SubLayer:
 
 
 def in_a_sentence(label: str) -> str:
-    """A step's label as it stands in a sentence: "2 cross-attention" is "the cross-attention of layer 2"."""
+    """The label of a step or of a part of it, as it stands in a sentence: "2 cross-attention" is "the cross-attention
+    of layer 2"."""
     if not isinstance(label, Message) or "layer" not in label.values:
         return label
-    layer = label.values["layer"]
+    layer, head = label.values["layer"], label.values.get("head")
     sentences = {
         "{layer} self-attention": Message("the self-attention of layer {layer}", layer=layer),
         "{layer} cross-attention": Message("the cross-attention of layer {layer}", layer=layer),
         "{layer} feed-forward": Message("the feed-forward of layer {layer}", layer=layer),
+        "{layer} convolution": Message("the convolution of layer {layer}", layer=layer),
+        "{layer} self-attention, head {head}": Message(
+            "head {head} of the self-attention of layer {layer}", layer=layer, head=head
+        ),
+        "{layer} cross-attention, head {head}": Message(
+            "head {head} of the cross-attention of layer {layer}", layer=layer, head=head
+        ),
     }
     return sentences.get(label.template, label)
 

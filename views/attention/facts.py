@@ -7,7 +7,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 import transformer
-from charts.toolkit.style import three_digits, three_digits_alike
+from charts.toolkit.style import signed, three_digits, three_digits_alike
 from transformer.analysis.attention.rollout import attention_rollout
 from transformer.analysis.heads.head_effect import HeadEffect, head_effect
 from transformer.runs.attention_view import AttentionView
@@ -113,7 +113,7 @@ def _effect(p: Page) -> None:
     _metric(
         p.text["effect"],
         p.text["effect_value"].format(factor=three_digits(effect.factor)),
-        p.text["effect_of"].format(change=f"{'+' if effect.change >= 0 else '−'}{three_digits(abs(effect.change))}"),
+        p.text["effect_of"].format(change=signed(effect.change)),
         p.text["effect_help"].format(answer=answer),
     )
 

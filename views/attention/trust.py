@@ -6,7 +6,7 @@ import streamlit as st
 
 from charts.figures.attention_trust import MOST_NUMBERS, NAMES, ROOM, aligned_measures
 from charts.toolkit.numbers import number
-from charts.toolkit.style import three_digits
+from charts.toolkit.style import signed, three_digits
 from transformer.analysis.answers.answer_rows import asked
 from transformer.analysis.attention.attention_trust import (
     Aligned,
@@ -89,7 +89,7 @@ def edge_effect(p: Page, view: AttentionView, *, key: int) -> None:
         st.markdown(text["edge_nothing"])
         return
     said = text["edge" if abs(effect.change) >= _SMALL else "edge_small"].format(
-        weight=three_digits(weight), factor=three_digits(effect.factor), change=_signed(effect.change)
+        weight=three_digits(weight), factor=three_digits(effect.factor), change=signed(effect.change)
     )
     if focus.stack == "decoder" and row in effect.asked.rows:
         step = effect.asked.rows.index(row)
@@ -152,7 +152,7 @@ def _in_words(p: Page, view: AttentionView, aligned: Aligned, quantity: Quantity
         share=three_digits(float(looked.max())),
         answer=as_plain(quantity.display),
         missed=labels[most],
-        change=_signed(-float(missed[most])),
+        change=signed(-float(missed[most])),
         unit=p.text[f"trust_unit_{quantity.of}"],
         agreement=number(f"{agreement:.2f}") if np.isfinite(agreement) else "–",
     )
@@ -182,22 +182,22 @@ def _completeness(p: Page, found: InputAttributions, quantity: Quantity) -> None
     text, whole = p.text, found.integrated
     st.markdown(
         text["complete"].format(
-            total=_signed(whole.total),
-            value=_signed(whole.value),
-            start=_signed(whole.baseline_value),
-            difference=_signed(whole.difference),
-            error=_signed(whole.error),
+            total=signed(whole.total),
+            value=signed(whole.value),
+            start=signed(whole.baseline_value),
+            difference=signed(whole.difference),
+            error=signed(whole.error),
             steps=whole.n_steps,
-            slope=_signed(found.gradient.total),
+            slope=signed(found.gradient.total),
         )
     )
     relevance = found.relevance
     st.markdown(
         text["conserved"].format(
-            out=_signed(relevance.out),
-            total=_signed(relevance.total),
-            error=_signed(relevance.error),
-            **{name: _signed(value) for name, value in relevance.absorbed.items()},
+            out=signed(relevance.out),
+            total=signed(relevance.total),
+            error=signed(relevance.error),
+            **{name: signed(value) for name, value in relevance.absorbed.items()},
         )
     )
     moved = sum(float(np.abs(part).sum()) for part in (whole.source, whole.target) if part is not None)
@@ -260,7 +260,3 @@ def _snippet(p: Page, found: InputAttributions, *, row: int) -> None:
         "    print(measure.name, measure.agreement, measure.values)\n"
         "figure = aligned_measures(rows)  # figure.show() draws it\n",
     )
-
-
-def _signed(value: float) -> str:
-    return f"{'−' if value < 0 else '+'}{three_digits(abs(value))}"

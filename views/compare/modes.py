@@ -31,6 +31,7 @@ from ui.shell.presenter import labels, presenting
 from ui.shell.selectors import chosen_option
 from ui.show.canvas import show_map
 from ui.words.catalogues import said
+from ui.words.language_guess import guess_language
 from ui.words.texts import PageText, as_plain, model_sentences, other_pictures
 from views.compare.run_comparison import (
     Head,
@@ -52,7 +53,7 @@ _PICKED_PARAMETER = "picked"  # "layer.head"
 
 def sentences(p: Page) -> None:
     """Two sentences on one checkpoint."""
-    sentence, first = second_sentence(p), Side("A", p.trace)
+    (sentence, pair), first = second_sentence(p), Side("A", p.trace)
     if not sentence.strip():
         st.info(p.text["second_empty"], icon=":material/info:")
         return
@@ -62,6 +63,9 @@ def sentences(p: Page) -> None:
         st.warning(p.text["second_wrong"].format(message=as_plain(said(error))), icon=":material/edit:")
         return
     second = Side("B", trace)
+    if pair and pair["shows"] and not presenting():
+        french = guess_language(f"{p.trace.text} {trace.text}") == "fr"
+        st.caption(" ".join(pair[key] for key in ("shows", "in_french") if key in pair and (french or key == "shows")))
     show_answers(p, first, second)
     place = (p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head)
     heads = Head(first, *place), Head(second, *place)
@@ -74,8 +78,9 @@ def sentences(p: Page) -> None:
     code_of_sentences(p, sentence)
 
 
-def second_sentence(p: Page) -> str:
-    """Sentence B, in a widget of its own; until a reader types one, it is the partner of sentence A."""
+def second_sentence(p: Page) -> tuple[str, dict[str, str] | None]:
+    """Sentence B, in a widget of its own, and the ready pair that both are; until a reader types one, it is the partner
+    of sentence A."""
     state, focus = st.session_state, p.focus
     found = _pictures(focus.sentence) if p.reads_pictures else pairs_to_compare(p.text)
     partners = {one: two for pair in found for one, two in _both_ways(pair["first"], pair["second"])}
@@ -104,13 +109,12 @@ def second_sentence(p: Page) -> str:
             p.text["pairs"], list(pairs), key="compare pair", on_change=_pair_chosen, args=(pairs,), wrap=True,
             label_visibility=labels(),
         )  # fmt: skip
-    if shown and pairs[shown]["shows"] and not presenting():
-        st.caption(pairs[shown]["shows"])
-    return state[_SECOND]
+    return state[_SECOND], pairs[shown] if shown else None
 
 
 def pairs_to_compare(text: PageText) -> tuple[dict[str, str], ...]:
-    """The ready pairs: ``label``, ``shows``, and the sentences ``first`` and ``second``."""
+    """The ready pairs: ``label``, ``shows``, and the sentences ``first`` and ``second``; ``in_french``: what a
+    translation into French shows besides."""
     return tuple({**text["pair"][name], **pair} for name, pair in model_sentences()["pair"].items())
 
 

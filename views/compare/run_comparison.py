@@ -89,6 +89,8 @@ def show_answers(p: Page, first: Side, second: Side) -> None:
             heading.append(side.name)
         if not p.reads_pictures:
             heading.append(p.text["quoted"].format(sentence=shorten(side.trace.sentence)))
+        if alike and not same and side is second:
+            heading.append(p.text["answer_same"])
         if answer.parts:
             heading.append(p.text["answer_sure"].format(probability=three_digits(answer.probability)))
         with column.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -99,11 +101,9 @@ def show_answers(p: Page, first: Side, second: Side) -> None:
                 if same and side is second:
                     st.caption(p.text["same_sentence"])
                 else:
-                    st.markdown(f"##### {marked(pieces, *marks[side.letter]) or '–'}")
+                    st.markdown(f"##### {marked(pieces, *marks[side.letter]) or p.text['answer_none']}")
                 for note in side.trace.notes:
                     st.caption(f":material/info: {as_plain(said(note))}")
-    if alike and not same:
-        st.caption(p.text["answer_same"])
 
 
 def marked(pieces: tuple[Piece, ...], own: str, colour: str) -> str:
@@ -150,7 +150,7 @@ def show_maps(p: Page, first: Head, second: Head) -> MapDifference:
                 phrase=("", " looks at "),
                 masked_text=p.text["no_partner"],
                 height=map_height(),
-            ),
+            ).with_metadata(legend=""),  # the title says it
             key="compare map difference",
             clickable=False,
         )

@@ -13,6 +13,7 @@ from charts.toolkit.numbers import whole
 from charts.toolkit.style import signed, three_digits
 from charts.toolkit.words import _, in_words
 from transformer.analysis.lens import Lens, shown_word
+from transformer.analysis.residual_stream import in_a_sentence
 from transformer.explanation.attribution import Attribution, attribute
 from transformer.explanation.attribution_by_key import strongest_sources
 from transformer.explanation.attribution_walk import Part
@@ -174,7 +175,7 @@ def _in_words(p: Page, lens: Lens, found: Attribution, words: Words) -> str:
         logit=three_digits(found.logit),
         count=len(found.parts),
         deviation=three_digits(found.deviation),
-        part=as_plain(in_words(best.label)),
+        part=as_plain(in_words(in_a_sentence(best.label))),
         value=signed(found.of(best)),
     )
 

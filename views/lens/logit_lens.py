@@ -151,6 +151,8 @@ def notes(p: Page, lens: Lens) -> str:
         said.append(p.text["token_head"])
     if (cap := getattr(projection, "cap", None)) is not None:
         said.append(p.text["cap"].format(cap=three_digits(cap)))
+    if lens.stack == "decoder":
+        said.append(p.text["every_word"])
     if len(p.trace.stacks) > 1:
         said.append(p.text["encoder"])
     return " ".join((*said, p.text["caution"], p.text["source"]))

@@ -8,6 +8,7 @@ from charts.figures.attribution import measured_effects
 from charts.toolkit.numbers import number
 from charts.toolkit.style import signed
 from charts.toolkit.words import in_words
+from transformer.analysis.residual_stream import in_a_sentence
 from transformer.errors import InputError
 from transformer.explanation.attribution import Attribution
 from transformer.explanation.direct_effects import Removals, is_removable, removals
@@ -80,6 +81,11 @@ def _answers(effects: Removals, place: int) -> str:
     return ", ".join(f"{in_words(part.label)} {signed(change)}" for part, change in effects.answers(place)[:_ANSWERS])
 
 
+def _answers_in_a_sentence(effects: Removals, place: int) -> str:
+    answers = effects.answers(place)[:_ANSWERS]
+    return ", ".join(f"{in_words(in_a_sentence(part.label))} ({signed(change)})" for part, change in answers)
+
+
 def _in_words(p: Page, effects: Removals) -> str:
     """The rank correlation; and the part at which the two numbers are furthest apart, with who answered."""
     gap = effects.added - effects.zero  # what all other parts add more, without it
@@ -89,10 +95,10 @@ def _in_words(p: Page, effects: Removals) -> str:
     said = p.text["measured_said"].format(
         count=len(effects.parts),
         agreement=number(f"{effects.agreement:.2f}") if np.isfinite(effects.agreement) else "–",
-        part=as_plain(in_words(effects.parts[place].label)),
+        part=as_plain(in_words(in_a_sentence(effects.parts[place].label))),
         added=signed(added),
         lost=signed(lost),
     )
-    who = _answers(effects, place)
+    who = _answers_in_a_sentence(effects, place)
     key = "measured_norm" if not who else "measured_repaired" if repaired else "measured_built"
     return f"{said} {p.text[key].format(change=signed(gap[place]), who=as_plain(who))}"

@@ -110,4 +110,4 @@ def _map(p: Page, senders: tuple[Head, ...], shares: np.ndarray, receiver: str, 
 
 
 def _name(p: Page, head: Head) -> str:
-    return p.text["edge_head"].format(what=p.text[f"from_{head.stack}_{head.kind}"], layer=head.layer, head=head.head)
+    return p.text[f"head_{head.stack}_{head.kind}"].format(layer=head.layer, head=head.head)

@@ -1,7 +1,6 @@
 """The Paths page: activation patching, every place put back from the clean run, as one map."""
 
 from collections.abc import Callable, Hashable
-from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -182,17 +181,18 @@ def _map(p: Page, both: Contrast, turn: Turn, view: str, places: list[list[Place
         ),
         key="patching",
     )
-    st.caption(_strongest(p, rows, columns, shares) + " " + text[f"caption_{view}"])
+    st.caption(_strongest(p, places, columns, shares) + " " + text[f"caption_{view}"])
     if clicked is not None:
         _open(p, places[clicked.query][clicked.key])
 
 
-def _strongest(p: Page, rows: list[str], columns: list[str], shares: np.ndarray) -> str:
+def _strongest(p: Page, places: list[list[Place]], columns: list[str], shares: np.ndarray) -> str:
     if not np.isfinite(shares).any():
         return p.text["no_gap_caption"]
     row, column = np.unravel_index(np.nanargmax(shares), shares.shape)
-    say = partial(p.text["strongest"].format, share=three_digits(float(shares[row, column])))
-    return say(row=rows[row], column=as_plain(columns[column]))
+    best = places[row][column]
+    where = p.text[f"place_{best.part}"].format(layer=best.layer, column=as_plain(columns[column]))
+    return p.text["strongest"].format(place=where, share=three_digits(float(shares[row, column])))
 
 
 def _open(p: Page, place: Place) -> None:

@@ -30,6 +30,7 @@ from transformer.analysis.development import (
 from transformer.analysis.heads.head_roles import HeadRole, head_roles
 from transformer.files.snapshots import snapshot, snapshot_file, write_snapshot
 from transformer.runs.attention_view import AttentionView
+from transformer.runs.decoding_state import writable
 from transformer.training.run_state import write_history
 
 SENTENCE = "The old man told us a story, and the sea was cold."
@@ -78,11 +79,11 @@ def test_every_moment_reads_the_answer_of_the_finished_model(grown) -> None:
     assert moments[2].text == trace.text
     with torch.inference_mode():
         inputs = [torch.tensor([tokens.ids]) for tokens in (trace.source, trace.target)]
-        log_p = earlier.model(*inputs)[0].double().log_softmax(dim=-1)
+        log_p = writable(earlier.model(*inputs)[0].double()).log_softmax(dim=-1)
     ids = torch.tensor(trace.prediction.ids)
     assert moments[1].n_tokens == len(ids)
     assert moments[1].log_probability == pytest.approx(float(log_p[range(len(ids)), ids].sum()), rel=1e-6)
-    entropy = -(log_p.exp() * log_p).sum(-1).mean() / math.log(2)
+    entropy = -(log_p.exp() * log_p).nansum(-1).mean() / math.log(2)
     assert moments[1].uncertainty == pytest.approx(float(entropy), rel=1e-6)
     assert moments[0].view("decoder", 1, "cross").weights.shape == (2, len(trace.target), len(trace.source))
     assert (moments[0].views[0].weights != moments[1].views[0].weights).any()

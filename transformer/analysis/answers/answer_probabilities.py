@@ -39,7 +39,8 @@ class Answer:
 
 
 def answer_of(trace: Trace) -> Answer:
-    """The answer in ``trace`` with its probabilities: softmax of the recorded logits."""
+    """The answer in ``trace`` with its probabilities: softmax of the recorded logits, among the tokens that the model
+    may write."""
     question = asked(trace)
     if question.everywhere:  # nothing was asked
         return Answer(trace.text, ())
@@ -61,3 +62,15 @@ def softmax(logits: np.ndarray) -> np.ndarray:
     """exp(x) / Σ exp(x) over the last axis, in float64."""
     powers = np.exp(logits.astype(np.float64) - logits.max(axis=-1, keepdims=True, initial=-np.inf))
     return powers / powers.sum(axis=-1, keepdims=True)
+
+
+def divergence(log_p: np.ndarray, log_q: np.ndarray) -> np.ndarray:
+    """KL(p ‖ q) = Σ p log₂(p / q) over the last axis, in bits; what p rules out adds nothing."""
+    with np.errstate(invalid="ignore"):  # −∞ − (−∞), where both rule it out
+        terms = np.where(np.isneginf(log_p), 0.0, np.exp(log_p) * (log_p - log_q))
+    return np.maximum(terms.sum(axis=-1) / np.log(2), 0.0)  # rounding may take a 0 a hair below it
+
+
+def entropy(log_p: np.ndarray) -> np.ndarray:
+    """H(p) = − Σ p log₂ p over the last axis, in bits."""
+    return np.maximum(-(np.exp(log_p) * np.maximum(log_p, np.finfo(float).min)).sum(axis=-1) / np.log(2), 0.0)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from transformer.files.checkpoints import Checkpoint
 from transformer.runs.inputs import prompt_ids
 from transformer.runs.traces import Trace
 
@@ -23,7 +24,16 @@ class Asked:
 
     def log_probabilities(self, trace: Trace) -> np.ndarray:
         """ln p of everything that could have stood there: [row, vocabulary] (or [1, class]), in float64."""
-        logits = np.atleast_2d(trace.values(self.logits))[list(self.rows)].astype(np.float64)
+        return self.log_softmax(trace.checkpoint, trace.values(self.logits))
+
+    def log_softmax(self, checkpoint: Checkpoint, logits: np.ndarray) -> np.ndarray:
+        """The same from other ``logits`` of the same tokens.
+
+        What a model that writes is never let write (``<pad>`` and ``<s>`` as a rule) has −∞, as in ``decode``.
+        """
+        logits = np.atleast_2d(logits)[list(self.rows)].astype(np.float64)
+        if checkpoint.config.has_decoder:
+            logits[:, list(checkpoint.framing.never)] = -np.inf
         shifted = logits - logits.max(axis=-1, keepdims=True, initial=-np.inf)
         return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
 

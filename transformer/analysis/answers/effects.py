@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 import transformer
-from transformer.analysis.answers.answer_probabilities import Answer, answer_of
+from transformer.analysis.answers.answer_probabilities import Answer, answer_of, divergence
 from transformer.analysis.answers.answer_rows import Asked, asked
 from transformer.files.checkpoints import Checkpoint
 from transformer.probes import Edit, check_edits, record
@@ -72,9 +72,8 @@ def effect_of(trace: Trace, edits: Iterable[Edit]) -> Effect:
     question, edits = asked(trace), tuple(edits)
     edited = same_tokens(trace, edits) if edits else trace
     before, after = question.log_probabilities(trace), question.log_probabilities(edited)
-    # Rounding may take a divergence of 0 a hair below it.
-    divergence = np.maximum((np.exp(before) * (before - after)).sum(axis=-1) / np.log(2), 0.0)
-    return Effect(question, trace, edited, question.chosen(before), question.chosen(after), divergence)
+    changes = (question.chosen(before), question.chosen(after), divergence(before, after))
+    return Effect(question, trace, edited, *changes)
 
 
 def same_tokens(trace: Trace, edits: Iterable[Edit] = (), *, checkpoint: Checkpoint | None = None) -> Trace:

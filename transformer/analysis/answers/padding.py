@@ -54,8 +54,7 @@ def padding_drift(trace: Trace, *, pads: Sequence[int] = PADS) -> tuple[PaddingD
         for masked in (True, False):
             edits = [] if masked else without_padding_mask(checkpoint)
             logits = _padded_logits(trace, count, edits)[: len(plain)]
-            after = logits[list(question.rows)]
-            after = after - np.logaddexp.reduce(after, axis=-1, keepdims=True)
+            after = question.log_softmax(checkpoint, logits)
             found.append(
                 PaddingDrift(
                     count,

@@ -11,6 +11,7 @@ from transformer.analysis.answers.effects import answer_under, candidates, effec
 from transformer.analysis.answers.padding import padding_drift
 from transformer.analysis.answers.word_diff import Piece, word_diff, words
 from transformer.analysis.heads.head_importance import Head, all_heads, head_importance, importance_by_chunks
+from transformer.text.tokenizer import NEVER_WRITTEN
 
 SENTENCE = "The old man ___ the sea."
 KINDS = ["translator", "gpt", "bert", "sentiment"]
@@ -116,12 +117,15 @@ def test_an_effect_is_what_a_run_with_the_edits_says(tiny_checkpoint, name):
     stack = found.stacks[-1]
     edits = [transformer.ablate_head(stack, layer=0, head=0), transformer.scale_head(stack, layer=1, head=1, factor=3)]
     effect = effect_of(found, edits)
-    logits = effect.edited.values(effect.asked.logits).astype(np.float64)
-    rows = np.atleast_2d(logits)[list(effect.asked.rows)]
-    q = np.exp(rows) / np.exp(rows).sum(axis=-1, keepdims=True)
-    before = np.atleast_2d(found.values(effect.asked.logits).astype(np.float64))[list(effect.asked.rows)]
-    p = np.exp(before) / np.exp(before).sum(axis=-1, keepdims=True)
-    np.testing.assert_allclose(effect.kl, (p * np.log2(p / q)).sum(axis=-1), atol=1e-9)
+    p, q = (
+        np.exp(np.atleast_2d(run.values(effect.asked.logits).astype(np.float64))[list(effect.asked.rows)])
+        for run in (found, effect.edited)
+    )
+    if checkpoint.config.has_decoder:
+        p[:, NEVER_WRITTEN] = q[:, NEVER_WRITTEN] = 0
+    p, q = p / p.sum(axis=-1, keepdims=True), q / q.sum(axis=-1, keepdims=True)
+    ratio = np.divide(p, q, out=np.ones_like(p), where=q > 0)
+    np.testing.assert_allclose(effect.kl, (p * np.log2(ratio)).sum(axis=-1), atol=1e-9)
     np.testing.assert_allclose(np.exp(effect.after), [row[id] for row, id in zip(q, effect.asked.ids, strict=True)])
     assert effect.mean_kl > 1e-5
     first = candidates(effect, 0, shown=3)

@@ -13,6 +13,7 @@ from transformer.analysis.attention.cell_arithmetic import cell_arithmetic
 from transformer.analysis.attention.value_weighting import norm_weighted, value_norms
 from transformer.analysis.heads.head_effect import head_effect
 from transformer.runs.inputs import prompt_ids
+from transformer.text.tokenizer import NEVER_WRITTEN
 
 SENTENCE = "The old man ___ the sea."
 TARGET = "Le vieil homme."
@@ -131,6 +132,9 @@ def test_the_effect_of_a_head_is_what_a_pass_without_it_says(place: tuple) -> No
         positions = asked_at(checkpoint, trace)
         chosen = [trace.prediction[position].id for position in positions]
         rows = [run.values(name).astype(np.float64)[positions] for run in (trace, without)]
+    if checkpoint.config.has_decoder:
+        for run in rows:
+            run[:, NEVER_WRITTEN] = -np.inf
     for found, run in zip((effect.before, effect.after), rows, strict=True):
         expected = [row[i] - np.log(np.exp(row).sum()) for row, i in zip(run, chosen, strict=True)]
         np.testing.assert_allclose(found, expected, atol=1e-5)
