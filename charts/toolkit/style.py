@@ -87,14 +87,13 @@ def escape(text: str) -> str:
 def three_digits(value: float) -> str:
     """A number with three significant digits, in the signs of the reader's language: 0.0123, 12.3, 1,230, 1.23·10⁻⁵.
 
-    Zeros at its end are digits, too: 0.90004 is 0.900. A number that needs no rounding stays short: 0.9, 8, 0.
-    Whole numbers are counts and stay exact: ``three_digits(5993) == "5,993"``.
+    What is rounded keeps the zeros at its end, 0.90004 is 0.900; what need not be stays short: 0.9. Whole numbers are
+    counts and stay exact: ``three_digits(5993) == "5,993"``.
     """
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return whole(value)
     value = float(value)
-    rounded = float(f"{value:.3g}")
-    if 1000 <= abs(rounded) < 1e6:
+    if 1000 <= abs(rounded := float(f"{value:.3g}")) < 1e6:
         return number(f"{rounded:,.0f}")
     return number(f"{value:.3g}" if rounded == value else f"{value:#.3g}".removesuffix("."))
 
