@@ -79,7 +79,7 @@ def test_head_scores_write_value_and_role_and_frame_the_chosen_head():
     trace, texts = figure.data
     np.testing.assert_allclose(trace.z, scores, rtol=1e-6)
     assert (trace.zmin, trace.zmax) == (0, 1)
-    assert list(texts.text) == ["0.1", "0.25<br>&lt;sink&gt;", "0.5<br>previous", "1"]
+    assert list(texts.text) == ["0.100", "0.25<br>&lt;sink&gt;", "0.5<br>previous", "1"]
     frame = figure.layout.shapes[0]
     assert (frame.x0, frame.x1, frame.y0, frame.y1) == (-0.5, 0.5, 0.5, 1.5)
     assert list(figure.layout.xaxis.ticktext) == ["0", "1"]

@@ -18,7 +18,7 @@ def test_candidates_are_on_a_scale_from_0_to_1_with_the_chosen_one_coloured(cand
     assert bars.marker.color[1] == style.CHOSEN
     assert bars.marker.color[0] == style.BAR
     assert list(bars.marker.pattern.shape) == ["", "", "/", "/", ""], "what was cut off is hatched"
-    assert list(bars.text) == ["0.6", "0.2", "0.1 cut", "0.05 cut", "0.05"]
+    assert list(bars.text) == ["0.600", "0.200", "0.100 cut", "0.0500 cut", "0.0500"]
     assert {trace.name for trace in figure.data[1:]} == {"candidate", "chosen", "cut off"}
 
 

@@ -91,6 +91,6 @@ def test_reshaping_outlines_what_was_before(candidates) -> None:
     assert outline.xaxis == figure.data[3].xaxis == "x4"
     assert [colour != "rgba(0,0,0,0)" for colour in outline.marker.color] == [False, False, True, True], "cut: greyed"
     texts = next(trace for trace in figure.data if trace.type == "scatter")
-    assert list(texts.text) == ["0.4 → 0.75", "0.3 → 0.25", "0.2 → cut", "0.1 → cut"]
+    assert list(texts.text) == ["0.400 → 0.75", "0.300 → 0.25", "0.200 → cut", "0.100 → cut"]
     without = reshaping(candidates.drop(columns="own"), temperature=0.5, rule="top-k 2")
     assert not any(trace.name and trace.name.startswith("before") for trace in without.data)

@@ -167,7 +167,7 @@ def test_a_figure_in_french(figures: dict, french: dict) -> None:
         "tokens are not translated"
     )
     assert after.layout.yaxis.ticktext[-1] == "tous les autres"
-    assert "0.1 coupé" in [text for trace in after.data for text in (trace.text or ())]
+    assert "0.100 coupé" in [text for trace in after.data for text in (trace.text or ())]
     hovers = [
         text
         for trace in french["search_tree"].data

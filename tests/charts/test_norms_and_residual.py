@@ -74,6 +74,6 @@ def test_contribution_has_a_scale_from_0_and_one_around_0(tokens):
     assert (first.zmin, first.zmax) == (0, 2)
     assert (second.zmin, second.zmax) == (-1, 1)
     texts = next(trace for trace in figure.data if trace.type == "scatter")
-    assert texts.text[0] == "0.1"
+    assert texts.text[0] == "0.100"
     with pytest.raises(ValueError, match="cosine holds 1.5; a cosine lies in"):
         sublayer_contribution(ratio, cosine=cosine + 0.6, sublayers=["0 self", "0 ff"], tokens=tokens)
