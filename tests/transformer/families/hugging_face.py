@@ -92,6 +92,7 @@ _LONG = {
     "rope_theta": 500.0,
 }
 _QWEN2 = {**{name: value for name, value in _LLAMA.items() if name != "head_dim"}, "hidden_size": 60}
+_SEES = {"hidden_size": 16, "intermediate_size": 20, "num_hidden_layers": 1, "num_attention_heads": 2}
 _CAPPED = {"query_pre_attn_scalar": 24, "attn_logit_softcapping": 5.0, "final_logit_softcapping": 3.0}
 _SHARED = {
     "position_buckets": 8,
@@ -204,6 +205,15 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
         "Gemma3ForCausalLM",
         "Gemma3TextConfig",
         {**_LLAMA, **_CAPPED, "sliding_window": 6, "sliding_window_pattern": 2},  # scores are not capped, logits are
+    ),
+    "gemma 3, with pictures": (
+        "Gemma3ForConditionalGeneration",
+        "Gemma3Config",
+        {
+            "text_config": {**_LLAMA, "sliding_window": 6, "sliding_window_pattern": 2},
+            "vision_config": _SEES,
+            "mm_tokens_per_image": 4,
+        },
     ),
     "marian": (
         "MarianMTModel",
