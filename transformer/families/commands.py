@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -17,7 +18,10 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     """``fetch`` and ``verify``."""
     fetch = commands.add_parser("fetch", help="download a checkpoint from huggingface.co (needs huggingface_hub)")
     fetch.add_argument("name", metavar="OWNER/NAME")
-    fetch.add_argument("--output", default="checkpoints", metavar="DIR", help="where it goes (default: checkpoints)")
+    listed = os.environ.get("GLASSFORMER_CHECKPOINTS", "").split(os.pathsep)[0] or "checkpoints"
+    fetch.add_argument(
+        "--output", default=listed, metavar="DIR", help=f"where it goes (default: {listed}, which the app lists)"
+    )
     fetch.add_argument("--yes", action="store_true", help="do not ask before the download")
     fetch.set_defaults(command=_fetch)
 
@@ -69,7 +73,7 @@ def _fetch(options: argparse.Namespace) -> int:
         raise InputError("{name} has no safetensors files; pickles are not opened", name=options.name)
     size = sum(file.size or 0 for file in files)
     print(f"{options.name}: {len(files)} files, {size / 1e6:,.0f} MB", file=sys.stderr)
-    if not options.yes and input("download? [y/N] ").strip().lower() not in ("y", "yes"):
+    if not options.yes and not _agreed():
         return _BAD_INPUT
     folder = Path(options.output) / name
     snapshot_download(
@@ -77,3 +81,11 @@ def _fetch(options: argparse.Namespace) -> int:
     )
     print(f"{folder}  {load(folder).fingerprint}")
     return 0
+
+
+def _agreed() -> bool:
+    """Nobody agrees where there is nobody to ask."""
+    try:
+        return input("download? [y/N] ").strip().lower() in ("y", "yes")
+    except EOFError:
+        return False
