@@ -110,5 +110,6 @@ MANY_LANGUAGES: dict[str, Callable[[Path], None]] = {
 STRETCHED: dict[str, Callable[[Path], None]] = {
     "hf-yarn": lambda path: _llama(path, "gpt-neox, yarn"),
     "hf-longrope": lambda path: _llama(path, "qwen3, longrope"),
+    "hf-gemma3": lambda path: _llama(path, "gemma 3"),
     "hf-longrope-short": lambda path: _llama(path, "qwen3, longrope", original_max_position_embeddings=100),
 }

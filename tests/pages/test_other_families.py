@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import transformer
-from tests.foreign_checkpoints import FOREIGN
+from tests.foreign_checkpoints import FOREIGN, foreign_checkpoint
 from tests.pages.conftest import codes, said
 from transformer.faults.catalogue import diagnoses, inapplicable
 from transformer.faults.checks import CHECKS
@@ -198,6 +198,17 @@ def test_the_padding_of_the_masks_page(open_family: Callable, checkpoint: str) -
     assert not app.error
 
 
+def test_nobody_is_sent_to_add_padding_where_there_is_none(
+    open_app: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = foreign_checkpoint("hf-bert", tmp_path) / "tokenizer_config.json"
+    settings.write_text(settings.read_text().replace('"[PAD]"', '"[UNK]"'))
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path))
+    app = fine(open_app("masks", checkpoint="hf-bert"))
+    fine(app.segmented_control(key="mask preset").set_value("no padding mask").run())
+    assert page_text("masks")["never_pads"] in said(app) and "Target, padding" not in said(app)
+
+
 @pytest.mark.parametrize("checkpoint", ["hf-bert", "hf-bert-classes", "hf-deberta", "hf-t5", "hf-marian"])
 def test_padding_on_every_page(open_family: Callable, checkpoint: str) -> None:
     """One visit from page to page with three padding tokens behind the sentence."""
@@ -206,6 +217,11 @@ def test_padding_on_every_page(open_family: Callable, checkpoint: str) -> None:
         app.switch_page(f"pages/{page}.py").run()
         fine(app)
         assert app.query_params["pads"] == "3", page
+
+
+def test_what_a_convolution_mixes_has_no_routes(open_family: Callable) -> None:
+    app = fine(open_family("paths", checkpoint="hf-deberta", paths_section="flow"))
+    assert any("its paths are not drawn" in info.value for info in app.info)
 
 
 @pytest.mark.parametrize(

@@ -58,3 +58,16 @@ def test_the_arithmetic_of_a_cell_and_its_python(
     (tmp_path / "checkpoints").symlink_to(folder)
     ours, models = map(float, run_snippet(snippet).split())
     assert ours == pytest.approx(models, abs=1e-4)
+
+
+def test_layers_that_turn_otherwise_are_named(
+    open_app: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Gemma 3 turns layers with a window by another base than those that see everything."""
+    foreign_checkpoint("hf-gemma3", tmp_path)
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path))
+    for layer, base, same, others in (("0", "10000", "0, 2", "1"), ("1", "1e+06", "1", "0, 2")):
+        app = open_app("positions", checkpoint="hf-gemma3", layer=layer)
+        is_fine(app)
+        assert f"Layers with these angles: {same}. The others turn by angles of their own: {others}." in said(app)
+        assert f"{base}^{{-2i/" in "\n".join(latex.value for latex in app.latex)

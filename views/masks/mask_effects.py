@@ -29,7 +29,8 @@ def notes(p: Page, recipe: Recipe, view: AttentionView) -> None:
             rows.append(p.text["nothing_left_more"].format(count=len(empty) - 4))
         st.info(p.text["nothing_left"].format(rows=", ".join(rows)), icon=":material/block:")
     if recipe.preset == "no_padding" and not p.focus.pads:
-        st.caption(":material/info: " + p.text["no_pads"])
+        never = p.checkpoint.special.pad is None
+        st.caption(":material/info: " + p.text["never_pads" if never else "no_pads"])
     if recipe.preset == "no_causal":
         st.caption(":material/info: " + p.text["ahead"])
     if recipe.cells:

@@ -6,6 +6,7 @@ from streamlit.delta_generator import DeltaGenerator
 from charts.figures.information_flow import KINDS, STACKS, flow_graph
 from charts.toolkit.style import three_digits
 from transformer.analysis.answers.answer_rows import asked
+from transformer.errors import MessageError
 from transformer.explanation.information_flow import Flow, edges_into, information_flow, start_of
 from ui.compute.store import store
 from ui.shell.navigation import go_to
@@ -13,6 +14,7 @@ from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to, number_in_address
 from ui.shell.selectors import one_of
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
+from ui.words.catalogues import said
 from ui.words.texts import as_plain, page_texts
 
 _FIGURE = "information-flow"
@@ -31,9 +33,7 @@ def flow(p: Page, room: DeltaGenerator) -> None:
             p.text["threshold"], *_THRESHOLDS, value=0.05, step=0.01, key="paths_threshold",
             help=p.text["threshold_help"], width=280, **IN_ADDRESS,
         )  # fmt: skip
-    found: Flow = store.get(
-        p.run, ("flow", row, threshold), lambda: information_flow(p.trace, start_of(p.trace, row), threshold=threshold)
-    )
+    found = _found(p, row, threshold)
     tokens = {stack: p.trace.tokens(stack) for stack in p.trace.stacks}
     st.markdown(_in_words(p, found, question.displays[question.rows.index(row)]))
     chosen = show_figure(
@@ -58,6 +58,16 @@ def flow(p: Page, room: DeltaGenerator) -> None:
         "figure = flow_graph(flow, tokens={stack: trace.tokens(stack) for stack in trace.stacks})  # figure.show()\n",
     )
     show_source(information_flow, edges_into)
+
+
+def _found(p: Page, row: int, threshold: float) -> Flow:
+    def routes() -> Flow:
+        return information_flow(p.trace, start_of(p.trace, row), threshold=threshold)
+
+    try:
+        return store.get(p.run, ("flow", row, threshold), routes)
+    except MessageError as error:  # a layer of this model adds something that is no head's
+        p.nothing_to_show(as_plain(said(error)))
 
 
 def _row(p: Page, rows: tuple[int, ...], displays: tuple[str, ...]) -> int:

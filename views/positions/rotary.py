@@ -42,10 +42,11 @@ def angles(p: Page, shown: Shown) -> None:
             first=three_digits(float(frequencies[0])), last=three_digits(float(frequencies[-1]))
         ),
     )
+    others = _turned_otherwise(p, rotary) if shown.own else []
     if rotary == Rotary(config.d_head):
         show_formula(
             rf"\theta_i = 10000^{{-2i/d_k}}, \qquad {_agreement()}",
-            caption=p.text["rotary_formula"].format(width=config.d_head),
+            caption=" ".join([p.text["rotary_formula"].format(width=config.d_head), *others]),
         )
         return
     waves = rf"\theta_i = {rotary.base:g}^{{-2i/{rotary.width}}}"
@@ -57,8 +58,20 @@ def angles(p: Page, shown: Shown) -> None:
         said.append(p.text["rotary_factor"].format(factor=three_digits(factor), square=three_digits(factor**2)))
     show_formula(
         rf"\begin{{gathered}} {waves} \\[4pt] {_agreement('' if factor == 1 else 'a')} \end{{gathered}}",
-        caption=" ".join(said),
+        caption=" ".join([*said, *others]),
     )
+
+
+def _turned_otherwise(p: Page, rotary: Rotary) -> list[str]:
+    """A sentence about the layers with other angles than those that are drawn (Gemma 3), if there are any."""
+    turned = [
+        positional.rotary_of(layer.self_attention) for layer in p.checkpoint.model.get_submodule(p.focus.stack).layers
+    ]
+    others = [str(index) for index, other in enumerate(turned) if other != rotary]
+    same = [str(index) for index, other in enumerate(turned) if other == rotary]
+    if not others:
+        return []
+    return [p.text["rotary_others"].format(same=", ".join(same), others=", ".join(others))]
 
 
 def _agreement(factor: str = "") -> str:
