@@ -102,6 +102,16 @@ def test_it_opens_with_a_task_which_leaves_with_it(
     assert app.text_area(key="sidebar sentence").value == "My own ___."
 
 
+def test_what_is_offered_keeps_the_task(opened: Callable) -> None:
+    """The second sentence of a pair, and the one that Surgery takes from."""
+    first, *_ = TEXT_TASKS
+    assert opened("paths", checkpoint="tiny-tasks").text_input(key="paths corrupted").value.startswith(first)
+    assert opened("compare", checkpoint="tiny-tasks").text_input(key="compare second").value.startswith(first)
+    surgery = opened("surgery", checkpoint="tiny-tasks")
+    surgery.segmented_control(key="surgery more").set_value("patch").run()
+    assert surgery.text_input(key="patch sentence").value.startswith(first)
+
+
 def test_it_is_said_in_french(opened: Callable) -> None:
     app = opened("overview", checkpoint="tiny-tasks", language="fr", sentence="The cat sat on the mat.")
     assert any("Aucune tâche ne précède la phrase" in caption.value for caption in app.caption)

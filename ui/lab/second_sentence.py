@@ -11,6 +11,7 @@ from transformer.config import PictureConfig
 from transformer.explanation.patching import typed_ids
 from ui.compute.store import store
 from ui.shell import focus as shared_focus
+from ui.shell.focus import start_of
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to, preset
 from ui.shell.presenter import labels
@@ -68,7 +69,8 @@ def _offered(checkpoint: Checkpoint, sentence: str) -> tuple[tuple[str, str], ..
         others = [(sentence, other) for _, other in other_pictures(sentence)]
         return tuple(pair for pair in others if _fits(checkpoint, *pair))
     own = [(sentence, other) for other in _swapped(sentence) if _fits(checkpoint, sentence, other)]
-    ready = [tuple(pair.values()) for pair in model_sentences()["pair"].values()]
+    task = start_of(sentence, checkpoint.framing.starts)  # which a ready pair begins with, too
+    ready = [tuple(task + each for each in pair.values()) for pair in model_sentences()["pair"].values()]
     ready += [pair[::-1] for pair in ready if pair[1] == sentence]
     found = [pair for pair in ready if pair[0] == sentence and _fits(checkpoint, *pair)] + own
     found = found[:_MOST] if found else [(sentence, other) for other in _forced(checkpoint, sentence)]

@@ -26,6 +26,7 @@ from ui.compute.loading import (
 )
 from ui.shell import focus as shared_focus
 from ui.shell import page_state
+from ui.shell.focus import start_of
 from ui.shell.page import Page
 from ui.shell.presenter import labels, presenting
 from ui.shell.selectors import chosen_option
@@ -82,7 +83,8 @@ def second_sentence(p: Page) -> tuple[str, dict[str, str] | None]:
     """Sentence B, in a widget of its own, and the ready pair that both are; until a reader types one, it is the partner
     of sentence A."""
     state, focus = st.session_state, p.focus
-    found = _pictures(focus.sentence) if p.reads_pictures else pairs_to_compare(p.text)
+    task = start_of(focus.sentence, p.checkpoint.framing.starts)  # which a ready pair begins with, too
+    found = _pictures(focus.sentence) if p.reads_pictures else pairs_to_compare(p.text, task)
     partners = {one: two for pair in found for one, two in _both_ways(pair["first"], pair["second"])}
     # Untouched, it follows sentence A; a sentence without a partner begins as a copy to be changed.
     if page_state.begins_anew(_PARAMETER):
@@ -112,10 +114,11 @@ def second_sentence(p: Page) -> tuple[str, dict[str, str] | None]:
     return state[_SECOND], pairs[shown] if shown else None
 
 
-def pairs_to_compare(text: PageText) -> tuple[dict[str, str], ...]:
-    """The ready pairs: ``label``, ``shows``, and the sentences ``first`` and ``second``; ``in_french``: what a
-    translation into French shows besides."""
-    return tuple({**text["pair"][name], **pair} for name, pair in model_sentences()["pair"].items())
+def pairs_to_compare(text: PageText, task: str = "") -> tuple[dict[str, str], ...]:
+    """The ready pairs: ``label``, ``shows``, and the sentences ``first`` and ``second``, behind the ``task``;
+    ``in_french``: what a translation into French shows besides."""
+    pairs = model_sentences()["pair"].items()
+    return tuple({**text["pair"][name], **{place: task + one for place, one in pair.items()}} for name, pair in pairs)
 
 
 def _pictures(sentence: str) -> tuple[dict[str, str], ...]:

@@ -14,7 +14,7 @@ from transformer.runs.run import Run
 from ui.compute.loading import load_trace
 from ui.compute.long_jobs import jobs
 from ui.compute.store import store
-from ui.shell.focus import attention_kinds
+from ui.shell.focus import attention_kinds, start_of
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.shell.selectors import chosen_option, one_of
@@ -198,7 +198,8 @@ def _sublayer(p: Page) -> None:
 
 def _patch(p: Page) -> None:
     with st.form("patch", border=False):
-        ready = other_pictures(p.focus.sentence)[0][1] if p.reads_pictures else model_sentences()["patch"]
+        task = start_of(p.focus.sentence, p.checkpoint.framing.starts)
+        ready = other_pictures(p.focus.sentence)[0][1] if p.reads_pictures else task + model_sentences()["patch"]
         sentence = st.text_input(p.text["patch"], value=ready, key="patch sentence", **IN_ADDRESS)
         wanted = st.form_submit_button(p.text["patch_button"], icon=":material/swap_horiz:")
     st.caption(p.text["patch_note"])
