@@ -13,8 +13,8 @@ from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.analysis.answers.comparison import difference_map, head_differences
 from transformer.analysis.answers.word_diff import word_diff
 from ui.words.texts import page_text
-from views.compare.modes import pairs_to_compare
 from views.compare.run_comparison import marked
+from views.compare.sentence_pairs import pairs_to_compare
 
 TEXT = page_text("compare")
 PAIRS = pairs_to_compare(TEXT)

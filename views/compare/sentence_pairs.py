@@ -1,0 +1,78 @@
+"""Sentence B of the Compare page: typed, or one of a pair that differs from sentence A in one thing."""
+
+import streamlit as st
+
+from ui.shell import focus as shared_focus
+from ui.shell import page_state
+from ui.shell.focus import start_of
+from ui.shell.page import Page
+from ui.shell.presenter import labels
+from ui.words.texts import PageText, model_sentences, other_pictures
+
+_SECOND, _OFFERED = "compare: second", "compare: offered"
+_PARAMETER = "second"  # in the address
+
+
+def second_sentence(p: Page) -> tuple[str, dict[str, str] | None]:
+    """Sentence B, in a widget of its own, and the ready pair that both are; until a reader types one, it is the partner
+    of sentence A."""
+    state, focus = st.session_state, p.focus
+    task = start_of(focus.sentence, p.checkpoint.framing.starts)  # which a ready pair begins with, too
+    found = _pictures(focus.sentence) if p.reads_pictures else pairs_to_compare(p.text, task)
+    partners = {one: two for pair in found for one, two in _both_ways(pair["first"], pair["second"])}
+    # Untouched, it follows sentence A; a sentence without a partner begins as a copy to be changed.
+    if page_state.begins_anew(_PARAMETER):
+        state.pop(_SECOND, None)
+    if _SECOND not in state and (from_address := "".join(page_state.asked(_PARAMETER)[:1])):
+        state[_OFFERED], state[_SECOND] = (focus.sentence, ""), from_address
+    if _SECOND not in state or (state[_SECOND] == state[_OFFERED][1] and state[_OFFERED][0] != focus.sentence):
+        state[_OFFERED] = (focus.sentence, partners.get(focus.sentence, focus.sentence))
+        state[_SECOND] = state[_OFFERED][1]
+    by_itself = partners.get(focus.sentence, focus.sentence)
+    page_state.write(_PARAMETER, () if state[_SECOND] in ("", by_itself) else (state[_SECOND],))
+    pairs = {pair["label"]: pair for pair in found}
+    here = {focus.sentence, state[_SECOND]}
+    shown = next((label for label, pair in pairs.items() if {pair["first"], pair["second"]} == here), None)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        for key, value in (("compare second", state[_SECOND]), ("compare pair", shown)):
+            if key not in state or state[key] != value:
+                state[key] = value
+        st.text_input(
+            p.text["second"], key="compare second", help=p.text["second_help"], on_change=_typed,
+            width=130 if p.reads_pictures else 290, label_visibility=labels(),
+        )  # fmt: skip
+        st.pills(
+            p.text["pairs"], list(pairs), key="compare pair", on_change=_pair_chosen, args=(pairs,), wrap=True,
+            label_visibility=labels(),
+        )  # fmt: skip
+    return state[_SECOND], pairs[shown] if shown else None
+
+
+def pairs_to_compare(text: PageText, task: str = "") -> tuple[dict[str, str], ...]:
+    """The ready pairs: ``label``, ``shows``, and the sentences ``first`` and ``second``, behind the ``task``;
+    ``in_french``: what a translation into French shows besides."""
+    pairs = model_sentences()["pair"].items()
+    return tuple({**text["pair"][name], **{place: task + one for place, one in pair.items()}} for name, pair in pairs)
+
+
+def _pictures(sentence: str) -> tuple[dict[str, str], ...]:
+    """Pairs of this picture and another one, by what the other shows."""
+    return tuple(
+        {"label": label, "shows": "", "first": sentence, "second": text} for label, text in other_pictures(sentence)
+    )
+
+
+def _both_ways(one: str, two: str) -> tuple[tuple[str, str], ...]:
+    return (one, two), (two, one)
+
+
+def _typed() -> None:
+    st.session_state[_SECOND] = st.session_state["compare second"]
+
+
+def _pair_chosen(pairs: dict) -> None:
+    pair = pairs.get(st.session_state["compare pair"])
+    if pair:
+        st.session_state[_SECOND] = pair["second"]
+        st.session_state[_OFFERED] = (pair["first"], pair["second"])
+        shared_focus.change(sentence=pair["first"], target="")
