@@ -13,6 +13,7 @@ from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.analysis.lens import logit_lens
 from transformer.analysis.residual_stream import SubLayer, in_a_sentence
 from transformer.explanation.attribution_walk import Part
+from ui.shell.strip import FIRST_CHOSEN
 from ui.words.texts import page_text
 
 TEXT = page_text("lens")
@@ -60,6 +61,19 @@ def test_a_blank_is_looked_at_first(open_app, tiny_checkpoint):
     is_fine(app)
     blank = transformer.trace(tiny_checkpoint("bert"), sentence).source.displays.index("<mask>")
     assert f"At **<mask>** (position {blank})" in said(app)
+
+
+def test_the_first_token_of_a_text_can_be_followed(open_app):
+    """It is the focus that every page begins with, so that the page looks at the end of the text by itself."""
+    app = open_app("lens", checkpoint="tiny-gpt", sentence=SENTENCE)
+    assert "(position 0)" not in said(app)
+    app.session_state[FIRST_CHOSEN] = ("tiny-gpt", SENTENCE)  # what a click on the strip says
+    is_fine(app.run())
+    assert "(position 0)" in said(app) and "1" in app.query_params["lens_start"]
+    app = open_app("lens", checkpoint="tiny-gpt", sentence=SENTENCE, lens_start="1")
+    assert "(position 0)" in said(app)
+    app.text_area(key="sidebar sentence").set_value("The dog sleeps.").run()
+    assert "(position 0)" not in said(app)
 
 
 @pytest.mark.parametrize("checkpoint", ["tiny-translator", "tiny-gpt"])

@@ -103,6 +103,12 @@ def language() -> str:
     return _spoken_here.get() or _language_of_run()
 
 
+def slider_format() -> str | None:
+    """Of a slider with decimals. Streamlit writes a point, or what the browser's own language has; the app's language
+    it does not ask, so that English stays with the point."""
+    return None if language() == ENGLISH else "localized"
+
+
 @contextmanager
 def speaking(code: str) -> Iterator[None]:
     """Speak that language in what is done inside: for a file that is made where no run of a session is at hand."""

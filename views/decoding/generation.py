@@ -25,7 +25,7 @@ from ui.shell.presenter import labels
 from ui.shell.selectors import chosen_option, one_of
 from ui.show.figures import show_figure, show_formula, show_snippet
 from ui.words.model_terms import logits_formula
-from ui.words.texts import as_plain, page_texts
+from ui.words.texts import as_plain, page_texts, slider_format
 
 SHOWN = 10
 _END_OF_PREFIX = 60  # characters of the text so far that the sentence about a step repeats
@@ -98,10 +98,13 @@ NO_RESHAPING = {"temperature": 1.0, "top_k": 0, "top_p": 1.0}
 def choose_reshaping(p: Page) -> dict[str, float]:
     """Temperature, top-k and top-p, one below the other, kept in the address."""
     temperature = st.slider(
-        p.text["temperature"], 0.1, 3.0, 1.0, 0.1, key="temperature", help=p.text["temperature_help"], **IN_ADDRESS
-    )
+        p.text["temperature"], 0.1, 3.0, 1.0, 0.1, slider_format(), key="temperature", help=p.text["temperature_help"],
+        **IN_ADDRESS,
+    )  # fmt: skip
     top_k = st.slider(p.text["top_k"], 0, 50, 0, 1, key="top_k", help=p.text["top_k_help"], **IN_ADDRESS)
-    top_p = st.slider(p.text["top_p"], 0.05, 1.0, 1.0, 0.05, key="top_p", help=p.text["top_p_help"], **IN_ADDRESS)
+    top_p = st.slider(
+        p.text["top_p"], 0.05, 1.0, 1.0, 0.05, slider_format(), key="top_p", help=p.text["top_p_help"], **IN_ADDRESS
+    )
     return {"temperature": float(temperature), "top_k": int(top_k), "top_p": float(top_p)}
 
 

@@ -14,7 +14,7 @@ from transformer.text.message import N_
 from ui.shell.page import Page, guard
 from ui.shell.page_state import IN_ADDRESS, number_in_address
 from ui.show.figures import show_figure, show_formula, show_snippet, show_table
-from ui.words.texts import as_plain
+from ui.words.texts import as_plain, slider_format
 from views.decoding import generation
 from views.decoding.word_differences import marked
 
@@ -26,8 +26,9 @@ def choose_beam(p: Page) -> Beam:
     with st.container(horizontal=True):
         width = st.slider(p.text["width"], 1, 5, 4, 1, key="beam_width", help=p.text["width_help"], **IN_ADDRESS)
         exponent = st.slider(
-            p.text["penalty"], 0.0, 2.0, 0.6, 0.1, key="length_penalty", help=p.text["penalty_help"], **IN_ADDRESS
-        )
+            p.text["penalty"], 0.0, 2.0, 0.6, 0.1, slider_format(), key="length_penalty", help=p.text["penalty_help"],
+            **IN_ADDRESS,
+        )  # fmt: skip
     return Beam(int(width), length_penalty=float(exponent))
 
 

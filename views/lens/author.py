@@ -120,7 +120,8 @@ def author(p: Page, lens: Lens, position: int | None, words: Words) -> None:
     with right:
         columns, figure = heads_map(found, title=p.text["author_heads"].format(word=words.shown))
         clicked = show_map(figure, key="lens heads")
-        st.caption(p.text["author_heads_caption"])
+        cross = any(column.kind == "cross_attention" for column in columns)
+        st.caption(p.text["author_heads_caption" if cross else "author_heads_caption_self"])
     if clicked is not None:
         _open(found, columns[clicked.key]._replace(layer=clicked.query), position)
     sections = ("measured", "sources") if found.gated else ("sources", "measured")

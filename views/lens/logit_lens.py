@@ -13,12 +13,15 @@ from transformer.runs.inputs import prompt_ids
 from transformer.runs.traces import Trace
 from transformer.variants.heads import FirstTokenClassifier, TokenHead
 from ui.compute.store import store
+from ui.shell import page_state
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.shell.selectors import chosen_option
+from ui.shell.strip import FIRST_CHOSEN
 from ui.words.texts import as_plain
 
 GRID = "logit-lens"
+_FIRST = "lens_start"  # in the address
 MOST_COLUMNS = 40  # of the grid, at a time
 
 
@@ -67,13 +70,21 @@ def place_of(p: Page) -> tuple[str, int]:
     """
     config = p.checkpoint.config
     stack = "decoder" if "decoder" in p.trace.stacks else "encoder"
-    if len(p.trace.stacks) == 1 and p.focus.token == 0 and not config.n_classes:
+    if len(p.trace.stacks) == 1 and p.focus.token == 0 and not config.n_classes and not _first_chosen(p):
         if stack == "decoder":
             return stack, len(prompt_ids(p.checkpoint, p.focus.sentence)) - 1
         return stack, next((token.index for token in p.trace.source if token.role == "mask"), 0)
     if p.focus.stack == stack:
         return stack, p.focus.token
     return stack, int(lens_of(p, sublayers=False).decided.argmax())
+
+
+def _first_chosen(p: Page) -> bool:
+    """Whether somebody has clicked the first token; in the address, too."""
+    here = (p.focus.checkpoint, p.focus.sentence)
+    chosen = st.session_state.setdefault(FIRST_CHOSEN, here if page_state.asked(_FIRST) else None) == here
+    page_state.write(_FIRST, ("1",) if chosen else ())
+    return chosen
 
 
 def position_of(p: Page, lens: Lens) -> int:

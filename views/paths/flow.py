@@ -15,7 +15,7 @@ from ui.shell.page_state import IN_ADDRESS, belongs_to, number_in_address
 from ui.shell.selectors import one_of
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
 from ui.words.catalogues import said
-from ui.words.texts import as_plain, page_texts
+from ui.words.texts import as_plain, page_texts, slider_format
 
 _FIGURE = "information-flow"
 _THRESHOLDS = (0.01, 0.4)  # smallest, largest
@@ -30,7 +30,7 @@ def flow(p: Page, room: DeltaGenerator) -> None:
         row = _row(p, question.rows, question.displays)
         number_in_address("paths_threshold")
         threshold = st.slider(
-            p.text["threshold"], *_THRESHOLDS, value=0.05, step=0.01, key="paths_threshold",
+            p.text["threshold"], *_THRESHOLDS, value=0.05, step=0.01, format=slider_format(), key="paths_threshold",
             help=p.text["threshold_help"], width=280, **IN_ADDRESS,
         )  # fmt: skip
     found = _found(p, row, threshold)

@@ -20,7 +20,7 @@ from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.shell.selectors import chosen_option, one_of
 from ui.show.canvas import show_map
 from ui.words.catalogues import said
-from ui.words.texts import as_plain, common, model_sentences, other_pictures
+from ui.words.texts import as_plain, common, model_sentences, other_pictures, slider_format
 from views.surgery import edit_list
 
 CLICKS = ("zero", "mean", "focus")
@@ -148,8 +148,9 @@ def _scale(p: Page) -> None:
     key = f"scale {place}"
     st.session_state[key] = min(3.0, max(-1.0, factor))
     st.slider(
-        p.text["scale"], -1.0, 3.0, step=0.25, key=key, help=p.text["scale_help"], on_change=_set_scale, args=(place,)
-    )
+        p.text["scale"], -1.0, 3.0, step=0.25, format=slider_format(), key=key, help=p.text["scale_help"],
+        on_change=_set_scale, args=(place,),
+    )  # fmt: skip
 
 
 def _set_scale(place: str) -> None:

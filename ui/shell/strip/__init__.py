@@ -10,6 +10,8 @@ from ui.shell import focus as shared_focus
 from ui.shell.focus import Focus
 from ui.words.texts import common
 
+# In the session: of which checkpoint and sentence the first token was clicked, with which every focus begins by itself.
+FIRST_CHOSEN = "strip: first chosen"
 _HERE = Path(__file__).parent
 _component = st.components.v2.component(
     "glassformer_token_strip",
@@ -66,5 +68,7 @@ def _chosen() -> None:
     chosen = getattr(st.session_state.get("token strip"), "chosen", None)  # none where the page has been left
     if chosen:
         stack, token = str(chosen["stack"]), int(chosen["token"])
-        other = {} if stack == shared_focus.current().stack else {"stack": stack, "kind": "self"}
+        focus = shared_focus.current()
+        st.session_state[FIRST_CHOSEN] = None if token else (focus.checkpoint, focus.sentence)
+        other = {} if stack == focus.stack else {"stack": stack, "kind": "self"}
         shared_focus.change(token=token, **other)
