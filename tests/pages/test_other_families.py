@@ -275,6 +275,17 @@ def test_two_families_side_by_side(open_family: Callable) -> None:
         fine(app.run())
 
 
+def test_a_window_is_named_where_layers_have_one(open_family: Callable) -> None:
+    for checkpoint, named in (("hf-gemma2", True), ("hf-llama", False)):
+        assert ("In a layer with a window" in said(fine(open_family("attention", checkpoint=checkpoint)))) == named
+
+
+def test_the_mask_is_typed_where_there_is_one(open_family: Callable) -> None:
+    for checkpoint, one in (("hf-t5", False), ("hf-bert", True)):
+        shown = said(fine(open_family("tokens", checkpoint=checkpoint)))
+        assert (page_text("tokens")["special_mask"] in shown) == one and "ordinary tokens" in shown
+
+
 def test_the_end_of_a_text_bears_its_own_name(open_family: Callable) -> None:
     app = open_family("decoding", checkpoint="hf-gpt2")
     fine(app.segmented_control(key="decoding_section").set_value("tree").run())

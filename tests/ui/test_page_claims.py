@@ -72,6 +72,9 @@ def test_what_to_look_for_fits_the_model() -> None:
     gpt = positions.look_for_of({"decoder-only", "rotary", "pre"})
     assert "bag of words:" not in gpt[0] and "causal mask" in gpt[0]
     assert "turned" in gpt[1] and "waves" not in gpt[1]
+    attention = page_text("attention")
+    assert "window" not in attention.look_for_of({"decoder-only", "rotary", "pre"})[1]
+    assert "window" in attention.look_for_of({"decoder-only", "rotary", "pre", "window"})[1]
     assert "no formula" in positions.look_for_of({"encoder-only", "learned"})[1]
     assert "rewrites the sum" in page_text("add_norm").look_for_of({"post"})[1]
 

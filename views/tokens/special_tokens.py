@@ -68,11 +68,10 @@ def special_tokens(p: Page) -> None:
         return
     example = next(id for id in (special.end, special.start, *ids) if id is not None)
     as_text = tokenizer.encode(tokenizer.display(example))
-    st.markdown(
-        text["special_text"].format(
-            name=tokenizer.display(example), typed=len(as_text), ids=", ".join(map(str, as_text)), id=example
-        )
+    sentence = text["special_text"].format(
+        name=tokenizer.display(example), typed=len(as_text), ids=", ".join(map(str, as_text)), id=example
     )
+    st.markdown(sentence if special.mask is None else f"{sentence} {text['special_mask']}")
     uses = [[text["special_uses"][role] for role in _ROLES if jobs[role] == id] for id in ids]
     table = {
         N_("token"): [tokenizer.display(id) for id in ids],
