@@ -131,7 +131,7 @@ def test_a_model_with_one_stack_has_no_edge_between_stacks(tiny_checkpoint) -> N
         (
             "hf-deberta",
             ["Self-attention", "Add", "LayerNorm", "Feed-forward", "Add", "LayerNorm", "Convolution", "LayerNorm"],
-            {"self_attention": "positions: terms of their own in the scores"},
+            {"self_attention": "terms of their own in the scores", "convolution": "and is added to its result"},
         ),
     ],
 )

@@ -116,12 +116,20 @@ def _norm(trace: Trace, path: str, name: str, block: Any, **more: Any) -> list[B
 
 
 def _convolution(trace: Trace, path: str, layer: int, block: Any) -> list[Block]:
-    """What DeBERTa-v2 adds to its first layer."""
+    """What DeBERTa-v2 adds to its first layer; it reads what that layer got."""
     if f"{path}.convolution" not in trace:
         return []
     more = {"in_layer": True, "focus": {"layer": layer}}
     return [
-        block("convolution", "convolution", "feed_forward", f"{path}.convolution", "add_norm", **more),
+        block(
+            "convolution",
+            "convolution",
+            "feed_forward",
+            f"{path}.convolution",
+            "add_norm",
+            note=common("diagram.convolved"),
+            **more,
+        ),
         *_norm(trace, f"{path}.convolution_norm", "convolution_norm", block, **more),
     ]
 
