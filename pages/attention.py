@@ -18,6 +18,7 @@ from views.attention.general import general
 from views.attention.on_picture import on_picture
 from views.attention.steps import draw_step, stepper
 from views.attention.trust import edge_effect, trust
+from views.attention.words import words
 
 with page("attention", needs=("stack", "kind", "layer", "head", "token")) as p:
     place = (p.focus.stack, p.focus.layer, p.focus.kind)
@@ -50,10 +51,12 @@ with page("attention", needs=("stack", "kind", "layer", "head", "token")) as p:
     way_to(ARITHMETIC)
 
     # What a head prefers among all tokens, and in which sentences it fires, are questions about texts.
-    sections = ["picture", "path", "trust"] if p.reads_pictures else ["path", "trust", "general", "fires"]
+    sections = ["picture", "path", "trust"] if p.reads_pictures else ["path", "words", "trust", "general", "fires"]
     section = chosen_section(p.text, sections, key="attention_section")
     if section == "picture":
         on_picture(p, view, stretch=shown.stretch)
+    elif section == "words":
+        words(p, view)
     elif section == "trust":
         trust(p, view)
     elif section == "general":

@@ -54,3 +54,10 @@ def test_other_families(
     app = open_app("attention", checkpoint=checkpoint, **SECTION)
     is_fine(app)
     assert TEXT["composition_first"] in said(app), "layer 0 has nobody before it"
+
+
+def test_pieces_of_a_word_are_put_together(open_app: Callable) -> None:
+    more = {"attention_section": "words", "stack": "encoder", "kind": "self", "token": "1"}
+    app = open_app("attention", checkpoint="tiny-translator", sentence="The unbelievable cat.", **more)
+    is_fine(app)
+    assert page_text("attention")["words_help"] in said(app)
