@@ -3,6 +3,7 @@
 
 import { cssOf, mix } from "../toolkit/colour.js";
 import { Matrix } from "../toolkit/matrix.js";
+import { shortNumber } from "../toolkit/numbers.js";
 import { drawText, drawToken, fontOf, widest, wrap } from "../toolkit/text.js";
 import { say } from "../toolkit/words.js";
 import { HeadChips } from "./head_chips.js";
@@ -227,7 +228,7 @@ export class LinesPicture {
         if (!single) return;
         context.font = fontOf(theme, 0.78);
         if (weight >= 0.01)
-          drawText(context, weight.toFixed(2), start + outward * (long + 4), this.tokenY(other), {
+          drawText(context, shortNumber(weight, 2, false), start + outward * (long + 4), this.tokenY(other), {
             align: outward > 0 ? "left" : "right",
             colour: cssOf(theme.muted),
           });

@@ -1,6 +1,6 @@
 // A text being written: what is under the pointer, and what is said about it.
 
-import { exactly, shortest, threeDigits } from "../toolkit/numbers.js";
+import { exactly, shortest, shortNumber, threeDigits } from "../toolkit/numbers.js";
 import { quoted } from "../toolkit/sentences.js";
 import { say } from "../toolkit/words.js";
 import { StepsPicture } from "./steps_picture.js";
@@ -80,7 +80,7 @@ export class StepsDrawing extends StepsPicture {
       return [{ parts: [...pair, `: ${say("masked")}`] }, { parts: [say("may not be looked at")], muted: true }];
     return [
       { parts: [...pair, `: ${threeDigits(value)}`] },
-      { parts: [`${value.toFixed(6)} · ${say("rounded to 1/65535")}`], muted: true },
+      { parts: [`${shortNumber(value, 6, false)} · ${say("rounded to 1/65535")}`], muted: true },
     ];
   }
 

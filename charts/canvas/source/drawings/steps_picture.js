@@ -4,7 +4,7 @@
 import { cssOf, mix } from "../toolkit/colour.js";
 import { hatch } from "../toolkit/hatch.js";
 import { Matrix } from "../toolkit/matrix.js";
-import { threeDigits } from "../toolkit/numbers.js";
+import { exactly, threeDigits } from "../toolkit/numbers.js";
 import { drawText, drawToken, fontOf, shorten, widest, wrap } from "../toolkit/text.js";
 import { roomOf } from "../toolkit/theme.js";
 import { say } from "../toolkit/words.js";
@@ -104,7 +104,7 @@ export class StepsPicture {
   layOutColumns(context, theme, { x, y, width, height }) {
     const { size } = theme;
     context.font = fontOf(theme, 0.8);
-    const left = context.measureText("0.5").width + 10;
+    const left = context.measureText(exactly(0.5)).width + 10;
     const { columns } = this.metadata;
     const stepX = Math.min((width - left) / columns.length, 5 * size);
     context.font = fontOf(theme, 0.875);
@@ -154,7 +154,10 @@ export class StepsPicture {
       context.fillStyle = cssOf(theme.faint);
       context.fillRect(x + tick * width - 0.5, y, 1, height);
       if (tick % 0.5 === 0)
-        drawText(context, String(tick), x + tick * width, y + height + 0.75 * size, { align: "center", colour: muted });
+        drawText(context, exactly(tick), x + tick * width, y + height + 0.75 * size, {
+          align: "center",
+          colour: muted,
+        });
     }
     drawText(
       context,
@@ -208,7 +211,7 @@ export class StepsPicture {
       const level = y + (1 - tick) * height;
       context.fillStyle = cssOf(theme.faint);
       context.fillRect(x, level - 0.5, width, 1);
-      if (tick % 0.5 === 0) drawText(context, String(tick), x - 6, level, { align: "right", colour: muted });
+      if (tick % 0.5 === 0) drawText(context, exactly(tick), x - 6, level, { align: "right", colour: muted });
     }
     const roomy = stepX > context.measureText("0.00888").width + 2;
     this.keys().forEach(({ name, value, masked }, column) => {
