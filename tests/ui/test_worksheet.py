@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 import transformer
+from charts.toolkit.style import three_digits
 from tests.conftest import ROOT
 from tests.pages.nasty import NASTY
+from transformer.text.tokenizer import NEVER_WRITTEN
 from ui.shell.focus import Focus
 from ui.shell.lessons import Lesson, Step, lessons
 from ui.shell.routes import routes
