@@ -106,7 +106,9 @@ def test_what_is_offered_keeps_the_task(opened: Callable) -> None:
     """The second sentence of a pair, and the one that Surgery takes from."""
     first, *_ = TEXT_TASKS
     assert opened("paths", checkpoint="tiny-tasks").text_input(key="paths corrupted").value.startswith(first)
-    assert opened("compare", checkpoint="tiny-tasks").text_input(key="compare second").value.startswith(first)
+    compare = opened("compare", checkpoint="tiny-tasks", language="en")
+    assert compare.text_input(key="compare second").value == first + "The cats sat on the mat."
+    assert "B · “The cats sat on the mat.”" in said(compare), "and the task takes no room where both have it"
     surgery = opened("surgery", checkpoint="tiny-tasks")
     surgery.segmented_control(key="surgery more").set_value("patch").run()
     assert surgery.text_input(key="patch sentence").value.startswith(first)

@@ -24,6 +24,7 @@ from transformer.analysis.answers.word_diff import Piece, word_diff
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.inputs import prompt_ids
 from transformer.runs.traces import Trace
+from ui.shell.focus import start_of
 from ui.shell.page import Page
 from ui.shell.picture import show_picture
 from ui.shell.presenter import presenting
@@ -83,12 +84,14 @@ def show_answers(p: Page, first: Side, second: Side) -> None:
     alike = all(piece.fate == "same" for piece in pieces)
     same = alike and first.name == second.name and first.trace.sentence == second.trace.sentence
     same = same and not first.trace.forced
+    task = start_of(first.trace.sentence, first.trace.checkpoint.framing.starts)  # needs no room where both have it
+    task = task if second.trace.sentence.startswith(task) else ""
     for column, side, answer in zip(st.columns(2, gap="small"), (first, second), answers, strict=True):
         heading = [side.letter]
         if first.name != second.name:
             heading.append(side.name)
         if not p.reads_pictures:
-            heading.append(p.text["quoted"].format(sentence=shorten(side.trace.sentence)))
+            heading.append(p.text["quoted"].format(sentence=shorten(side.trace.sentence.removeprefix(task))))
         if alike and not same and side is second:
             heading.append(p.text["answer_same"])
         if answer.parts:
