@@ -16,6 +16,7 @@ from transformer.training.text_tasks import TEXT_TASKS
 from ui.words.texts import model_sentences
 
 PAGES = sorted(path.stem for path in (Path(__file__).parents[2] / "pages").glob("*.py"))
+SHIPPED = Path(__file__).parents[2] / "checkpoints"
 ASKED = "fill: She is drinking a cup of ___."
 
 
@@ -118,3 +119,12 @@ def test_it_is_said_in_french(opened: Callable) -> None:
     app = opened("overview", checkpoint="tiny-tasks", language="fr", sentence="The cat sat on the mat.")
     assert any("Aucune tâche ne précède la phrase" in caption.value for caption in app.caption)
     assert any("plusieurs tâches, par préfixe" in caption.value for caption in app.sidebar.caption)
+
+
+def test_the_shipped_model_does_its_tasks_in_their_examples() -> None:
+    """But the first, where it takes the mat for something else."""
+    checkpoint, asked = transformer.load(SHIPPED / "t5-small-tasks"), model_sentences()["task_example"]
+    assert checkpoint.config.task_prefixes == tuple(asked) == tuple(TEXT_TASKS)
+    answers = {prefix: transformer.decode(checkpoint, prefix + sentence).text for prefix, sentence in asked.items()}
+    assert answers.pop("translate English to French: ").startswith("Le chat s'est assis sur le ")
+    assert list(answers.values()) == ["Ein Hund rennt durch den Schnee.", "positive", "know"]
