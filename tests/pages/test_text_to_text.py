@@ -103,6 +103,15 @@ def test_it_opens_with_a_task_which_leaves_with_it(
     assert app.text_area(key="sidebar sentence").value == "My own ___."
 
 
+def test_an_address_opens_no_folder_beside_those_of_the_app(
+    open_app: Callable, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "empty").mkdir()
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(folder / "empty"))
+    app = open_app("overview", checkpoint="../tiny-tasks")
+    assert app.text_area(key="sidebar sentence").value == "The cat sat on the mat."
+
+
 def test_what_is_offered_keeps_the_task(opened: Callable) -> None:
     """The second sentence of a pair, and the one that Surgery takes from."""
     first, *_ = TEXT_TASKS

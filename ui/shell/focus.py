@@ -173,6 +173,12 @@ def default_focus(checkpoint: str = "") -> Focus:
     return Focus(checkpoint=names[0] if names else "", sentence=first + default_sentence())
 
 
+def default_of(address: Mapping[str, str]) -> Focus:
+    """What an address leaves unsaid. It may name anything; what is no checkpoint here is not looked at."""
+    name = address.get("checkpoint", "")
+    return default_focus(name if name in choosable_checkpoints(name) else "")
+
+
 def start_of(sentence: str, starts: Sequence[str]) -> str:
     """The task's prefix that a sentence begins with, or nothing."""
     return next((start for start in starts if sentence.startswith(start)), "")
@@ -209,7 +215,7 @@ def begin() -> Focus:
         # First the language, because what the rest of the address has wrong is said in it.
         asked = address.get("language", ENGLISH)
         _keep(Focus(language=asked if asked in languages() else ENGLISH))
-        focus, corrections = Focus.from_address(address, default=default_focus(address.get("checkpoint", "")))
+        focus, corrections = Focus.from_address(address, default=default_of(address))
     focus, untold = fit_language(focus)
     focus, missing = fit_checkpoint(focus, choosable_checkpoints(focus.checkpoint))
     focus, misread = fit_sentence(focus)

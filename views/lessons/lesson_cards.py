@@ -8,7 +8,7 @@ import streamlit as st
 
 import transformer
 from ui.compute.loading import choosable_checkpoints
-from ui.shell.focus import Focus, current, default_focus, fit_checkpoint, fit_model, fit_trace
+from ui.shell.focus import Focus, current, default_focus, default_of, fit_checkpoint, fit_model, fit_trace
 from ui.shell.lesson_bar import STYLE, forget_guesses, open_step, score, step_focus
 from ui.shell.lessons import Lesson
 from ui.shell.navigation import GROUPS
@@ -104,7 +104,7 @@ def sheet_of(name: str, address: Mapping[str, str], *, text: texts.PageText) -> 
 
     Raises ``transformer.InputError`` and ``transformer.CheckpointError``.
     """
-    focus, notes = Focus.from_address(address, default=default_focus(address.get("checkpoint", "")))
+    focus, notes = Focus.from_address(address, default=default_of(address))
     focus, missing = fit_checkpoint(focus, choosable_checkpoints(focus.checkpoint))
     if not focus.checkpoint:
         raise transformer.CheckpointError("There is no checkpoint here that could answer.")
