@@ -21,6 +21,10 @@ class CheckpointError(MessageError):
     """A checkpoint directory that cannot be used. The message says what does not fit, with both values."""
 
 
+class NotEnoughMemoryError(CheckpointError):
+    """A model that is larger than the memory that is free; it may fit when something else has gone."""
+
+
 class TraceFileError(MessageError):
     """A file that holds no whole trace. The message says what is wrong with it."""
 

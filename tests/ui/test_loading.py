@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import shutil
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +70,18 @@ def test_a_checkpoint_that_does_not_fit_says_so(own_folder: Path) -> None:
     file.write_text(json.dumps({**json.loads(file.read_text()), "d_ff": 7}), encoding="utf-8")
     with pytest.raises(transformer.CheckpointError, match="7"):
         loading.load_checkpoint("tiny-translator")
+
+
+def test_a_large_model_takes_the_place_of_another(families_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two that fit into the memory singly, but not together: the first goes, with its traces, when it has to."""
+    monkeypatch.setenv(loading.FOLDER_VARIABLE, str(families_folder))
+    load_trace("hf-gpt2", sentence="A cat.")
+    first = weakref.ref(loading.load_checkpoint("hf-gpt2").model)
+    monkeypatch.setattr("transformer.families.memory.free_memory", lambda: 1000 if first() else 2**40)
+    assert loading.load_checkpoint("hf-llama").name == "hf-llama" and first() is None
+    monkeypatch.setattr("transformer.families.memory.free_memory", lambda: 1000)
+    with pytest.raises(transformer.CheckpointError, match="GB of memory"):
+        loading.load_checkpoint("hf-neox")
 
 
 def test_a_trace_is_made_once_for_each_sentence_target_and_padding(checkpoints_folder: Path) -> None:

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from transformer.errors import CheckpointError
+from transformer.errors import NotEnoughMemoryError
 from transformer.families.weights import StoredWeights
 
 _BYTES = 4  # of a float32
@@ -13,7 +13,7 @@ def check_memory(folder: Path, weights: StoredWeights) -> None:
     """Refuse weights that are larger than the memory that is free."""
     needed, free = _BYTES * weights.n_numbers, free_memory()
     if needed > free:
-        raise CheckpointError(
+        raise NotEnoughMemoryError(
             "{folder} needs {needed} GB of memory, and {free} GB are free",
             folder=folder,
             needed=f"{needed / 1e9:.1f}",

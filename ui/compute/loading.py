@@ -14,6 +14,7 @@ from pandas.api.types import is_numeric_dtype
 
 import transformer
 from transformer.config import ModelConfig
+from transformer.errors import NotEnoughMemoryError
 from transformer.families.languages import speaking
 from transformer.files.layout import config_of as read_config
 from transformer.files.uploads import is_received
@@ -221,7 +222,11 @@ def _config(path: Path, _changed: tuple) -> ModelConfig:
 def _open(path: Path) -> transformer.Checkpoint:
     set_threads()
     limit_texts()
-    checkpoint = transformer.load(path)
+    try:
+        checkpoint = transformer.load(path)
+    except NotEnoughMemoryError:
+        store.give_up("models")  # it takes the place of the others, which are read again when they are asked for
+        checkpoint = transformer.load(path)
     spare_the_collector()
     return checkpoint
 

@@ -163,6 +163,12 @@ class Store:
                 shelf.values.clear()
                 shelf.n_bytes = 0
 
+    def give_up(self, shelf: str) -> None:
+        """Empty one shelf; with models goes what was made with them."""
+        with self._lock:
+            for key in [*self._shelves[shelf].values]:
+                self._forget(self._shelves[shelf], key)
+
     def n_bytes(self, shelf: str) -> int:
         """How much lies on one shelf."""
         return self._shelves[shelf].n_bytes
