@@ -213,6 +213,19 @@ def test_half_precision_becomes_float32(tmp_path: Path, dtype: torch.dtype) -> N
     assert {parameter.dtype for parameter in reopened(tmp_path).model.parameters()} == {torch.float32}
 
 
+def test_a_file_of_mixed_precision_opens(tmp_path: Path) -> None:
+    """As mixed training saves it: norms in float32, matrices in half precision."""
+    build("qwen3").save_pretrained(tmp_path)
+    file = tmp_path / "model.safetensors"
+    halves = {name: tensor.bfloat16() if tensor.ndim == 2 else tensor for name, tensor in load_file(file).items()}
+    save_file(halves, file)
+    found = reopened(tmp_path).model.state_dict()
+    assert {tensor.dtype for tensor in found.values()} == {torch.float32}
+    save_file({name: tensor.float() for name, tensor in halves.items()}, file)
+    for name, tensor in reopened(tmp_path).model.state_dict().items():
+        torch.testing.assert_close(found[name], tensor, rtol=0, atol=0)
+
+
 def refused(folder: Path, *words: str) -> None:
     with pytest.raises(CheckpointError) as caught:
         reopened(folder)
