@@ -1,5 +1,9 @@
 """Three models from the same parts: encoder-decoder, decoder-only, encoder-only; and one that reads pictures."""
 
+import copy
+from collections.abc import Callable
+from typing import Self
+
 import torch
 from torch import Tensor, nn
 
@@ -35,6 +39,17 @@ class Model(nn.Module):
                 if module.weight not in embeddings:
                     nn.init.xavier_uniform_(module.weight)
         self.probes = name_probes(self)
+
+    def sharing_weights(self, trained: Callable[[str], bool] = lambda _name: False) -> Self:
+        """A copy with hooks and gradients of its own, whose weights lie in the same memory: to look at, not to train.
+
+        ``trained`` says of which parameters, by name, the copy finds gradients. Probes have no state and are shared.
+        """
+        probes = (module for module in self.modules() if isinstance(module, Probe))
+        shared: dict[int, object] = {id(part): part for part in (*self.buffers(), *probes)}
+        for name, parameter in self.named_parameters():
+            shared[id(parameter)] = nn.Parameter(parameter.detach(), requires_grad=trained(name))
+        return copy.deepcopy(self, shared)
 
     @property
     def n_parameters(self) -> int:

@@ -55,6 +55,17 @@ def test_a_copied_model_is_a_model_of_its_own() -> None:
         assert torch.equal(run(model), plain)
 
 
+def test_a_copy_to_look_at_shares_the_weights_and_nothing_else() -> None:
+    model = random_model()
+    twin = model.sharing_weights(lambda name: name.endswith("bias"))
+    seen = []
+    twin.decoder.register_forward_hook(lambda *_: seen.append(True))
+    assert torch.equal(run(model), run(twin)) and seen == [True]
+    for (name, own), shared in zip(model.named_parameters(), twin.parameters(), strict=True):
+        assert shared is not own and shared.data_ptr() == own.data_ptr()
+        assert shared.requires_grad == name.endswith("bias")
+
+
 def test_dropout_drops_while_training_only() -> None:
     torch.manual_seed(0)
     dropout, x = random_model.__wrapped__(dropout=0.25).train().decoder.layers[0].dropout, torch.ones(10_000)

@@ -1,6 +1,5 @@
 """Where a model's parameters are, and where the time of one forward pass goes, block by block."""
 
-import copy
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -53,13 +52,13 @@ def parameter_costs(model: Model) -> tuple[Cost, ...]:
 def measured_costs(trace: Trace, *, repeats: int = 7) -> tuple[Cost, ...]:
     """As ``parameter_costs``, with the time that each part takes when all tokens of ``trace`` pass through at once.
 
-    Median over ``repeats`` passes after one to warm up, on a copy of the model, so that no other thread is disturbed
-    and none disturbs the copy. Forward hooks read the clock before and after each part; the time of parts inside
-    of others is counted once, with the inner part. Writing an answer token by token takes many such passes.
+    Median over ``repeats`` passes after one to warm up, on a copy of the model (not of its weights), so that no other
+    thread is disturbed and none disturbs the copy. Forward hooks read the clock before and after each part; the time of
+    parts inside of others is counted once, with the inner part. To write an answer takes many such passes.
     """
     if repeats < 1:
         raise ValueError(f"repeats is {repeats}; measure at least one pass")
-    model = copy.deepcopy(trace.checkpoint.model)
+    model = trace.checkpoint.model.sharing_weights()
     parts = list(_parts(model))
     clock = _Clock()
     for index, (_, _, module) in enumerate(parts):

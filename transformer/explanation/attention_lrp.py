@@ -14,7 +14,6 @@ What is added and comes from no token takes its share: biases, positions, and th
 expansion. ``Relevance.absorbed`` has them, each measured where it is added; with them R in = R out.
 """
 
-import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -25,7 +24,8 @@ from torch import Tensor, nn
 from transformer.analysis.attention.input_attribution import embeddings, gradients
 from transformer.analysis.attention.quantity import Quantity, numbers
 from transformer.files.checkpoints import Checkpoint
-from transformer.probes import Edit, Probe, record
+from transformer.models import Model
+from transformer.probes import Edit, record
 from transformer.variants.gated_feed_forward import GatedFeedForward
 
 ABSORBED = ("biases", "positions", "softmax")
@@ -90,13 +90,9 @@ def _share(x: Tensor, slope: Tensor | None) -> Tensor:
     return torch.zeros_like(x, dtype=torch.float64) if slope is None else x.detach().double() * slope.double()
 
 
-def _copy_with_rules(model: nn.Module) -> nn.Module:
+def _copy_with_rules(model: Model) -> Model:
     """The model with the identity rule at every activation; gradients only of what is added. Its weights are shared."""
-    probes = (module for module in model.modules() if isinstance(module, Probe))
-    shared = {id(part): part for part in (*model.buffers(), *probes)}
-    for name, parameter in model.named_parameters():  # the same numbers in the same memory
-        shared[id(parameter)] = nn.Parameter(parameter.detach(), requires_grad=_is_added(name))
-    copied = copy.deepcopy(model, shared)
+    copied = model.sharing_weights(_is_added)
     for module in copied.modules():
         for name in ("activation", "convolution_activation"):
             if callable(getattr(module, name, None)):
