@@ -86,7 +86,8 @@ def test_positions_can_be_taken_away(stretched: Callable, name: str) -> None:
     if getattr(attention, "query_norm", None) is not None:
         head = attention.query_norm(head[None, None, None]).flatten()
     factor = rotary_of(attention).attention_factor
-    assert factor != 1 and found.factor in (factor, 1.0)
+    assert (factor != 1) == (name != "hf-gemma3"), "which is slowed down evenly, and only in some layers"
+    assert found.factor in (factor, 1.0)
     expected = float(head[found.channel].detach()) * found.factor
     assert found.recorded == pytest.approx(expected, rel=1e-4, abs=1e-4)
 
