@@ -13,7 +13,8 @@ from tests.conftest import ROOT
 FOLDERS = ("transformer", "charts", "ui", "views", "pages")
 SCRIPTS = [*sorted((ROOT / "charts" / "canvas" / "source").rglob("*.js")), ROOT / "ui" / "show" / "exports.js"]
 SIGNS = ("−", "+", "1:1", "PNG", "SVG", "PDF", "HTML", "CSV")  # the same in every language
-NAMES = {"Message", "N_", "_", "MessageError", "InputError", "CheckpointError", "TraceFileError"}
+ERRORS = {"MessageError", "InputError", "CheckpointError", "NotEnoughMemoryError", "TraceFileError"}
+NAMES = {"Message", "N_", "_", *ERRORS}
 
 
 @lru_cache
