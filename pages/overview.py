@@ -72,7 +72,7 @@ def show_certainty(p: Page, answer: Answer) -> None:
 
 def show_size(p: Page) -> None:
     """How much there is to look at."""
-    numbers = sum(activation.values.size for activation in p.trace.activations.values())
+    numbers = p.trace.activations.n_numbers
     with st.container(horizontal=True):
         st.metric(p.text["numbers"], whole(numbers), help=p.text["numbers_help"])
         st.metric(p.text["parameters"], whole(p.checkpoint.model.n_parameters), help=p.text["parameters_help"])

@@ -38,6 +38,11 @@ class RecordedActivations(Mapping[str, Activation]):
         """Memory that the recorded tensors take, to the byte where none shares it with another."""
         return sum(tensor.nbytes for tensor in self._tensors.values())
 
+    @property
+    def n_numbers(self) -> int:
+        """How many numbers all activations have."""
+        return sum(tensor[0].numel() for tensor in self._tensors.values())
+
 
 def activations_of(model: Model, recording: Recording) -> Mapping[str, Activation]:
     """What ``recording`` holds of a pass of ``model``, by probe name, in the order of the pass."""

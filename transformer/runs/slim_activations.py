@@ -1,4 +1,4 @@
-"""What is kept of a large trace: the residual stream, the attention weights, and the way to the rest.
+"""What is kept of a large trace: the residual stream, the attention, and the way to the rest.
 
 GPT-2 small leaves 144 MB behind for 128 tokens. Most of it follows at once from what a layer was given. So a layer's
 input is kept, and the layer runs again when somebody asks for more of it: the same numbers, to the last bit.
@@ -16,7 +16,8 @@ from transformer.runs.activation import Activation
 from transformer.runs.activation_arrays import RecordedActivations
 
 LARGE = 48_000_000  # bytes from which a trace is slimmed
-_KEPT = ("residual.in", "residual.out", "attention.weights", "attention.allowed")
+# The attention of all layers is asked for together, by pages that show every head.
+_KEPT = ("residual.in", "residual.out", "attention.scores", "attention.weights", "attention.allowed")
 
 
 class SlimActivations(Mapping[str, Activation]):
@@ -24,6 +25,7 @@ class SlimActivations(Mapping[str, Activation]):
 
     def __init__(self, model: Model, recording: Recording) -> None:
         self._model, self._names = model, tuple(recording.tensors)
+        self.n_numbers = RecordedActivations(model.probes, recording.tensors).n_numbers
         tensors = {name: t for name, t in recording.tensors.items() if not _inside(name) or name.endswith(_KEPT)}
         self._kept = RecordedActivations(model.probes, tensors)
         self._tensors = tensors

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -21,6 +22,7 @@ from transformer.analysis.feed_forward_units import (
 )
 from transformer.analysis.layer_norm_steps import norm_kind
 from transformer.text.message import N_
+from ui.compute.store import store
 from ui.shell import page_state
 from ui.shell.page import Page
 from ui.shell.selectors import chosen_option
@@ -33,11 +35,16 @@ _WORDS = 8  # on each side of the figure
 _WORDS_IN_TABLE = 4
 
 
+def _silent_share(p: Page, stack: str) -> np.ndarray:
+    """Of every layer, which a large model runs once more for it: so it is kept."""
+    return store.get(p.run, ("silent share", stack), lambda: silent_share(p.trace, stack))
+
+
 def one_token(p: Page) -> None:
     """Pre-activation, activation, hidden for the focused token, and its strongest units."""
     name = f"{p.focus.stack}.layers.{p.focus.layer}.feed_forward"
     token = p.trace.tokens(p.focus.stack)[p.focus.token]
-    share = float(silent_share(p.trace, p.focus.stack)[p.focus.layer, p.focus.token])
+    share = float(_silent_share(p, p.focus.stack)[p.focus.layer, p.focus.token])
     n_units, activation, gated = p.trace[f"{name}.hidden"].shape[-1], p.checkpoint.config.activation, is_gated(p)
     silent = round(share * n_units)
     st.markdown(
@@ -128,7 +135,7 @@ def all_tokens(p: Page) -> None:
     stack, layer = p.focus.stack, p.focus.layer
     tokens = p.trace.tokens(stack)
     n_units = p.trace[f"{stack}.layers.{layer}.feed_forward.hidden"].shape[-1]
-    share = silent_share(p.trace, stack)
+    share = _silent_share(p, stack)
     show_figure(
         charts.figures.feed_forward.silent_share(
             share, tokens=tokens, layers=[p.text["layer_name"].format(layer=index) for index in range(len(share))]

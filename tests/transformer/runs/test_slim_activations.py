@@ -33,7 +33,8 @@ def same(one: transformer.Trace, other: transformer.Trace) -> None:
 def test_every_activation_is_as_it_was(tiny_checkpoint, slim, kind: str) -> None:
     whole, small = transformer.trace(tiny_checkpoint(kind), SENTENCE), slim(tiny_checkpoint(kind))
     assert isinstance(small.activations, SlimActivations)
-    assert small.activations.n_bytes < 0.5 * whole.activations.n_bytes
+    assert small.activations.n_bytes < 0.6 * whole.activations.n_bytes, "half of it is attention, in models so narrow"
+    assert small.activations.n_numbers == sum(activation.values.size for activation in whole.activations.values())
     same(whole, small)
 
 
