@@ -169,7 +169,7 @@ def default_focus(checkpoint: str = "") -> Focus:
     """What the app opens with, and what an address need not say: the first checkpoint and the first example, behind the
     first task of ``checkpoint`` where that one learned several."""
     names = checkpoint_names()
-    first = "".join(_tasks(checkpoint)[:1])
+    first = "".join(tasks_of(checkpoint)[:1])
     return Focus(checkpoint=names[0] if names else "", sentence=first + default_sentence())
 
 
@@ -184,7 +184,7 @@ def start_of(sentence: str, starts: Sequence[str]) -> str:
     return next((start for start in starts if sentence.startswith(start)), "")
 
 
-def _tasks(checkpoint: str) -> Sequence[str]:
+def tasks_of(checkpoint: str) -> Sequence[str]:
     """The prefixes of the tasks that it learned."""
     config = readable_config(checkpoint)
     return () if config is None else config.task_prefixes
@@ -194,8 +194,8 @@ def _sentence_for(checkpoint: str, focus: Focus) -> str:
     """What another model reads of the same sentence: a task stays with the model that learned it."""
     if focus.sentence == default_focus(focus.checkpoint).sentence:
         return default_focus(checkpoint).sentence
-    task = start_of(focus.sentence, _tasks(focus.checkpoint))
-    return focus.sentence if task in _tasks(checkpoint) else focus.sentence.removeprefix(task)
+    task = start_of(focus.sentence, tasks_of(focus.checkpoint))
+    return focus.sentence if task in tasks_of(checkpoint) else focus.sentence.removeprefix(task)
 
 
 def begin() -> Focus:

@@ -9,7 +9,7 @@ from transformer.config import PictureConfig
 from transformer.families.config import FamilyConfig
 from ui.compute.loading import choosable_checkpoints, readable_config
 from ui.shell import focus as shared_focus
-from ui.shell.focus import MOST_PADS, Focus, start_of
+from ui.shell.focus import MOST_PADS, Focus, start_of, tasks_of
 from ui.shell.picture import draw_picture
 from ui.shell.selectors import work_of
 from ui.words.texts import common, examples, languages
@@ -71,8 +71,7 @@ def _examples(focus: Focus) -> None:
 
 def _task(focus: Focus) -> str:
     """The prefix that stands before the sentence, for a model that was trained with some: an example leaves it."""
-    config = readable_config(focus.checkpoint)
-    return "" if config is None else start_of(focus.sentence, config.task_prefixes)
+    return start_of(focus.sentence, tasks_of(focus.checkpoint))
 
 
 def _checkpoint(focus: Focus) -> None:
