@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, fields, replace
 
 import streamlit as st
 
+from charts.toolkit.words import _
 from transformer.config import LEVELS, ModelConfig, PictureConfig
 from transformer.runs.traces import STACKS, Trace
 from ui.compute.loading import checkpoint_names, choosable_checkpoints, readable_config
@@ -129,8 +130,8 @@ def fit_model(focus: Focus, config: ModelConfig) -> tuple[Focus, tuple[str, ...]
         near = next((pair for pair in kinds if pair[0] == focus.stack), kinds[0])
         # A model with one stack is not worth a line unless cross-attention was asked for: there is nothing to choose.
         if focus.stack not in STACKS or focus.kind != "self":
-            missing = f"{focus.stack[:20]} {focus.kind[:20]}-attention"  # a typed address may hold anything
-            notes.append(common("note.attention", missing=missing, shown=f"{near[0]} {near[1]}-attention"))
+            missing = _(f"{focus.stack[:20]} {focus.kind[:20]}-attention")  # a typed address may hold anything
+            notes.append(common("note.attention", missing=missing, shown=_(f"{near[0]} {near[1]}-attention")))
         focus = replace(focus, stack=near[0], kind=near[1])
     n_layers = config.n_encoder_layers if focus.stack == "encoder" else config.n_decoder_layers
     for name, count in (("layer", n_layers), ("head", config.heads_in(focus.stack))):
@@ -149,7 +150,7 @@ def fit_trace(focus: Focus, trace: Trace) -> tuple[Focus, tuple[str, ...]]:
     count = len(trace.tokens(focus.stack))
     if focus.token < count:
         return focus, ()
-    note = common("note.token", value=focus.token, stack=focus.stack, last=count - 1)
+    note = common("note.token", value=focus.token, stack=common(f"focus.{focus.stack}"), last=count - 1)
     return replace(focus, token=max(0, count - 1)), (note,)
 
 

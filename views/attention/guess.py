@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from charts.canvas.attention import KEY_TITLE, LOOKS_AT, QUERY_TITLE, title_of
+from charts.canvas.attention import KEY_TITLE, LOOKS_AT, QUERY_TITLE, attention_name, title_of
 from charts.canvas.value_map import value_map
 from charts.figures.edit_effects import candidates_before_and_after
 from charts.toolkit.style import three_digits
@@ -69,7 +69,7 @@ def _ask(p: Page, view: AttentionView, key: tuple, name: str) -> None:
     row = p.focus.token
     allowed = [int(place) for place in np.flatnonzero(view.allowed[row])]
     question = p.text["guess_question"].format(
-        row=name, place=f"{view.stack} {view.kind}", layer=view.layer, head=p.focus.head
+        row=name, place=attention_name(view), layer=view.layer, head=p.focus.head
     )
     st.markdown(f"##### {question}")
     painted = st.pills(

@@ -7,6 +7,7 @@ import streamlit as st
 from charts.figures.attention_trust import MOST_NUMBERS, NAMES, ROOM, aligned_measures
 from charts.toolkit.numbers import number
 from charts.toolkit.style import signed, three_digits
+from charts.toolkit.words import _
 from transformer.analysis.answers.answer_rows import asked
 from transformer.analysis.attention.attention_trust import (
     Aligned,
@@ -170,7 +171,10 @@ def _draw(p: Page, aligned: Aligned, quantity: Quantity, *, name: str) -> None:
     names = {**NAMES, "head": p.text["trust_head"].format(head=p.focus.head)}
     show_figure(
         aligned_measures(
-            aligned, answer=f"‘{quantity.display}’", unit=p.text[f"trust_unit_{quantity.of}"], names=names
+            aligned,
+            answer=_("‘{token}’", token=quantity.display),
+            unit=p.text[f"trust_unit_{quantity.of}"],
+            names=names,
         ),
         name=name,
         caption=p.text["trust_caption"] if name == _FIGURE else "",

@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from math import log2
 
 from charts.toolkit.style import three_digits
+from charts.toolkit.words import _
 from transformer import Trace
 from transformer.analysis.answers.answer_probabilities import answer_of
 from transformer.text.tokens import TokenSequence
 from ui.shell.focus import Focus
 from ui.shell.selectors import traits_of
-from ui.words.texts import PageText, as_plain
+from ui.words.texts import PageText, as_plain, common
 from views.lessons.worksheet import Exercise, Sheet
 
 _HEADS = ("strongest", "share", "entropy", "masked", "received")
@@ -33,12 +34,13 @@ def view_sheet(page: PageText, focus: Focus, trace: Trace, *, text: PageText, li
     """A worksheet for what a link shows: the page's own question, what to look for there, and questions whose answers
     are worked out from ``trace``. ``focus`` has been fitted to model and trace; ``text`` is that of the lessons."""
     checkpoint, stack = trace.checkpoint, trace.tokens(focus.stack)
-    place = [text["place_stack"].format(stack=focus.stack)]
+    place = [text["place_stack"].format(stack=common(f"focus.{focus.stack}"))]
     facts = [(text["fact_checkpoint"], checkpoint.name), (text["fact_sentence"], focus.sentence)]
     if focus.target and checkpoint.config.has_decoder:
         facts.append((text["fact_target"], focus.target))
     if page.name in ("attention", "heads", "masks", "surgery"):
-        place = [text["place_head"].format(stack=focus.stack, kind=focus.kind, layer=focus.layer, head=focus.head)]
+        attention = _(f"{focus.stack} {focus.kind}-attention")
+        place = [text["place_head"].format(place=attention, layer=focus.layer, head=focus.head)]
     facts.append(
         (text["fact_place"], ", ".join((*place, text["place_token"].format(token=_quoted(stack, focus.token)))))
     )
@@ -101,14 +103,14 @@ class _Facts:
 
     def count(self) -> dict[str, object]:
         special = sum(token.special for token in self.tokens)
-        return {"stack": self.focus.stack, "count": len(self.tokens), "special": special}
+        return {"stack": common(f"focus.{self.focus.stack}"), "count": len(self.tokens), "special": special}
 
     def id(self) -> dict[str, object]:
         return {"token": _quoted(self.tokens, self.focus.token), "id": self.tokens[self.focus.token].id}
 
     def repeated(self) -> dict[str, object]:
         often = [display for display, count in Counter(self.tokens.displays).items() if count > 1]
-        return {"tokens": ", ".join(f"‘{display}’" for display in often) or "–"}
+        return {"tokens": ", ".join(_("‘{token}’", token=display) for display in often) or "–"}
 
     apart = repeated
 
@@ -131,19 +133,22 @@ class _Facts:
         return {"answer": self.given.text or "–"}
 
     def steps(self) -> dict[str, object]:
-        return {"count": len(self.given.parts), "parts": " ".join(f"‘{part.display}’" for part in self.given.parts)}
+        return {
+            "count": len(self.given.parts),
+            "parts": " ".join(_("‘{token}’", token=part.display) for part in self.given.parts),
+        }
 
     def first(self) -> dict[str, object]:
         part = self.given.parts[0]
-        return {"part": f"‘{part.display}’", "probability": three_digits(part.probability)}
+        return {"part": _("‘{token}’", token=part.display), "probability": three_digits(part.probability)}
 
     def doubt(self) -> dict[str, object]:
         part = min(self.given.parts, key=lambda part: part.probability)
-        return {"part": f"‘{part.display}’", "probability": three_digits(part.probability)}
+        return {"part": _("‘{token}’", token=part.display), "probability": three_digits(part.probability)}
 
     def whole(self) -> dict[str, object]:
         return {"answer": self.given.text or "–", "probability": three_digits(self.given.probability)}
 
 
 def _quoted(tokens: TokenSequence, index: int) -> str:
-    return f"‘{tokens.labels[index]}’"
+    return _("‘{token}’", token=tokens.labels[index])

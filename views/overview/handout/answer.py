@@ -9,6 +9,7 @@ from charts.canvas.value_map import value_map
 from charts.canvas.written_steps import StepBars, written_steps
 from charts.documents.guide import Cards, Drawing, Markup, Paragraph, Part, Section
 from charts.toolkit.style import three_digits, three_digits_alike
+from charts.toolkit.words import _
 from transformer import Decoding, decode
 from transformer.analysis.answers.answer_probabilities import answer_of, class_probabilities
 from transformer.analysis.answers.decoding_steps import likeliest, n_forced, step_attention
@@ -102,7 +103,7 @@ def _logit_map(rows: list[tuple[str, list[str], np.ndarray, float]]) -> Drawing:
         z, largest = float(logits[column]), float(logits.max())
         power = float(np.exp(z - largest))
         return [
-            f"‘{names[column]}’: z = {written(z)}",
+            _("‘{token}’", token=names[column]) + f": z = {written(z)}",
             f"p = exp(z − z_max) / Z = exp({written(z)} − {written(largest)}) / {written(total)} = {written(power)} / "
             f"{written(total)} = {written(power / total)}",
         ]

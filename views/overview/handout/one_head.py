@@ -9,6 +9,7 @@ from charts.canvas.value_map import value_map
 from charts.documents.guide import Drawing, Paragraph, Part, Section, Views
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
+from charts.toolkit.words import _
 from transformer.analysis.attention.attention_path import AttentionPath, attention_path, output_sum
 from transformer.analysis.attention.cell_arithmetic import CellArithmetic, cell_arithmetic, why_masked
 from transformer.analysis.attention.score_rule import ScoreRule
@@ -139,7 +140,7 @@ def _mix(trace: Trace, focus: Focus, path: AttentionPath, cells: Cells) -> list[
         products = [f"{written(weights[row, key])} · {factor(path.value[key, channel])}" for key in listed]
         if len(order) > _PAIRS:
             products.append("…")
-        tokens = ", ".join(f"‘{path.view.key.labels[key]}’" for key in listed)
+        tokens = ", ".join(_("‘{token}’", token=path.view.key.labels[key]) for key in listed)
         return [
             text["mix_of"].format(tokens=tokens),
             f"Σ_j α_j · v_j = {' + '.join(products)} = {written(path.context[row, channel])}",
