@@ -93,7 +93,7 @@ def refusals(files: dict[str, bytes]) -> dict[str, dict[str, bytes]]:
     return {
         "'model.pt' est un pickle, qui peut exécuter n’importe quel code": {"model.pt": b"\x80\x04."},
         "'../config.json' n’est pas un fichier de checkpoint": {"../config.json": b"{}"},
-        "config.json fait 65,537 octets ; au plus 65,536 sont acceptés": {"config.json": b" " * 65_537},
+        "config.json fait 65 537 octets ; au plus 65 536 sont acceptés": {"config.json": b" " * 65_537},
         "config.json n’est pas du JSON valide : il manque une valeur à la ligne 1, colonne 1": {"config.json": b""},
         "il est imbriqué trop profondément": {"config.json": b"[" * 60_000},
         "config.json doit contenir un objet JSON": {"config.json": b"null"},

@@ -7,11 +7,13 @@ that knows its template says it in another language. The tools of translators fi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from transformer.text.foreign_messages import N_, found_template
 
 __all__ = ["N_", "Message"]
+_COUNT = re.compile(r"\d{1,3}(?:,\d{3})+")
 
 
 class Message(str):
@@ -31,15 +33,19 @@ class Message(str):
     def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, object]]:
         return (self.template,), self.values
 
-    def translated(self, gettext: Callable[[str], str]) -> str:
-        """The sentence with ``gettext(template)`` in place of the English template, inner messages as well."""
-        if not self.values:
-            return gettext(self.template)
-        inner = {
-            name: value.translated(gettext) if isinstance(value, Message) else value
-            for name, value in self.values.items()
-        }
-        return gettext(self.template).format(**inner)
+    def translated(self, gettext: Callable[[str], str], number: Callable[[str], str] = str) -> str:
+        """The sentence with ``gettext(template)`` in place of the English template, inner messages as well.
+
+        ``number`` writes a count such as 65,537 for the reader: in French it would be 65 and a half.
+        """
+
+        def inner(value: object) -> object:
+            if isinstance(value, Message):
+                return value.translated(gettext, number)
+            return number(value) if isinstance(value, str) and _COUNT.fullmatch(value) else value
+
+        said = gettext(self.template)
+        return said.format(**{name: inner(value) for name, value in self.values.items()}) if self.values else said
 
     def replaced(self, old: str, new: str) -> Message:
         """The same message with ``new`` for ``old`` in all values: whole ones, where ``new`` is a message."""

@@ -25,7 +25,7 @@ def said(problem: Exception | str) -> str:
     What is not about a typed text names no folder of a public server.
     """
     sentence = message_of(problem) if isinstance(problem, Exception) else problem
-    words = sentence.translated(gettext) if isinstance(sentence, Message) else sentence
+    words = sentence.translated(gettext, numbers.number) if isinstance(sentence, Message) else sentence
     return without_folders(words) if isinstance(problem, Exception) and not isinstance(problem, InputError) else words
 
 
