@@ -1,2 +1,2 @@
-// npm run build: f621a977be2b153e
+// npm run build: f29ab1cc489e08d4
 var canvas=globalThis.glassformerCanvas??={};canvas.arrived??=new Promise(resolve=>{canvas.arrive=resolve});async function picture_default(component){await canvas.arrived;const draw=await canvas.draw;return draw({...component,script:canvas.script})}export{picture_default as default};

@@ -24,12 +24,12 @@ export function describeCell(metadata, matrix, { row, column }, short, exact) {
     const place = say("row {row}, column {column}", { row: row + 1, column: column + 1 });
     if (!matrix.allowed(row, column))
       return [
-        { parts: [...pair, `: ${metadata.masked_text ?? say("masked")}`] },
+        { parts: [...pair, `${say(": ")}${metadata.masked_text ?? say("masked")}`] },
         { parts: [metadata.masked_text ? place : `${say("may not be looked at")} · ${place}`], muted: true },
       ];
     const value = matrix.at(row, column);
     return [
-      { parts: [...pair, `: ${short(value)}`] },
+      { parts: [...pair, `${say(": ")}${short(value)}`] },
       {
         parts: [exact ? `${say("exactly")} ${exact(value)} · ${place}` : `${say("rounded to 1/255")} · ${place}`],
         muted: true,
@@ -42,14 +42,14 @@ export function describeCell(metadata, matrix, { row, column }, short, exact) {
     matrix.allowed(...cell),
   );
   const first = along ? [...named, before, ...quoted(rows[row]), between] : [...named, ...quoted(columns[column])];
-  if (!cells.length) return [{ parts: [...first, `: ${say("everything is masked")}`] }];
+  if (!cells.length) return [{ parts: [...first, `${say(": ")}${say("everything is masked")}`] }];
   const largest = cells.sort((a, b) => Math.abs(matrix.at(...b)) - Math.abs(matrix.at(...a))).slice(0, 3);
   const list = largest.map(([r, c]) => ({
-    parts: [...quoted(along ? columns[c] : rows[r]), `: ${short(matrix.at(r, c))}`],
+    parts: [...quoted(along ? columns[c] : rows[r]), `${say(": ")}${short(matrix.at(r, c))}`],
   }));
   const open = cells.length === count ? "" : ` · ${say("{count} masked", { count: count - cells.length })}`;
   return [
-    { parts: along ? first : [...first, `: ${say("the largest values")}`] },
+    { parts: along ? first : [...first, `${say(": ")}${say("the largest values")}`] },
     ...list,
     { parts: [`${say("the {shown} largest of {count}", { shown: list.length, count })}${open}`], muted: true },
   ];

@@ -67,10 +67,11 @@ export class LinesDrawing extends LinesPicture {
           best = { other, weight: matrix.at(row, column) };
       }
       const swatch = this.headColour(this.stage.theme, head);
-      if (!best) return { parts: [`${say("head {head}", { head })}: ${say("everything is masked")}`], swatch };
+      if (!best)
+        return { parts: [`${say("head {head}", { head })}${say(": ")}${say("everything is masked")}`], swatch };
       return {
         parts: [
-          `${say("head {head}", { head })}: `,
+          `${say("head {head}", { head })}${say(": ")}`,
           ...quoted((looks ? columns : rows)[best.other]),
           ` ${threeDigits(best.weight)}`,
         ],

@@ -65,7 +65,7 @@ export class StepsDrawing extends StepsPicture {
       const { name, value, chosen, others } = this.rows()[row];
       const state = chosen ? ` · ${say("chosen")}` : "";
       return [
-        { parts: [...(others ? [name] : quoted(name)), `: ${threeDigits(value)}`] },
+        { parts: [...(others ? [name] : quoted(name)), `${say(": ")}${threeDigits(value)}`] },
         { parts: [`${say("exactly")} ${exactly(value)}${state}`], muted: true },
       ];
     }
@@ -77,9 +77,12 @@ export class StepsDrawing extends StepsPicture {
       ...quoted(name),
     ];
     if (masked)
-      return [{ parts: [...pair, `: ${say("masked")}`] }, { parts: [say("may not be looked at")], muted: true }];
+      return [
+        { parts: [...pair, `${say(": ")}${say("masked")}`] },
+        { parts: [say("may not be looked at")], muted: true },
+      ];
     return [
-      { parts: [...pair, `: ${threeDigits(value)}`] },
+      { parts: [...pair, `${say(": ")}${threeDigits(value)}`] },
       { parts: [`${shortNumber(value, 6, false)} · ${say("rounded to 1/65535")}`], muted: true },
     ];
   }

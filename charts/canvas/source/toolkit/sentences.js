@@ -1,9 +1,10 @@
 // What is said about a drawing, as elements of the page: tooltips and tables.
 
 import { make } from "./elements.js";
+import { say } from "./words.js";
 
 // The words of a tooltip are strings and { token } pieces; tokens are isolated so that Arabic keeps its order.
-export const quoted = (label) => ["‘", { token: label }, "’"];
+export const quoted = (label) => [say("‘"), { token: label }, say("’")];
 
 export const plainText = (lines) =>
   lines.map(({ parts }) => parts.map((part) => part.token ?? part).join("")).join(". ");
