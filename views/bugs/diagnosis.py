@@ -57,7 +57,8 @@ def fault_name(p: Page, fault: str) -> str:
 
 def _orders(p: Page) -> dict[str, str]:
     trained = p.checkpoint.config.norm
-    return {"trained": f"{trained}-norm", "run": f"{'post' if trained == 'pre' else 'pre'}-norm"}
+    run = "post" if trained == "pre" else "pre"
+    return {"trained": p.text[f"order_{trained}"], "run": p.text[f"order_{run}"]}
 
 
 def _explanation(p: Page, diagnosis: Diagnosis) -> str:
