@@ -54,6 +54,7 @@ def test_all_rows_are_printed_without_the_peers(
     assert "tiny translator" in printed
 
 
+@pytest.mark.slow
 def test_all_rows_are_printed_with_the_peers(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("transformers", reason="requirements-benchmarks.txt is not installed")
     rows, printed = measured(capsys)

@@ -67,6 +67,7 @@ def _type_into_one(box: Box, checkpoint: str) -> None:
     is_sound(type_into(app, "sidebar sentence", SENTENCE))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_texts_in_all_boxes(page: str) -> None:
     type_everywhere("tiny-translator", page)
@@ -100,6 +101,7 @@ ODD = ("9" * 5000, "x" * 100_000, "zero:encoder.0.self.1", "window 99999", "allo
 VALUES = st.one_of(texts(), st.integers(-(10**30), 10**30).map(str), st.sampled_from(ODD))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_any_address(page: str) -> None:
     names = parameters(page, "tiny-translator")
@@ -115,6 +117,7 @@ def test_any_address(page: str) -> None:
     run()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_each_parameter_alone(page: str) -> None:
     """Of the widgets: beside others that make no sense, either, one might never be read."""

@@ -222,6 +222,7 @@ def test_a_package_that_is_not_installed_is_named_with_the_remedy(tmp_path, monk
     assert "train needs accelerate" in error and "requirements-train.txt" in error
 
 
+@pytest.mark.slow
 def test_translate_reads_and_writes_utf_8_whatever_the_locale_says(checkpoints_folder):
     command = [
         sys.executable,

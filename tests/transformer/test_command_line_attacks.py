@@ -180,6 +180,7 @@ def started(*arguments: str, **streams: object) -> subprocess.Popen:
     )
 
 
+@pytest.mark.slow
 def test_nobody_reads_any_more(checkpoints_folder: Path) -> None:
     """As in ``| head -1``: quiet, and the status that a shell gives to a closed pipe."""
     process = started("inspect", str(checkpoints_folder / "tiny-translator"), stdout=subprocess.PIPE)
@@ -188,6 +189,7 @@ def test_nobody_reads_any_more(checkpoints_folder: Path) -> None:
     assert process.returncode == 141 and errors == b""
 
 
+@pytest.mark.slow
 def test_ctrl_c(checkpoints_folder: Path) -> None:
     """While it waits for the second sentence."""
     arguments = ("translate", "--checkpoint", str(checkpoints_folder / "tiny-translator"))

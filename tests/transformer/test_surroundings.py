@@ -35,6 +35,7 @@ def said(workplace: list[str], tmp_path: Path, checkpoints_folder: Path) -> dict
     return json.loads(ended.stdout)
 
 
+@pytest.mark.slow
 def test_the_commands_in_unkind_surroundings(said: dict) -> None:
     for name, found in said["usual"].items():
         assert found["status"] == 0, (name, found)

@@ -255,6 +255,7 @@ def test_weights_alone(folder: Path) -> None:
         assert torch.equal(parameter, snapshot.get_parameter(name))
 
 
+@pytest.mark.slow
 def test_loading_imports_no_compiler(folder: Path) -> None:
     """torch's compiler takes a second and hundreds of modules, and nothing here uses it."""
     code = "import sys, transformer; transformer.load(sys.argv[1]); print('torch._dynamo' in sys.modules)"

@@ -158,6 +158,7 @@ def test_m2m100(settings: dict | None, tmp_path: Path) -> None:
     assert written == oracle(text_target="un chat").input_ids
 
 
+@pytest.mark.slow
 def test_files_that_lie_are_refused(tmp_path: Path) -> None:
     whole = sentencepiece(tmp_path / "m.model", "unigram").read_bytes()
     folder = write(tmp_path, {"model_type": "t5"}, None, None)

@@ -133,9 +133,8 @@ def test_stopping_is_break() -> None:
     assert [state.step for state in states] == [0, 1, 2] and states[-1].steps == STEPS["sort"]
 
 
-@pytest.mark.parametrize(
-    ("task", "positions"), [("copy", "sinusoidal"), pytest.param("sort", "none", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("task", "positions"), [("copy", "sinusoidal"), ("sort", "none")])
 def test_it_learns(task: str, positions: str) -> None:
     states = list(train_toy(task, positions=positions, steps=300, every=150))
     assert states[0].score.accuracy == 0

@@ -14,11 +14,12 @@ from tests.transformer.training.test_trainer import data  # noqa: F401  (a fixtu
 ROOT = Path(__file__).resolve().parents[3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("processes", "files"),
     [
         (1, ("5", "15")),  # of the best checkpoint; of what is published
-        pytest.param(2, ("8",), marks=pytest.mark.slow),  # the state at step 4
+        (2, ("8",)),  # the state at step 4
     ],
 )
 def test_a_run_that_is_killed_while_it_writes(

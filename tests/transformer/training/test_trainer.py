@@ -152,6 +152,7 @@ train(Path(sys.argv[1]), Path(sys.argv[2]), recipe())
 """
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_while_it_wrote_its_state_gives_the_same_weights(
     data: Path, tmp_path: Path, never_killed: dict[str, Any]
 ) -> None:

@@ -242,6 +242,7 @@ def test_a_strange_path_is_refused(tiny_checkpoint):
         integrated_gradients(checkpoint, quantity, n_steps=0)
 
 
+@pytest.mark.slow
 def test_captum_is_loaded_only_when_it_is_needed():
     code = (
         "import sys, transformer.analysis.attention.input_attribution, transformer.analysis.attention.attention_trust\n"
