@@ -20,12 +20,12 @@ pytestmark = pytest.mark.browser
 NOTE = "Look at <b>this</b> & *that*: why?"
 ICON = "sticky_note_2"
 # Each kind of control and of drawing; all views, without a browser: tests/pages/test_shared_links.py.
-DRAWN = [("overview", 0), ("heads", 0), ("add_norm", 1), ("decoding", 1), ("surgery", 0), ("lens", 1), ("training", 0)]
+DRAWN = [("overview", 0), ("decoding", 1), ("surgery", 0), ("lens", 1), ("training", 0)]
 
 
 def shared_link(page: Page, note: str) -> str:
     page.locator(".st-key-share").get_by_role("button").first.click()
-    box = page.get_by_role("textbox", name="Note").or_(page.get_by_role("textbox", name="Mot"))
+    box = page.get_by_role("textbox", name="Note")
     box.fill(note)
     box.press("Control+Enter")
     code = page.get_by_test_id("stCode").filter(has_text="fingerprint=").first  # the second is for a frame
