@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import settle
 from tests.browser.test_shell import address, eventually
 from ui.shell.focus import Focus
-from ui.shell.lessons import Lesson, Step
+from ui.shell.lessons import Lesson, Step, find_lesson
 from ui.shell.routes import routes
 from ui.words.texts import page_text, speaking
 
@@ -78,6 +78,28 @@ def test_a_class_plays_the_routes_to_the_end(
             score = page_text("lessons")["score"].format(right=1, count=1)
         expect(page.locator(f".st-key-lesson-{route.name}")).to_contain_text(score)
     assert not unseen, "\n".join(map(str, unseen))
+
+
+@pytest.mark.parametrize("language", ["en", "fr"])
+def test_a_map_below_the_bar_shows_its_last_row(shipped: str, visit: Callable[..., Page], language: str) -> None:
+    """The maps of one head's steps, below sentence and formula (its legend may wait), and the mask that is painted on with its legend."""
+    hidden = []
+    for name, number, place, least in (
+        ("03-one-head", 4, "attention-step-scaled", 0.8),
+        ("06-break-and-mend", 1, "mask-editor", 0.99),
+    ):
+        step = find_lesson(name, language).steps[number - 1]
+        focus = {"lesson": name, "lesson_step": number, "language": language, **step.focus}
+        page = visit(f"{shipped}/{step.page}?{urlencode(focus)}", width=1280, height=720)
+        drawing = page.locator(f".st-key-{place} canvas").first
+
+        def is_seen(drawing: Locator = drawing, least: float = least) -> bool:
+            box = drawing.bounding_box()
+            return box is not None and 720 - box["y"] >= least * box["height"]
+
+        if not eventually(page, is_seen, True):
+            hidden.append((name, number, drawing.bounding_box()))
+    assert not hidden
 
 
 def is_at(page: Page, route: Lesson, number: int, *, language: str) -> None:

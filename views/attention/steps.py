@@ -2,6 +2,7 @@
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from charts.canvas.attention import KEY_TITLE, QUERY_TITLE, SHIFTED_TITLE
 from charts.canvas.choices import Cell
@@ -25,6 +26,8 @@ from views.attention.query_channel import query_channel
 STEP = "attention_step"
 _CHOOSES = 0.9  # from this largest weight on a softmax chooses rather than mixes
 _MOST_ROWS, _SCROLLED = 30, 640  # more tokens than that are scrolled, in a window of that many pixels
+
+_HEIGHT, _HEIGHT_IN_LESSON = 420, 290  # of the maps, in pixels of a projector: sentence and formula stay in sight above
 
 
 def stepper(p: Page, rule: ScoreRule) -> int:
@@ -116,6 +119,12 @@ def _projections(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int |
     query_channel(p, path, rows[p.focus.token])
 
 
+def _said_and_formula() -> tuple[DeltaGenerator, DeltaGenerator]:
+    """Places for a step's sentence and for its formula beside it: the map below both is in sight as well."""
+    said, formula = st.columns([3, 2], vertical_alignment="center")
+    return said, formula
+
+
 def _module(p: Page, path: AttentionPath) -> MultiHeadAttention:
     return p.checkpoint.model.get_submodule(path.view.name)
 
@@ -133,12 +142,15 @@ def _letters(rule: ScoreRule) -> tuple[str, ...]:
 
 
 def _products(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None) -> Cell | None:
-    st.markdown(p.text["step_2"])
     n_queries, n_keys = path.products.shape
-    show_formula(
-        rf"\underset{{{n_queries} \times {path.d_head}}}{{Q}}\;\underset{{{path.d_head} \times {n_keys}}}{{K^\top}} = "
-        rf"\underset{{{n_queries} \times {n_keys}}}{{Q K^\top}}"
-    )
+    said, formula = _said_and_formula()
+    said.markdown(p.text["step_2"])
+    with formula:
+        show_formula(
+            rf"\underset{{{n_queries} \times {path.d_head}}}{{Q}}\;"
+            rf"\underset{{{path.d_head} \times {n_keys}}}{{K^\top}} = "
+            rf"\underset{{{n_queries} \times {n_keys}}}{{Q K^\top}}"
+        )
     return _cells(p, path, path.products, rows, key, name="q·k", step="products")
 
 
@@ -146,8 +158,8 @@ def _scaled(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None
     row = p.focus.token
     without, scaled = float(path.weights_without_scaling(row).max()), float(path.weights[row].max())
     rule = path.rule
-    said = "step_3" if rule.radicand == path.d_head else "step_3_scale" if rule.is_scaled else "step_3_unscaled"
-    sentence = p.text[said].format(
+    name = "step_3" if rule.radicand == path.d_head else "step_3_scale" if rule.is_scaled else "step_3_unscaled"
+    sentence = p.text[name].format(
         d_head=path.d_head,
         root=three_digits(path.d_head**0.5),
         scale=three_digits(rule.scale),
@@ -155,32 +167,36 @@ def _scaled(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None
         without=three_digits(without),
         **{"with": three_digits(scaled)},
     )
-    st.markdown(sentence + (p.text["step_3_chooses"] if without >= _CHOOSES > scaled else ""))
+    said, formula = _said_and_formula()
+    said.markdown(sentence + (p.text["step_3_chooses"] if without >= _CHOOSES > scaled else ""))
     added = "".join(f" + {letter}" for letter in _letters(rule))
     if path.bias is not None:
-        st.markdown(p.text["step_3_disentangled" if added != " + B" else "step_3_bias"])
+        said.markdown(p.text["step_3_disentangled" if added != " + B" else "step_3_bias"])
     if rule.cap is not None:
-        st.markdown(p.text["step_3_cap"].format(cap=three_digits(rule.cap)))
+        said.markdown(p.text["step_3_cap"].format(cap=three_digits(rule.cap)))
     n_queries, n_keys = path.products.shape
     named, numbers = (score_formula(rule, r"Q K^\top", root=root, added=added) for root in ("d_k", ""))
-    show_formula(
-        rf"\underset{{{n_queries} \times {n_keys}}}{{S}} = " + " = ".join(dict.fromkeys((named, numbers))),
-        caption=" ".join(p.text[f"step_3_{name}"] for name in _terms(rule)),
-    )
+    with formula:
+        show_formula(
+            rf"\underset{{{n_queries} \times {n_keys}}}{{S}} = " + " = ".join(dict.fromkeys((named, numbers))),
+            caption=" ".join(p.text[f"step_3_{name}"] for name in _terms(rule)),
+        )
     return _cells(p, path, path.scores, rows, key, name="score", step="scaled")
 
 
 def _masked(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None) -> Cell | None:
     window = path.rule.window
     counts = mask_counts(path.view, window=window)
+    said, formula = _said_and_formula()
     if masked := sum(counts.values()):
         reasons = ", ".join(
             p.text[f"step_4_{name}"].format(count=count, window=window) for name, count in counts.items() if count
         )
-        st.markdown(p.text["step_4"].format(masked=masked, cells=path.view.allowed.size, reasons=reasons))
+        said.markdown(p.text["step_4"].format(masked=masked, cells=path.view.allowed.size, reasons=reasons))
     else:
-        st.markdown(p.text["step_4_nothing" if p.checkpoint.special.pad is not None else "step_4_never"])
-    show_formula(r"S'_{ij} = \begin{cases} S_{ij} & j \text{ allowed for } i \\ -\infty & \text{else} \end{cases}")
+        said.markdown(p.text["step_4_nothing" if p.checkpoint.special.pad is not None else "step_4_never"])
+    with formula:
+        show_formula(r"S'_{ij} = \begin{cases} S_{ij} & j \text{ allowed for } i \\ -\infty & \text{else} \end{cases}")
     return _cells(p, path, path.scores, rows, key, name="score", step="masked", allowed=path.view.allowed)
 
 
@@ -270,6 +286,7 @@ def _cells(
             title=f"{name} · {_('head {head}', head=path.head)}",
             value_name=name,
             phrase=("", N_(" meets ")),
+            height=_HEIGHT_IN_LESSON if p.focus.lesson else _HEIGHT,
         ),
         key=f"attention step {step}",
     )
