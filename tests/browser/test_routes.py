@@ -82,7 +82,7 @@ def test_a_class_plays_the_routes_to_the_end(
 
 @pytest.mark.parametrize("language", ["en", "fr"])
 def test_a_map_below_the_bar_shows_its_last_row(shipped: str, visit: Callable[..., Page], language: str) -> None:
-    """The maps of one head's steps, below sentence and formula (its legend may wait), and the mask that is painted on with its legend."""
+    """The maps of one head's steps, whose legend may wait, and the mask that is painted on, with its legend."""
     hidden = []
     for name, number, place, least in (
         ("03-one-head", 4, "attention-step-scaled", 0.8),
