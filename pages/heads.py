@@ -45,8 +45,9 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
         scopes = corpus.SCOPES[:1] if p.reads_pictures else corpus.SCOPES  # lists of sentences are no pictures
         scope = chosen_option(text, "scope", scopes, key="heads_scope", help=explained, label_visibility=labels())
         order_room = st.container(width="content")
-        stretch = st.toggle(text["stretch"], key="heads_stretch", help=text["stretch_help"], **IN_ADDRESS)
-        every = st.toggle(text["every"], key="heads_every", help=text["every_help"], **IN_ADDRESS)
+        with st.container(horizontal=scope == "sentence", width="content", gap="xsmall"):
+            stretch = st.toggle(text["stretch"], key="heads_stretch", help=text["stretch_help"], **IN_ADDRESS)
+            every = st.toggle(text["every"], key="heads_every", help=text["every_help"], **IN_ADDRESS)
     found, reading = corpus.corpus_of(p, scope)
     overall = found.roles.of(focus.stack, focus.kind) if found else ()
     many = bool(overall) and scope != "sentence"  # what names, order and numbers speak of

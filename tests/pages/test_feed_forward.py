@@ -38,6 +38,9 @@ def test_every_view_of_every_kind_of_model(open_app: Callable, tiny_checkpoint: 
     writes = checkpoint in ("tiny-gpt", "tiny-bert")
     assert (TEXT["words_logits"] in said(app)) == writes
     assert ("This stack writes no words" in said(app)) != writes
+    assert ("likely" in said(app)) == writes  # a vector that reaches no logit makes no word likelier
+    assert {"likelier", "less likely"} <= set(app.dataframe[0].value) or not writes
+    assert {"towards", "away from"} <= set(app.dataframe[0].value) or writes
     show(app, "sentence")
     is_fine(app)
     app.segmented_control(key="unit values").set_value("pre").run()

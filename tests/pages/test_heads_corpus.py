@@ -88,10 +88,10 @@ def test_saved_roles_are_shown_with_their_numbers(open_app, with_saved, checkpoi
 def test_every_order_and_every_section_is_drawn(open_app, with_saved, checkpoint):
     with_saved(checkpoint)
     app = over(open_app("heads", checkpoint=checkpoint, sentence=SENTENCES[0]), "corpus")
-    control = next(c for c in app.segmented_control if c.key.startswith("heads_corpus_order"))
+    control = next(c for c in app.selectbox if c.key.startswith("heads_corpus_order"))
     assert (TEXT["order_induction"] in control.options) == (checkpoint == "tiny-gpt")
     for order in control.options:
-        app = next(c for c in app.segmented_control if c.key == control.key).set_value(order).run()
+        app = next(c for c in app.selectbox if c.key == control.key).set_value(order).run()
         is_fine(app)
     for section in ("map", "rows", "profile", "tests"):
         app.segmented_control(key="heads_section").set_value(TEXT[f"section_{section}"]).run()

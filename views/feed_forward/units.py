@@ -109,13 +109,13 @@ def words_of_units(p: Page) -> None:
         charts.figures.feed_forward.unit_writes(_effects(words), unit=words.unit, axis=axis),
         name="words-of-a-unit",
         caption=p.text["words_caption"].format(unit=words.unit, token=token, hidden=three_digits(words.hidden)),
-        alt=p.text["words_alt"],
+        alt=p.text["words_alt" if words.logits else "words_alt_encoder"],
     )
     st.markdown(_meaning(p, words))
     show_table(
         pd.DataFrame([_row(words) for words in found]),
         name="strongest-units-and-words",
-        caption=p.text["words_table_caption"].format(token=token),
+        caption=p.text["words_table_caption" if words.logits else "words_table_caption_encoder"].format(token=token),
         height="content",
     )
     st.caption(p.text["words_source"])
@@ -175,13 +175,14 @@ def _effects(words: UnitWords) -> pd.DataFrame:
 
 
 def _row(words: UnitWords) -> dict[str, object]:
+    up, down = (N_("likelier"), N_("less likely")) if words.logits else (N_("towards"), N_("away from"))
     return {
         N_("unit"): words.unit,
         N_("pre-activation"): words.pre_activation,
         N_("hidden"): words.hidden,
         "‖h · w‖": words.length,
-        N_("likelier"): "  ".join(word.piece for word in words.up[:_WORDS_IN_TABLE]),
-        N_("less likely"): "  ".join(word.piece for word in words.down[:_WORDS_IN_TABLE]),
+        up: "  ".join(word.piece for word in words.up[:_WORDS_IN_TABLE]),
+        down: "  ".join(word.piece for word in words.down[:_WORDS_IN_TABLE]),
     }
 
 

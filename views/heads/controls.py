@@ -11,14 +11,19 @@ from views.heads.corpus import Corpus
 
 
 def chosen_order(text: PageText, config: ModelConfig, *, many: bool) -> str:
-    """How the tiles are sorted; each list of orders has a widget of its own, so that a choice always is one of it."""
-    orders, key = ORDERS, "heads_order"
+    """How the tiles are sorted; each list of orders has a widget of its own, so that a choice always is one of it.
+
+    The longer ones are lists that open: as a row of buttons they would push the maps' legend out of sight.
+    """
+    orders, key, shape = ORDERS, "heads_order", {}
     if many:
         induction = config.kind == "decoder-only"
         orders = (*CORPUS_ORDERS, "induction") if induction else CORPUS_ORDERS
         key = "heads_corpus_order_induction" if induction else "heads_corpus_order"
+        shape = {"in_list": True, "width": 220}
     explained = text["order_help_corpus" if many else "order_help"]
-    return chosen_option(text, "order", orders, key=key, first="layer", help=explained, label_visibility=labels())
+    shape |= {"help": explained, "label_visibility": labels()}
+    return chosen_option(text, "order", orders, key=key, first="layer", **shape)
 
 
 def snippet(p: Page, corpus: Corpus | None) -> str:

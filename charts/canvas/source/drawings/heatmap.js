@@ -104,7 +104,7 @@ export class Heatmap extends HeatmapLayout {
     const [needed, step] =
       kind === "row"
         ? [letter * 1.12, this.stepY]
-        : [this.slanted ? (letter * 1.1) / Math.sin(SLANT) : this.longest + 8, this.stepX];
+        : [this.slanted ? (letter * 0.95) / Math.sin(SLANT) : this.longest + 8, this.stepX];
     if (kind === "column" && !this.slanted && this.longest <= step - 6) return 1;
     return [1, 2, 5, 10, 20, 50, 100].find((count) => count * step >= needed) ?? 200;
   }

@@ -41,8 +41,10 @@ export class HeatmapLayout {
     const widestWanted = Math.max(widestCell * unit, longest + 12);
     const cellFor = (overhang) => Math.max(1, Math.min(widestWanted, (width - left - 6 - overhang) / nColumns));
     this.cellWidth = cellFor(0);
-    // Short labels (numbers of channels) of which not all have room stay horizontal, too: every second, every fifth.
-    const everySome = this.cellWidth < 1.5 * letter && longest < 3 * letter;
+    // Short numbers (of channels) of which not all have room stay horizontal, too: every second, every fifth. A word that
+    // is left out cannot be counted off.
+    const counted = this.columns.every((label) => /^\d+$/.test(label));
+    const everySome = counted && this.cellWidth < 1.5 * letter && longest < 3 * letter;
     this.slanted = longest > this.cellWidth - 6 && !everySome;
     this.longest = longest;
     let labelRoom = letter * 1.7;
