@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from charts.toolkit.checks import require_columns
@@ -33,7 +34,7 @@ def loss_curves(history: pd.DataFrame, *, loss: str = N_("loss (nats per token)"
     colour = alt.Color(
         "curve:N",
         scale=alt.Scale(domain=list(curves), range=[BAR, CHOSEN]),
-        legend=alt.Legend(title=None, orient="top-right", labelFontSize=TEXT_SIZE),
+        legend=alt.Legend(title=None, orient="top", labelFontSize=TEXT_SIZE),
     )
     return _curve(data, title=_(loss), colour=colour, height=280, last=last)
 
@@ -102,10 +103,12 @@ def _curve(
     import altair as alt
 
     ruler = alt.selection_point(on="pointerover", nearest=True, encodings=["x"], clear="pointerout")
-    x_axis = alt.Axis(format="~s", labelFontSize=TEXT_SIZE, titleFontSize=TEXT_SIZE)
+    first = "datum.value === 0 ? '0' : datum.label"  # "0k" would be no number of steps
+    x_axis = alt.Axis(format="~s", labelExpr=first, labelFontSize=TEXT_SIZE, titleFontSize=TEXT_SIZE)
     x = alt.X("step:Q", title=_("training step"), axis=x_axis, scale=alt.Scale(domain=[0, int(last)], nice=False))
     y_axis = alt.Axis(labelFontSize=TEXT_SIZE, titleFontSize=TEXT_SIZE, tickCount=5, minExtent=_LABELS)
-    y = alt.Y("value:Q", title=title, scale=alt.Scale(zero=False), axis=y_axis)
+    lines = wrap(title, height // 11)  # characters; what is longer than the axis would be cut
+    y = alt.Y("value:Q", title=lines if len(lines) > 1 else title, scale=alt.Scale(zero=False), axis=y_axis)
     tooltip = [
         *([alt.Tooltip(f"{detail}:N", title=_("head"))] if detail else []),
         *([alt.Tooltip("curve:N", title=_("curve"))] if "curve" in data else []),

@@ -123,6 +123,9 @@ def main() -> None:
     elif scene == "faint":
         row = ["0", "1"]
         show_map(value_map(np.array([[0.0112, -0.0044]]), row_labels=["all"], column_labels=row), key="faint")
+    elif scene in ("words", "channels"):  # columns narrower than their labels, which are short
+        names = [f"·{'abcdefg'[i % 7]}{'xyz'[i % 3]}" if scene == "words" else str(i) for i in range(64)]
+        show_map(value_map(np.ones((2, 64)), row_labels=["one", "other"], column_labels=names), key=scene)
     elif scene in ("grid", "sorted", "deep", "many", "many sorted"):
         layers, heads, words = {
             "grid": (6, 8, SENTENCE),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -73,6 +74,15 @@ def test_the_svg_has_every_cell_as_a_shape_and_every_label_as_text(show, tmp_pat
 
 def test_a_map_of_small_numbers_does_not_write_zero_everywhere(show, tmp_path: Path) -> None:
     assert {"0.011", "−0.004"} <= set(texts(saved(show("faint"), "as SVG", tmp_path)))
+
+
+def test_words_stand_aslant_where_they_have_no_room_and_numbers_are_counted_off(show, tmp_path: Path) -> None:
+    """Of words no more are left out than must be; of numbers every second is enough."""
+    words, numbers = (
+        [text for text in texts(saved(show(scene), "as SVG", tmp_path)) if re.fullmatch(label, text or "")]
+        for scene, label in (("words", "·?[a-g][x-z]"), ("channels", "[0-9]+"))
+    )
+    assert len(words) >= 32 >= len(numbers) >= 8
 
 
 @pytest.mark.parametrize("scene", ["cross", "sorted", "lines"])

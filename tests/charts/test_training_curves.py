@@ -43,6 +43,14 @@ def test_score_and_rate():
     assert drawn(rate_curve(HISTORY)) == [(50, 1e-3), (100, 5e-4)]
 
 
+def test_nothing_is_cut_or_stands_on_a_curve():
+    """A long title breaks, the legend stands above, and step 0 is not 0k."""
+    score = score_curve(HISTORY, score="mean of the tasks' scores on dev").to_dict()["layer"][0]["encoding"]
+    assert score["y"]["title"] == ["mean of the tasks'", "scores on dev"]
+    assert "'0'" in score["x"]["axis"]["labelExpr"]
+    assert loss_curves(HISTORY).to_dict()["layer"][0]["encoding"]["color"]["legend"]["orient"] == "top"
+
+
 def test_the_curves_of_a_run_have_the_same_steps_at_the_same_place():
     encodings = [
         curve.to_dict()["layer"][0]["encoding"]

@@ -171,6 +171,9 @@ def test_words_of_one_side_are_marked_where_they_stand():
     pieces = word_diff("J'aime ce  livre.", "Je n'aime *pas* ce livre.")
     assert marked(pieces, "removed", "blue") == ":blue-background[J'aime] ce livre\\."
     assert marked(pieces, "added", "orange") == ":orange-background[Je n'aime \\*pas\\*] ce livre\\."
+    fewer = word_diff("Le chat dort.", "chat dort.")
+    assert marked(fewer, "removed", "blue") == ":blue-background[Le] chat dort\\."
+    assert marked(fewer, "added", "orange") == "chat dort\\."
 
 
 def test_the_snippet_prints_the_difference(open_app, run_snippet, drawn):

@@ -11,6 +11,8 @@ def test_words_that_differ_are_marked() -> None:
     assert marked("Le chat dort", "Le chien dort") == "Le :orange[~~chat~~] :blue[**chien**] dort"
     assert marked("Il dort", "Elle dort") == ":orange[~~Il~~] :blue[**Elle**] dort"
     assert marked("Il dort", "Il  dort") == "Il  dort"
+    assert marked("Le chat dort.", "chat dort.") == ":orange[~~Le~~] chat dort\\."
+    assert marked("Il ne dort pas.", "Il dort.") == "Il :orange[~~ne~~] dort :orange[~~pas~~]\\."
     assert marked("", "<b>") == ":blue[**\\<b\\>**]"
 
 

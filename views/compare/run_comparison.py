@@ -111,11 +111,13 @@ def show_answers(p: Page, first: Side, second: Side) -> None:
 
 def marked(pieces: tuple[Piece, ...], own: str, colour: str) -> str:
     """One side of a diff as Markdown: what both have, and what only this side has on a coloured ground."""
-    shown = ""
+    shown, begun = "", False  # whether B's text has begun, which is the one that says where the spaces are
     for piece in pieces:
+        first, begun = not begun, begun or piece.fate != "removed"
         if piece.fate not in ("same", own):
             continue
-        space = " " if piece.text[:1].isspace() and shown else ""
+        apart = piece.text[:1].isspace() or (piece.fate == "same" and first)
+        space = " " if apart and shown else ""
         words = as_plain(" ".join(piece.text.split()))
         shown += space + (words if piece.fate == "same" else f":{colour}-background[{words}]")
     return shown

@@ -35,7 +35,7 @@ def importance(p: Page) -> Importance:
 
 def choices(p: Page) -> tuple[str, str]:
     """What a click on a head does, and which number the map shows."""
-    with st.container(horizontal=True, gap="large"):
+    with st.container(horizontal=True, gap="medium"):
         return _choose(p, "click", CLICKS, help=p.text["click_help"]), _choose(p, "what", ("change", "kl"))
 
 

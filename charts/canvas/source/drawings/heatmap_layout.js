@@ -30,8 +30,9 @@ export class HeatmapLayout {
   fit(context, theme, { x = 0, y = 0, width, room, widestCell = 76, tallestCell = 44 }) {
     const unit = theme.size / 16;
     const [nRows, nColumns] = [this.rows.length, this.columns.length];
-    context.font = fontOf(theme);
+    context.font = fontOf(theme, 0.875, theme.paper ? 400 : 600); // a marked label is bold
     this.rowRoom = Math.min(widest(context, this.rows) + 2, width * 0.3, 190 * unit);
+    context.font = fontOf(theme);
     const labels = this.columns.map((label) => Math.min(context.measureText(label).width, 130 * unit));
     const longest = Math.max(...labels);
     const titleRoom = this.titles ? Math.round((10 + 16 * this.titleLines) * unit) : 0;
