@@ -27,6 +27,11 @@ _SCALE = ".scale"  # what follows the name of a matrix in the name of its scales
 _FILE = re.compile(r"step-(\d{6,})\.safetensors")
 
 
+def is_snapshot(name: str) -> bool:
+    """Whether a file is called like a snapshot."""
+    return bool(_FILE.fullmatch(name))
+
+
 def snapshot_file(step: int) -> str:
     """``snapshots/step-000300.safetensors``: its place inside of a checkpoint directory."""
     return f"{FOLDER}/step-{step:06d}.safetensors"

@@ -14,6 +14,7 @@ from pathlib import Path
 from transformer.errors import CheckpointError
 from transformer.files.checkpoints import CARD, CONFIG, TOKENIZER, WEIGHTS, conversion, fingerprint, load
 from transformer.files.layout import config_of, is_foreign
+from transformer.files.snapshots import is_snapshot
 from transformer.text.message import Message
 from transformer.text.tokenizer_files import MOST_BYTES as MOST_TOKENIZER_BYTES
 
@@ -28,11 +29,8 @@ FOREIGN_BYTES = {
     **dict.fromkeys(("source.spm", "target.spm", "spiece.model", "spm.model"), 8_000_000),
     **dict.fromkeys(("tokenizer.model", "sentencepiece.bpe.model"), 8_000_000),
 }
-LEFT_OUT = (
-    "head_roles.json",
-    "head_history.json",
-    "history.csv",
-)  # lie in our own folders; what they say is not believed of strangers
+# These lie in our own folders, beside snapshots; what they say is not believed of strangers.
+LEFT_OUT = ("head_roles.json", "head_history.json", "history.csv")
 LONGEST_MODEL = 4096  # max_length: no tensor in a file bears it out where positions are not learned
 MOST_KEPT = 6
 _NAME = re.compile(r"received-[0-9a-f]{12}")
@@ -44,7 +42,7 @@ def receive(files: Mapping[str, bytes], folder: Path) -> Path:
 
     At most ``MOST_KEPT`` are kept: the oldest go. Raises ``CheckpointError`` with what is wrong; nothing is kept then.
     """
-    files = {name: content for name, content in files.items() if name not in LEFT_OUT}
+    files = {name: content for name, content in files.items() if name not in LEFT_OUT and not is_snapshot(name)}
     _check_files(files)
     folder.mkdir(parents=True, exist_ok=True)
     waiting = Path(tempfile.mkdtemp(dir=folder, prefix=".waiting-"))

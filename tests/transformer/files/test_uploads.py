@@ -14,6 +14,7 @@ from safetensors.torch import load, save
 
 import transformer
 from tests.foreign_checkpoints import foreign_checkpoint
+from tests.shipped import SHIPPED
 from transformer import CheckpointError
 from transformer.files.uploads import MOST_BYTES, MOST_KEPT, is_received, kept, receive
 
@@ -44,9 +45,17 @@ def test_a_checkpoint_is_kept_under_its_fingerprint(
 
 
 def test_a_folder_of_ours_is_taken_as_it_is(files: dict[str, bytes], tmp_path: Path) -> None:
-    """With its curves and its heads' roles, which are left out."""
-    place = receive({**files, "history.csv": b"step,loss\n", "head_roles.json": b"{}"}, tmp_path)
+    """With its curves, its heads' roles and its snapshots, which are left out."""
+    beside = {"history.csv": b"step,loss\n", "head_roles.json": b"{}", "step-000300.safetensors": b"anything"}
+    place = receive({**files, **beside}, tmp_path)
     assert sorted(path.name for path in place.iterdir()) == sorted(files)
+
+
+@pytest.mark.parametrize("folder", SHIPPED, ids=lambda folder: folder.name)
+def test_every_folder_that_ships_is_taken_with_all_that_lies_in_it(folder: Path, tmp_path: Path) -> None:
+    """As a file dialog or a dropped folder gives it: by the names of the files alone."""
+    sent = {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert transformer.load(receive(sent, tmp_path)).fingerprint == transformer.load(folder).fingerprint
 
 
 @pytest.mark.parametrize("name", ["hf-gpt2", "hf-marian"])
