@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from transformer.files.checkpoints import Checkpoint
+from transformer.runs.decoding_state import writable
 from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
 
@@ -67,9 +68,13 @@ def quantity_of(trace: Trace, *, row: int = 0, id: int | None = None, of: str = 
 def numbers(checkpoint: Checkpoint, quantity: Quantity, ids: Mapping[str, Tensor], *, row: int) -> Tensor:
     """F of a batch of texts: [batch]. ``ids``: by stack [batch, position]; ``row``: where the answer stands in them.
 
-    Only the row that is asked is projected to the vocabulary. Runs under whatever recording and gradient mode is on.
+    Only the row that is asked is projected to the vocabulary. What a model that writes is never let write has no share
+    in a probability, as in ``decode``, unless it is what is asked for. Runs under whatever recording and gradient mode
+    is on.
     """
     logits = answer_logits(checkpoint, ids, row=row)  # [batch, class] or [batch, vocabulary]
+    if checkpoint.config.has_decoder and quantity.of != "logit":
+        logits = writable(logits, [id for id in checkpoint.framing.never if id != quantity.id])
     if quantity.of == "log_probability":
         logits = logits.log_softmax(dim=-1)
     elif quantity.of == "probability":

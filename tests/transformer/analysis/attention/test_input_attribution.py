@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import transformer
+from transformer.analysis.answers import answer_rows
 from transformer.analysis.attention import input_attribution
 from transformer.analysis.attention.input_attribution import BASELINES, gradient_times_input, integrated_gradients
 from transformer.analysis.attention.quantity import QUANTITIES, quantity_of
@@ -33,9 +34,17 @@ def asked(checkpoint, kind, *, of="log_probability", **more):
 def recorded(trace, quantity) -> float:
     """F from the logits of the trace."""
     name = "classifier.logits" if quantity.of_class else f"{quantity.place[0]}.logits"
-    logits = torch.tensor(np.atleast_2d(trace.values(name))[quantity.row]).double()
-    values = {"log_probability": logits.log_softmax(-1), "probability": logits.softmax(-1), "logit": logits}
-    return float(values[quantity.of][quantity.id])
+    logits = torch.tensor(np.atleast_2d(trace.values(name))[quantity.row])
+    return float(logits[quantity.id]) if quantity.of == "logit" else among_writable(trace.checkpoint, logits, quantity)
+
+
+def among_writable(checkpoint, logits, quantity) -> float:
+    """ln p, or p, of the answer: a model that writes never writes <pad> and <s>."""
+    logits = logits.double()
+    if checkpoint.config.has_decoder:
+        logits[list(checkpoint.framing.never)] = -torch.inf
+    said = float(logits.log_softmax(-1)[quantity.id])
+    return said if quantity.of == "log_probability" else np.exp(said)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -50,6 +59,20 @@ def test_the_number_is_the_one_in_the_trace(tiny_checkpoint, kind, of):
         sizes = {stack: len(tokens) for stack, tokens in quantity.read.items()}
         values = {"encoder": part.source, "decoder": part.target}
         assert {stack: len(found) for stack, found in values.items() if found is not None} == sizes
+
+
+@pytest.mark.parametrize("kind", ["translator", "gpt"])
+def test_a_probability_is_the_one_that_decoding_shows(tiny_checkpoint, kind):
+    """What is never written has no share in it; unless somebody asks for just that."""
+    checkpoint = tiny_checkpoint(kind)
+    step, trace = transformer.decode(checkpoint, SENTENCE).steps[0], transformer.trace(checkpoint, SENTENCE)
+    row = answer_rows.asked(trace).rows[0]
+    for candidate in step.candidates[:3]:
+        quantity = quantity_of(trace, row=row, id=candidate.id, of="probability")
+        value = remove_each(checkpoint, quantity).value
+        assert value == pytest.approx(candidate.probability, rel=1e-4)
+    never = quantity_of(trace, row=row, id=checkpoint.framing.never[0])
+    assert np.isfinite(gradient_times_input(checkpoint, never).value)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -72,7 +95,7 @@ def test_integrated_gradients_sum_to_the_difference(tiny_checkpoint, kind, basel
     with torch.inference_mode(), transformer.probes.record(edits):
         logits = checkpoint.model(*inputs)[0]
     row = logits if quantity.of_class else logits[quantity.row]
-    assert found.baseline_value == pytest.approx(float(row.log_softmax(-1)[quantity.id]), abs=1e-4)
+    assert found.baseline_value == pytest.approx(among_writable(checkpoint, row, quantity), abs=1e-4)
 
 
 def baseline_of(checkpoint, stack, name):
@@ -123,7 +146,7 @@ def test_gradient_times_input_is_the_slope_along_each_token(tiny_checkpoint):
             stretch[position] = factor
             edit = Edit("decoder.embedding.token", lambda x, stretch=stretch: x * stretch)
             with torch.inference_mode(), transformer.probes.record([edit]):
-                values.append(float(checkpoint.model(ids)[0, quantity.row].log_softmax(-1)[quantity.id]))
+                values.append(among_writable(checkpoint, checkpoint.model(ids)[0, quantity.row], quantity))
         assert found.target[position] == pytest.approx((values[1] - values[0]) / (2 * hair), rel=0.02, abs=2e-3)
 
 
@@ -197,7 +220,7 @@ def test_leaving_out_is_really_leaving_out(tiny_checkpoint, kind):
                 logits = checkpoint.model(*(torch.tensor([ids]) for ids in texts.values()))[0]
             moved = quantity.place is not None and quantity.place[0] == stack and position <= quantity.row
             row = logits if kind == "sentiment" else logits[quantity.row - moved]
-            expected = recorded(trace, quantity) - float(row.log_softmax(-1)[quantity.id])
+            expected = recorded(trace, quantity) - among_writable(checkpoint, row, quantity)
             assert values[position] == pytest.approx(expected, abs=1e-4)
 
 
