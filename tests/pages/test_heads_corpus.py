@@ -77,7 +77,8 @@ def test_saved_roles_are_shown_with_their_numbers(open_app, with_saved, checkpoi
         found = table[TEXT["measure_name"][name]].tolist()
         assert found == pytest.approx([head.scores[name] for head in heads], rel=1e-5)
     assert "Over 3 sentences (mine.txt)" in said(app)
-    assert f"of these {len(heads)} heads have a job by the tests of the literature" in said(app)
+    jobs = sum(head.measured.has_job for head in heads)
+    assert f"the tests of the literature find a job for {jobs} of these {len(heads)} heads" in said(app)
     assert ("No induction heads: the largest score is" in said(app)) == (checkpoint == "tiny-gpt")
     if checkpoint == "tiny-gpt":
         assert three_digits(roles.induction.induction[roles.induction.strongest]) in said(app)
