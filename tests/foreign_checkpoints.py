@@ -80,7 +80,7 @@ def _marian(path: Path, more: tuple[str, ...] = ()) -> None:
 def _m2m100(path: Path) -> None:
     import sentencepiece as library
 
-    from transformer.text.language_codes import M2M100
+    from transformer.text.foreign.language_codes import M2M100
 
     file = sentencepiece(path / "sentencepiece.bpe.model", "bpe", vocab_size=250)
     processor = library.SentencePieceProcessor(model_file=str(file))

@@ -14,7 +14,7 @@ from tests.transformer.text.foreign_folders import (
     with_byte_fallback,
     word_piece,
 )
-from transformer.text.sentencepiece_file import read_sentencepiece
+from transformer.text.foreign.sentencepiece_file import read_sentencepiece
 from ui.words.texts import page_text
 
 TEXT = page_text("tokens")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from transformer.errors import CheckpointError
 from transformer.families.config import FamilyConfig
-from transformer.text.foreign_tokenizer import ForeignTokenizer
+from transformer.text.foreign.tokenizer import ForeignTokenizer
 from transformer.text.message import Message
 from transformer.text.special_ids import Framing
 

@@ -6,7 +6,7 @@ from transformer.families.framing import framing_of
 from transformer.families.opening import read_json
 from transformer.files.checkpoints import Checkpoint
 from transformer.files.layout import CONFIG, GENERATION
-from transformer.text.foreign_tokenizer import ForeignTokenizer
+from transformer.text.foreign.tokenizer import ForeignTokenizer
 
 
 def languages_of(checkpoint: Checkpoint) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -30,7 +30,7 @@ from transformer.files.tensor_files import check_type, open_tensors
 from transformer.files.whole_files import atomic_path, not_whole, write_text
 from transformer.models import Model, build_model
 from transformer.pictures.tokenizer import load_tokenizer
-from transformer.text.foreign_tokenizer import open_tokenizer
+from transformer.text.foreign.tokenizer import open_tokenizer
 from transformer.text.message import Message
 from transformer.text.special_ids import Framing, SpecialIds
 from transformer.text.tokenizer import FRAMINGS, PAD_ID, Tokenizer

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from transformer.text.foreign_tokenizer import ForeignTokenizer
+    from transformer.text.foreign.tokenizer import ForeignTokenizer
 
 UNKNOWN_PENALTY = 10.0  # below the lowest score: what an unknown character costs
 

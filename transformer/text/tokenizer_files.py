@@ -7,7 +7,7 @@ it, padding. A file from elsewhere gets none of that, and no vocabulary that wou
 from pathlib import Path
 
 from transformer.errors import CheckpointError
-from transformer.text.foreign_files import read_object
+from transformer.text.foreign.files import read_object
 from transformer.text.message import Message
 from transformer.text.special_ids import SPECIAL_TOKENS
 

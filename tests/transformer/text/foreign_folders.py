@@ -11,7 +11,7 @@ import pytest
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from transformer.text.foreign_tokenizer import ForeignTokenizer, open_tokenizer
+from transformer.text.foreign.tokenizer import ForeignTokenizer, open_tokenizer
 
 SENTENCES = [
     "The cat sat on the mat because it was tired, and the dog did not care.",

@@ -9,9 +9,9 @@ import pytest
 
 from tests.transformer.text.foreign_folders import byte_level, unigram, write
 from transformer.errors import CheckpointError
-from transformer.text import foreign_files
-from transformer.text.foreign_tokenizer import open_tokenizer
-from transformer.text.split_expressions import KNOWN, is_safe
+from transformer.text.foreign import files
+from transformer.text.foreign.split_expressions import KNOWN, is_safe
+from transformer.text.foreign.tokenizer import open_tokenizer
 
 FILE = {"tokenizer_class": "PreTrainedTokenizerFast"}
 
@@ -80,7 +80,7 @@ def test_files_that_are_no_tokenizer(folder: Path, monkeypatch: pytest.MonkeyPat
         with pytest.raises(CheckpointError, match=message):
             opened(folder)
     file.write_bytes(b" " * 2000)
-    monkeypatch.setattr(foreign_files, "MOST_BYTES", 1000)
+    monkeypatch.setattr(files, "MOST_BYTES", 1000)
     with pytest.raises(CheckpointError, match="it has 2,000 bytes; at most 1,000 are read"):
         opened(folder)
     file.unlink()

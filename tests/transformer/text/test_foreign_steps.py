@@ -16,9 +16,11 @@ from tokenizers.normalizers import Precompiled
 
 from tests.transformer.text.foreign_folders import TEXTS, byte_level, opened, unigram, word_piece, write
 from transformer.errors import CheckpointError, InputError
-from transformer.text.foreign_checks import check_content
-from transformer.text.foreign_files import MOST_OBJECTS, read_object
-from transformer.text.foreign_steps import (
+from transformer.text.foreign.checks import check_content
+from transformer.text.foreign.files import MOST_OBJECTS, read_object
+from transformer.text.foreign.sentencepiece_file import read_sentencepiece
+from transformer.text.foreign.split_expressions import KNOWN, is_safe
+from transformer.text.foreign.steps import (
     LARGEST_TRIE,
     LONGEST_RESULT,
     MOST_GROWTH,
@@ -28,10 +30,8 @@ from transformer.text.foreign_steps import (
     check_steps,
     steps_of,
 )
-from transformer.text.foreign_tokenizer import open_tokenizer
+from transformer.text.foreign.tokenizer import open_tokenizer
 from transformer.text.message import Message
-from transformer.text.sentencepiece_file import read_sentencepiece
-from transformer.text.split_expressions import KNOWN, is_safe
 
 FILE = Path("tokenizer.json")
 

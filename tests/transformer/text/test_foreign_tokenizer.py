@@ -22,7 +22,7 @@ from tests.transformer.text.foreign_folders import (
     write,
 )
 from transformer.errors import CheckpointError
-from transformer.text.split_expressions import LLAMA3
+from transformer.text.foreign.split_expressions import LLAMA3
 
 FAIRSEQ = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 DEBERTA = ("[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]")

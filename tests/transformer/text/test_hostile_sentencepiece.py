@@ -13,10 +13,10 @@ import pytest
 from tests.transformer.text.foreign_folders import opened, write
 from transformer import CheckpointError
 from transformer.errors import InputError
-from transformer.text.foreign_files import MOST_ENTRIES
-from transformer.text.foreign_steps import bounded
-from transformer.text.sentencepiece_file import PieceType, read_sentencepiece
-from transformer.text.sentencepiece_model import SentencePieceModel
+from transformer.text.foreign.files import MOST_ENTRIES
+from transformer.text.foreign.sentencepiece_file import PieceType, read_sentencepiece
+from transformer.text.foreign.sentencepiece_model import SentencePieceModel
+from transformer.text.foreign.steps import bounded
 
 LONG = "a" * 400
 
@@ -125,8 +125,8 @@ def test_merges_without_end_are_refused(tmp_path: Path, monkeypatch: pytest.Monk
     """Every part of one text is a piece: each can be cut anywhere into two others."""
     text = "".join(chr(0x4E00 + number) for number in range(20))
     parts = [text[start:end] for start in range(20) for end in range(start + 1, 21)]
-    for module in ("foreign_checks", "sentencepiece_spec"):
-        monkeypatch.setattr(f"transformer.text.{module}.MOST_MERGES", 1000)
+    for module in ("checks", "sentencepiece_spec"):
+        monkeypatch.setattr(f"transformer.text.foreign.{module}.MOST_MERGES", 1000)
     folder = write(tmp_path, {"model_type": "llama"}, None, None)
     file = written(folder, [entry(part) for part in parts], kind=2)
     file.rename(folder / "tokenizer.model")

@@ -13,9 +13,9 @@ from tests.transformer.text.foreign_folders import SENTENCES, TEXTS, check_ids, 
 from transformer.errors import CheckpointError
 from transformer.text.best_path import best_path, kept
 from transformer.text.byte_pair_merges import merge_steps
+from transformer.text.foreign.sentencepiece_file import PieceType, read_sentencepiece
+from transformer.text.foreign.sentencepiece_model import SentencePieceModel
 from transformer.text.scored_pairs import join_pairs
-from transformer.text.sentencepiece_file import PieceType, read_sentencepiece
-from transformer.text.sentencepiece_model import SentencePieceModel
 
 T5 = {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}
 DEBERTA = {"pad_id": 0, "bos_id": 1, "eos_id": 2, "unk_id": 3}

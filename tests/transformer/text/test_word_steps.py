@@ -18,7 +18,7 @@ from tests.transformer.text.foreign_folders import (
 from transformer.analysis.tokenizations import NO_ID, characters, word_of, words
 from transformer.text.best_path import kept, path_steps
 from transformer.text.byte_pair_merges import merge_steps
-from transformer.text.foreign_tokenizer import ForeignTokenizer
+from transformer.text.foreign.tokenizer import ForeignTokenizer
 from transformer.text.longest_match import MatchStep, match_steps, pieces_of
 
 TEXT = "The unbelievable cat, sat on 64 mats; école!"

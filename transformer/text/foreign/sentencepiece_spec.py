@@ -6,9 +6,9 @@ from base64 import b64encode
 from itertools import islice
 from pathlib import Path
 
-from transformer.text.foreign_files import MOST_MERGES
-from transformer.text.pipelines import Pipeline, replace, sequence
-from transformer.text.sentencepiece_file import PieceType, SentencePieceFile
+from transformer.text.foreign.files import MOST_MERGES
+from transformer.text.foreign.pipelines import Pipeline, replace, sequence
+from transformer.text.foreign.sentencepiece_file import PieceType, SentencePieceFile
 
 
 def sentencepiece_of(folder: Path, pipeline: Pipeline | None) -> Path | None:

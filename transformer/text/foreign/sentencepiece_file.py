@@ -13,8 +13,8 @@ from enum import IntEnum
 from math import isfinite
 from pathlib import Path
 
-from transformer.text.foreign_files import MOST_ENTRIES, check_count, read_bytes, unreadable
-from transformer.text.foreign_steps import check_charsmap
+from transformer.text.foreign.files import MOST_ENTRIES, check_count, read_bytes, unreadable
+from transformer.text.foreign.steps import check_charsmap
 from transformer.text.message import Message
 
 LONGEST_PIECE = 256  # characters; a run of spaces has some dozens in known vocabularies

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from transformer.text.foreign_files import MOST_ENTRIES, read_object_if_there, unreadable
+from transformer.text.foreign.files import MOST_ENTRIES, read_object_if_there, unreadable
 from transformer.text.message import Message
 
 NAMES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")

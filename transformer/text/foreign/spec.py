@@ -12,14 +12,19 @@ from pathlib import Path
 import tokenizers
 from tokenizers import models
 
-from transformer.text.added_tokens import AddedTokens, added_tokens, ids_of
-from transformer.text.foreign_checks import check_added, check_content
-from transformer.text.foreign_files import guarded, read_entries, read_lines, read_merges, read_object, unreadable
-from transformer.text.foreign_steps import steps_of
+from transformer.text.foreign.added_tokens import AddedTokens, added_tokens, ids_of
+from transformer.text.foreign.checks import check_added, check_content
+from transformer.text.foreign.files import guarded, read_entries, read_lines, read_merges, read_object, unreadable
+from transformer.text.foreign.pipelines import PIPELINES, Pipeline, sequence
+from transformer.text.foreign.sentencepiece_file import SentencePieceFile, read_sentencepiece
+from transformer.text.foreign.sentencepiece_spec import (
+    control_pieces,
+    given_tokens,
+    sentencepiece_content,
+    sentencepiece_of,
+)
+from transformer.text.foreign.steps import steps_of
 from transformer.text.message import Message
-from transformer.text.pipelines import PIPELINES, Pipeline, sequence
-from transformer.text.sentencepiece_file import SentencePieceFile, read_sentencepiece
-from transformer.text.sentencepiece_spec import control_pieces, given_tokens, sentencepiece_content, sentencepiece_of
 
 # Special tokens that are typed stay text: in what is given to the library their names begin with a character that is
 # never text, so that no model finds them. Ids follow from places and stay the same.

@@ -18,9 +18,9 @@ from typing import TypeVar
 import numpy as np
 
 from transformer.errors import InputError
-from transformer.text.foreign_files import unreadable
+from transformer.text.foreign.files import unreadable
+from transformer.text.foreign.split_expressions import is_safe
 from transformer.text.message import Message
-from transformer.text.split_expressions import is_safe
 
 MOST_STEPS = 32
 MOST_GROWTH = 1000  # ALBERT's steps have 648, the most of known files

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from transformer.text.language_codes import NLLB
-from transformer.text.split_expressions import QWEN2
+from transformer.text.foreign.language_codes import NLLB
+from transformer.text.foreign.split_expressions import QWEN2
 
 Step = dict[str, object]
 

@@ -12,15 +12,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from transformer.errors import CheckpointError
-from transformer.text.added_tokens import AddedTokens, added_tokens, ids_of
-from transformer.text.foreign_files import read_entries, unreadable
-from transformer.text.foreign_steps import bounded
-from transformer.text.language_codes import M2M100
+from transformer.text.foreign.added_tokens import AddedTokens, added_tokens, ids_of
+from transformer.text.foreign.files import read_entries, unreadable
+from transformer.text.foreign.language_codes import M2M100
+from transformer.text.foreign.sentencepiece_file import read_sentencepiece
+from transformer.text.foreign.sentencepiece_model import SentencePieceModel
+from transformer.text.foreign.sentencepiece_spec import merges_of
+from transformer.text.foreign.steps import bounded
+from transformer.text.foreign.tokenizer_parts import Parts, special_ids, vocabulary_size
 from transformer.text.message import Message
-from transformer.text.sentencepiece_file import read_sentencepiece
-from transformer.text.sentencepiece_model import SentencePieceModel
-from transformer.text.sentencepiece_spec import merges_of
-from transformer.text.tokenizer_parts import Parts, special_ids, vocabulary_size
 
 _MARIAN = {"unk_token": "<unk>", "eos_token": "</s>", "pad_token": "<pad>"}
 _M2M100 = _MARIAN | {"bos_token": "<s>", "sep_token": "</s>"}

@@ -8,9 +8,9 @@ from functools import cached_property
 from itertools import pairwise
 
 from transformer.text.best_path import UNKNOWN_PENALTY, best_path, kept
+from transformer.text.foreign.sentencepiece_file import PieceType, SentencePieceFile
+from transformer.text.foreign.sentencepiece_text import SPACE, GivenPieces, Normalizer
 from transformer.text.scored_pairs import join_pairs
-from transformer.text.sentencepiece_file import PieceType, SentencePieceFile
-from transformer.text.sentencepiece_text import SPACE, GivenPieces, Normalizer
 
 
 def single_precision(value: float) -> float:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 
-from transformer.text.foreign_files import unreadable
+from transformer.text.foreign.files import unreadable
+from transformer.text.foreign.sentencepiece_file import PieceType, SentencePieceFile
 from transformer.text.message import Message
-from transformer.text.sentencepiece_file import PieceType, SentencePieceFile
 
 SPACE = "▁"
 _LONGEST = 256  # bytes that one rule may replace; known tables have no more than 12

@@ -14,12 +14,12 @@ from functools import cached_property
 from pathlib import Path
 
 from transformer.errors import CheckpointError
-from transformer.text.foreign_files import guarded
-from transformer.text.foreign_spec import HIDDEN
+from transformer.text.foreign.files import guarded
+from transformer.text.foreign.spec import HIDDEN
+from transformer.text.foreign.tokenizer_folder import read_parts
+from transformer.text.foreign.tokenizer_parts import Parts
 from transformer.text.piece_bytes import BYTES_OF
 from transformer.text.tokenizer import BLANK, Tokenizer
-from transformer.text.tokenizer_folder import read_parts
-from transformer.text.tokenizer_parts import Parts
 from transformer.text.tokens import TokenSequence, visible
 
 _NO_TEXT = re.compile(f"[\ud800-\udfff{HIDDEN}]")

@@ -9,8 +9,8 @@ from os.path import commonprefix
 from pathlib import Path
 
 from transformer.errors import CheckpointError
-from transformer.text.foreign_files import MOST_ENTRIES, MOST_MERGES, check_count, check_entries, unreadable
-from transformer.text.foreign_steps import LONGEST_TEXT, check_steps
+from transformer.text.foreign.files import MOST_ENTRIES, MOST_MERGES, check_count, check_entries, unreadable
+from transformer.text.foreign.steps import LONGEST_TEXT, check_steps
 from transformer.text.message import Message
 
 LONGEST_ENTRY = 2000  # characters; a run of spaces has some hundreds in known vocabularies

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from transformer.errors import CheckpointError
-from transformer.text.foreign_files import read_object_if_there
-from transformer.text.foreign_spec import Spec, open_spec
-from transformer.text.foreign_steps import bounded
-from transformer.text.tokenizer_class import tokenizer_class
-from transformer.text.tokenizer_parts import Parts, special_ids, vocabulary_size
-from transformer.text.translation_folder import m2m100_parts, marian_parts
+from transformer.text.foreign.files import read_object_if_there
+from transformer.text.foreign.spec import Spec, open_spec
+from transformer.text.foreign.steps import bounded
+from transformer.text.foreign.tokenizer_class import tokenizer_class
+from transformer.text.foreign.tokenizer_parts import Parts, special_ids, vocabulary_size
+from transformer.text.foreign.translation_folder import m2m100_parts, marian_parts
 
 _FLORES_CODE = re.compile(r"[a-z]{3}_[A-Z][a-z]{3}")
 

@@ -1,0 +1,1 @@
+"""Other people's tokenizers: their files, what these may hold, and what they do to a text."""
