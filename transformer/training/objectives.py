@@ -27,7 +27,7 @@ class Objective(nn.Module):
         super().__init__()
         self.model = model
         self.label_smoothing = label_smoothing
-        self.progress = 0.0  # the share of the run's steps that is done, for objectives that change on the way
+        self.progress = 0.0  # the share that is done of the run's steps, or of those before its restart
 
     @staticmethod
     def encode(tokenizer: Tokenizer, examples: Sequence[tuple]) -> list[tuple]:

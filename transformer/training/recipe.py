@@ -55,14 +55,15 @@ class Recipe:
 
     ``batch_tokens`` bounds sequences × longest sequence of a batch, padding included. ``learning_rate`` is the peak;
     with ``schedule = "paper"`` it is the factor in front of the formula of §5.3. ``restart_at`` > 0 begins a second
-    cosine after that step, from ``restart_learning_rate``. ``average_decay`` > 0 keeps an
-    exponential moving average of the weights, and that average is what is evaluated and saved. ``precision`` "bfloat16"
-    runs the matrix products in mixed precision (Micikevicius et al. 2018), on CPUs and GPUs that have units for it.
+    cosine after that step, from ``restart_learning_rate``, and from there on the model's own dropout is
+    ``restart_dropout``, where one is given. ``average_decay`` > 0 keeps an exponential moving average of the weights,
+    and that average is what is evaluated and saved. ``precision`` "bfloat16" runs the matrix products in mixed
+    precision (Micikevicius et al. 2018), on CPUs and GPUs that have units for it.
     ``inner_dropout`` is the dropout of attention weights and of the feed-forward layer's hidden units; without it they
     have the model's own ``dropout``, which embeddings and sub-layers' outputs always have (Vaswani et al. 2017, §5.4
-    drop only those). ``start_from`` is a checkpoint directory whose tokenizer the run begins
-    with, and whose encoder and decoder, as far as the model has them. ``mixing_temperature`` says how the tasks of the
-    task "text-to-text" are mixed (``text_tasks.mixed_counts``). ``alignment`` and ``pruning`` change what heads do.
+    drop only those). ``start_from`` is a checkpoint directory whose tokenizer the run begins with, and whose encoder
+    and decoder, as far as the model has them. ``mixing_temperature`` says how the tasks of the task "text-to-text" are
+    mixed (``text_tasks.mixed_counts``). ``alignment`` and ``pruning`` change what heads do.
 
     Raises ``ValueError`` that names the entry, its value and what would be right.
     """
@@ -80,6 +81,7 @@ class Recipe:
     warmup_steps: int = 800
     restart_at: int = 0
     restart_learning_rate: float = 0.0
+    restart_dropout: float | None = None
     label_smoothing: float = 0.1
     gradient_clip: float = 1.0
     weight_decay: float = 0.0
@@ -117,8 +119,11 @@ class Recipe:
         for name in ("label_smoothing", "average_decay", "weight_decay"):
             if not 0.0 <= getattr(self, name) < 1.0:
                 raise ValueError(f"{name} is {getattr(self, name)!r}; it must be at least 0 and below 1")
-        if self.inner_dropout is not None and not 0.0 <= self.inner_dropout < 1.0:
-            raise ValueError(f"inner_dropout is {self.inner_dropout!r}; it must be at least 0 and below 1")
+        for name in ("inner_dropout", "restart_dropout"):
+            if (value := getattr(self, name)) is not None and not 0.0 <= value < 1.0:
+                raise ValueError(f"{name} is {value!r}; it must be at least 0 and below 1")
+        if self.restart_dropout is not None and not self.restart_at:
+            raise ValueError(f"restart_dropout is {self.restart_dropout!r}, but there is no restart_at")
         if not 1.0 <= self.mixing_temperature < inf:
             raise ValueError(f"mixing_temperature is {self.mixing_temperature!r}; it must be at least 1")
         if self.restart_at and not (
@@ -141,7 +146,8 @@ class Recipe:
             raise ValueError(f"name is {self.name!r}; it must be letters, digits, hyphens and dots")
         numbers = [
             "learning_rate", "restart_learning_rate", "gradient_clip", "label_smoothing", "average_decay",
-            "weight_decay", "mixing_temperature", *(["inner_dropout"] if self.inner_dropout is not None else []),
+            "weight_decay", "mixing_temperature",
+            *(name for name in ("inner_dropout", "restart_dropout") if getattr(self, name) is not None),
         ]  # fmt: skip
         for name in numbers:
             if not isinstance(value := getattr(self, name), (int, float)) or isinstance(value, bool):

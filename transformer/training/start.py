@@ -6,6 +6,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from torch import nn
+
 from transformer.attention import MultiHeadAttention
 from transformer.config import ModelConfig, PictureConfig
 from transformer.feed_forward import FeedForward
@@ -79,6 +81,14 @@ def _set_inner_dropout(model: Model, probability: float) -> None:
             module.dropout = probability
         elif isinstance(module, FeedForward):
             module.dropout.p = probability
+
+
+def set_own_dropout(model: Model, probability: float) -> None:
+    """The dropout of embeddings and sub-layers' outputs, which ``inner_dropout`` leaves alone."""
+    inner = {id(module.dropout) for module in model.modules() if isinstance(module, FeedForward)}
+    for module in model.modules():
+        if isinstance(module, nn.Dropout) and id(module) not in inner:
+            module.p = probability
 
 
 def training_objective(recipe: Recipe, model: Model) -> Objective:

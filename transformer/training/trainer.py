@@ -25,7 +25,7 @@ from transformer.training.run_state import (
     write_history,
 )
 from transformer.training.schedule import learning_rate
-from transformer.training.start import initial_model, run_corpus, run_tokenizer, training_objective
+from transformer.training.start import initial_model, run_corpus, run_tokenizer, set_own_dropout, training_objective
 from transformer.training.validation import dev_accuracy, dev_bleu, dev_loss, dev_text_tasks
 
 Report = Callable[[dict[str, float]], None]
@@ -158,7 +158,10 @@ class Trainer:
 
     def _train_step(self, indices: list[int]) -> tuple[float, int, float]:
         self.objective.train()
-        self._own_objective.progress = self.step / self.recipe.steps
+        restart = self.recipe.restart_at
+        self._own_objective.progress = min(1.0, self.step / (restart or self.recipe.steps))
+        if self.recipe.restart_dropout is not None and self.step > restart:
+            set_own_dropout(self._trained_model, self.recipe.restart_dropout)
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate(self.recipe, self.step) * group["rate"]
         generator = torch.Generator().manual_seed(self.recipe.seed * 1_000_003 + self.step)

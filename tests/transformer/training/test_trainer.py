@@ -307,3 +307,17 @@ def test_inner_dropout_is_that_of_attention_weights_and_hidden_units_only(data: 
     assert (layer.self_attention.dropout, layer.cross_attention.dropout, layer.feed_forward.dropout.p) == (0, 0, 0)
     assert (layer.dropout.p, trainer._trained_model.decoder.embedding.dropout.p) == (0.2, 0.2)
     assert trainer.model.decoder.layers[0].self_attention.dropout == 0.0  # the average is evaluated, not trained
+
+
+def test_after_a_restart_the_own_dropout_changes_and_the_progress_stands_still(data: Path, tmp_path: Path) -> None:
+    values = {"steps": 4, "restart_at": 2, "restart_learning_rate": 1e-3, "restart_dropout": 0.4, "inner_dropout": 0.1}
+    trainer = Trainer(recipe(**values, warmup_steps=1), data=data, run_directory=tmp_path)
+    layer, embedding = trainer._trained_model.decoder.layers[0], trainer._trained_model.decoder.embedding
+
+    def dropouts() -> tuple[float, ...]:
+        return layer.dropout.p, embedding.dropout.p, layer.feed_forward.dropout.p, layer.self_attention.dropout
+
+    trainer.run(stop_after=2)
+    assert (dropouts(), trainer._own_objective.progress) == ((0.2, 0.2, 0.1, 0.1), 1.0)
+    trainer.run(stop_after=3)
+    assert (dropouts(), trainer._own_objective.progress) == ((0.4, 0.4, 0.1, 0.1), 1.0)
