@@ -97,6 +97,7 @@ def test_pages_turn_and_so_do_the_steps_of_a_lesson(app: str, visit: Callable[..
 def test_the_decoding_page_keeps_its_stepper(app: str, visit: Callable[..., Page]) -> None:
     page = visit(f"{app}/decoding?presenter=1&target=Le+chat+est+assis.")
     expect(page.locator(".presenter-keys")).to_contain_text("step")
+    expect(page.locator(".stepper .count")).to_be_visible()  # its own script hears the keys, and may load late, too
     press(page, "ArrowRight", "ArrowRight")
     page.wait_for_function("() => location.search.includes('step=2')")  # once the reader rests
     assert address(page)["step"] == "2" and "head" not in address(page)
