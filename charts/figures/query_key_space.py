@@ -111,5 +111,5 @@ def _kind(token: Token) -> str:
 
 
 def _said(token: Token, side: int) -> str:
-    what = _("{token} at position {position}", token=style.escape(token.display), position=token.index)
-    return f"{_(_SIDES[side])}: {what}"
+    shown = style.escape(token.display)
+    return _("{side}: {token} at position {position}", side=_(_SIDES[side]), token=shown, position=token.index)

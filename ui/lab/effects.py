@@ -19,7 +19,7 @@ from ui.shell.page_state import belongs_to
 from ui.shell.selectors import one_of
 from ui.shell.way import read_aloud
 from ui.show.figures import show_figure
-from ui.words.texts import as_plain, common
+from ui.words.texts import as_plain, common, numbered
 
 _STYLE = Path(__file__).with_name("effects.css")
 _MARKS = {"same": "{}", "removed": ":orange[~~{}~~]", "added": ":blue[**{}**]"}
@@ -128,7 +128,7 @@ def show_steps(p: Page, effect: Effect) -> None:
         if len(displays) > 1:
             strongest = int(effect.kl.argmax())
             belongs_to("effect step", effect.asked.ids, default=strongest)
-            names = {index: [f"{index + 1}: {display}"] for index, display in enumerate(displays)}
+            names = {index: [numbered(index + 1, display)] for index, display in enumerate(displays)}
             step = one_of(common("effect.step"), names, strongest, key="effect step", in_list=True)
         rows = pd.DataFrame(candidates(effect, step)).rename(columns={"display": "piece"})
         show_figure(

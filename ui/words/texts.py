@@ -157,6 +157,11 @@ def counted(number: int, what: str) -> str:
     return common(f"count.{what}" if number == 1 else f"count.{what}s", count=whole(number))
 
 
+def numbered(number: int, name: str) -> str:
+    """One of a list from which somebody chooses: "4: ·the"."""
+    return common("count.of_a_list", number=number, name=name)
+
+
 def model_sentences() -> Mapping[str, Any]:
     """What models read, the same in every language: ``ui/words/sentences.toml``."""
     return read_for_all(ROOT, "sentences")

@@ -20,7 +20,7 @@ from ui.shell.page import Page
 from ui.shell.selectors import chosen_option, one_of
 from ui.show.chips import Chip, ChipRow, chips
 from ui.words.catalogues import said
-from ui.words.texts import as_plain
+from ui.words.texts import as_plain, numbered
 
 
 def another_order(p: Page) -> None:
@@ -69,7 +69,7 @@ def _order(p: Page, change: str, tokens: TokenSequence, movable: Sequence[int], 
         words = [index for index in movable if any(letter.isalnum() for letter in tokens[index].text)]
         start = words if len(words) >= 2 else movable
         defaults = start[0] if len(start) < 4 else start[1], start[-1]
-        names = {index: [f"{index}: {tokens[index].display}"] for index in movable}
+        names = {index: [numbered(index, tokens[index].display)] for index in movable}
         chosen = []
         with st.container(horizontal=True):
             for name, default in zip(("first", "second"), defaults, strict=True):

@@ -20,7 +20,7 @@ from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.shell.selectors import chosen_option, one_of
 from ui.show.canvas import show_map
 from ui.words.catalogues import said
-from ui.words.texts import as_plain, common, model_sentences, other_pictures, slider_format
+from ui.words.texts import as_plain, common, model_sentences, numbered, other_pictures, slider_format
 from views.surgery import edit_list
 
 CLICKS = ("zero", "mean", "focus")
@@ -167,7 +167,7 @@ def _edge(p: Page) -> None:
     chosen = []
     with st.container(horizontal=True, vertical_alignment="bottom"):
         for name, tokens in (("query", view.query), ("key", view.key)):
-            names = {index: [f"{index}: {display}"] for index, display in enumerate(tokens.displays)}
+            names = {index: [numbered(index, display)] for index, display in enumerate(tokens.displays)}
             first = min(p.focus.token, len(tokens) - 1) if name == "query" else 0
             belongs_to(f"edge {name}", tokens.ids, default=first)
             chosen.append(one_of(p.text[name], names, first, key=f"edge {name}", in_list=True, width=220))
