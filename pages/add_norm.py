@@ -10,7 +10,7 @@ from transformer.encoder import EncoderLayer
 from transformer.residual import residual_connection
 from ui.shell.page import Page, page
 from ui.shell.page_state import belongs_to
-from ui.shell.presenter import labels
+from ui.shell.presentation.presenter import labels
 from ui.shell.selectors import chosen_option, tabs
 from ui.show.figures import show_figure, show_formula, show_source
 from views.add_norm.norm_arithmetic import norm_arithmetic

@@ -5,9 +5,9 @@ import streamlit as st
 from transformer.analysis.attention.attention_path import attention_path
 from transformer.analysis.attention.value_weighting import norm_weighted
 from transformer.attention import MultiHeadAttention, attention_scores, attention_weights
+from ui.shell.guidance.way import way_to
 from ui.shell.page import page
 from ui.shell.selectors import chosen_section
-from ui.shell.way import way_to
 from ui.show.figures import show_source
 from views.attention import guess
 from views.attention.cell_arithmetic import explain_cell, more_about_cell

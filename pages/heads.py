@@ -13,7 +13,7 @@ from ui.lab.head_table import captions, concatenation, definitions, role_counts,
 from ui.shell.navigation import go_to
 from ui.shell.page import page
 from ui.shell.page_state import IN_ADDRESS
-from ui.shell.presenter import labels
+from ui.shell.presentation.presenter import labels
 from ui.shell.selectors import chosen_option, chosen_section
 from ui.show.canvas import show_grid
 from ui.show.figures import show_formula, show_snippet, show_source, show_table

@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from ui.shell.lessons import lessons
+from ui.shell.guidance.lessons import lessons
+from ui.shell.guidance.routes import routes
 from ui.shell.page import page
-from ui.shell.routes import routes
 from ui.words import texts
 from ui.words.catalogues import said
 from ui.words.texts import as_plain

@@ -16,7 +16,7 @@ from ui.compute.store import store
 from ui.shell.navigation import GROUPS, go_to, pages
 from ui.shell.page import Page, page
 from ui.shell.picture import show_picture
-from ui.shell.presenter import presenting
+from ui.shell.presentation.presenter import presenting
 from ui.shell.selectors import text_for, work_of
 from ui.show.chips import Chip, ChipRow, chips
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source

@@ -10,7 +10,7 @@ from transformer.variants.embedding import HalvedSinusoids
 from transformer.variants.rotary import PartialRotaryEncoding
 from ui.shell.page import Page, page
 from ui.shell.page_state import belongs_to
-from ui.shell.presenter import labels
+from ui.shell.presentation.presenter import labels
 from ui.shell.selectors import chosen_option
 from ui.show.figures import show_snippet, show_source
 from views.positions.order import another_order

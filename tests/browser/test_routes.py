@@ -16,8 +16,8 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import settle
 from tests.browser.test_shell import address, eventually
 from ui.shell.focus import Focus
-from ui.shell.lessons import Lesson, Step, find_lesson
-from ui.shell.routes import routes
+from ui.shell.guidance.lessons import Lesson, Step, find_lesson
+from ui.shell.guidance.routes import routes
 from ui.words.texts import page_text, speaking
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

@@ -10,8 +10,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.conftest import is_fine, said
-from ui.shell import lessons as files
-from ui.shell.lessons import find_lesson
+from ui.shell.guidance import lessons as files
+from ui.shell.guidance.lessons import find_lesson
 from ui.words.texts import page_text
 
 TEXT = page_text("lessons")

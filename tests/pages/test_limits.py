@@ -14,7 +14,7 @@ from tests.pages.conftest import said
 from tests.pages.fuzzing import choose, is_sound, open_page, type_into
 from transformer.runs.inputs import MOST_CHARACTERS
 from ui.compute.limits import PRIVATE
-from ui.shell import lessons
+from ui.shell.guidance import lessons
 from ui.shell.share import LONGEST_NOTE
 from ui.words.texts import page_text
 from views.heads import corpus

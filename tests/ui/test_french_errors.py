@@ -18,8 +18,8 @@ from tests.ui.marked import marked
 from tests.ui.test_lessons import GOOD, written
 from transformer.text.foreign_messages import LONGEST
 from ui.compute import loading, uploads
-from ui.shell import lessons as lesson_files
-from ui.shell.lessons import read_lesson
+from ui.shell.guidance import lessons as lesson_files
+from ui.shell.guidance.lessons import read_lesson
 from ui.words.catalogues import catalogue, said
 from ui.words.texts import ROOT as TEXTS
 from ui.words.translations import read
@@ -44,7 +44,7 @@ FILES_OF_ERRORS = (
     "transformer/analysis/heads/role_files.py",
     "transformer/config.py",
     "transformer/runs/edit_specs.py",
-    "ui/shell/lessons.py",
+    "ui/shell/guidance/lessons.py",
     "views/lessons/worksheet.py",
 )
 ELSEWHERE = {  # ValueErrors that no page shows as a sentence

@@ -23,7 +23,7 @@ from transformer.analysis.position_edits import reordered_positions, without_pos
 from transformer.faults.catalogue import diagnosis_of
 from transformer.faults.checks import CHECKS
 from transformer.faults.patients import patient_of
-from ui.shell.lessons import Step, find_lesson
+from ui.shell.guidance.lessons import Step, find_lesson
 
 CAT, TOM, LOVE = "The cat sat on the mat.", "Tom loves Mary.", "I love you."
 TOKENS, ORDER, HEAD, HEADS = "01-tokens-and-vectors", "02-positions", "03-one-head", "04-many-heads"

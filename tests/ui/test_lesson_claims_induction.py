@@ -10,7 +10,7 @@ from tests.conftest import ROOT
 from transformer.analysis.heads.role_files import load_corpus_roles
 from transformer.analysis.heads.role_history import RoleHistory, load_role_history
 from transformer.training.card import began_as
-from ui.shell.lessons import Step, find_lesson
+from ui.shell.guidance.lessons import Step, find_lesson
 from ui.words.texts import page_text
 
 LESSON = "08-looking-it-up"

@@ -10,9 +10,9 @@ import pytest
 import transformer
 from tests.conftest import ROOT
 from ui.shell.focus import Focus, fit_model, fit_trace
-from ui.shell.lessons import LESSONS, PLACE, Lesson, Step, find_lesson, lessons, read_lesson
+from ui.shell.guidance.lessons import LESSONS, PLACE, Lesson, Step, find_lesson, lessons, read_lesson
+from ui.shell.guidance.routes import find_course, routes
 from ui.shell.navigation import GROUPS
-from ui.shell.routes import find_course, routes
 
 ENGLISH, FRENCH = lessons("en")[0], lessons("fr")[0]
 STEPS = [(lesson, number) for lesson in ENGLISH for number in range(1, len(lesson.steps) + 1)]

@@ -235,9 +235,11 @@ def test_an_unknown_need_is_refused() -> None:
 def test_no_style_of_every_page_makes_each_change_of_it_expensive() -> None:
     """After ``a:has(b) c`` Chromium looks at the styles of all again whenever anything is added: ten times the work of
     a Plotly figure, measured."""
-    for name in ("page", "lesson_bar", "presenter", "presenter_keys"):
-        style = (texts.ROOT / "ui" / "shell" / f"{name}.css").read_text(encoding="utf-8")
-        assert not re.search(r":has\([^{,]*\)\s+[\w.#*\[]", style), name
+    shell = texts.ROOT / "ui" / "shell"
+    styles = [shell / "page.css", shell / "guidance" / "lesson_bar.css", *(shell / "presentation").glob("*.css")]
+    assert len(styles) == 4
+    for path in styles:
+        assert not re.search(r":has\([^{,]*\)\s+[\w.#*\[]", path.read_text(encoding="utf-8")), path
 
 
 def test_a_page_does_not_wait_until_the_trace_of_another_person_is_made(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from transformer.analysis.answers.effects import same_tokens
 from transformer.analysis.feed_forward_units import silent_share
 from transformer.analysis.heads.role_files import load_corpus_roles
 from transformer.files.snapshots import snapshot
-from ui.shell.lessons import find_lesson
+from ui.shell.guidance.lessons import find_lesson
 from ui.words.texts import model_sentences, page_text, pictures
 
 SHIPPED = sorted(path for path in (ROOT / "checkpoints").iterdir() if not (path / "vectors.safetensors").exists())

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.conftest import codes, is_fine, said
-from ui.shell.presenter import _FACTOR, _ROOM
+from ui.shell.presentation.presenter import _FACTOR, _ROOM
 from ui.words.texts import page_text
 
 Open = Callable[..., AppTest]

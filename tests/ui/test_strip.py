@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 import transformer
-from ui.shell import presenter_keys, strip
+from ui.shell import strip
 from ui.shell.focus import Focus
+from ui.shell.presentation import presenter_keys
 from ui.shell.strip import strip_rows
 from views.decoding import stepper
 from views.overview import diagram

@@ -15,8 +15,8 @@ from tests.conftest import ROOT
 from tests.pages.nasty import NASTY
 from transformer.text.tokenizer import NEVER_WRITTEN
 from ui.shell.focus import Focus
-from ui.shell.lessons import Lesson, Step, lessons
-from ui.shell.routes import routes
+from ui.shell.guidance.lessons import Lesson, Step, lessons
+from ui.shell.guidance.routes import routes
 from ui.words.texts import as_plain, page_text, speaking
 from views.lessons.worksheet import Exercise, Sheet, as_html, lesson_sheet, link_to, read_link, with_figures
 from views.lessons.worksheet_figure import PARTS, figure_of, framed_figure, step_figures

@@ -14,10 +14,10 @@ from transformer.analysis.answers.effects import Effect, candidates
 from transformer.analysis.answers.word_diff import Piece, word_diff
 from transformer.text.message import N_
 from ui.lab import edited_model
+from ui.shell.guidance.way import read_aloud
 from ui.shell.page import Page
 from ui.shell.page_state import belongs_to
 from ui.shell.selectors import one_of
-from ui.shell.way import read_aloud
 from ui.show.figures import show_figure
 from ui.words.texts import as_plain, common, numbered
 

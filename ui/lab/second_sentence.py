@@ -14,7 +14,7 @@ from ui.shell import focus as shared_focus
 from ui.shell.focus import start_of
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to, preset
-from ui.shell.presenter import labels
+from ui.shell.presentation.presenter import labels
 from ui.words.texts import model_sentences, other_pictures, pictures
 
 _MOST = 5  # ready pairs in the row

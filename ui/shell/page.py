@@ -29,11 +29,11 @@ from ui.shell.embedded import style_for_a_frame
 from ui.shell.familiarity import unlike_training
 from ui.shell.focus import Focus
 from ui.shell.frame import frame
-from ui.shell.lesson_bar import lesson_bar, running
-from ui.shell.lessons import Lesson
+from ui.shell.guidance.lesson_bar import lesson_bar, running
+from ui.shell.guidance.lessons import Lesson
 from ui.shell.navigation import navigation
-from ui.shell.presenter import presenting, style_for_a_room
-from ui.shell.presenter_keys import presenter_keys
+from ui.shell.presentation.presenter import presenting, style_for_a_room
+from ui.shell.presentation.presenter_keys import presenter_keys
 from ui.shell.selectors import NEEDS, codes_of_what_is_drawn, selectors, text_for, traits_of
 from ui.shell.share import share, show_what_a_link_says
 from ui.shell.sidebar import sidebar, take_room

@@ -18,7 +18,7 @@ from charts.toolkit.altair_size import in_signs_of_reader
 from charts.toolkit.figure_table import figure_table
 from charts.toolkit.numbers import number, signs, whole
 from ui.compute.loading import REPOSITORY
-from ui.shell.presenter import for_a_room, presenting
+from ui.shell.presentation.presenter import for_a_room, presenting
 from ui.show.csv_files import as_csv
 from ui.show.exports import exports, figure_kind
 from ui.words.catalogues import gettext

@@ -22,11 +22,11 @@ from transformer.analysis.attention.rollout import attention_rollout
 from transformer.runs.attention_view import AttentionView
 from transformer.text.message import N_
 from transformer.variants.layers import SandwichLayer
+from ui.shell.guidance.way import opened
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS
-from ui.shell.presenter import presenting
+from ui.shell.presentation.presenter import presenting
 from ui.shell.selectors import chosen_option
-from ui.shell.way import opened
 from ui.show.canvas import show_lines, show_map
 from views.attention import guess
 

@@ -16,10 +16,10 @@ from ui.compute.long_jobs import jobs
 from ui.lab.firing import show_firings
 from ui.lab.sentence_list import SentenceList, sentence_list
 from ui.shell import focus as shared_focus
+from ui.shell.guidance.way import opened
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS
 from ui.shell.selectors import chosen_option
-from ui.shell.way import opened
 from ui.show.figures import show_figure, show_snippet, show_source
 from ui.words.texts import as_plain, common
 from views.attention.controls import ARITHMETIC, open_column

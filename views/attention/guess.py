@@ -15,9 +15,9 @@ from charts.toolkit.words import _
 from transformer.analysis.attention.attention_guess import GuessScore, score_guess
 from transformer.runs.attention_view import AttentionView
 from ui.shell import focus as shared_focus
+from ui.shell.guidance.way import opened, way_to
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS
-from ui.shell.way import opened, way_to
 from ui.show.canvas import show_map
 from ui.show.figures import show_figure
 from ui.words.texts import as_plain

@@ -3,10 +3,10 @@
 import streamlit as st
 
 from transformer.faults.catalogue import FAULTS, HEALTHY, Diagnosis, diagnosis_of, inapplicable, next_with
+from ui.shell.guidance.way import opened, way_to
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, number_in_address
-from ui.shell.presenter import presenting
-from ui.shell.way import opened, way_to
+from ui.shell.presentation.presenter import presenting
 from ui.words.texts import as_plain
 
 GUESSES = (*FAULTS, HEALTHY)

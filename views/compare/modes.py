@@ -26,7 +26,7 @@ from ui.compute.loading import (
 )
 from ui.shell import page_state
 from ui.shell.page import Page
-from ui.shell.presenter import presenting
+from ui.shell.presentation.presenter import presenting
 from ui.shell.selectors import chosen_option
 from ui.show.canvas import show_map
 from ui.words.catalogues import said

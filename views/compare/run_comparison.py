@@ -27,7 +27,7 @@ from transformer.runs.traces import Trace
 from ui.shell.focus import start_of
 from ui.shell.page import Page
 from ui.shell.picture import show_picture
-from ui.shell.presenter import presenting
+from ui.shell.presentation.presenter import presenting
 from ui.show.canvas import show_map
 from ui.show.figures import show_figure, show_formula
 from ui.words.catalogues import said

@@ -6,7 +6,7 @@ from ui.shell import focus as shared_focus
 from ui.shell import page_state
 from ui.shell.focus import start_of
 from ui.shell.page import Page
-from ui.shell.presenter import labels
+from ui.shell.presentation.presenter import labels
 from ui.words.texts import PageText, model_sentences, other_pictures
 
 _SECOND, _OFFERED = "compare: second", "compare: offered"

@@ -21,7 +21,7 @@ from transformer.runs.strategies import Strategy
 from ui.compute.store import store
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, number_in_address
-from ui.shell.presenter import labels
+from ui.shell.presentation.presenter import labels
 from ui.shell.selectors import chosen_option, one_of
 from ui.show.figures import show_figure, show_formula, show_snippet
 from ui.words.model_terms import logits_formula

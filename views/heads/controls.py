@@ -4,7 +4,7 @@ from transformer.config import ModelConfig
 from transformer.text.sentence_files import SHIPPED
 from ui.lab.head_table import CORPUS_ORDERS, ORDERS
 from ui.shell.page import Page
-from ui.shell.presenter import labels
+from ui.shell.presentation.presenter import labels
 from ui.shell.selectors import chosen_option
 from ui.words.texts import PageText
 from views.heads.corpus import Corpus

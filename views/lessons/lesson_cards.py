@@ -9,8 +9,8 @@ import streamlit as st
 import transformer
 from ui.compute.loading import choosable_checkpoints
 from ui.shell.focus import Focus, current, default_focus, default_of, fit_checkpoint, fit_model, fit_trace
-from ui.shell.lesson_bar import STYLE, forget_guesses, open_step, score, step_focus
-from ui.shell.lessons import Lesson
+from ui.shell.guidance.lesson_bar import STYLE, forget_guesses, open_step, score, step_focus
+from ui.shell.guidance.lessons import Lesson
 from ui.shell.navigation import GROUPS
 from ui.shell.page import Page
 from ui.words import texts

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from charts.documents.markup import marked
 from transformer.errors import MessageError
 from ui.shell.focus import Focus
-from ui.shell.lessons import Lesson
+from ui.shell.guidance.lessons import Lesson
 from ui.shell.outer_page import PAGE, outer_page
 
 _STYLE = Path(__file__).with_suffix(".css")

@@ -15,7 +15,7 @@ from transformer.variants.embedding import HalvedSinusoids
 from ui.compute.loading import checkpoint_names, config_of, load_checkpoint
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
-from ui.shell.presenter import labels
+from ui.shell.presentation.presenter import labels
 from ui.shell.selectors import one_of
 from ui.show.figures import show_figure, show_formula
 from ui.show.score_formula import score_formula

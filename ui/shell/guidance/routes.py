@@ -2,7 +2,7 @@
 
 import tomllib
 
-from ui.shell.lessons import FALLBACK, LESSONS, Lesson, find_lesson, lessons
+from ui.shell.guidance.lessons import FALLBACK, LESSONS, Lesson, find_lesson, lessons
 
 
 def routes(language: str = FALLBACK) -> tuple[Lesson, ...]:

@@ -9,9 +9,9 @@ import streamlit as st
 from ui.shell import focus as shared_focus
 from ui.shell import page_state
 from ui.shell.focus import Focus
-from ui.shell.lessons import PLACE, Lesson, Step
+from ui.shell.guidance.lessons import PLACE, Lesson, Step
+from ui.shell.guidance.routes import find_course
 from ui.shell.navigation import go_to
-from ui.shell.routes import find_course
 from ui.words import texts
 from ui.words.texts import PageText, page_text
 

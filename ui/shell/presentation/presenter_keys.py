@@ -8,10 +8,10 @@ import streamlit as st
 
 from ui.shell import focus as shared_focus
 from ui.shell.focus import Focus
-from ui.shell.lesson_bar import open_step
-from ui.shell.lessons import Lesson
+from ui.shell.guidance.lesson_bar import open_step
+from ui.shell.guidance.lessons import Lesson
 from ui.shell.navigation import go_to, pages
-from ui.shell.presenter import presenting
+from ui.shell.presentation.presenter import presenting
 from ui.words.texts import common
 
 _HERE = Path(__file__).parent
