@@ -75,7 +75,7 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
     if not stretch and (count := len(views[0].key)) > MANY_TOKENS:
         st.caption(text["dark"].format(count=count, switch=text["stretch"]))
     if many:
-        st.markdown(corpus_counts(found, overall, text, limit=p.checkpoint.config.max_length))
+        st.markdown(corpus_counts(found, overall, text, p.checkpoint))
     else:
         st.markdown(role_counts(here, text))
     if off:

@@ -2,6 +2,7 @@
 its attention as views."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -51,7 +52,9 @@ def readings(
     batch_size: int = BATCH_SIZE,
 ) -> Iterator[tuple[Reading, ...]]:
     """An encoder-decoder reads each sentence and its own greedy translation of it, or the text of ``answers`` (teacher
-    forcing), or, ``source_only``, no more of an answer than its beginning; the other kinds read the sentence alone.
+    forcing), or, ``source_only``, no more of an answer than its beginning; the other kinds read the sentence alone. A
+    model of several tasks reads every sentence behind ``task_before``, unless the sentence begins with a task itself;
+    the task's tokens count as special ones, for they are not of the sentence and the same before every other.
 
     Padding changes numbers by rounding only: every map is cut to the tokens of its own sentence.
     """
@@ -82,13 +85,27 @@ def recorded_batches(
     for index, sentence in enumerate(sentences):
         try:
             answer = target_ids(checkpoint, answers[index], sentence) if answers else [] if source_only else None
-            read.append((index, _ids(checkpoint, sentence), answer))
+            read.append((index, _ids(checkpoint, with_task(checkpoint, sentence)), answer))
         except InputError:
             unread.append(index)
     if unread:
         yield Recorded((), unread=tuple(unread))
     for batch in _batches(sorted(read, key=lambda row: max(len(row[1]), len(row[2] or ()))), batch_size):
         yield _record(checkpoint, batch)
+
+
+def task_before(checkpoint: Checkpoint) -> str:
+    """What stands before a sentence that names no task: of a model of several tasks (Raffel et al. 2020, §2.4) the one
+    into French, the language of the annotated pairs, else its first; "" for every other model."""
+    starts = checkpoint.framing.starts
+    return next((start for start in starts if "to French" in start), next(iter(starts), ""))
+
+
+def with_task(checkpoint: Checkpoint, sentence: str) -> str:
+    """What the model reads of ``sentence``: behind ``task_before``, unless it is blank or begins with a task."""
+    if not sentence.strip() or sentence.startswith(tuple(checkpoint.framing.starts)):
+        return sentence
+    return task_before(checkpoint) + sentence
 
 
 def nothing_read(checkpoint: Checkpoint, count: int) -> InputError:
@@ -110,6 +127,18 @@ def attention_layers(checkpoint: Checkpoint) -> Iterator[tuple[str, str, int]]:
     for kind in ("self", "cross") if config.has_encoder else ("self",):
         for layer in range(config.n_decoder_layers):
             yield "decoder", kind, layer
+
+
+def _task_as_special(checkpoint: Checkpoint, tokens: TokenSequence) -> TokenSequence:
+    """``tokens`` with ``special`` set on those of the task that they begin with. The space at the end of a task belongs
+    to the word that follows."""
+    framing, task = checkpoint.framing, 0
+    for start in framing.starts:
+        ids = tuple(_ids(checkpoint, start.rstrip()))
+        ids = ids[: len(ids) - len(framing.after)]
+        if tokens.ids[: len(ids)] == ids:
+            task = max(task, len(ids))
+    return TokenSequence(tuple(replace(token, special=token.special or token.index < task) for token in tokens))
 
 
 def _ids(checkpoint: Checkpoint, sentence: str) -> list[int]:
@@ -144,6 +173,8 @@ def _record(checkpoint: Checkpoint, batch: Sequence[tuple[int, list[int], list[i
     with record() as recording:
         logits = model(*inputs)
     tokens = {stack: [checkpoint.tokenizer.sequence(ids) for ids in rows] for stack, rows in read.items()}
+    if checkpoint.framing.starts:
+        tokens["encoder"] = [_task_as_special(checkpoint, sequence) for sequence in tokens["encoder"]]
     return Recorded(tuple(indices), tokens, recording, logits)
 
 

@@ -12,6 +12,8 @@ from transformer.analysis.attention.score_rule import score_rule
 from transformer.analysis.heads.head_importance import Head
 from transformer.explanation.firing import Firing, head_firings
 from transformer.explanation.query_key_space import query_key_space
+from transformer.files.checkpoints import Checkpoint
+from transformer.roles.readings import with_task
 from ui.compute.long_jobs import jobs
 from ui.lab.firing import show_firings
 from ui.lab.sentence_list import SentenceList, sentence_list
@@ -61,7 +63,7 @@ def _list(p: Page, head: Head, read: SentenceList, *, special: bool) -> None:
         st.caption(p.text["fires_nowhere"].format(**place))
         return
     st.markdown(p.text["fires_says"].format(**place))
-    show_firings(firings, of_unit=False, open_=partial(_open, read))
+    show_firings(firings, of_unit=False, open_=partial(_open, p.checkpoint, read))
     show_snippet(
         "firing",
         "import transformer\nfrom transformer.analysis.heads.head_importance import Head\n"
@@ -75,11 +77,13 @@ def _list(p: Page, head: Head, read: SentenceList, *, special: bool) -> None:
     show_source(head_firings)
 
 
-def _open(read: SentenceList, one: Firing) -> None:
+def _open(checkpoint: Checkpoint, read: SentenceList, one: Firing) -> None:
     """Before the next run: this page with that sentence, that query, and the arithmetic of that cell."""
     open_column(one.key)
     opened(ARITHMETIC)
-    shared_focus.change(sentence=read.sentences[one.sentence], target="", token=one.query, pads=0)
+    shared_focus.change(
+        sentence=with_task(checkpoint, read.sentences[one.sentence]), target="", token=one.query, pads=0
+    )
 
 
 def _space(p: Page, head: Head, read: SentenceList, colour: str) -> None:

@@ -6,6 +6,8 @@ import streamlit as st
 
 from transformer.analysis.feed_forward_units import strongest_units
 from transformer.explanation.firing import Firing, unit_firings
+from transformer.files.checkpoints import Checkpoint
+from transformer.roles.readings import with_task
 from ui.compute.long_jobs import jobs
 from ui.lab.firing import show_firings
 from ui.lab.sentence_list import SentenceList, sentence_list
@@ -43,7 +45,7 @@ def firing(p: Page) -> None:
     st.markdown(
         p.text["fires_says"].format(unit=unit, layer=layer, count=len(read.sentences), name=as_plain(read.name))
     )
-    show_firings(found[unit], of_unit=True, open_=partial(_open, read))
+    show_firings(found[unit], of_unit=True, open_=partial(_open, p.checkpoint, read))
     st.caption(p.text["fires_source"])
     show_snippet(
         "firing",
@@ -56,5 +58,5 @@ def firing(p: Page) -> None:
     show_source(unit_firings)
 
 
-def _open(read: SentenceList, one: Firing) -> None:
-    shared_focus.change(sentence=read.sentences[one.sentence], target="", token=one.key, pads=0)
+def _open(checkpoint: Checkpoint, read: SentenceList, one: Firing) -> None:
+    shared_focus.change(sentence=with_task(checkpoint, read.sentences[one.sentence]), target="", token=one.key, pads=0)

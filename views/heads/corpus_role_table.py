@@ -13,7 +13,9 @@ from charts.toolkit.style import three_digits
 from transformer.analysis.heads.corpus_roles import CorpusRole
 from transformer.analysis.heads.head_roles import ROLES, HeadRole
 from transformer.analysis.heads.induction import LEAST_INDUCTION
+from transformer.files.checkpoints import Checkpoint
 from transformer.roles.annotations import aligned_pairs, annotated_sentences
+from transformer.roles.readings import task_before
 from transformer.runs.attention_view import AttentionView
 from ui.lab.head_table import captions, clear_heads, role_table
 from ui.shell.page import Page
@@ -52,12 +54,15 @@ def percent(share: float) -> str:
     return f"{three_digits(100 * share)} %"
 
 
-def corpus_counts(corpus: Corpus, heads: Sequence[CorpusRole], text: PageText, *, limit: int) -> str:
-    """How many heads have which role over how many sentences of which list, and what was found about induction."""
+def corpus_counts(corpus: Corpus, heads: Sequence[CorpusRole], text: PageText, checkpoint: Checkpoint) -> str:
+    """How many heads have which role over how many sentences of which list, behind which task these were read, and what
+    was found about induction."""
     roles = corpus.roles
     said = [measure_counts(corpus, heads, text) if has_measures(heads) else _role_counts(corpus, heads, text)]
+    if task := task_before(checkpoint):
+        said.append(text["corpus_task"].format(task=as_plain(task.strip())))
     if roles.n_skipped:
-        said.append(text["corpus_skipped"].format(count=roles.n_skipped, limit=limit))
+        said.append(text["corpus_skipped"].format(count=roles.n_skipped, limit=checkpoint.config.max_length))
     if (test := roles.induction) is not None:
         names = [text["induction_head"].format(layer=layer, head=head) for layer, head in test.heads]
         layer, head = test.strongest

@@ -17,6 +17,7 @@ from transformer.analysis.heads.induction import LEAST_INDUCTION, InductionTest
 from transformer.analysis.heads.role_history import RoleHistory
 from transformer.files.checkpoints import Checkpoint
 from transformer.roles.measures import HeadMeasures
+from transformer.roles.readings import task_before
 from transformer.text.sentence_files import read_sentences
 
 _MEASURES = ("entropy", "confidence", "sinks", "diagonal", "monotone", "induction")
@@ -57,9 +58,8 @@ def report(checkpoint: Checkpoint, roles: CorpusRoles, *, sentence_file: str) ->
     lines = [
         f"{checkpoint.name} {checkpoint.fingerprint}: {roles.n_sentences} sentences of {sentence_file} "
         f"({roles.digest})"
-        + (
-            f", {roles.n_skipped} skipped: empty, or longer than the {limit} tokens it reads" if roles.n_skipped else ""
-        ),
+        + (f", {roles.n_skipped} skipped: empty, or longer than the {limit} tokens it reads" if roles.n_skipped else "")
+        + (f', each behind "{task}"' if (task := task_before(checkpoint)) else ""),
         f"role: what the head does in at least {LEAST_CONSISTENT:.0%} of the sentences; in brackets: what it does less "
         f"often, but in {LEAST_LEANING:.0%} of them or more; –: no clear role; strongest test: that of the literature "
         "which says most about the head, with a star where its threshold is reached",

@@ -1,8 +1,9 @@
 """``head_roles.json`` in a checkpoint directory: the roles of its heads over many sentences, computed once.
 
-The file says what it was made from: the checkpoint's fingerprint, the digest of the sentences, the thresholds of the
-definitions and the seed. If one of these has changed, the app does not use the file. Version 2 has the tests of the
-literature as well (``transformer.roles``); a file of version 1, which has none and says no version, still opens.
+The file says what it was made from: the checkpoint's fingerprint, the digest of the sentences, the task before each of
+them (of a model of several tasks), the thresholds of the definitions and the seed. If one of these has changed, the app
+does not use the file. Version 2 has the tests of the literature as well (``transformer.roles``); a file of version 1,
+which has none and says no version, still opens.
 """
 
 import json
@@ -20,7 +21,7 @@ from transformer.files.whole_files import write_text
 from transformer.roles import alignment, places, positional, syntactic, tally
 from transformer.roles.annotations import ARCS, PAIRS
 from transformer.roles.measures import MEASURES, HeadMeasures
-from transformer.roles.readings import attention_layers
+from transformer.roles.readings import attention_layers, task_before
 from transformer.roles.tally import Measure
 from transformer.text.sentence_files import sentence_digest
 
@@ -69,7 +70,7 @@ def annotation_digest() -> str:
 
 def as_json(checkpoint: Checkpoint, roles: CorpusRoles, *, sentence_file: str) -> dict[str, Any]:
     """What is written: plain values only, numbers to six digits, ``null`` for a measure that is not defined."""
-    test = roles.induction
+    test, task = roles.induction, task_before(checkpoint)
     return {
         "version": VERSION,
         "checkpoint": checkpoint.fingerprint,
@@ -77,6 +78,7 @@ def as_json(checkpoint: Checkpoint, roles: CorpusRoles, *, sentence_file: str) -
         "sentences": roles.n_sentences,
         "skipped": roles.n_skipped,
         "sentence_digest": roles.digest,
+        **({"task": task} if task else {}),
         "annotation_digest": annotation_digest(),
         "thresholds": thresholds(),
         "induction": None
@@ -114,6 +116,7 @@ def load_corpus_roles(checkpoint: Checkpoint) -> SavedRoles | None:
         lengths = list(induction.repeated_lengths(checkpoint.config.max_length))
         same = (
             limits == thresholds(version)
+            and values.get("task", "") == task_before(checkpoint)
             and (version == 1 or values["annotation_digest"] == annotation_digest())
             and (values["induction"] is None or values["induction"].get("lengths") == lengths)
         )
