@@ -233,11 +233,11 @@ def test_steady_heads_come_first_and_heads_without_a_role_last():
     assert sorted_heads(measured, order="induction") == [(0, 1), (0, 2), (0, 0)]
 
 
-def test_counts_say_what_was_read_and_whether_there_are_induction_heads():
+def test_counts_say_what_was_read_and_whether_there_are_induction_heads(tiny_checkpoint):
     def counted(strongest: float) -> str:
         scores = {(0, 0): 0.02, (1, 0): strongest}
         roles = CorpusRoles((STEADY, OFTEN, UNCLEAR), 40, 2, "d", InductionTest((8, 16), 0, 0.03, scores, scores))
-        return corpus_counts(Corpus(roles, "a_b.txt"), roles.heads, TEXT, limit=96)
+        return corpus_counts(Corpus(roles, "a_b.txt"), roles.heads, TEXT, tiny_checkpoint("gpt"))
 
     assert counted(0.1).startswith("Over 40 sentences (a\\_b\\.txt): 1 × sink, 2 × no clear role. 2 more are empty or")
     assert "No induction heads: the largest score is 0.1 (layer 1, head 0)" in counted(0.1)
