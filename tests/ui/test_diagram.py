@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 import transformer
+from tests.conftest import ROOT
 from tests.foreign_checkpoints import foreign_checkpoint
+from ui.words.texts import pictures
 from views.overview.diagram import diagram_data, model_stacks
 
 SENTENCE = "The cat <b>sat</b> on the mat."
@@ -116,6 +118,21 @@ def test_a_model_with_one_stack_has_no_edge_between_stacks(tiny_checkpoint) -> N
 
 
 @pytest.mark.parametrize(
+    ("sentence", "reads"),
+    [
+        ("The cat ___ on the mat.", "<s> The cat <mask> on the mat. </s>"),
+        ("___ cat sat on the ___.", "<s> <mask> cat sat on the <mask>. </s>"),
+        ("___", "<s> <mask> </s>"),
+    ],
+)
+def test_a_blank_is_drawn_where_it_was_typed(tiny_checkpoint, sentence: str, reads: str) -> None:
+    checkpoint = tiny_checkpoint("bert")
+    trace = transformer.trace(checkpoint, sentence)
+    data = diagram_data(model_stacks(checkpoint.config, trace), trace, pages=())
+    assert data["columns"][0]["reads"] == reads
+
+
+@pytest.mark.parametrize(
     ("name", "labels", "notes"),
     [
         (
@@ -142,3 +159,11 @@ def test_layers_of_other_families_are_drawn_as_they_are(name, labels, notes, tmp
     assert [block.label for block in stack.blocks if block.in_layer] == labels
     noted = {block.id.split(".")[1]: block.note for block in stack.blocks}
     assert all(noted[name].endswith(note) for name, note in notes.items()), noted
+
+
+def test_a_picture_is_read_as_patches_which_have_no_ids() -> None:
+    checkpoint = transformer.load(ROOT / "checkpoints" / "vit-digits")
+    trace = transformer.trace(checkpoint, pictures()[0][1])
+    (encoder,) = model_stacks(checkpoint.config, trace)
+    assert [block.label for block in encoder.blocks[:2]] == ["Class token, patches", "Patch embedding"]
+    assert encoder.blocks[0].shape == (17,), "the class token and 4 × 4 patches"

@@ -1,7 +1,6 @@
 """The loaded model as a picture with the shapes that this sentence has in it; every block leads to its page."""
 
 from dataclasses import asdict
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -62,10 +61,13 @@ def diagram_data(stacks: tuple[Stack, ...], trace: Trace, *, pages: tuple[str, .
 
 
 def _read(tokens: TokenSequence) -> str:
-    """The text that a stack reads, with the special tokens before and behind it, which are counted in the shapes."""
-    before = takewhile(lambda token: token.special, tokens)
-    behind = [*takewhile(lambda token: token.special, reversed(tokens))][::-1] if tokens.text else []
-    return " ".join((*(token.display for token in before), tokens.text, *(token.display for token in behind)))
+    """All that a stack reads, as the shapes count it: the text, with each special token where it stands."""
+    specials = [token.special for token in tokens]
+    begin = specials.index(False) if False in specials else len(tokens)
+    end = len(tokens) - (specials[::-1].index(False) if False in specials else 0)
+    inside = "".join(f" {token.display}" if token.special else token.text for token in tokens[begin:end])
+    before, behind = (" ".join(token.display for token in part) for part in (tokens[:begin], tokens[end:]))
+    return " ".join(filter(None, (before, inside.removeprefix(" "), behind)))
 
 
 def _drawn(block: Block, *, titles: dict[str, str], pages: tuple[str, ...]) -> dict[str, Any]:

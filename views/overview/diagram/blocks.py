@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from transformer.config import ModelConfig
+from transformer.config import ModelConfig, PictureConfig
 from transformer.families.config import FamilyConfig
 from transformer.runs.traces import Trace
 from ui.words.texts import common
@@ -78,10 +78,12 @@ def _blocks(config: ModelConfig, trace: Trace, stack: str, layer: int) -> list[B
             **more,
         )
 
-    embedded = block("embedding", "embedding", "embedding", f"{stack}.embedding.token", "embeddings")
+    reads = "patch" if isinstance(config, PictureConfig) else "token"  # patches are projected: the model sees no ids
+    label = {"patch": "patch_embedding", "token": "embedding"}[reads]
+    embedded = block("embedding", label, "embedding", f"{stack}.embedding.token", "embeddings")
     tokens = Block(
         id=f"{stack}.tokens",
-        label=common("diagram.tokens"),
+        label=common({"patch": "diagram.patches", "token": "diagram.tokens"}[reads]),
         role="tokens",
         stack=stack,
         activation="",
