@@ -16,7 +16,7 @@ from ui.shell.selectors import chosen_section
 from ui.show.figures import show_source
 from views.decoding.alignment import alignment
 from views.decoding.beam_tree import beam_tree
-from views.decoding.encoder_answers import classify, fill_blanks
+from views.decoding.encoder_answers import classify, fill_blanks, place_of
 from views.decoding.steps import step_by_step
 from views.decoding.strategies import strategies
 
@@ -48,7 +48,8 @@ def kind_of_answer() -> str:
 
 answer = kind_of_answer()
 needs = {"text": ("layer", "head"), "blanks": ("layer", "head", "token"), "class": ()}[answer]
-with page("decoding", needs=needs, strip=answer != "text") as p:
+marks = place_of if answer == "blanks" else None
+with page("decoding", needs=needs, strip=answer != "text", marks=marks) as p:
     if answer == "text":
         if p.focus.stack != "decoder":  # layers are counted in the stack that writes
             p.focus = replace(p.focus, layer=min(p.focus.layer, p.checkpoint.config.n_decoder_layers - 1))

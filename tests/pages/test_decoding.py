@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -233,6 +235,29 @@ def test_blanks_are_filled(open_app: Callable, tiny_checkpoint: Callable, run_sn
         assert f"it says **{best.piece}**, with probability **{three_digits(best.probability)}**" in said(app)
     printed = run_snippet(next(code for code in codes(app) if "import transformer" in code))
     assert float(printed) == pytest.approx(best.probability, rel=1e-5)
+
+
+def marked_in_strip(app) -> list[int | None]:
+    (strip,) = (component for component in app.get("bidi_component") if component.key == "token strip")
+    return [row["chosen"] for row in json.loads(strip.proto.json)["rows"]]
+
+
+def test_the_strip_marks_the_blank_that_is_answered(open_app: Callable, tiny_checkpoint: Callable) -> None:
+    sentence = "The ___ sat on the [MASK]."
+    first, second = blanks(transformer.trace(tiny_checkpoint("bert"), sentence))
+    app = open_app("decoding", checkpoint="tiny-bert", sentence=sentence)
+    assert marked_in_strip(app) == [first], "not <s>, with which every focus begins"
+    for position in (second, first, second):  # back to the first, too, which the address need not say
+        app.segmented_control(key="blank").set_value(position).run()
+        assert marked_in_strip(app) == [position]
+    app.session_state["focus"] = replace(app.session_state["focus"], token=first)  # as a click in the strip does it
+    app.run()
+    assert marked_in_strip(app) == [app.segmented_control(key="blank").value] == [first]
+    assert f"at position {first}." in said(app)
+    (only,) = blanks(transformer.trace(tiny_checkpoint("bert"), "The ___ sat."))
+    assert marked_in_strip(open_app("decoding", checkpoint="tiny-bert", sentence="The ___ sat.", token="1")) == [only]
+    copied = open_app("decoding", checkpoint="tiny-bert", sentence=sentence, token=str(first), blank=str(second))
+    assert marked_in_strip(copied) == [copied.segmented_control(key="blank").value] == [second]
 
 
 def test_without_a_blank_it_explains_how_to_type_one(open_app: Callable) -> None:

@@ -18,12 +18,14 @@ from ui.compute.long_jobs import jobs
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.shell.selectors import one_of
+from ui.shell.streamlit_private import went_back_or_forward
 from ui.show.figures import show_figure, show_formula, show_snippet
 from ui.words.model_terms import logits_formula
 from ui.words.texts import PageText, as_plain, common, page_texts
 from views.decoding.generation import choose
 
 _EXAMPLE = "`The ___ sat on the mat`"
+_FOLLOWED = "blank: focused token"  # of the run before
 
 
 def fill_blanks(p: Page) -> None:
@@ -85,6 +87,21 @@ def fill_blanks(p: Page) -> None:
     )
 
 
+def place_of(p: Page) -> tuple[str, int]:
+    """What the strip marks: the blank that is answered, or, where there is none, the focused token. A click on another
+    blank chooses it."""
+    found = blanks(p.trace)
+    if not found:
+        return "encoder", p.focus.token
+    belongs_to("blank", p.trace.source.ids, default=found[0])
+    state, anew = st.session_state, went_back_or_forward() or "blank" not in st.session_state
+    before, state[_FOLLOWED] = state.get(_FOLLOWED), p.focus.token
+    if p.focus.token in found and p.focus.token != before and not (anew and "blank" in st.query_params):
+        state["blank"], anew = p.focus.token, False
+    asked = st.query_params.get("blank") if anew else state["blank"]
+    return "encoder", next((position for position in found if str(position) == str(asked)), found[0])
+
+
 def _choose_blank(p: Page, positions: tuple[int, ...]) -> int:
     if len(positions) == 1:
         return positions[0]
@@ -95,7 +112,6 @@ def _choose_blank(p: Page, positions: tuple[int, ...]) -> int:
         key = "blank_first" if before.special else "blank_name"
         return text[key].format(number=positions.index(position) + 1, text=as_plain(before.display))
 
-    belongs_to("blank", tokens.ids, default=positions[0])
     texts = page_texts(p.text.name)
     names = {position: [name(position, text) for text in texts] for position in positions}
     return one_of(p.text["blank"], names, key="blank", wrap=True)
