@@ -24,6 +24,7 @@ from transformer.text.tokens import TokenSequence
 QUERY_TITLE = N_("query: the token that looks")
 KEY_TITLE = N_("key: the token that is looked at")
 SHIFTED_TITLE = N_("query: the token that is being predicted")
+READ_TITLE = N_("query: the token that is read")
 LOOKS_AT = N_(" looks at ")
 _ATTENTIONS = {
     ("encoder", "self"): N_("encoder self-attention"),
@@ -59,7 +60,7 @@ def attention_map(
         weights,
         row_labels=rows,
         column_labels=view.key.labels,
-        row_title=QUERY_TITLE if shifted_labels is None else SHIFTED_TITLE,
+        row_title=row_title(view, shifted=shifted_labels is not None),
         column_title=KEY_TITLE,
         scale="sequential",
         allowed=view.allowed,
@@ -137,7 +138,7 @@ def attention_grid(
         ),
         "rows": list(first.query.labels),
         "columns": list(first.key.labels),
-        "row_title": _(QUERY_TITLE),
+        "row_title": _(row_title(first)),
         "column_title": _(KEY_TITLE),
         "special_rows": _special(first.query),
         "special_columns": _special(first.key),
@@ -180,7 +181,7 @@ def attention_lines(
         "title": title_of(view),
         "rows": list(view.query.labels),
         "columns": list(view.key.labels),
-        "row_title": _(QUERY_TITLE),
+        "row_title": _(row_title(view)),
         "column_title": _(KEY_TITLE),
         "special_rows": _special(view.query),
         "special_columns": _special(view.key),
@@ -189,6 +190,14 @@ def attention_lines(
         "selected": selected_token,
     }
     return CanvasFigure(metadata, {"weights": _quantised(view.weights, np.uint16), "allowed": mask_bits(view.allowed)})
+
+
+def row_title(view: AttentionView, *, shifted: bool = False) -> str:
+    """What the rows are named after, to be translated: where a decoder could predict, a row has two names, the token
+    that it reads and, ``shifted``, the one that it is to predict."""
+    if shifted:
+        return SHIFTED_TITLE
+    return READ_TITLE if view.stack == "decoder" else QUERY_TITLE
 
 
 def attention_name(view: AttentionView) -> str:

@@ -13,11 +13,13 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import transformer
+from charts.canvas.attention import READ_TITLE, SHIFTED_TITLE
 from tests.pages.conftest import codes, with_e
 from transformer.analysis.attention.query_arithmetic import query_arithmetic
 from transformer.analysis.attention.rollout import attention_rollout
 from transformer.analysis.attention.value_weighting import norm_weighted
 from ui.words.texts import page_text
+from views.attention import controls
 from views.attention.cell_arithmetic import equations
 from views.attention.facts import read_aloud
 from views.attention.steps import mask_counts
@@ -160,14 +162,49 @@ def test_closing_the_arithmetic(open_page: Callable) -> None:
 
 
 def test_rows_can_be_named_after_the_token_that_is_predicted(open_page: Callable) -> None:
-    app = open_page(stack="decoder", kind="cross", token="0", target="Le vieil homme.")
+    place = {"token": "0", "target": "Le vieil homme."}
+    app = open_page(stack="decoder", kind="self", **place)
     assert "To predict" not in said(app)
     app.toggle(key="attention_predicted").set_value(True).run()
     is_fine(app)
     assert "To predict ‘·Le’, the row of" in said(app).replace("\\", "")
+    assert "To predict" in said(open_page(stack="decoder", kind="self", attention_predicted="true", **place))
     # An encoder predicts nothing.
     app = open_page(stack="encoder", kind="self")
-    assert "attention_predicted" not in [toggle.key for toggle in app.toggle]
+    assert not any((toggle.key or "").startswith("attention_predicted") for toggle in app.toggle)
+
+
+def test_cross_attention_begins_with_the_token_that_is_predicted_and_its_title_says_which(
+    open_page: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = []
+    monkeypatch.setattr(controls, "show_map", lambda figure, *, key: drawn.append(figure.metadata))
+    monkeypatch.setattr(controls, "show_lines", lambda figure, *, key: drawn.append(figure.metadata))
+    place = {"stack": "decoder", "kind": "cross", "token": "0", "target": "Le vieil homme."}
+    for drawing in ("map", "lines", "values", "rollout"):
+        for address, title, first in (
+            ({}, SHIFTED_TITLE, "·Le"),
+            ({"attention_predicted": "true"}, SHIFTED_TITLE, "·Le"),  # what an address said before
+            ({"attention_predicted_cross": "false"}, READ_TITLE, "<s>"),
+        ):
+            app = open_page(**place, **address, attention_show=TEXT[f"show_{drawing}"])
+            is_fine(app)
+            assert (drawn[-1]["row_title"], drawn[-1]["rows"][0]) == (title, first), (drawing, address)
+            predicting = "To predict ‘·Le’, the row of" in said(app).replace("\\", "")
+            assert predicting == (title == SHIFTED_TITLE)
+    app = open_page(**place)
+    app.toggle(key="attention_predicted_cross").set_value(False).run()
+    is_fine(app)
+    assert drawn[-1]["row_title"] == READ_TITLE and "To predict" not in said(app)
+
+
+def test_a_guess_asks_for_the_row_by_the_name_that_the_map_gives_it(open_page: Callable) -> None:
+    place = {"stack": "decoder", "token": "1", "target": "Le vieil homme.", "attention_guess": "true"}
+    asked = [said(open_page(kind=kind, **place)).replace("\\", "") for kind in ("cross", "self")]
+    assert "Where does the model look to predict ‘·" in asked[0]
+    named = said(open_page(kind="cross", attention_predicted_cross="false", **place)).replace("\\", "")
+    assert "look to predict" not in named and "Where does ‘·Le’ look" in named
+    assert "look to predict" not in asked[1] and "Where does ‘·Le’ look" in asked[1]
 
 
 def test_the_answer_without_the_head_is_written_only_when_asked_for(open_page: Callable) -> None:

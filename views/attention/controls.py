@@ -7,11 +7,10 @@ from streamlit.delta_generator import DeltaGenerator
 
 from charts.canvas.attention import (
     KEY_TITLE,
-    QUERY_TITLE,
-    SHIFTED_TITLE,
     attention_lines,
     attention_map,
     attention_name,
+    row_title,
     title_of,
 )
 from charts.canvas.choices import Cell
@@ -28,10 +27,10 @@ from ui.shell.page_state import IN_ADDRESS
 from ui.shell.presentation.presenter import presenting
 from ui.shell.selectors import chosen_option
 from ui.show.canvas import show_lines, show_map
-from views.attention import guess
+from views.attention import guess, rows
 
 ARITHMETIC = "attention arithmetic"  # the container beside the map
-SHOW, PREDICTED, STRETCH, KEY = "attention_show", "attention_predicted", "attention_stretch", "attention_key"
+SHOW, STRETCH, KEY = "attention_show", "attention_stretch", "attention_key"
 # Pixels: with everything above it, a map ends on the first screen of a projector, with one line less while presenting.
 MAP_HEIGHT, PRESENTED_HEIGHT = 410, 475
 _PENDING = "attention: cell that was clicked"
@@ -79,9 +78,7 @@ def controls(p: Page, view: AttentionView) -> Shown:
             st.rerun()  # before anything is drawn that would give the row away
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         aloud = st.container(width="stretch")
-        predicted = view.stack == "decoder" and st.toggle(
-            p.text["predicted"], key=PREDICTED, help=p.text["predicted_help"], **IN_ADDRESS
-        )
+        predicted = rows.switch(p, view)
     return Shown(aloud, drawing, predicted, stretch, None if label is None else labels.index(label))
 
 
@@ -91,30 +88,30 @@ def map_height() -> int:
 
 def row_labels(p: Page, view: AttentionView, shown: Shown) -> tuple[str, ...]:
     """The names of the rows: the tokens that are read, or the ones that come next."""
-    return p.trace.prediction.labels if shown.predicted else view.query.labels
+    return rows.labels_of(p.trace, view, predicted=shown.predicted)
 
 
 def draw(p: Page, view: AttentionView, shown: Shown, weighted) -> None:
     """The main picture; a click on a cell opens its arithmetic, a click on a token focuses it. ``weighted``: ‖α·v‖."""
-    rows = row_labels(p, view, shown)
+    labels = row_labels(p, view, shown)
     selected = None if shown.key is None else (p.focus.token, shown.key)
     if shown.drawing == "lines":
         named = replace(view, query=p.trace.prediction) if shown.predicted else view
-        token = show_lines(
-            attention_lines(named, heads=[p.focus.head], selected_token=p.focus.token), key="attention lines"
-        )
+        drawn = attention_lines(named, heads=[p.focus.head], selected_token=p.focus.token)
+        titled = drawn.with_metadata(row_title=_(row_title(view, shifted=shown.predicted)))
+        token = show_lines(titled, key="attention lines")
         if token is not None and token != p.focus.token:
             p.set_focus(token=token)
         return
     if shown.drawing == "rollout":
-        _draw_rollout(p, view, rows, stretch=shown.stretch)
+        _draw_rollout(p, view, labels, stretch=shown.stretch)
         return
     if shown.drawing == "map":
         clicked = show_map(
             attention_map(
                 view,
                 head=p.focus.head,
-                shifted_labels=rows if shown.predicted else None,
+                shifted_labels=labels if shown.predicted else None,
                 selected=selected,
                 stretch=shown.stretch,
                 chosen_row=p.focus.token,
@@ -126,9 +123,9 @@ def draw(p: Page, view: AttentionView, shown: Shown, weighted) -> None:
         clicked = show_map(
             value_map(
                 weighted,
-                row_labels=rows,
+                row_labels=labels,
                 column_labels=view.key.labels,
-                row_title=SHIFTED_TITLE if shown.predicted else QUERY_TITLE,
+                row_title=row_title(view, shifted=shown.predicted),
                 column_title=KEY_TITLE,
                 scale="sequential",
                 allowed=view.allowed,
@@ -147,16 +144,16 @@ def draw(p: Page, view: AttentionView, shown: Shown, weighted) -> None:
     choose_cell(p, clicked, shown)
 
 
-def _draw_rollout(p: Page, view: AttentionView, rows: tuple[str, ...], *, stretch: bool) -> None:
+def _draw_rollout(p: Page, view: AttentionView, labels: tuple[str, ...], *, stretch: bool) -> None:
     """All heads of all layers up to the focused one, in one map; a click focuses the token of its row."""
     found = attention_rollout(p.trace, view.stack, layer=view.layer)
     mixed = found.view(view.kind)
     clicked = show_map(
         value_map(
             mixed.weights[0],
-            row_labels=rows,
+            row_labels=labels,
             column_labels=mixed.key.labels,
-            row_title=QUERY_TITLE if rows == mixed.query.labels else SHIFTED_TITLE,
+            row_title=row_title(mixed, shifted=labels != mixed.query.labels),
             column_title=KEY_TITLE,
             scale="sequential",
             allowed=mixed.allowed,

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from charts.canvas.attention import KEY_TITLE, LOOKS_AT, QUERY_TITLE, attention_name, title_of
+from charts.canvas.attention import KEY_TITLE, LOOKS_AT, attention_name, row_title, title_of
 from charts.canvas.value_map import value_map
 from charts.figures.edit_effects import candidates_before_and_after
 from charts.toolkit.style import three_digits
@@ -22,6 +22,7 @@ from ui.show.canvas import show_map
 from ui.show.figures import show_figure
 from ui.words.texts import as_plain
 from views.attention.facts import read_aloud
+from views.attention.rows import labels_of, named_after_prediction
 
 SWITCH, _STATE, _ANSWER = "attention_guess", "attention: guesses", "attention answer"
 MAP_HEIGHT = 340  # pixels: with the answer above it, it ends on the first screen
@@ -44,7 +45,8 @@ def guess(p: Page, view: AttentionView) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         switch(p)
         _mean(p, view, guesses)
-    name = as_plain(view.query.labels[row])
+    predicted = named_after_prediction(view)
+    name = as_plain(labels_of(p.trace, view, predicted=predicted)[row])
     padding = view.query[row].is_padding
     if padding or view.allowed[row].sum() < 2:
         st.markdown(p.text["guess_trivial"].format(row=name))
@@ -68,7 +70,7 @@ def _key(p: Page, view: AttentionView, row: int) -> tuple:
 def _ask(p: Page, view: AttentionView, key: tuple, name: str) -> None:
     row = p.focus.token
     allowed = [int(place) for place in np.flatnonzero(view.allowed[row])]
-    question = p.text["guess_question"].format(
+    question = p.text["guess_question_predicted" if named_after_prediction(view) else "guess_question"].format(
         row=name, place=attention_name(view), layer=view.layer, head=p.focus.head
     )
     st.markdown(f"##### {question}")
@@ -113,7 +115,8 @@ def _revealed(p: Page, view: AttentionView, score: GuessScore, guesses: dict) ->
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         _next_button(p, view)
-        st.markdown(read_aloud(p.text, view, head=head, row=row))
+        named = labels_of(p.trace, view, predicted=True)[row] if named_after_prediction(view) else None
+        st.markdown(read_aloud(p.text, view, head=head, row=row, predicted=named))
     most = np.argsort(-np.maximum(score.guess, weights), kind="stable")
     shown = sorted(int(place) for place in most[:_SHOWN] if view.allowed[row, place])
     table = pd.DataFrame(
@@ -166,14 +169,15 @@ def _mean(p: Page, view: AttentionView, guesses: dict) -> None:
 def _map_so_far(p: Page, view: AttentionView, guesses: dict) -> None:
     """The map with every row hatched that was not guessed yet: what is hidden is not sent to the browser either."""
     known = np.array([_key(p, view, row) in guesses for row in range(len(view.query))])
+    predicted = named_after_prediction(view)
     if not known.any():
         return
     show_map(
         value_map(
             np.where(known[:, None], view.weights[p.focus.head], 0.0),
-            row_labels=view.query.labels,
+            row_labels=labels_of(p.trace, view, predicted=predicted),
             column_labels=view.key.labels,
-            row_title=QUERY_TITLE,
+            row_title=row_title(view, shifted=predicted),
             column_title=KEY_TITLE,
             scale="sequential",
             limit=1.0,

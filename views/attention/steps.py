@@ -4,7 +4,7 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from charts.canvas.attention import KEY_TITLE, QUERY_TITLE, SHIFTED_TITLE
+from charts.canvas.attention import KEY_TITLE, row_title
 from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
 from charts.figures.attention_row import head_contributions, score_pipeline, value_mix
@@ -277,7 +277,7 @@ def _cells(
             values,
             row_labels=rows,
             column_labels=path.view.key.labels,
-            row_title=SHIFTED_TITLE if shifted else QUERY_TITLE,
+            row_title=row_title(path.view, shifted=shifted),
             column_title=KEY_TITLE,
             scale="diverging",
             allowed=allowed,

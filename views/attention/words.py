@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from charts.canvas.attention import KEY_TITLE, QUERY_TITLE, title_of
+from charts.canvas.attention import KEY_TITLE, row_title, title_of
 from charts.canvas.value_map import value_map
 from charts.toolkit.words import _
 from transformer.analysis.attention.whole_words import in_words, spans
@@ -23,7 +23,7 @@ def words(p: Page, view: AttentionView) -> None:
             together.weights[p.focus.head],
             row_labels=together.query.labels,
             column_labels=together.key.labels,
-            row_title=QUERY_TITLE,
+            row_title=row_title(view),
             column_title=KEY_TITLE,
             scale="sequential",
             allowed=together.allowed,

@@ -11,7 +11,7 @@ from html import escape
 import numpy as np
 
 import transformer
-from charts.canvas.attention import KEY_TITLE, QUERY_TITLE, attention_grid, attention_map
+from charts.canvas.attention import KEY_TITLE, attention_grid, attention_map, row_title
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
@@ -98,7 +98,12 @@ def _vectors(page: str, step: Step | None) -> str:
 
 def _map(focus: Focus, trace: Trace, *, title: str = "") -> CanvasFigure:
     view = trace.attention(focus.stack, focus.layer, focus.kind)
-    drawn = attention_map(view, head=focus.head, chosen_row=min(focus.token, len(view.query) - 1))
+    drawn = attention_map(
+        view,
+        head=focus.head,
+        shifted_labels=trace.prediction.labels if view.kind == "cross" else None,  # as the page begins
+        chosen_row=min(focus.token, len(view.query) - 1),
+    )
     return drawn.with_metadata(title=f"{title}: {drawn.metadata['title']}") if title else drawn
 
 
@@ -145,7 +150,7 @@ def _scores(focus: Focus, trace: Trace, text: Mapping[str, str]) -> CanvasFigure
         path.scores,
         row_labels=path.view.query.labels,
         column_labels=path.view.key.labels,
-        row_title=QUERY_TITLE,
+        row_title=row_title(path.view),
         column_title=KEY_TITLE,
         title=text["figure_scores"],
         value_name=_("score"),

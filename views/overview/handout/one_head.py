@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from charts.canvas.attention import KEY_TITLE, QUERY_TITLE, attention_map, title_of
+from charts.canvas.attention import KEY_TITLE, attention_map, row_title, title_of
 from charts.canvas.value_map import value_map
 from charts.documents.guide import Drawing, Paragraph, Part, Section, Views
 from charts.toolkit.numbers import whole
@@ -187,7 +187,7 @@ def _cells(
         values,
         row_labels=path.view.query.labels,
         column_labels=path.view.key.labels,
-        row_title=QUERY_TITLE,
+        row_title=row_title(path.view),
         column_title=KEY_TITLE,
         allowed=path.view.allowed if hatched else None,
         chosen_row=focus.token,

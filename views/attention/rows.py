@@ -1,0 +1,38 @@
+"""What the rows of a decoder's map are named after: the token that a row reads, or the one that it is to predict."""
+
+import streamlit as st
+
+from transformer.runs.attention_view import AttentionView
+from transformer.runs.traces import Trace
+from ui.shell.page import Page
+from ui.shell.page_state import IN_ADDRESS
+
+
+def named_after_prediction(view: AttentionView) -> bool:
+    """As the switch says. Before it is touched: in cross-attention yes, where a row looks for the source of the token
+    that it predicts; in self-attention no, where it looks back at what was read."""
+    if view.stack != "decoder":
+        return False
+    asked = st.query_params.get(_key(view))  # an address that begins with a guess, where the switch is not drawn
+    begins = _begins(view) if asked is None else asked == "true"
+    return bool(st.session_state.get(_key(view), begins))
+
+
+def switch(p: Page, view: AttentionView) -> bool:
+    """The toggle, one for each kind of attention; an encoder predicts nothing from a row, and has none."""
+    return view.stack == "decoder" and st.toggle(
+        p.text["predicted"], value=_begins(view), key=_key(view), help=p.text["predicted_help"], **IN_ADDRESS
+    )
+
+
+def labels_of(trace: Trace, view: AttentionView, *, predicted: bool) -> tuple[str, ...]:
+    return trace.prediction.labels if predicted else view.query.labels
+
+
+def _begins(view: AttentionView) -> bool:
+    return view.kind == "cross"
+
+
+def _key(view: AttentionView) -> str:
+    """Keys of their own, so that a choice for one kind is none for the other."""
+    return "attention_predicted_cross" if view.kind == "cross" else "attention_predicted"
