@@ -92,11 +92,25 @@ def test_the_numbers_of_a_column_have_the_same_decimals(column: list[float], dig
     assert digits_of(pd.Series(column)) == digits
 
 
+def test_numbers_that_are_worked_out_from_one_another_keep_digits_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [-0.000109314, 0.0512345, 0.0]
+    table = pd.DataFrame({"row of E": rows, "× 16": [16 * value for value in rows]})
+    shown = []
+    monkeypatch.setattr(figures.st, "dataframe", lambda table, **options: shown.append((table, options)))
+    figures.show_table(table, name="factors", arithmetic=True)
+    forms = [column["type_config"]["format"] for column in shown[0][1]["column_config"].values()]
+    first, second = (float(form % value) for form, value in zip(forms, table.iloc[0], strict=True))
+    assert 16 * first == pytest.approx(second, rel=1e-5)
+    monkeypatch.setattr(numbers, "_language", lambda: "fr")
+    figures.show_table(table, name="factors", arithmetic=True)
+    assert "−0,000109314" in shown[1][0].to_html() and "−0,00174902" in shown[1][0].to_html()
+
+
 def test_tables_and_altair_have_the_signs_of_the_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     table = pd.DataFrame({"share": [0.5, 0.25], "count": [6000, 1], "word": ["a,b", "1.5"]})
     chart = altair.Chart(table).mark_bar().encode(x="share:Q")
     assert altair_size.in_signs_of_reader(chart) is chart, "English needs nothing"
     monkeypatch.setattr(numbers, "_language", lambda: "fr")
-    written = figures._in_signs_of_reader(table).to_html()
+    written = figures._in_signs_of_reader(table, {"share": digits_of(table["share"])}).to_html()
     assert ">0,500<" in written and ">6\u202f000<" in written and ">a,b<" in written and ">1.5<" in written
     assert altair_size.in_signs_of_reader(chart).to_dict()["config"]["locale"]["number"]["decimal"] == ","

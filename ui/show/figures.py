@@ -3,7 +3,7 @@
 import inspect
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from ui.words.texts import common
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
 
+ARITHMETIC = "%.6g"  # six significant digits, as ``ui.show.score_formula`` writes them
 _MOST_STYLED = 20_000  # cells; a larger table keeps the signs of the browser
 _MARKS = re.compile(r"[*_`$\\]")  # of Markdown
 
@@ -76,8 +77,19 @@ def _first_sentence(text: str) -> str:
     return re.split(r"(?<=[.!?])\s", _MARKS.sub("", text), maxsplit=1)[0].strip().rstrip(".")
 
 
-def show_table(table: pd.DataFrame, *, name: str, caption: str = "", height: int | str = "auto", **options: Any) -> Any:
+def show_table(
+    table: pd.DataFrame,
+    *,
+    name: str,
+    caption: str = "",
+    height: int | str = "auto",
+    arithmetic: bool = False,
+    **options: Any,
+) -> Any:
     """A table over the full width: three significant digits on the screen, full precision in its CSV.
+
+    ``arithmetic``: columns are worked out from one another, so that each number has six digits of its own, as in the
+    formulas: with those of a column, −0.000109 × 16 would read −0.0001 × 16 = −0.0017.
 
     ``options`` go to ``st.dataframe`` (``column_config``, ``on_select``, …), whose result is returned. Headings are
     English or texts of the page: what the catalogue of the session's language knows is translated.
@@ -85,13 +97,14 @@ def show_table(table: pd.DataFrame, *, name: str, caption: str = "", height: int
     headings = {column: gettext(column) for column in table if isinstance(column, str)}
     configured = {headings.get(column, column): how for column, how in options.get("column_config", {}).items()}
     table = table.rename(columns=headings)
-    numbers = {
-        column: st.column_config.NumberColumn(format=digits_of(table[column]))
+    digits = {
+        column: ARITHMETIC if arithmetic else digits_of(table[column])
         for column in table.select_dtypes("floating").columns
     }
+    numbers = {column: st.column_config.NumberColumn(format=form) for column, form in digits.items()}
     shown = table
     if signs() != (".", ",") and table.size <= _MOST_STYLED:
-        shown, numbers = _in_signs_of_reader(table), {}
+        shown, numbers = _in_signs_of_reader(table, digits), {}
     options["column_config"] = {**numbers, **configured}
     options.setdefault("placeholder", "")  # Streamlit writes "None" where there is nothing
     with st.container(key=f"table {name}", gap="xsmall"):
@@ -112,9 +125,9 @@ def show_table(table: pd.DataFrame, *, name: str, caption: str = "", height: int
     return result
 
 
-def _in_signs_of_reader(table: pd.DataFrame) -> "Styler":
+def _in_signs_of_reader(table: pd.DataFrame, digits: Mapping[str, str]) -> "Styler":
     """The table with its numbers written for the reader; it is still sorted by the numbers themselves."""
-    ways = {column: partial(_written, digits_of(table[column])) for column in table.select_dtypes("floating").columns}
+    ways = {column: partial(_written, form) for column, form in digits.items()}
     ways |= dict.fromkeys(table.select_dtypes("integer").columns, whole)
     return table.style.format(ways, na_rep="")
 

@@ -79,13 +79,17 @@ def facts(p: Page, view: AttentionView, drawing: str, weighted: np.ndarray) -> N
     the key that passes on most (``weighted``: ‖α·v‖ [query, key]), and the effect of removing it."""
     text, row = p.text, p.focus.token
     of = {"values": "‖α·v‖: ", "rollout": f"{text['show_rollout']}: "}.get(drawing, "")
-    most = np.log2(max(1, int(view.allowed[row].sum())))
-    _metric(
-        of + text["entropy"],
-        text["entropy_value"].format(value=three_digits(float(view.entropy[0, row]))),
-        text["entropy_of"].format(most=three_digits(float(most))),
-        text["entropy_help"],
-    )
+    n_allowed = int(view.allowed[row].sum())
+    if n_allowed < 2:
+        label = as_plain(view.query.labels[row])
+        st.caption(text["no_choice" if n_allowed else "no_choice_at_all"].format(row=label))
+    else:
+        _metric(
+            of + text["entropy"],
+            text["entropy_value"].format(value=three_digits(float(view.entropy[0, row]))),
+            text["entropy_of"].format(most=three_digits(float(np.log2(n_allowed)))),
+            text["entropy_help"],
+        )
     share, mean = view.sink_share[0, row], view.sink_share[0].mean()
     _metric(
         of + text["sinks"],

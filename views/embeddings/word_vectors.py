@@ -90,6 +90,7 @@ def lookup(p: Page) -> None:
             }
         ),
         name="row-of-e",
+        arithmetic=True,
     )
     lengths = {"before": np.linalg.norm(row), "after": np.linalg.norm(recorded), "scale": scale}
     added = f"{p.focus.stack}.embedding.position" in p.trace
