@@ -36,6 +36,19 @@ def test_training_draws_the_curves_of_history_csv(open_app: Callable, history: P
     assert len(app.get("vega_lite_chart")) == 3
 
 
+def test_training_shows_how_many_heads_had_a_job_where_the_run_counted_them(
+    open_app: Callable, checkpoints_folder: Path
+) -> None:
+    path = checkpoints_folder / "tiny-bert" / "history.csv"
+    write_history(path, [ROWS[0], {**ROWS[1], "heads_with_job": 7}])
+    try:
+        app = open_app("training", checkpoint="tiny-bert")
+        is_fine(app)
+        assert app.dataframe[0].value["heads_with_job"].tolist()[1] == 7
+    finally:
+        path.unlink()
+
+
 def test_training_says_when_there_are_no_curves(open_app: Callable) -> None:
     app = open_app("training", checkpoint="tiny-gpt")
     is_fine(app)

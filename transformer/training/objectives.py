@@ -5,7 +5,7 @@ It returns the *summed* loss in nats and the number of predictions that the sum 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -13,8 +13,9 @@ from torch.nn import functional as F
 
 from transformer.models import Model
 from transformer.pictures.patches import ids_of, levels_of, patches_of, pixels_of
-from transformer.probes import fast_path
+from transformer.probes import fast_path, record
 from transformer.text.tokenizer import END_ID, MASK_ID, PAD_ID, SPECIAL_TOKENS, START_ID, Tokenizer
+from transformer.training.attention_entropy import mean_entropy
 from transformer.training.batches import pad
 
 _ROWS_AT_ONCE = 512  # projecting to the vocabulary in blocks keeps the logits in the processor's cache
@@ -28,6 +29,7 @@ class Objective(nn.Module):
         self.model = model
         self.label_smoothing = label_smoothing
         self.progress = 0.0  # the share that is done of the run's steps, or of those before its restart
+        self.entropy: Callable[[float], float] | None = None  # from that share to the price of spread attention
 
     @staticmethod
     def encode(tokenizer: Tokenizer, examples: Sequence[tuple]) -> list[tuple]:
@@ -54,7 +56,7 @@ class Objective(nn.Module):
     def forward(self, batch: dict[str, Tensor]) -> tuple[Tensor, int]:
         smoothing = self.label_smoothing if self.training else 0.0
         with fast_path():
-            hidden, targets = self.hidden_and_targets(batch)
+            hidden, targets, extra = self._with_entropy(batch)
             real = targets != PAD_ID  # drop padding before the expensive projection
             hidden, targets = hidden[real], targets[real]
             blocks = zip(hidden.split(_ROWS_AT_ONCE), targets.split(_ROWS_AT_ONCE), strict=True)
@@ -62,7 +64,16 @@ class Objective(nn.Module):
                 F.cross_entropy(self.model.project(rows).float(), answers, reduction="sum", label_smoothing=smoothing)
                 for rows, answers in blocks
             )
-        return loss, len(targets)
+        return loss + extra * len(targets), len(targets)
+
+    def _with_entropy(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor | float]:
+        """``hidden_and_targets``, and what spread attention costs for each prediction."""
+        price = self.entropy(self.progress) if self.entropy is not None and self.training else 0.0
+        if not price:
+            return *self.hidden_and_targets(batch), 0.0
+        with record() as recording:
+            found = self.hidden_and_targets(batch)
+        return *found, price * mean_entropy(self.model, recording)
 
 
 class Translation(Objective):

@@ -21,6 +21,7 @@ KIND_OF_TASK = {
     "text-to-text": "encoder-decoder",
 }
 TASKS = tuple(KIND_OF_TASK)
+_DROPOUTS = "inner_dropout", "attention_dropout", "restart_dropout"  # those that a recipe may leave open
 _FOLDER = re.compile(r"\w[\w.+-]{0,99}")
 
 
@@ -46,7 +47,16 @@ class Pruning:
     gate_rate: float = 100.0
 
 
-_PARTS = {"alignment": Alignment, "pruning": Pruning}  # the tables of a recipe besides [model]
+@dataclass(frozen=True)
+class Entropy:
+    """Attention that spreads has a price (``attention_entropy``): ``penalty``, λ in nats a prediction for attention
+    that is spread evenly. From the share ``falls_from`` of the run on it falls, to 0 at the end (or at the restart)."""
+
+    penalty: float
+    falls_from: float = 0.5
+
+
+_PARTS = {"alignment": Alignment, "pruning": Pruning, "entropy": Entropy}  # the tables of a recipe besides [model]
 
 
 @dataclass(frozen=True)
@@ -61,9 +71,11 @@ class Recipe:
     precision (Micikevicius et al. 2018), on CPUs and GPUs that have units for it.
     ``inner_dropout`` is the dropout of attention weights and of the feed-forward layer's hidden units; without it they
     have the model's own ``dropout``, which embeddings and sub-layers' outputs always have (Vaswani et al. 2017, §5.4
-    drop only those). ``start_from`` is a checkpoint directory whose tokenizer the run begins with, and whose encoder
-    and decoder, as far as the model has them. ``mixing_temperature`` says how the tasks of the task "text-to-text" are
-    mixed (``text_tasks.mixed_counts``). ``alignment`` and ``pruning`` change what heads do.
+    drop only those). ``attention_dropout`` is that of attention weights alone. ``count_jobs``: with every score on
+    dev, how many heads have a job (``validation.heads_with_job``). ``start_from`` is a checkpoint directory whose
+    tokenizer the run begins with, and whose encoder and decoder, as far as the model has them. ``mixing_temperature``
+    says how the tasks of the task "text-to-text" are mixed (``text_tasks.mixed_counts``). ``alignment``, ``pruning``
+    and ``entropy`` change what heads do.
 
     Raises ``ValueError`` that names the entry, its value and what would be right.
     """
@@ -87,16 +99,19 @@ class Recipe:
     weight_decay: float = 0.0
     average_decay: float = 0.0
     inner_dropout: float | None = None
+    attention_dropout: float | None = None
     precision: str = "float32"
     log_every: int = 50
     evaluate_every: int = 1_000
     evaluate_sentences: int = 300
+    count_jobs: bool = False
     save_every: int = 500
     snapshots: tuple[int, ...] = field(default=())
     start_from: str = ""
     mixing_temperature: float = 1.0
     alignment: Alignment | None = None
     pruning: Pruning | None = None
+    entropy: Entropy | None = None
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -119,7 +134,7 @@ class Recipe:
         for name in ("label_smoothing", "average_decay", "weight_decay"):
             if not 0.0 <= getattr(self, name) < 1.0:
                 raise ValueError(f"{name} is {getattr(self, name)!r}; it must be at least 0 and below 1")
-        for name in ("inner_dropout", "restart_dropout"):
+        for name in _DROPOUTS:
             if (value := getattr(self, name)) is not None and not 0.0 <= value < 1.0:
                 raise ValueError(f"{name} is {value!r}; it must be at least 0 and below 1")
         if self.restart_dropout is not None and not self.restart_at:
@@ -147,7 +162,7 @@ class Recipe:
         numbers = [
             "learning_rate", "restart_learning_rate", "gradient_clip", "label_smoothing", "average_decay",
             "weight_decay", "mixing_temperature",
-            *(name for name in ("inner_dropout", "restart_dropout") if getattr(self, name) is not None),
+            *(name for name in _DROPOUTS if getattr(self, name) is not None),
         ]  # fmt: skip
         for name in numbers:
             if not isinstance(value := getattr(self, name), (int, float)) or isinstance(value, bool):
@@ -155,6 +170,8 @@ class Recipe:
         for name in ("seed", "restart_at"):
             if type(value := getattr(self, name)) is not int or not 0 <= value < 2**32:
                 raise ValueError(f"{name} is {value!r}; it must be a whole number from 0 to {2**32 - 1}")
+        if type(self.count_jobs) is not bool:
+            raise ValueError(f"count_jobs is {self.count_jobs!r}; it must be true or false")
         steps = self.snapshots
         if not isinstance(steps, (list, tuple)) or any(type(step) is not int or step < 0 for step in steps):
             raise ValueError(f"snapshots is {steps!r}; it must be a list of steps")
@@ -180,14 +197,17 @@ class Recipe:
         for name in _PARTS:
             if (part := getattr(self, name)) is not None:
                 self._check_part(name, part)
-        if self.alignment and self.pruning:
-            raise ValueError("a recipe has [alignment] or [pruning], not both: each is an objective of its own")
+        if len(tables := [f"[{name}]" for name in _PARTS if getattr(self, name) is not None]) > 1:
+            raise ValueError(f"a recipe has {' or '.join(tables)}, not both: each is an objective of its own")
         longest = self.model.max_length
         if self.max_sequence_length > longest:
             raise ValueError(f"max_sequence_length is {self.max_sequence_length}, but the model reads {longest} tokens")
 
-    def _check_part(self, name: str, part: Alignment | Pruning) -> None:
-        if self.task != "translation":
+    def _check_part(self, name: str, part: Alignment | Pruning | Entropy) -> None:
+        if isinstance(part, Entropy):
+            if self.task.endswith("classification"):
+                raise ValueError(f"[{name}] needs a task that foretells tokens, not {self.task!r}")
+        elif self.task != "translation":
             raise ValueError(f"[{name}] needs task 'translation', not {self.task!r}")
         limits = {"layer": self.model.n_decoder_layers, "head": self.model.n_heads}
         for entry in fields(part):
@@ -196,6 +216,8 @@ class Recipe:
                 raise ValueError(f"[{name}] {entry.name} is {value!r}; choose from 0 to {limits[entry.name] - 1}")
             if type(value) not in (int, float) or not 0 <= value < inf:
                 raise ValueError(f"[{name}] {entry.name} is {value!r}; it must be a number of at least 0")
+        if isinstance(part, Entropy) and part.falls_from >= 1:
+            raise ValueError(f"[{name}] falls_from is {part.falls_from!r}; it must be below 1")
 
 
 def load_recipe(path: str | Path) -> Recipe:

@@ -21,6 +21,7 @@ COLUMNS = (
     "step", "epoch", "target_tokens", "seconds", "learning_rate", "train_loss", "gradient_norm",
     "dev_loss", "dev_perplexity", "dev_score",
 )  # fmt: skip
+OPTIONAL = ("heads_with_job",)  # columns of runs whose recipe asks for them
 
 
 def save_state(directory: Path, state: dict[str, Any]) -> None:
@@ -65,7 +66,8 @@ def set_random_states(states: dict[str, torch.Tensor] | torch.Tensor, rank: int)
 
 def write_history(path: Path, rows: list[dict[str, float]]) -> None:
     text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, restval="", lineterminator="\n")
+    columns = (*COLUMNS, *(name for name in OPTIONAL if any(name in row for row in rows)))
+    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
     writer.writeheader()
     for row in rows:
         writer.writerow({key: f"{value:.6g}" if isinstance(value, float) else value for key, value in row.items()})

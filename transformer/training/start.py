@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from transformer.files.whole_files import atomic_path
 from transformer.models import Model, build_model
 from transformer.pictures.tokenizer import PatchTokenizer, load_tokenizer
 from transformer.text.tokenizer import Tokenizer
+from transformer.training.attention_entropy import price
 from transformer.training.corpora import Corpus, load_corpus
 from transformer.training.head_gates import PrunedTranslation
 from transformer.training.objectives import OBJECTIVES, Objective
@@ -72,15 +74,22 @@ def initial_model(recipe: Recipe) -> Model:
                 getattr(model, stack).load_state_dict(getattr(pretrained, stack).state_dict(), strict=False)
     if recipe.inner_dropout is not None:
         _set_inner_dropout(model, recipe.inner_dropout)
+    if recipe.attention_dropout is not None:
+        _set_attention_dropout(model, recipe.attention_dropout)
     return model
 
 
 def _set_inner_dropout(model: Model, probability: float) -> None:
+    _set_attention_dropout(model, probability)
+    for module in model.modules():
+        if isinstance(module, FeedForward):
+            module.dropout.p = probability
+
+
+def _set_attention_dropout(model: Model, probability: float) -> None:
     for module in model.modules():
         if isinstance(module, MultiHeadAttention):
             module.dropout = probability
-        elif isinstance(module, FeedForward):
-            module.dropout.p = probability
 
 
 def set_own_dropout(model: Model, probability: float) -> None:
@@ -97,4 +106,7 @@ def training_objective(recipe: Recipe, model: Model) -> Objective:
         return TaughtTranslation(model, recipe.label_smoothing, **asdict(recipe.alignment))
     if recipe.pruning is not None:
         return PrunedTranslation(model, recipe.label_smoothing, **asdict(recipe.pruning))
-    return OBJECTIVES[recipe.task](model, recipe.label_smoothing)
+    objective = OBJECTIVES[recipe.task](model, recipe.label_smoothing)
+    if recipe.entropy is not None:
+        objective.entropy = partial(price, recipe.entropy.penalty, recipe.entropy.falls_from)
+    return objective

@@ -26,7 +26,13 @@ from transformer.training.run_state import (
 )
 from transformer.training.schedule import learning_rate
 from transformer.training.start import initial_model, run_corpus, run_tokenizer, set_own_dropout, training_objective
-from transformer.training.validation import dev_accuracy, dev_bleu, dev_loss, dev_text_tasks
+from transformer.training.validation import (
+    dev_accuracy,
+    dev_bleu,
+    dev_loss,
+    dev_text_tasks,
+    heads_with_job,
+)
 
 Report = Callable[[dict[str, float]], None]
 
@@ -183,7 +189,10 @@ class Trainer:
     # ---- scores, snapshots, saving ------------------------------------------------------------------------------
 
     def _evaluate(self) -> dict[str, float]:
-        """Dev loss and the score by which the best checkpoint is chosen; higher is better."""
+        """Dev loss and the score by which the best checkpoint is chosen; higher is better.
+
+        Where the recipe asks for it also the number of heads with a job, which chooses nothing.
+        """
         model = self.model.eval()
         objective = OBJECTIVES[self.recipe.task](model)
         loss = dev_loss(objective, self.dev_examples, self.recipe.batch_tokens)
@@ -199,7 +208,8 @@ class Trainer:
             self.best_score, self.best_merit = score, merit
             save(self.directory / "best", model, self.tokenizer)
             write_history(self.directory / "best" / HISTORY, self.history)
-        return {"dev_loss": loss, "dev_perplexity": math.exp(loss), "dev_score": score}
+        jobs = {"heads_with_job": heads_with_job(model, self.tokenizer)} if self.recipe.count_jobs else {}
+        return {"dev_loss": loss, "dev_perplexity": math.exp(loss), "dev_score": score, **jobs}
 
     def _snapshot(self) -> None:
         if self.step in self.recipe.snapshots and self.accelerator.is_main_process:

@@ -2,13 +2,17 @@
 are measured by."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from statistics import fmean
 
 import torch
 
+from transformer.analysis.heads.corpus_roles import corpus_roles
+from transformer.files.checkpoints import Checkpoint
 from transformer.models import Model
 from transformer.runs.decoding_state import greedy_batch
 from transformer.scores.bleu_and_chrf import corpus_scores
+from transformer.text.sentence_files import read_sentences
 from transformer.text.tokenizer import END_ID, PAD_ID, Tokenizer
 from transformer.training.batches import length_batches, pad
 from transformer.training.corpora import group_references
@@ -73,3 +77,9 @@ def greedy_texts(model: Model, tokenizer: Tokenizer, sources: Sequence[str]) -> 
         batch = pad(ids, PAD_ID).to(model.device)
         answers += [tokenizer.decode(row) for row in greedy_batch(model, batch, batch.shape[1] * 2 + 10)]
     return answers
+
+
+def heads_with_job(model: Model, tokenizer: Tokenizer) -> int:
+    """How many heads have a job by the tests of the literature, over the sentences that ship with this package."""
+    checkpoint = Checkpoint(Path("run"), model.eval(), tokenizer, card="")
+    return sum(head.measured.has_job for head in corpus_roles(checkpoint, read_sentences()).heads)

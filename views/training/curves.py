@@ -22,6 +22,7 @@ from ui.words.texts import PageText, as_plain
 HEADINGS = (
     *(N_("training step"), N_("epoch"), N_("target_tokens"), N_("seconds"), N_("learning_rate"), N_("train_loss")),
     *(N_("gradient_norm"), N_("dev_loss"), N_("dev_perplexity"), N_("dev_score")),
+    N_("heads_with_job"),
 )
 SCORES = {
     **{"encoder-decoder": "bleu", "decoder-only": "minus_loss", "encoder-only": "minus_loss"},

@@ -9,7 +9,7 @@ import pytest
 
 from tests.transformer.test_pictures import config as pictures
 from tests.transformer.tiny import config
-from transformer.training.recipe import KIND_OF_TASK, Pruning, Recipe, load_recipe
+from transformer.training.recipe import KIND_OF_TASK, Entropy, Pruning, Recipe, load_recipe
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 MINIMAL = 'name = "n"\ntask = "translation"\ncorpus = "tatoeba-en-fr"\n[model]\nd_model = 32\nn_heads = 4\n'
@@ -84,6 +84,9 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         ({"label_smoothing": 1.0}, "label_smoothing is 1.0"),
         ({"average_decay": 1.0}, "average_decay is 1.0"),
         ({"inner_dropout": 1.0}, "inner_dropout is 1.0"),
+        ({"attention_dropout": 1.0}, "attention_dropout is 1.0; it must be at least 0 and below 1"),
+        ({"attention_dropout": "much"}, "attention_dropout is 'much'; it must be a number"),
+        ({"count_jobs": 1}, "count_jobs is 1; it must be true or false"),
         ({"weight_decay": -0.1}, "weight_decay is -0.1"),
         ({"max_sequence_length": 65}, "max_sequence_length is 65, but the model reads 64 tokens"),
         ({"mixing_temperature": 0.5}, "mixing_temperature is 0.5; it must be at least 1"),
@@ -136,6 +139,10 @@ def test_every_task_has_its_kind_of_model(task: str, kind: str) -> None:
         ("[pruning]\npenalty = 'high'\nleast_score = 50\n", r"\[pruning\] penalty is 'high'; it must be a number"),
         ("[pruning]\nprice = 1\n", "r.toml: .*price"),
         ("[alignment]\nlayer = 0\nhead = 1\n[pruning]\npenalty = 1\nleast_score = 50\n", "not both"),
+        ("[entropy]\npenalty = 1\n[pruning]\npenalty = 1\nleast_score = 50\n", "not both"),
+        ("[entropy]\npenalty = -1\n", r"\[entropy\] penalty is -1; it must be a number of at least 0"),
+        ("[entropy]\npenalty = 1\nfalls_from = 1\n", r"\[entropy\] falls_from is 1; it must be below 1"),
+        ("[entropy]\nfalls_from = 0.5\n", "r.toml: .*penalty"),
     ],
 )
 def test_a_wrong_table_of_a_fine_tuning_is_named(table: str, message: str, tmp_path: Path) -> None:
@@ -148,3 +155,11 @@ def test_a_wrong_table_of_a_fine_tuning_is_named(table: str, message: str, tmp_p
 def test_a_fine_tuning_is_of_a_translator() -> None:
     with pytest.raises(ValueError, match=r"\[pruning\] needs task 'translation', not 'next-token'"):
         recipe(task="next-token", model=config("decoder-only", max_length=64), pruning=Pruning(1.0, 2.0))
+
+
+def test_entropy_has_a_price_wherever_tokens_are_foretold() -> None:
+    model = config("decoder-only", max_length=64)
+    assert recipe(task="next-token", model=model, entropy=Entropy(1.0)).entropy.falls_from == 0.5
+    model = config("encoder-only", max_length=64, class_names=("a", "b"))
+    with pytest.raises(ValueError, match=r"\[entropy\] needs a task that foretells tokens, not 'classification'"):
+        recipe(task="classification", model=model, entropy=Entropy(1.0))

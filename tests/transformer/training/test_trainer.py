@@ -309,6 +309,13 @@ def test_inner_dropout_is_that_of_attention_weights_and_hidden_units_only(data: 
     assert trainer.model.decoder.layers[0].self_attention.dropout == 0.0  # the average is evaluated, not trained
 
 
+def test_attention_dropout_is_that_of_attention_weights_alone(data: Path, tmp_path: Path) -> None:
+    trainer = Trainer(recipe(inner_dropout=0.1, attention_dropout=0.4), data=data, run_directory=tmp_path)
+    layer = trainer._trained_model.decoder.layers[0]
+    assert (layer.self_attention.dropout, layer.cross_attention.dropout) == (0.4, 0.4)
+    assert (layer.feed_forward.dropout.p, layer.dropout.p) == (0.1, 0.2)
+
+
 def test_after_a_restart_the_own_dropout_changes_and_the_progress_stands_still(data: Path, tmp_path: Path) -> None:
     values = {"steps": 4, "restart_at": 2, "restart_learning_rate": 1e-3, "restart_dropout": 0.4, "inner_dropout": 0.1}
     trainer = Trainer(recipe(**values, warmup_steps=1), data=data, run_directory=tmp_path)
