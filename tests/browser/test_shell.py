@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -192,6 +193,107 @@ def test_a_block_of_the_diagram_opens_its_page_with_the_focus(app: str, visit: C
     page.wait_for_url("**/attention?**")
     settle(page)
     assert address(page) == {"sentence": "The dog sleeps.", "layer": "1", "stack": "decoder", "kind": "cross"}
+
+
+FOCUSED = """() => {
+    let node = document.activeElement;
+    while (node?.shadowRoot?.activeElement) node = node.shadowRoot.activeElement;
+    return node?.dataset?.stop ?? "";
+}"""
+
+
+def test_the_diagram_is_one_stop_of_the_keyboard_with_arrows_inside(app: str, visit: Callable[..., Page]) -> None:
+    page = visit(f"{app}/")
+    diagram = page.get_by_role("toolbar", name="Arrow keys move")
+    blocks = diagram.get_by_role("button")
+    assert blocks.evaluate_all("nodes => nodes.filter(node => node.tabIndex === 0).length") == 1
+    blocks.first.focus()
+    for key, expected in (
+        ("ArrowUp", "encoder.embedding"),
+        ("ArrowRight", "decoder.embedding"),
+        ("ArrowUp", "decoder.positions"),
+        ("ArrowDown", "decoder.embedding"),
+        ("End", "decoder.logits"),
+        ("ArrowUp", "decoder.logits"),  # there is nothing above
+        ("Home", "encoder.tokens"),
+    ):
+        page.keyboard.press(key)
+        assert page.evaluate(FOCUSED) == expected, key
+    page.keyboard.press("End")
+    page.keyboard.press("Tab")
+    assert page.evaluate(FOCUSED) == "", "the next stop is outside of the diagram"
+    page.keyboard.press("Shift+Tab")
+    assert page.evaluate(FOCUSED) == "decoder.logits", "back where it was left"
+    diagram.get_by_role("button", name="Decoder, Layer 0", exact=True).focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    settle(page)
+    assert address(page) == {"layer": "1"}
+    assert page.evaluate(FOCUSED) == "Decoder 1", "the diagram is drawn anew, and the keyboard stays in it"
+
+
+def test_every_page_leads_on_to_the_next_with_the_focus(app: str, visit: Callable[..., Page]) -> None:
+    page = visit(f"{app}/?sentence=The+dog+sleeps.&layer=1")
+    kept = {"sentence": "The dog sleeps.", "layer": "1"}
+    page.get_by_role("link", name="Next: Tokens").first.click()  # near the title
+    page.wait_for_url("**/tokens?**")
+    settle(page)
+    assert address(page) == kept
+    page.get_by_role("link", name="Next: Embeddings").last.click()  # at the end
+    page.wait_for_url("**/embeddings?**")
+    settle(page)
+    assert address(page) == kept
+    page.get_by_role("link", name="Previous: Tokens").click()
+    page.wait_for_url("**/tokens?**")
+    settle(page)
+    assert address(page) == kept
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_keyboard_is_seen_in_the_navigation(app: str, visit: Callable[..., Page], scheme: str) -> None:
+    page = visit(f"{app}/tokens")
+    page.emulate_media(color_scheme=scheme)
+    page.reload()
+    settle(page)
+    link = page.get_by_test_id("stTopNavLink").first
+    link.focus()
+    page.keyboard.press("Tab")
+    ring, ground = page.evaluate(
+        """() => {
+            const style = getComputedStyle(document.activeElement);
+            const ground = getComputedStyle(document.querySelector("[data-testid=stApp]")).backgroundColor;
+            return [`${style.outlineWidth} ${style.outlineStyle} ${style.outlineColor}`, ground];
+        }"""
+    )
+    assert ring.startswith("3px solid "), ring
+    assert contrast(ring.removeprefix("3px solid "), ground) >= 3, (ring, ground)
+    page.emulate_media(color_scheme="light")
+
+
+def contrast(one: str, other: str) -> float:
+    """WCAG 2.2 of two colours as a browser gives them."""
+
+    def luminance(colour: str) -> float:
+        parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_share_copies_by_buttons_that_have_names(app: str, visit: Callable[..., Page]) -> None:
+    page = visit(f"{app}/attention?sentence=The+dog+sleeps.")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Share").click()
+    page.get_by_role("button", name="Copy the link").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert "sentence=The+dog+sleeps." in page.evaluate("() => navigator.clipboard.readText()")
+    page.get_by_role("button", name="Copy the HTML").click()
+    assert eventually(page, lambda: page.evaluate("() => navigator.clipboard.readText()").startswith("<iframe"), True)
+    for code in page.get_by_test_id("stCode").all():
+        cut = code.locator("code").evaluate("n => n.parentElement.scrollWidth > n.parentElement.clientWidth + 1")
+        assert not cut, "a line that is cut off"
 
 
 def test_a_model_with_one_stack_has_one_column(app: str, visit: Callable[..., Page]) -> None:

@@ -18,6 +18,7 @@ from ui.shell.streamlit_private import StreamlitPage, runs_a_script
 from ui.words.texts import common, page_text
 
 SIDEBAR_WIDTH = 280  # pixels
+LABORATORY_SIGN = ":material/science:"  # before the name of each of its pages, and on the page itself
 
 
 @dataclass(frozen=True)
@@ -65,24 +66,45 @@ GROUPS: dict[str, tuple[Entry, ...]] = {
 
 def pages() -> dict[str, StreamlitPage]:
     """The pages whose file exists, by name. The first one is where the app opens."""
-    entries = tuple((entry.name, entry.title) for group in GROUPS.values() for entry in group if entry.exists)
+    entries = tuple(
+        (entry.name, entry.title, LABORATORY_SIGN if is_in_laboratory(entry.name) else "")
+        for group in GROUPS.values()
+        for entry in group
+        if entry.exists
+    )
     # Copies: a run notes on its page that it may be drawn, and another session's run must not take that away.
     return {name: copy(page) for name, page in _made(entries, runs_a_script()).items()}
 
 
 @lru_cache(maxsize=32)  # languages; seventeen pages made anew are 3 ms of the 50 ms of a run
-def _made(entries: tuple[tuple[str, str], ...], _within_a_run: bool) -> dict[str, StreamlitPage]:
+def _made(entries: tuple[tuple[str, str, str], ...], _within_a_run: bool) -> dict[str, StreamlitPage]:
     """Outside a run Streamlit makes pages that cannot be drawn; those are kept apart."""
     first = entries[0][0]
     return {
         name: st.Page(
             REPOSITORY / "pages" / f"{name}.py",
             title=title,
+            icon=sign,
             url_path=name if name != first else "home",  # never seen: it lives at "/"
             default=name == first,
         )
-        for name, title in entries
+        for name, title, sign in entries
     }
+
+
+def is_in_laboratory(name: str) -> bool:
+    """Whether the page is one of the laboratory."""
+    return any(entry.name == name for entry in GROUPS["laboratory"])
+
+
+def beside(name: str) -> tuple[str | None, str | None]:
+    """The pages before and after the one of that name, in the order of the forward pass and then of the laboratory;
+    ``None`` where there is none, and for a page that is not in the list."""
+    order = [entry.name for group in GROUPS.values() for entry in group if entry.exists]
+    if name not in order:
+        return None, None
+    place = order.index(name)
+    return (order[place - 1] if place else None), (order[place + 1] if place + 1 < len(order) else None)
 
 
 def navigation() -> StreamlitPage:

@@ -32,6 +32,7 @@ from ui.shell.frame import frame
 from ui.shell.guidance.lesson_bar import lesson_bar, running
 from ui.shell.guidance.lessons import Lesson
 from ui.shell.navigation import navigation
+from ui.shell.onward import links_onward, place_among_pages
 from ui.shell.presentation.presenter import presenting, style_for_a_room
 from ui.shell.presentation.presenter_keys import presenter_keys
 from ui.shell.selectors import NEEDS, codes_of_what_is_drawn, selectors, text_for, traits_of
@@ -154,6 +155,7 @@ def page(name: str, *, needs: Sequence[str] = (), strip: bool = True, marks: Pla
         st.stop()
     with guard(), codes_of_what_is_drawn():
         yield p
+    links_onward(p.name)
     with corner:  # last, when the page has written to the address what it keeps there
         share(p.checkpoint, title=p.text.title)
 
@@ -167,7 +169,7 @@ def _draw_frame(
         keys = st.container(width="stretch") if presenting() else None
         if keys is None:  # else the question is asked aloud, and the keys have its place
             st.markdown(f"##### {p.text.question}", width="stretch")
-        hints = st.container(horizontal=True, gap="xsmall", width="content")
+        hints = st.container(horizontal=True, vertical_alignment="center", gap="xsmall", width="content")
         corner = st.container(width="content")
     p.focus, lesson, corrections = running(p.focus)
     p.__dict__.pop("text", None)  # a lesson may have chosen another kind of model
@@ -180,6 +182,7 @@ def _draw_frame(
     spoken_languages(p.focus, p.checkpoint, room)
     selectors(p.focus, p.checkpoint.config, needs=needs, room=room)
     with hints:
+        place_among_pages(p.name, shown=lesson is None and not presenting())
         _look_for(p.text, p.checkpoint.config, shown=lesson is None and not presenting())
         _glossary(p.name)
     if strip:
@@ -196,8 +199,7 @@ def _draw_frame(
     else:
         frame(step="", view=view)
     if strip and "token" in needs:
-        place = marks(p) if marks else None
-        token_strip(p.trace, p.focus, choose="token" in needs, all_stacks="stack" not in needs, place=place)
+        token_strip(p.trace, p.focus, choose=True, all_stacks="stack" not in needs, place=marks(p) if marks else None)
     shared_focus.store(p.focus, corrections=corrections)
     # In a place of their own, also where there are none: lines that are said once would let everything below move up in
     # the next run, and a control in a column that moves loses its tie to the address (Streamlit 1.67).
@@ -210,10 +212,8 @@ def _draw_frame(
 
 def _view(p: Page, *, of_sentence: bool) -> dict[str, str]:
     """What files of the page's figures say about themselves."""
-    said = {"checkpoint": p.checkpoint.name, "fingerprint": p.checkpoint.fingerprint}
-    if not of_sentence:
-        return said
-    return {**said, "sentence": p.focus.sentence, "target": p.run.target or ""}
+    read = {"sentence": p.focus.sentence, "target": p.run.target or ""} if of_sentence else {}
+    return {"checkpoint": p.checkpoint.name, "fingerprint": p.checkpoint.fingerprint, **read}
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from transformer import Checkpoint
+from ui.shell.copying import copy_button
 from ui.shell.embedded import heights, iframe
 from ui.shell.outer_page import seen_address
 from ui.words.texts import as_plain, common
@@ -50,10 +51,13 @@ def share(checkpoint: Checkpoint, *, title: str) -> None:
             note=note,
         )
         st.code(address, language=None, wrap_lines=True)
+        copy_button(address, label=common("share.copy"), key="copy link")
         st.caption(common("share.caption"))
         figure, window = heights()
         if figure:
-            st.code(iframe(address, title=title, figure=figure, window=window), language="html", wrap_lines=True)
+            code = iframe(address, title=title, figure=figure, window=window)
+            st.code(code, language="html", wrap_lines=True)
+            copy_button(code, label=common("share.copy_frame"), key="copy frame")
             st.caption(common("share.frame"))
 
 

@@ -57,7 +57,8 @@ def diagram_data(stacks: tuple[Stack, ...], trace: Trace, *, pages: tuple[str, .
     ]
     cross = [block.id for stack in stacks for block in stack.blocks if block.id == "decoder.cross_attention"]
     edges = [{"from": stacks[0].output.id, "to": target} for target in cross]
-    return {"columns": columns, "edges": edges, "answer": trace.text, "answer_text": common("diagram.answer")}
+    said = {"name": common("diagram.name"), "answer": trace.text, "answer_text": common("diagram.answer")}
+    return {**said, "columns": columns, "edges": edges}
 
 
 def _read(tokens: TokenSequence) -> str:

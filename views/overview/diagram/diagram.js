@@ -3,16 +3,67 @@
 const SVG = "http://www.w3.org/2000/svg";
 
 export default function ({ parentElement, data, setTriggerValue }) {
-  parentElement.querySelector(".diagram")?.remove();
+  const before = parentElement.querySelector(".diagram");
+  const held = before?.getRootNode().activeElement?.dataset.stop; // somebody chose a layer by keyboard
+  before?.remove();
   const root = make("div", "diagram");
+  root.setAttribute("role", "toolbar");
+  root.setAttribute("aria-orientation", "vertical");
+  root.setAttribute("aria-label", data.name);
+  root.onkeydown = move;
+  root.addEventListener("focusin", ({ target }) => restOn(target));
   const lines = root.appendChild(document.createElementNS(SVG, "svg"));
   lines.setAttribute("aria-hidden", "true");
   const places = new Map();
   data.columns.forEach((column, index) => root.appendChild(drawColumn(column, index === data.columns.length - 1)));
   parentElement.appendChild(root);
+  const stops = [...root.querySelectorAll("button")];
+  const again = stops.find((stop) => stop.dataset.stop === held);
+  restOn(again ?? stops[0]);
+  again?.focus();
   const observer = new ResizeObserver(drawLines);
   observer.observe(root);
   return () => observer.disconnect();
+
+  // One stop for the Tab key; the arrows go on from there.
+  function restOn(stop) {
+    for (const other of stops) other.tabIndex = other === stop ? 0 : -1;
+  }
+
+  // Up and down: to the next row of the column; left and right: to the number beside, or to the block of that name in
+  // the other column, or to the nearest there. Home: where the sentence goes in; End: where the answer comes out.
+  function move(event) {
+    const here = event.target.closest?.("button");
+    const [x, y] = { ArrowUp: [0, -1], ArrowDown: [0, 1], ArrowLeft: [-1, 0], ArrowRight: [1, 0] }[event.key] ?? [];
+    let to = { Home: stops[0], End: lastBlock() }[event.key];
+    if (here && x !== undefined) to = nearest(here, x, y);
+    if (!to || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    to.focus();
+  }
+
+  function lastBlock() {
+    return stops.findLast((stop) => stop.classList.contains("block"));
+  }
+
+  function nearest(here, x, y) {
+    const place = (node) => {
+      const box = node.getBoundingClientRect();
+      return [(box.left + box.right) / 2, (box.top + box.bottom) / 2];
+    };
+    const column = (node) => node.closest(".column");
+    const [left, top] = place(here);
+    const found = stops.map((stop) => {
+      const [across, down] = [place(stop)[0] - left, place(stop)[1] - top];
+      const same = column(stop) === column(here);
+      if (y) return same && down * y > 4 ? [Math.abs(down) * 1000 + Math.abs(across), stop] : null;
+      if (across * x < 4) return null;
+      if (same) return Math.abs(down) < 4 && !stop.classList.contains("block") ? [Math.abs(across), stop] : null;
+      const alike = stop.dataset.stop.split(".")[1] === here.dataset.stop.split(".")[1] ? 0 : 1e7;
+      return [1e6 + alike + Math.abs(down) * 1000 + Math.abs(across), stop];
+    });
+    return found.filter(Boolean).sort((a, b) => a[0] - b[0])[0]?.[1];
+  }
 
   function drawColumn(column, last) {
     const made = make("section", "column");
@@ -47,6 +98,7 @@ export default function ({ parentElement, data, setTriggerValue }) {
     for (let layer = 0; layer < column.n_layers; layer++) {
       const number = heading.appendChild(make("button", "number", String(layer)));
       number.type = "button";
+      number.dataset.stop = `${column.title} ${layer}`;
       number.setAttribute("aria-label", `${column.title}, ${column.layer_text} ${layer}`);
       number.setAttribute("aria-pressed", String(layer === column.layer));
       number.onclick = () => setTriggerValue("layer", layer);
@@ -63,6 +115,7 @@ export default function ({ parentElement, data, setTriggerValue }) {
     if (block.note) made.appendChild(make("span", "note", block.note));
     if (block.clickable) {
       made.type = "button";
+      made.dataset.stop = block.id;
       made.setAttribute("aria-label", block.name);
       made.onclick = () => setTriggerValue("opened", block.id);
     }
