@@ -7,6 +7,7 @@ import pytest
 
 import transformer
 from tests.conftest import ROOT
+from transformer.analysis.heads.head_effect import head_effect
 from transformer.analysis.heads.role_files import load_corpus_roles
 from transformer.analysis.heads.role_history import RoleHistory, load_role_history
 from transformer.training.card import began_as
@@ -85,6 +86,12 @@ def test_where_the_head_looks_and_which_head_told_it(trace) -> None:
     back = trace.attention("decoder", layer=1, kind="self").weights[LOOKING_BACK[0][1]][1 : FORETOLD + 1]
     assert np.mean(back.argmax(axis=1) == np.arange(FORETOLD)) >= 0.8, "nearly every row"
     assert right(3) == "the one before it"
+
+
+def test_the_head_that_searches_helps_its_answer_by_the_number_beside_its_map(trace) -> None:
+    """The list ends, but nobody said so: an end that the model finds absurd is no part of what it was asked."""
+    effect = head_effect(trace, "decoder", SEARCHING[0], "self", head=SEARCHING[1])
+    assert effect.displays == ("·train", "·Monday", ".") and 0.5 < effect.factor < 1
 
 
 def test_without_the_heads_that_look_back_nothing_is_left(checkpoint, sentence) -> None:

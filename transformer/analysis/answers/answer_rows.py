@@ -45,8 +45,10 @@ class Asked:
 def asked(trace: Trace) -> Asked:
     """What ``trace`` is the answer to.
 
-    A classifier: its verdict. A decoder: every token that it wrote (or was given). A masked-token model: its blanks, or
-    without any blank every token that is not special, with the token that the model finds most probable there.
+    A classifier: its verdict. A decoder: every token that it wrote, or that somebody gave; the ``</s>`` behind a given
+    answer is neither, and a model that would have gone on finds it so improbable that it would outweigh every word. A
+    masked-token model: its blanks, or without any blank every token that is not special, with the token that the model
+    finds most probable there.
     """
     config = trace.checkpoint.config
     if config.n_classes:
@@ -57,6 +59,8 @@ def asked(trace: Trace) -> Asked:
         # A decoder-only model is asked from the last token of the prompt on; everything before was typed.
         first = 0 if config.has_encoder else len(prompt_ids(trace.checkpoint, trace.sentence)) - 1
         rows = [token.index for token in trace.prediction if token.index >= first and token.role != "pad"]
+        if trace.forced and len(rows) > 1 and trace.prediction[rows[-1]].role == "end":
+            rows.pop()
     else:
         rows = [token.index for token in trace.source if token.role == "mask"]
         if everywhere := not rows:

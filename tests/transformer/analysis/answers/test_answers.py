@@ -23,10 +23,10 @@ def test_probability_of_a_translation_is_the_product_over_its_tokens(tiny_checkp
     answer = answer_of(trace)
     with torch.inference_mode():
         logits = checkpoint.model(torch.tensor([trace.source.ids]), torch.tensor([trace.target.ids]))[0]
-    rows = range(len(trace.prediction))
-    log_p = torch.log_softmax(writable(logits).double(), dim=-1)[rows, list(trace.prediction.ids)]
+    ids = list(trace.prediction.ids)[: -1 if target else None]  # nobody gave the end behind the target
+    log_p = torch.log_softmax(writable(logits).double(), dim=-1)[range(len(ids)), ids]
     assert answer.text == trace.text
-    assert len(answer.parts) == len(trace.prediction)
+    assert len(answer.parts) == len(ids)
     assert answer.probability == pytest.approx(float(log_p.sum().exp()), rel=1e-4)
     assert answer.mean_probability == pytest.approx(float(log_p.mean().exp()), rel=1e-4)
 
@@ -36,7 +36,8 @@ def test_a_continuation_leaves_the_prompt_out(tiny_checkpoint):
     trace = transformer.trace(checkpoint, "The dog", target=" sleeps")
     answer = answer_of(trace)
     n_prompt = 1 + len(checkpoint.tokenizer.encode("The dog"))
-    assert len(answer.parts) == len(trace.prediction) - (n_prompt - 1)
+    assert len(answer.parts) == len(trace.prediction) - n_prompt, "nobody gave the end behind the target"
+    assert trace.prediction[len(trace.prediction) - 1].role == "end"
     assert "".join(part.display for part in answer.parts).startswith(trace.prediction[n_prompt - 1].display)
     row = softmax(writable(torch.tensor(trace.values("decoder.logits")[n_prompt - 1])).numpy())
     assert answer.parts[0].probability == pytest.approx(row[trace.prediction[n_prompt - 1].id])

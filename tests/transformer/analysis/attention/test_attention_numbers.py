@@ -144,11 +144,12 @@ def test_the_effect_of_a_head_is_what_a_pass_without_it_says(place: tuple) -> No
 
 
 def asked_at(checkpoint: transformer.Checkpoint, trace: transformer.Trace) -> list[int]:
-    """Rows of the logits that the answer stands in: blanks, or everything from the end of what was typed."""
+    """Rows of the logits that the answer stands in: blanks, or everything from the end of what was typed, without the
+    end that nobody typed behind a given answer."""
     if trace.target is None:
         return [token.index for token in trace.source if token.display == "<mask>"]
     first = 0 if checkpoint.config.has_encoder else len(prompt_ids(checkpoint, SENTENCE)) - 1
-    return list(range(first, len(trace.target)))
+    return list(range(first, len(trace.target) - trace.forced))
 
 
 def test_a_masked_token_model_without_a_blank_was_asked_nothing(tiny_checkpoint: Callable) -> None:
