@@ -185,6 +185,11 @@ def _fine_tuning(recipe: Recipe) -> str:
             f"imposed by us | the price, and where to stop: the fewest heads with a dev score of at least "
             f"{pruning.least_score:g}"
         )
+    if (entropy := recipe.entropy) is not None:
+        rows.append(
+            f"imposed by us | attention that spreads had a price, {entropy.penalty:g} nats a prediction for one "
+            "that is spread evenly, which fell to 0 before the end. Which heads look where, training chose"
+        )
     return "".join(f"\n| {row} |" for row in rows)
 
 

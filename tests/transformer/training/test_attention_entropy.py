@@ -15,6 +15,7 @@ from tests.transformer.training.test_trainer import data as data  # a fixture
 from transformer.models import Model
 from transformer.probes import record
 from transformer.training.attention_entropy import mean_entropy, price
+from transformer.training.card import model_card, taught_head
 from transformer.training.objectives import MaskedToken, NextToken, Objective, Translation
 from transformer.training.recipe import Entropy
 from transformer.training.trainer import Trainer
@@ -132,3 +133,12 @@ def test_the_objective_of_a_recipe_knows_its_price(data: Path, tmp_path: Path) -
     assert trainer._own_objective.entropy(0.2) == 0.5
     assert trainer._own_objective.entropy(0.6) == pytest.approx(0.25)
     assert Trainer(recipe(), data=data, run_directory=tmp_path)._own_objective.entropy is None
+
+
+def test_the_card_says_that_it_was_imposed(data: Path, tmp_path: Path) -> None:
+    settings = recipe(entropy=Entropy(0.25), evaluate_every=2)
+    card = model_card(train(data, tmp_path / "with", settings, stop_after=2))
+    assert "| imposed by us | attention that spreads had a price, 0.25 nats a prediction" in card
+    assert taught_head(card) is None
+    without = model_card(train(data, tmp_path / "without", recipe(evaluate_every=2), stop_after=2))
+    assert "imposed by us" not in without
