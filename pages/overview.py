@@ -58,16 +58,18 @@ def show_certainty(p: Page, answer: Answer) -> None:
     if not answer.parts:
         st.caption(p.text["no_blank"])
         return
-    with st.container(horizontal=True):
-        st.metric(p.text["probability"], three_digits(answer.probability), help=p.text["probability_help"])
-        if len(answer.parts) > 1:
-            st.metric(p.text["mean"], three_digits(answer.mean_probability), help=p.text["mean_help"])
     classes = p.checkpoint.config.n_classes
+    kind = "" if p.checkpoint.config.has_decoder else "_class" if classes else "_blanks"
+    with st.container(horizontal=True):
+        help = p.text[f"probability_help{kind}"]
+        st.metric(p.text["probability"], three_digits(answer.probability), help=help)
+        if len(answer.parts) > 1:
+            st.metric(p.text["mean"], three_digits(answer.mean_probability), help=p.text[f"mean_help{kind}"])
     parts = class_probabilities(p.trace) if classes else answer.parts
     shares = three_digits_alike(part.probability for part in parts)
     cards = [Chip(part.display, share, share=part.probability) for part, share in zip(parts, shares, strict=True)]
     chips([ChipRow("", tuple(cards))], key="answer tokens")
-    st.caption(p.text["bars_classes" if classes else "bars"])
+    st.caption(p.text[f"bars{kind}"])
 
 
 def show_size(p: Page) -> None:
@@ -124,7 +126,9 @@ def show_costs(p: Page) -> None:
         table = pd.DataFrame(
             [{**vars(cost), "block": in_words(cost.block), "part": in_words(cost.part)} for cost in found]
         )
-        show_figure(time_and_parameters(table), name="parameters-and-time", caption=p.text["costs_caption"])
+        writes = f" {p.text['costs_writing']}" if p.checkpoint.config.has_decoder else ""
+        caption = p.text["costs_caption"] + writes
+        show_figure(time_and_parameters(table), name="parameters-and-time", caption=caption)
         if [cost.parameters for cost in found if cost.part == Message("projection")] == [0]:
             st.caption(p.text["tied"])
 

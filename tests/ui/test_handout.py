@@ -209,3 +209,18 @@ def test_why_a_cell_is_masked(tiny_checkpoint: Callable) -> None:
     assert why_masked(encoder, rule, query=0, key=len(encoder.key) - 1) == "padding"
     assert why_masked(decoder, rule, query=0, key=1) == "causal"
     assert why_masked(decoder, rule, query=1, key=0) == "other"
+
+
+def test_a_picture_s_handout_says_nothing_of_sentences_and_rows_that_are_fetched() -> None:
+    html = handout(shipped("vit-digits"), Focus(checkpoint="vit-digits"))
+    for name in ("overview", "tokens", "embeddings"):
+        usual, of_pictures = page_text(name), page_text(name).instead("of_pictures")
+        assert escape(of_pictures.question) in html and escape(usual.question) not in html
+        assert all(escape(sentence) not in html for sentence in usual.look_for if sentence not in of_pictures.look_for)
+    assert "16 patches. Below each" in html and "rows that the sentence fetches" not in html
+
+
+def test_learned_positions_have_no_waves_from_minus_one_to_one() -> None:
+    html = handout(shipped("bert-en"), Focus(checkpoint="bert-en"))
+    assert "whose values go from −1 to 1" not in html and "which was learned, too" in html
+    assert "whose values go from −1 to 1" in handout(shipped("en-fr"), Focus(checkpoint="en-fr"))

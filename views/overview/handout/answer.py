@@ -17,7 +17,7 @@ from transformer.analysis.answers.masked_tokens import blanks, fillings
 from transformer.runs.inputs import prompt_of
 from transformer.runs.traces import Trace
 from ui.shell.focus import Focus
-from ui.shell.selectors import work_of
+from ui.shell.selectors import text_for, work_of
 from ui.words.texts import as_plain, common, page_text
 from views.overview import diagram
 from views.overview.handout.writing import every_cell, handout_text, named, section, written
@@ -29,7 +29,8 @@ _DRAWING = Path(diagram.__file__).parent
 
 def overview(trace: Trace, focus: Focus) -> Section:
     """The sentence, the answer with its probabilities, and the model as a diagram whose blocks lead on."""
-    page, config, answer = page_text("overview"), trace.checkpoint.config, answer_of(trace)
+    config, answer = trace.checkpoint.config, answer_of(trace)
+    page = text_for(page_text("overview"), config)
     caption = page["forced"] if trace.forced else page[f"answers.{work_of(config)}"]
     said = as_plain(" ".join(answer.text.split())) or page["empty_answer"]
     parts: list[Part] = [
@@ -40,7 +41,8 @@ def overview(trace: Trace, focus: Focus) -> Section:
     if listed:
         shares = three_digits_alike(part.probability for part in listed)
         cards = tuple((part.display, share, False) for part, share in zip(listed, shares, strict=True))
-        parts += [Cards(cards), Paragraph(page["bars_classes" if config.n_classes else "bars"], kind="hint")]
+        bars = "bars" if config.has_decoder else "bars_class" if config.n_classes else "bars_blanks"
+        parts += [Cards(cards), Paragraph(page[bars], kind="hint")]
     parts += [Markup('<div id="diagram"></div>'), Paragraph(handout_text()["diagram"], kind="hint")]
     return section("overview", trace, parts, look_for=(0,))
 

@@ -7,6 +7,7 @@ from charts.canvas.value_map import value_map
 from charts.documents.guide import Cards, Drawing, Paragraph, Section, Views
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
+from transformer.config import PictureConfig
 from transformer.runs.traces import Trace
 from ui.shell.focus import Focus
 from ui.words.texts import as_plain, common, page_text
@@ -18,13 +19,17 @@ def tokens(trace: Trace, focus: Focus) -> Section:
     text, parts = handout_text(), []
     for stack in trace.stacks:
         cards = tuple((token.display, str(token.id), token.special) for token in trace.tokens(stack))
-        parts += [Paragraph(text[f"tokens_{stack}"].format(count=whole(len(cards)))), Cards(cards)]
+        picture = isinstance(trace.checkpoint.config, PictureConfig)
+        said = text["tokens_picture" if picture else f"tokens_{stack}"]
+        parts += [Paragraph(said.format(count=whole(len(cards) - picture))), Cards(cards)]
     return section("tokens", trace, parts, look_for=(0, 1))
 
 
 def embeddings(trace: Trace, focus: Focus) -> Section:
     """The rows of E, and what the model makes of them before positions come in."""
     page, text, stack = page_text("embeddings"), handout_text(), focus.stack
+    if isinstance(trace.checkpoint.config, PictureConfig):
+        return _patches(trace, stack)
     embedding = getattr(trace.checkpoint.model, stack).embedding
     table = embedding.table.weight.detach().numpy()
     read, name = trace.tokens(stack), f"{stack}.embedding.token"
@@ -47,6 +52,8 @@ def embeddings(trace: Trace, focus: Focus) -> Section:
         "scale": scale,
     }
     how = "scale_text" if scaled and added else "scale_text_alone" if scaled else "scale_text_unscaled"
+    if how == "scale_text" and trace.checkpoint.config.positions != "sinusoidal":
+        how = "scale_text_learned"
     parts = [
         Paragraph(
             text["rows"].format(
@@ -60,6 +67,20 @@ def embeddings(trace: Trace, focus: Focus) -> Section:
             + page[how].format(name=name, **{key: three_digits(value) for key, value in lengths.items()})
         ),
         *(Paragraph(sentence) for sentence in further),
+    ]
+    return section("embeddings", trace, parts, look_for=(0, 1, 2))
+
+
+def _patches(trace: Trace, stack: str) -> Section:
+    """The vectors of the patches of a picture: nothing is looked up for them."""
+    text, read, recorded = handout_text(), trace.tokens(stack), trace.values(f"{stack}.embedding.token")
+
+    def lines(row: int, column: int) -> list[str]:
+        return [named(f"{read[row].display}, {text['dimension']} {column}", written(recorded[row, column]))]
+
+    parts = [
+        Paragraph(text["rows_picture"].format(width=whole(recorded.shape[1]))),
+        vectors(recorded, read.labels, title=text["rows_picture_title"], lines=lines),
     ]
     return section("embeddings", trace, parts, look_for=(0, 1, 2))
 

@@ -8,7 +8,7 @@ from charts.canvas.value_map import value_map
 from charts.documents.guide import Drawing, Part, Section
 from charts.toolkit.numbers import number
 from transformer.runs.traces import Trace
-from ui.shell.selectors import traits_of
+from ui.shell.selectors import text_for, traits_of
 from ui.words.texts import page_text
 
 WIDTH = 32  # dimensions drawn: a phone has room for no more
@@ -17,7 +17,7 @@ WIDTH = 32  # dimensions drawn: a phone has room for no more
 def section(page: str, trace: Trace, parts: Sequence[Part], *, look_for: Sequence[int] = ()) -> Section:
     """A step with title and question of its page. ``look_for``: which of the page's three sentences hold on paper, too
     (others speak of controls)."""
-    text = page_text(page)
+    text = text_for(page_text(page), trace.checkpoint.config)
     sentences = text.look_for_of(traits_of(trace.checkpoint.config))
     return Section(page, text.title, text.question, tuple(parts), tuple(sentences[place] for place in look_for))
 
