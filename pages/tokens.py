@@ -11,23 +11,27 @@ from transformer.text.tokenizer import Tokenizer
 from ui.shell.focus import fit_trace
 from ui.shell.page import Page, page
 from ui.show.figures import show_formula, show_snippet, show_source
-from ui.words.catalogues import said
-from ui.words.texts import as_plain
+from ui.words.catalogues import said as in_language
+from ui.words.texts import as_plain, counted
 from views.tokens.patches import patches
 from views.tokens.special_tokens import added_tokens, odd_character, special_tokens
-from views.tokens.tokenization import token_cards, tokenizers_side_by_side
+from views.tokens.tokenization import token_cards, tokenizers_side_by_side, typed_tokens
 from views.tokens.words import word_being_built
 
 
 def show_counts(p: Page) -> None:
     """The ids as the model gets them, and how few tokens the text takes."""
-    tokenizer, tokens = p.checkpoint.tokenizer, p.trace.tokens(p.focus.stack)
-    ids = [str(token.id) for token in tokens]
+    tokenizer, read, tokens = p.checkpoint.tokenizer, p.trace.tokens(p.focus.stack), typed_tokens(p)
+    ids = [str(token.id) for token in read]
     if len(ids) > 12:
         ids = [*ids[:8], r"\dots", ids[-1]]
     listed, size = r",\ ".join(ids), tokenizer.vocabulary_size - 1
-    show_formula(rf"\text{{ids}} = ({listed}) \in \{{0, \dots, {size}\}}^{{{len(tokens)}}}")
-    st.markdown(added_tokens(p))
+    show_formula(rf"\text{{ids}} = ({listed}) \in \{{0, \dots, {size}\}}^{{{len(read)}}}")
+    said = [added_tokens(p)]
+    if written := len(read) - len(tokens):
+        key = "written_given" if p.trace.forced else "written"
+        said.append(p.text[key].format(tokens=counted(written, "token")))
+    st.markdown(" ".join(said))
     n_text = sum(not token.special for token in tokens)
     n_merges = len(tokenizer.merges)
     how = p.text["how"][tokenizer.kind].format(merges=whole(n_merges))
@@ -69,7 +73,7 @@ STEPS = {"BPE": merge_steps, "WordPiece": match_steps, "Unigram": path_steps}
 with page("tokens", strip=False) as p:
     p.focus, _ = fit_trace(p.focus, p.trace)
     for note in p.trace.notes:
-        st.caption(f":material/info: {as_plain(said(note))}")
+        st.caption(f":material/info: {as_plain(in_language(note))}")
     if p.reads_pictures:
         patches(p)
         p.finish()

@@ -86,7 +86,7 @@ def test_special_tokens_typed_as_text_stay_text(open_app, tiny_tokenizer):
     app = open_app("tokens", checkpoint="tiny-translator", sentence="</s>")
     is_fine(app)
     ids = tiny_tokenizer.encode("</s>")
-    assert 2 not in ids and f"{len(ids)} ordinary tokens" in said(app)
+    assert 2 not in ids and f"is cut into {len(ids)} tokens like any other text" in said(app)
 
 
 def test_kinds_of_tokens(tiny_tokenizer):

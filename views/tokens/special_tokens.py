@@ -9,14 +9,14 @@ from ui.shell.page_state import IN_ADDRESS
 from ui.show.chips import Chip, ChipRow, chips
 from ui.show.figures import show_table
 from ui.words.texts import as_plain, counted
-from views.tokens.tokenization import kind_of
+from views.tokens.tokenization import kind_of, typed_tokens
 
 _ROLES = ("pad", "start", "end", "mask")
 
 
 def added_tokens(p: Page) -> str:
     """Which tokens stand around the text that nobody typed: a missing beginning is seen here."""
-    tokens = list(p.trace.tokens(p.focus.stack))
+    tokens = list(typed_tokens(p))
     typed = [index for index, token in enumerate(tokens) if not token.special or token.role == "mask"]
     first, last = (typed[0], typed[-1]) if typed else (len(tokens), len(tokens))
     around = {"added_before": tokens[:first], "added_after": tokens[last + 1 :]}
@@ -69,9 +69,14 @@ def special_tokens(p: Page) -> None:
     example = next(id for id in (special.end, special.start, *ids) if id is not None)
     as_text = tokenizer.encode(tokenizer.display(example))
     sentence = text["special_text"].format(
-        name=tokenizer.display(example), typed=len(as_text), ids=", ".join(map(str, as_text)), id=example
+        name=tokenizer.display(example),
+        typed=counted(len(as_text), "token"),
+        ids=", ".join(map(str, as_text)),
+        id=example,
     )
-    st.markdown(sentence if special.mask is None else f"{sentence} {text['special_mask']}")
+    config = p.checkpoint.config
+    blanks = special.mask is not None and not config.has_decoder and not config.n_classes
+    st.markdown(f"{sentence} {text['special_mask']}" if blanks else sentence)
     uses = [[text["special_uses"][role] for role in _ROLES if jobs[role] == id] for id in ids]
     table = {
         N_("token"): [tokenizer.display(id) for id in ids],

@@ -12,6 +12,7 @@ from charts.figures.tokens import token_lengths
 from charts.toolkit.numbers import whole
 from transformer import Checkpoint
 from transformer.analysis import tokenizations
+from transformer.runs.inputs import prompt_ids
 from transformer.text.message import N_
 from transformer.text.tokenizer import Tokenizer
 from transformer.text.tokens import Token, TokenSequence
@@ -36,6 +37,14 @@ def kind_of(token: Token) -> str:
     return "word" if token.starts_word else "part"
 
 
+def typed_tokens(p: Page) -> TokenSequence:
+    """What the focused stack reads, without what a decoder-only model has written behind the sentence."""
+    tokens = p.trace.tokens(p.focus.stack)
+    if p.checkpoint.config.has_encoder:
+        return tokens
+    return TokenSequence(tokens.tokens[: len(prompt_ids(p.checkpoint, p.focus.sentence))], tokens.name)
+
+
 def token_cards(p: Page) -> None:
     """Every token that the model read, with its id; a click follows it."""
     text, tokenizer = p.text, p.checkpoint.tokenizer
@@ -45,7 +54,8 @@ def token_cards(p: Page) -> None:
             Chip(token.display, str(token.id), kind_of(token), hint=_hint(text, tokenizer, token))
             for token in p.trace.tokens(stack)
         )
-        title = text["reads"] if stack == "encoder" else text["given" if p.trace.forced else "writes"]
+        answer = stack == "decoder" and len(p.trace.stacks) > 1  # else the sentence stands in front of it
+        title = text["given" if p.trace.forced else "writes"] if answer else text["reads"]
         rows.append(ChipRow(title, cards, chosen=p.focus.token if stack == p.focus.stack else None))
     legend = {tone: text[f"legend_{tone}"] for tone in ("word", "part", "byte", "special")}
     if chosen := chips(rows, key="token cards", legend=legend, choose=True):
@@ -69,7 +79,7 @@ def tokenizers_side_by_side(p: Page) -> None:
         belongs_to(f"{key} tokenizer", p.focus.checkpoint, default=codes[index])
         with column:
             chosen.append(one_of(p.text[key], names, codes[index], key=f"{key} tokenizer", in_list=True))
-    sentence = p.trace.tokens(p.focus.stack).text
+    sentence = typed_tokens(p).text
     if not sentence:
         st.caption(p.text["nothing_to_cut"])
         return
