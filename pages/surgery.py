@@ -9,6 +9,7 @@ from ui.lab import edited_model
 from ui.lab.effects import picture_and_answer, show_answers, show_numbers, show_steps
 from ui.shell.page import page
 from ui.show.figures import show_formula, show_snippet, show_source
+from ui.words.model_terms import output_bias
 from ui.words.texts import counted
 from views.surgery import edit_list
 from views.surgery.jobs import jobs_and_importance
@@ -42,7 +43,9 @@ with page("surgery", needs=("stack", "kind", "layer", "head")) as p:
         st.subheader(text["depth"], anchor=False)
         show_steps(p, effect)
     show_formula(
-        text["formula"].replace("%TOKENS%", str(len(effect.asked.ids))),
+        text["formula"]
+        .replace("%TOKENS%", str(len(effect.asked.ids)))
+        .replace("%BIAS%", output_bias(p.checkpoint.model)),
         caption=text["formula_caption"].format(tokens=counted(len(effect.asked.ids), "token"), heads=len(found.heads)),
     )
     show_snippet(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,13 @@ from tests.conftest import ROOT
 from transformer.analysis.answers.answer_probabilities import entropy
 from transformer.analysis.answers.answer_rows import asked
 from transformer.analysis.answers.effects import same_tokens
+from transformer.analysis.costs import parameter_costs
 from transformer.analysis.feed_forward_units import silent_share
 from transformer.analysis.heads.role_files import load_corpus_roles
+from transformer.config import PictureConfig
 from transformer.files.snapshots import snapshot
 from ui.shell.guidance.lessons import find_lesson
+from ui.shell.selectors import traits_of
 from ui.words.texts import model_sentences, page_text, pictures
 
 SHIPPED = sorted(path for path in (ROOT / "checkpoints").iterdir() if not (path / "vectors.safetensors").exists())
@@ -83,3 +87,50 @@ def test_the_shipped_translator_solves_the_pairs_to_compare() -> None:
     found = chosen(transformer.load(ROOT / "checkpoints" / "en-fr"))
     shown = model_sentences()["pair"]
     assert shown == {kind: {"first": one.first, "second": one.second} for kind, one in found.items()}
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=[path.name for path in SHIPPED])
+def test_where_most_of_the_numbers_sit(path: Path) -> None:
+    checkpoint = transformer.load(path)
+    shares = Counter()
+    for cost in parameter_costs(checkpoint.model):
+        shares[str(cost.part)] += cost.parameters / checkpoint.model.n_parameters
+    said = page_text("checkpoint").look_for_of(traits_of(checkpoint.config))[1]
+    if isinstance(checkpoint.config, PictureConfig):
+        assert "feed-forward layer, and the four of attention" in said and "patch embedding has hardly any" in said
+        assert shares["feed-forward"] + shares["self-attention"] > 0.5 and shares["embedding"] < 0.01
+    else:
+        assert "the embedding, and the two matrices of every feed-forward layer" in said
+        assert shares["embedding"] + shares["feed-forward"] > 0.5
+
+
+def test_a_table_that_speaks_of_other_models_replaces_texts_that_are_shown() -> None:
+    """A sentence for pictures under a name that no page asks for would never be seen."""
+    for name in sorted(path.parent.name for path in (ROOT / "views").glob("*/en.toml")):
+        code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "views" / name).rglob("*.py"))
+        code += (ROOT / "pages" / f"{name}.py").read_text(encoding="utf-8")
+        text = page_text(name)
+        for table in ("of_classes", "of_pictures"):
+            unknown = [key for key in text.get(table, ()) if key not in text and f'"{key}"' not in code]
+            assert unknown == [] or unknown == ["look_for_where"], f"views/{name}/en.toml, [{table}]: {unknown}"
+
+
+def test_the_classifier_and_the_causal_model_get_no_sentence_of_others() -> None:
+    """What was once said of all models and holds for some."""
+    paths = page_text("paths")
+    assert "all places together" not in paths.look_for_of({"classifier"})[1], "some read the first token alone"
+    for kind in ("encoder-decoder", "text-to-text"):
+        assert "cross-attention carries it over to the decoder" in paths.look_for_of({kind})[1]
+    assert "sentence" not in paths.instead("of_pictures")["second_help"]
+    assert "every number" not in page_text("tokens")["added"], "a causal model computes the past as before"
+    assert "random" not in page_text("embeddings")["neighbours"], "see below"
+
+
+def test_rare_rows_of_a_tied_matrix_have_moved_as_far_as_others() -> None:
+    """So the Embeddings page must not say that they are still near the random ones they began with."""
+    checkpoint = transformer.load(ROOT / "checkpoints" / "en-fr")
+    models = (checkpoint.model, snapshot(checkpoint, 0).model)
+    now, before = (model.get_parameter("encoder.embedding.table.weight").detach().numpy() for model in models)
+    cosines = (now * before).sum(axis=1) / np.linalg.norm(now, axis=1) / np.linalg.norm(before, axis=1)
+    rarest = checkpoint.config.vocabulary_size // 20  # entries stand in the order of their merges, the rarest last
+    assert cosines[-rarest:].mean() < cosines.mean() < 0.5

@@ -4,6 +4,7 @@ from torch import nn
 
 from charts.toolkit.numbers import in_tex
 from charts.toolkit.style import three_digits
+from transformer.attention import MultiHeadAttention
 from transformer.embedding import Embedding
 from transformer.variants.heads import TokenHead
 from ui.words.texts import PageText
@@ -14,6 +15,12 @@ def embedding_scale(embedding: Embedding, width: int) -> str:
     if abs(embedding.scale - width**0.5) < 1e-3:
         return " × √d_model"
     return "" if embedding.scale == 1 else f" × {three_digits(embedding.scale)}"
+
+
+def output_bias(model: nn.Module) -> str:
+    """What stands behind the heads of a layer in a formula: " + b_O", or nothing where W_O has no bias."""
+    attentions = [module for module in model.modules() if isinstance(module, MultiHeadAttention)]
+    return " + b_O" if any(attention.output_projection.bias is not None for attention in attentions) else ""
 
 
 def rotary_words(text: PageText, key: str, factor: float, **values: object) -> str:

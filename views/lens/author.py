@@ -18,6 +18,7 @@ from transformer.explanation.attribution import Attribution, attribute
 from transformer.explanation.attribution_by_key import strongest_sources
 from transformer.explanation.attribution_walk import Part
 from transformer.text.message import N_
+from transformer.variants.rms_norm import RMSNorm
 from ui.compute.store import store
 from ui.shell.navigation import go_to
 from ui.shell.page import Page
@@ -130,7 +131,9 @@ def author(p: Page, lens: Lens, position: int | None, words: Words) -> None:
     else:
         _sources(p, found)
     st.markdown(_notes(p, found, words))
-    show_formula(p.text["author_formula"], caption=_shapes(p, found))
+    rms = isinstance(p.checkpoint.model.get_submodule(lens.stack).final_norm, RMSNorm)
+    read = p.text["author_read_rms" if rms else "author_read"]
+    show_formula(p.text["author_formula"].replace("%READ%", read), caption=_shapes(p, found))
     show_snippet("author", _snippet(p, found))
     show_source(attribute)
 

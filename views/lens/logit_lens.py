@@ -154,6 +154,8 @@ def notes(p: Page, lens: Lens) -> str:
     """A remark about this kind of model."""
     model, stack = p.checkpoint.model, p.checkpoint.model.get_submodule(lens.stack)
     said = [p.text["pre" if lens.final_norm else "post"].format(norm=type(stack.final_norm).__name__)]
+    if not lens.final_norm:
+        said.append(p.text["post_normed" if f"{lens.stack}.embedding.norm.output" in p.trace else "post_bare"])
     if lens.of_classes:
         first = isinstance(model.classifier, FirstTokenClassifier)
         said.append(p.text["classes_first" if first else "classes"])
@@ -162,8 +164,9 @@ def notes(p: Page, lens: Lens) -> str:
         said.append(p.text["token_head"])
     if (cap := getattr(projection, "cap", None)) is not None:
         said.append(p.text["cap"].format(cap=three_digits(cap)))
-    if lens.stack == "decoder":
-        said.append(p.text["every_word"])
+    if lens.stack == "decoder" and (never := p.checkpoint.framing.never):
+        names = ", ".join(f"`{p.checkpoint.tokenizer.display(id)}`" for id in never)
+        said.append(p.text["every_word"].format(names=names))
     if len(p.trace.stacks) > 1:
         said.append(p.text["encoder"])
     return " ".join((*said, p.text["caution"], p.text["source"]))

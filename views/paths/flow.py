@@ -15,6 +15,7 @@ from ui.shell.page_state import IN_ADDRESS, belongs_to, number_in_address
 from ui.shell.selectors import one_of
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
 from ui.words.catalogues import said
+from ui.words.model_terms import output_bias
 from ui.words.texts import as_plain, page_texts, slider_format
 
 _FIGURE = "information-flow"
@@ -47,7 +48,8 @@ def flow(p: Page, room: DeltaGenerator) -> None:
         if (place := point.get("customdata")) and place[3] >= 0:
             stack, kind, layer, head, token = place
             go_to("attention", stack=STACKS[stack], kind=KINDS[kind], layer=layer, head=head, token=token)
-    show_formula(p.text["flow_formula"], caption=p.text["flow_shapes"].format(edges=len(found.edges)))
+    formula = p.text["flow_formula"].replace("%BIAS%", output_bias(p.checkpoint.model))
+    show_formula(formula, caption=p.text["flow_shapes"].format(edges=len(found.edges)))
     show_snippet(
         "flow",
         f"{p.preamble}\nfrom charts.figures.information_flow import flow_graph\n"
