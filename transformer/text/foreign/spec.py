@@ -19,6 +19,7 @@ from transformer.text.foreign.pipelines import PIPELINES, Pipeline, sequence
 from transformer.text.foreign.sentencepiece_file import SentencePieceFile, read_sentencepiece
 from transformer.text.foreign.sentencepiece_spec import (
     control_pieces,
+    given_pieces_whole,
     given_tokens,
     sentencepiece_content,
     sentencepiece_of,
@@ -150,7 +151,10 @@ def _older(folder: Path, class_name: str, pipeline: Pipeline | None, settings: d
         read = read_sentencepiece(file)
         added = _added(folder, pipeline, settings, pieces=read)
         content = sentencepiece_content(read, pipeline, added.named, settings)
+        check_content(file, content)
         settings = settings | {"unk_id": read.unknown_id}
+        if pipeline is None:
+            content = given_pieces_whole(read, content)
     else:
         names = pipeline.vocabulary if pipeline else ()
         if not names or not all((folder / name).is_file() for name in names):
@@ -166,7 +170,7 @@ def _older(folder: Path, class_name: str, pipeline: Pipeline | None, settings: d
         )
         content = {"model": {"type": pipeline.kind, **model}}
         added = _added(folder, pipeline, settings)
-    check_content(file, content)
+        check_content(file, content)
     return _finished(file, content, pipeline, added, settings)
 
 
@@ -181,11 +185,15 @@ def _added(
     names = pipeline.names if pipeline else pieces.names if pieces else {}
     extras: list = pipeline.extras(settings) if pipeline else []
     if pieces:  # in place of NLLB's languages
-        extras = given_tokens(pieces) + ([] if pipeline is PIPELINES["NllbTokenizer"] else extras)
+        extras = given_tokens(pieces, pipeline) + ([] if pipeline is PIPELINES["NllbTokenizer"] else extras)
     found = added_tokens(
         folder, settings, of_file=of_file or [], keep_file=pipeline is None, defaults=names, extras=extras
     )
-    return replace(found, controls=frozenset(control_pieces(pieces))) if pieces else found
+    if pieces is None:
+        return found
+    if pipeline is None and pieces.space_in_front:  # looked for in the text as typed
+        found.tokens.update({name: token | {"normalized": False} for name, token in found.tokens.items()})
+    return replace(found, controls=frozenset(control_pieces(pieces)))
 
 
 def _finished(file: Path, content: dict, pipeline: Pipeline | None, added: AddedTokens, settings: dict) -> Spec:

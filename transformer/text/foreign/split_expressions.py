@@ -20,7 +20,10 @@ TEKKEN = _CASED % ("", "", "")
 GPT4O = _CASED % (*[r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"] * 2, "{1,3}")
 QWEN3_5 = _ENGLISH + r"[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}" + _REST.replace(r"\p{L}", r"\p{L}\p{M}")
 
-KNOWN = frozenset({GPT2, QWEN2, LLAMA3, TEKKEN, GPT4O, QWEN3_5})
+OUTER_SPACES = r"\A | \z"  # one space at either end: SentencePiece, after joining spaces
+TYPED_SPACE = r"\A▁"
+
+KNOWN = frozenset({GPT2, QWEN2, LLAMA3, TEKKEN, GPT4O, QWEN3_5, OUTER_SPACES, TYPED_SPACE})
 
 _LONGEST = 40
 # One character, or one of a class; \g and \k would call the expression again, && in a class is left to others
