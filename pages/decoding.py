@@ -14,6 +14,7 @@ from ui.shell import focus as shared_focus
 from ui.shell.page import Page, page
 from ui.shell.selectors import chosen_section
 from ui.show.figures import show_source
+from views.decoding import attention_choice
 from views.decoding.alignment import alignment
 from views.decoding.beam_tree import beam_tree
 from views.decoding.encoder_answers import classify, fill_blanks, place_of
@@ -30,9 +31,11 @@ SECTIONS = {
 
 def write(p: Page) -> None:
     """One of the sections on a text that is written; only the chosen one is computed."""
-    show, sources = SECTIONS[
-        chosen_section(p.text, list(SECTIONS), key="decoding_section", label_visibility="collapsed")
-    ]
+    offered = [name for name in SECTIONS if name != "alignment" or p.checkpoint.config.has_encoder]
+    section = chosen_section(p.text, offered, key="decoding_section", label_visibility="collapsed")
+    if section in ("strategies", "tree"):  # they draw no attention
+        attention_choice.settle()
+    show, sources = SECTIONS[section]
     show(p)
     show_source(*sources)
 
@@ -47,7 +50,9 @@ def kind_of_answer() -> str:
 
 
 answer = kind_of_answer()
-needs = {"text": ("layer", "head"), "blanks": ("layer", "head", "token"), "class": ()}[answer]
+needs = {"text": (), "blanks": ("token",), "class": ()}[answer]
+if answer != "class":
+    needs = (*attention_choice.needed(), *needs)
 marks = place_of if answer == "blanks" else None
 with page("decoding", needs=needs, strip=answer != "text", marks=marks) as p:
     if answer == "text":

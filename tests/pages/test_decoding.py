@@ -320,10 +320,39 @@ def test_every_section_on_every_model_that_writes(
 ) -> None:
     app = open_app("decoding", checkpoint=checkpoint, sentence=sentence, decoding_section=SECTIONS[section])
     is_fine(app)
+    if section == "alignment" and checkpoint == "tiny-gpt":  # there is no cross-attention, so nothing to align
+        section = "step"
+        assert TEXT["section_alignment"] not in app.segmented_control(key="decoding_section").options
     assert app.segmented_control(key="decoding_section").value == section
     assert not any("<b>" in element.value.replace("\\<", "") for element in (*app.markdown, *app.caption))
-    if section == "alignment" and checkpoint == "tiny-gpt":
-        assert "no cross-attention" in app.info[0].value
+
+
+def offered(app) -> set[str]:
+    """What the sidebar lets choose of the attention."""
+    return {name for name in ("layer", "head") if any(c.key == f"choose {name}" for c in app.segmented_control)}
+
+
+@pytest.mark.parametrize("checkpoint", (*WRITERS, "tiny-bert"))
+def test_the_sidebar_offers_only_what_changes_the_picture(open_app: Callable, checkpoint: str) -> None:
+    app = open_app("decoding", checkpoint=checkpoint, sentence=SENTENCE)
+    assert offered(app) == {"layer"}, "the mean of all heads"
+    app.segmented_control(key="attention_heads").set_value("one").run()
+    assert offered(app) == {"layer", "head"}
+    if checkpoint == "tiny-bert":
+        return
+    for section in ("strategies", "tree"):
+        app.segmented_control(key="decoding_section").set_value(section).run()
+        assert offered(app) == set(), section
+    app.segmented_control(key="decoding_section").set_value("step").run()
+    assert offered(app) == {"layer", "head"}
+
+
+def test_the_alignment_of_the_best_layer_has_no_layer_to_choose(open_app: Callable, monkeypatch) -> None:
+    monkeypatch.setattr("views.decoding.alignment.best_alignment", lambda checkpoint: 0)
+    app = open_app("decoding", checkpoint="tiny-translator", sentence=SENTENCE, decoding_section="alignment")
+    assert offered(app) == set()
+    app.segmented_control(key="alignment_layer").set_value("chosen").run()
+    assert offered(app) == {"layer"}
 
 
 @pytest.mark.parametrize("checkpoint", WRITERS)

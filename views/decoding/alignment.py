@@ -18,28 +18,25 @@ from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS
 from ui.show.figures import show_figure, show_formula, show_snippet, show_table
 from ui.words.texts import as_plain
-from views.decoding.generation import choose
+from views.decoding.attention_choice import choose, choose_heads, settle
 
 
 def alignment(p: Page) -> None:
     """The words of the answer beside the words of the source."""
-    if not p.checkpoint.config.has_encoder:
-        st.info(p.text["no_cross"], icon=":material/info:")
-        return
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        layer = _choose_layer(p)
-        heads = choose(p, "attention_heads", ["mean", "one"], "attention")
+        layer, own = _choose_layer(p)
+        head = choose_heads(p)
         when = choose(p, "when", ["written", "read"], "when")
         tokens = dict.fromkeys(token.display for token in p.trace.source if token.special and token.role != "pad")
         special = {"tokens": " ".join(tokens) or "–"}
         specials = st.toggle(
             p.text["specials"].format(**special), key="align specials", help=p.text["specials_help"], **IN_ADDRESS
         )
-    head = p.focus.head if heads == "one" else None
+    settle(*(["layer"] if own else []), *(["head"] if head is not None else []))
     found = align(p.trace, layer=layer, head=head, when=when)
     best = found.best(specials=specials)
     target, source = [word.text for word in found.target], [word.text for word in found.source]
-    of = p.text["attention_of_one" if heads == "one" else "attention_of_mean"].format(
+    of = p.text["attention_of_mean" if head is None else "attention_of_one"].format(
         layer=layer, count=p.checkpoint.config.heads_in("decoder"), head=p.focus.head
     )
     among = "" if specials else p.text["alignment_among"].format(**special)
@@ -63,12 +60,13 @@ def alignment(p: Page) -> None:
     )
 
 
-def _choose_layer(p: Page) -> int:
-    """The layer whose heads align best over many sentences, as far as that is known, or the one of the sidebar."""
+def _choose_layer(p: Page) -> tuple[int, bool]:
+    """The layer whose heads align best over many sentences, as far as that is known, or the one of the sidebar; and
+    whether it is that one."""
     best = store.get(p.checkpoint, "best alignment", lambda: (best_alignment(p.checkpoint),))[0]
     if best is None or choose(p, "alignment_layer", ["best", "chosen"], "layer") == "chosen":
-        return p.focus.layer
-    return best
+        return p.focus.layer, True
+    return best, False
 
 
 def best_alignment(checkpoint: Checkpoint) -> int | None:

@@ -22,7 +22,7 @@ from ui.shell.streamlit_private import went_back_or_forward
 from ui.show.figures import show_figure, show_formula, show_snippet
 from ui.words.model_terms import logits_formula
 from ui.words.texts import PageText, as_plain, common, page_texts
-from views.decoding.generation import choose
+from views.decoding.attention_choice import choose_heads, settle
 
 _EXAMPLE = "`The ___ sat on the mat`"
 _FOLLOWED = "blank: focused token"  # of the run before
@@ -119,10 +119,10 @@ def _choose_blank(p: Page, positions: tuple[int, ...]) -> int:
 
 def _attention(p: Page, view: AttentionView, position: int) -> None:
     figure = st.container()
-    heads = choose(p, "attention_heads", ["mean", "one"], "attention")
-    head = p.focus.head if heads == "one" else None
+    head = choose_heads(p)
+    settle("layer", *(["head"] if head is not None else []))
     found = StepAttention(view.weights[:, position], view.allowed[position], view.key)
-    of = p.text["attention_of_one" if heads == "one" else "attention_of_mean"]
+    of = p.text["attention_of_mean" if head is None else "attention_of_one"]
     with figure:
         show_figure(
             charts.figures.decoding.step_attention(

@@ -22,10 +22,11 @@ from ui.compute.store import store
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, number_in_address
 from ui.shell.presentation.presenter import labels
-from ui.shell.selectors import chosen_option, one_of
+from ui.shell.selectors import chosen_option
 from ui.show.figures import show_figure, show_formula, show_snippet
 from ui.words.model_terms import logits_formula
-from ui.words.texts import as_plain, page_texts, slider_format
+from ui.words.texts import as_plain, slider_format
+from views.decoding.attention_choice import choose, choose_heads, settle
 
 SHOWN = 10
 _END_OF_PREFIX = 60  # characters of the text so far that the sentence about a step repeats
@@ -162,8 +163,9 @@ def choose_attention(p: Page) -> tuple[str, int, int | None]:
     with st.container(horizontal=True):
         if len(kinds) > 1:
             kind = choose(p, "attention_kind", kinds, "attention")
-        heads = choose(p, "attention_heads", ["mean", "one"], "attention")
-    return kind, min(p.focus.layer, config.n_decoder_layers - 1), p.focus.head if heads == "one" else None
+        head = choose_heads(p)
+    settle("layer", *(["head"] if head is not None else []))
+    return kind, min(p.focus.layer, config.n_decoder_layers - 1), head
 
 
 def attention_of(p: Page, *, layer: int, head: int | None) -> str:
@@ -188,16 +190,6 @@ def attention(p: Page, decoding: Decoding, step: int) -> None:
             caption=p.text[f"attention_{kind}_caption"].format(step=step + 1, layer=layer),
             alt=p.text["attention_alt"],
         )
-
-
-def choose(p: Page, key: str, options: list[str], name: str) -> str:
-    """One of a few, as buttons in a row, called ``<name>_<option>`` in the page's text; kept in the address."""
-    texts, heads = page_texts(p.text.name), (p.focus.head, *range(p.checkpoint.config.heads_in("decoder")))
-
-    def called(option: str) -> list[str]:  # an address may have been made when another head was looked at
-        return [text[f"{name}_{option}"].format(head=head) for head in heads for text in texts]
-
-    return one_of(p.text[key], {option: called(option) for option in options}, key=key)
 
 
 def reshaping(p: Page, decoding: Decoding, settings: Settings, step: int) -> None:

@@ -18,8 +18,8 @@ from views.decoding.walk import walk
 def step_by_step(p: Page) -> None:
     """A text, one token at a time. When the reader rests at another step, only this is redrawn."""
     with guard():
-        top, choice, sure = st.container(), st.container(), st.container()
-        with top, st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        drawing, how, below, choice, sure = (st.container() for _ in range(5))  # the picture first, then its controls
+        with how, st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
             kind, seed = generation.choose_strategy(p)
             guessing = st.toggle(p.text["guess"], key="guess", help=p.text["guess_help"], bind="query-params")
         reshaping = generation.NO_RESHAPING
@@ -30,11 +30,11 @@ def step_by_step(p: Page) -> None:
                 reshaping = generation.choose_reshaping(p)
         settings = Settings(kind=kind, seed=seed, **reshaping)
         if guessing:
-            with top:
+            with drawing:
                 guess.guess(p, generation.written(p, settings.strategy), settings)
             return
-        with top:
-            branch, step, decoding = _walk(p, settings)
+        with below:
+            branch, step, decoding = _walk(p, settings, drawing)
         if kind == "sampling":
             with bars:
                 generation.reshaping(p, decoding, settings, step)
@@ -65,15 +65,15 @@ def _sliders_and_bars(p: Page) -> tuple[DeltaGenerator, DeltaGenerator]:
     return sliders, bars
 
 
-def _walk(p: Page, settings: Settings) -> tuple[Branch, int, Decoding]:
-    """The drawing of all steps, and the branches."""
+def _walk(p: Page, settings: Settings, drawing: DeltaGenerator) -> tuple[Branch, int, Decoding]:
+    """The drawing of all steps in its place, and the branches."""
     known, branch = branches.current(p)
     decoding = generation.written(p, settings.strategy, forced=branch.forced or None)
     n_given = len(branch.forced) or n_forced(p.checkpoint, generation.given(p), p.focus.sentence)
     before = p.checkpoint.tokenizer.sequence(prompt_of(p.checkpoint, p.focus.sentence))
     n_kept = None if branch is ORIGINAL else len(branch.kept)
     text = branches.identity(p, branch)
-    step = walk(p, decoding, settings, text=text, before=before, n_given=n_given, n_kept=n_kept)
+    step = walk(p, decoding, settings, text=text, before=before, n_given=n_given, n_kept=n_kept, place=drawing)
     st.caption(p.text["whole"].format(text=as_plain(decoding.text)))
     if generation.given(p):
         st.caption(p.text["forced"])

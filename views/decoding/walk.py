@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from charts.canvas.written_steps import StepBars, written_steps
 from transformer import Decoding
@@ -23,13 +24,13 @@ def walk(
     before: Sequence[Token],
     n_given: int,
     n_kept: int | None,
+    place: DeltaGenerator,
 ) -> int:
-    """Draw all steps, and below them what chooses the attention; returns the step at which the reader rests.
+    """Draw all steps in ``place``, and here what chooses the attention; returns the step at which the reader rests.
 
     ``text`` tells one text from another; ``n_given`` and ``n_kept`` as in ``views.decoding.generation.what_came``.
     """
     step = stepper.current(len(decoding.tokens), text=text)
-    drawing = st.container(gap="xsmall")
     kind, layer, head = generation.choose_attention(p)
     found = [
         step_attention(p.checkpoint, decoding, p.focus.sentence, step=step, layer=layer, kind=kind)
@@ -59,7 +60,7 @@ def walk(
         n_given=n_given,
         begin=stepper.begin(),
     )
-    with drawing:
+    with place, st.container(gap="xsmall"):
         show_steps(steps, key=stepper.KEY, on_step=stepper.moved)
         st.caption(p.text[f"walk_{kind}_caption"].format(layer=layer))
     return step
