@@ -1,35 +1,26 @@
-"""Heads: what do all heads do? Every layer × head on one screen, with its role in this sentence or over many."""
+"""Heads: what do all heads do? Those with a job large and named, every layer × head under them, here or over many."""
 
 import streamlit as st
 
-from charts.canvas.attention import attention_grid
+from charts.canvas.attention_heads import attention_heads
 from transformer.analysis.heads.corpus_roles import corpus_roles, summarise
 from transformer.analysis.heads.head_roles import choose_role, head_roles, place_shares
 from transformer.analysis.heads.induction import induction_test
 from transformer.roles.alignment import alignment_tallies
 from transformer.roles.positional import positional_tallies
 from transformer.roles.syntactic import syntactic_tallies
-from ui.lab.head_table import captions, concatenation, definitions, role_counts, role_text, sorted_heads
+from ui.lab.head_table import concatenation, definitions, role_counts, role_text, sorted_heads
 from ui.shell.navigation import go_to
 from ui.shell.page import page
-from ui.shell.page_state import IN_ADDRESS
-from ui.shell.presentation.presenter import labels
-from ui.shell.selectors import chosen_option, chosen_section
+from ui.shell.selectors import chosen_section
 from ui.show.canvas import show_grid
 from ui.show.figures import show_formula, show_snippet, show_source, show_table
 from views.heads import corpus
-from views.heads.controls import chosen_order, snippet
-from views.heads.corpus_role_table import (
-    clear_captions,
-    comparison_table,
-    corpus_captions,
-    corpus_counts,
-    corpus_role_text,
-    depth,
-    sections,
-)
+from views.heads.controls import controls, snippet
+from views.heads.corpus_role_table import comparison_table, corpus_counts, corpus_role_text, depth, sections
 from views.heads.every_head import show_every_head
-from views.heads.pruned import pruned_captions, pruned_note, pruned_places
+from views.heads.named import claim, head_words, named_heads, with_a_job
+from views.heads.pruned import pruned_note, pruned_places
 from views.heads.taught import taught_note
 
 MANY_TOKENS = 64  # with more tokens most weights are too small for the fixed scale
@@ -40,48 +31,33 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
     here = [role for view in views for role in head_roles(view)]
     off = pruned_places(p, views)
 
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        explained = text["scope_help"]
-        scopes = corpus.SCOPES[:1] if p.reads_pictures else corpus.SCOPES  # lists of sentences are no pictures
-        scope = chosen_option(text, "scope", scopes, key="heads_scope", help=explained, label_visibility=labels())
-        order_room = st.container(width="content")
-        with st.container(horizontal=scope == "sentence", width="content", gap="xsmall"):
-            stretch = st.toggle(text["stretch"], key="heads_stretch", help=text["stretch_help"], **IN_ADDRESS)
-            every = st.toggle(text["every"], key="heads_every", help=text["every_help"], **IN_ADDRESS)
-    found, reading = corpus.corpus_of(p, scope)
+    shown = controls(p)
+    found, reading = corpus.corpus_of(p, shown.scope)
     overall = found.roles.of(focus.stack, focus.kind) if found else ()
-    many = bool(overall) and scope != "sentence"  # what names, order and numbers speak of
+    many = bool(overall) and shown.scope != "sentence"  # what names, order and numbers speak of
     roles = overall if many else here
-    if every:
-        order = "layer"
-        show_every_head(p, corpus=found if many else None, stretch=stretch)
+    order = shown.order(many=many)
+    shown.claim.markdown(claim(roles, text, off=off))
+    if shown.every:
+        show_every_head(p, corpus=found if many else None, stretch=shown.stretch)
     else:
-        with order_room:
-            order = chosen_order(text, p.checkpoint.config, many=many)
         chosen = show_grid(
-            attention_grid(
+            attention_heads(
                 views,
+                named=named_heads(roles, off=off),
+                words=head_words(roles, text, off=off),
+                clear=[(head.layer, head.head) for head in with_a_job(roles, off=off)],
                 selected=(focus.layer, focus.head),
-                captions=(corpus_captions(overall, text) if many else captions(here, text))
-                | pruned_captions(off, text),
-                clear=[place for place in clear_captions(roles) if place not in off],
                 order=sorted_heads(roles, order=order),
-                stretch=stretch,
+                shifted_labels=p.trace.prediction.labels if focus.kind == "cross" else None,
+                stretch=shown.stretch,
             ),
             key="heads grid",
         )
         if chosen is not None and chosen != (focus.layer, focus.head):
             p.set_focus(layer=chosen.layer, head=chosen.head)
-    if not stretch and (count := len(views[0].key)) > MANY_TOKENS:
+    if not shown.stretch and (count := len(views[0].key)) > MANY_TOKENS:
         st.caption(text["dark"].format(count=count, switch=text["stretch"]))
-    if many:
-        st.markdown(corpus_counts(found, overall, text, p.checkpoint))
-    else:
-        st.markdown(role_counts(here, text))
-    if off:
-        st.markdown(pruned_note(off, text))
-    if note := taught_note(p):
-        st.markdown(note)
 
     place = (focus.layer, focus.head)
     this = next(role for role in here if (role.layer, role.head) == place)
@@ -99,11 +75,18 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
         )
         if st.button(text["open"], icon=":material/visibility:"):
             go_to("attention")
-    if same:
-        show_table(comparison_table(this, found, same, text), name="head-here-and-over-all")
+    if off:
+        st.markdown(pruned_note(off, text))
+    if note := taught_note(p):
+        st.markdown(note)
 
-    latex, caption = concatenation(text, p.checkpoint.model.get_submodule(views[0].name), n_rows=len(views[0].query))
-    show_formula(latex, caption=caption)
+    with st.expander(text["more"], icon=":material/expand_more:", key="heads more", expanded=many):
+        st.markdown(corpus_counts(found, overall, text, p.checkpoint) if many else role_counts(here, text))
+        if same:
+            show_table(comparison_table(this, found, same, text), name="head-here-and-over-all")
+        module = p.checkpoint.model.get_submodule(views[0].name)
+        latex, caption = concatenation(text, module, n_rows=len(views[0].query))
+        show_formula(latex, caption=caption)
     section = chosen_section(text, sections(roles), key="heads_section")
     depth(p, section, roles, views[focus.layer])
     with st.expander(text["definitions"], icon=":material/menu_book:"):
@@ -111,5 +94,5 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
     show_snippet("heads", snippet(p, found if many else None))
     tests = (corpus_roles, summarise, induction_test, positional_tallies, syntactic_tallies, alignment_tallies)
     show_source(head_roles, choose_role, place_shares, *(tests if many else ()))
-    if scope != "sentence":
-        corpus.compute(p, scope, reading)
+    if shown.scope != "sentence":
+        corpus.compute(p, shown.scope, reading)

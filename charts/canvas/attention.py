@@ -87,6 +87,7 @@ def attention_grid(
     clear: Collection[tuple[int, int]] = (),
     order: Sequence[tuple[int, int]] | None = None,
     per_line: int | None = None,
+    shifted_labels: Sequence[str] | None = None,
     stretch: bool = False,
 ) -> CanvasFigure:
     """All heads of several layers, weights as uint8 [tile, query, key].
@@ -97,7 +98,7 @@ def attention_grid(
     ``views`` has one view per layer, all of the same tokens. ``selected`` is (layer, head). ``captions`` are short role
     labels under the tiles; those of the heads in ``clear`` stand out, the others are pale. ``order`` lists (layer,
     head) in the order in which the tiles are drawn; without it a row is a layer and a column is a head, unless
-    ``per_line`` says how many tiles stand side by side.
+    ``per_line`` says how many tiles stand side by side. ``shifted_labels`` as in ``attention_map``.
 
     Raises ``ValueError`` when the views do not share their tokens, or a head is named that does not exist.
     """
@@ -136,13 +137,13 @@ def attention_grid(
                 _("all {count} heads", count=len(tiles)),
             ]
         ),
-        "rows": list(first.query.labels),
+        "rows": list(first.query.labels if shifted_labels is None else shifted_labels),
         "columns": list(first.key.labels),
-        "row_title": _(row_title(first)),
+        "row_title": _(row_title(first, shifted=shifted_labels is not None)),
         "column_title": _(KEY_TITLE),
-        "special_rows": _special(first.query),
+        "special_rows": _special(first.query) if shifted_labels is None else [],
         "special_columns": _special(first.key),
-        "phrase": ["", _(LOOKS_AT)],
+        "phrase": ["" if shifted_labels is None else _("predicting "), _(LOOKS_AT)],
         "sorted": order is not None,
         "tiles": [
             {

@@ -1,6 +1,6 @@
 """Every head of a model in one picture: all kinds of attention, all layers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from charts.canvas.attention import attention_grid, attention_name
 from charts.canvas.choices import AnyHead
@@ -14,11 +14,13 @@ def attention_overview(
     *,
     selected: AnyHead | None = None,
     captions: Sequence[Mapping[tuple[int, int], str]] | None = None,
+    clear: Sequence[Collection[tuple[int, int]]] | None = None,
     stretch: bool = False,
 ) -> CanvasFigure:
     """A grid for each kind of attention, a row for each of its layers, weights as uint8 [tile, query, key].
 
     ``groups`` has the views of one kind each, one a layer; ``captions``, for each group, short labels by (layer, head).
+    Where ``clear`` is given, for each group the (layer, head) of those that stand out, the others are pale.
     The scale is fixed to 0…1; with ``stretch`` that of every map ends at its own largest weight.
 
     Raises ``ValueError`` as ``attention_grid`` does, and where a group is missing or ``selected`` is no head of them.
@@ -27,7 +29,12 @@ def attention_overview(
         raise ValueError("attention_overview got no views; give those of one kind of attention at least")
     parts, arrays, n_heads = [], {}, 0
     for index, views in enumerate(groups):
-        grid = attention_grid(views, captions=captions[index] if captions else None, stretch=stretch)
+        grid = attention_grid(
+            views,
+            captions=captions[index] if captions else None,
+            clear=clear[index] if clear else (),
+            stretch=stretch,
+        )
         place = {"stack": views[0].stack, "attention": views[0].kind}
         parts.append({**grid.metadata, "title": attention_name(views[0]), **place})
         arrays |= {f"{name}{index}": values for name, values in grid.arrays.items()}
@@ -38,6 +45,7 @@ def attention_overview(
         "parts": parts,
         "selected": list(selected) if selected else None,
         **({"stretched": True} if stretch else {}),
+        **({"dimmed": True} if clear else {}),
     }
     figure = CanvasFigure(metadata, arrays)
     if selected and selected not in heads_of(figure):

@@ -26,7 +26,7 @@ def frame_height(metadata: Mapping[str, Any]) -> int:
     if metadata["kind"] == "lines":
         most = max(rows, columns)
         return round(_AROUND + 2 * _LEGEND + 30 + most * max(17.0, min(32.0, 896 / most)))
-    if metadata["kind"] != "grid":
+    if metadata["kind"] not in ("grid", "heads"):
         return round(_AROUND + min(_TALLEST, _LABELS + _ROW * rows + _LEGEND))
     tiles = metadata["tiles"]
     across = metadata.get("per_line") or max(tile["head"] for tile in tiles) + 1

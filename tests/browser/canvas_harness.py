@@ -16,6 +16,7 @@ import streamlit as st
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from charts.canvas.attention import attention_grid, attention_lines, attention_map
+from charts.canvas.attention_heads import HeadWords, attention_heads
 from charts.canvas.attention_overview import attention_overview
 from charts.canvas.mask_editor import mask_editor
 from charts.canvas.value_map import value_map
@@ -145,6 +146,20 @@ def main() -> None:
             attention_grid(views, selected=state.get("head"), captions=captions, order=order), key=scene
         )
         remember("head", clicked)
+    elif scene.startswith("heads"):  # "heads 30 9": layers and heads
+        layers, heads = (int(number) for number in scene.split()[1:])
+        views = [view(SENTENCE, SENTENCE, layer=i, n_heads=heads, kind="self", causal=True) for i in range(layers)]
+        words = {
+            (i, h): HeadWords("short", f"Job of {i}.{h}", "It looks there.")
+            for i in range(layers)
+            for h in range(heads)
+        }
+        named = [(1, 2), (2, 0)]
+        drawn = attention_heads(views, named=named, words=words, clear=named, selected=state.get("head"))
+        remember("head", show_grid(drawn, key=scene))
+    elif scene == "deep overview":
+        views = [view(SENTENCE, SENTENCE, layer=i, n_heads=9, kind="self", causal=True) for i in range(30)]
+        show_overview(attention_overview([views], clear=[[(0, 0)]]), key=scene)
     elif scene == "overview":
         own = [view(SENTENCE, SENTENCE, layer=i, n_heads=8, kind="self", causal=True) for i in range(3)]
         crossing = [view(["<s>", "·Le", "·chat"], SENTENCE, layer=0, n_heads=8, kind="cross", causal=False)]

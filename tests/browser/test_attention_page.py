@@ -105,8 +105,9 @@ def test_every_step_draws_something(app: str, visit: Callable[..., Page], width:
 def test_a_head_clicked_on_the_grid_is_the_head_of_the_attention_page(app: str, visit: Callable[..., Page]) -> None:
     page = open_at(visit, f"{app}/heads?{PLACE}")
     canvas = page.locator("canvas[data-geometry]").first
-    tiles = json.loads(canvas.get_attribute("data-geometry"))["tiles"]
-    assert len(tiles) == 4
+    geometry = json.loads(canvas.get_attribute("data-geometry"))
+    tiles = geometry["tiles"]
+    assert len(tiles) == 4 and geometry["large"]
     box, (x, y, width, height) = canvas.bounding_box(), tiles[2]  # layer 1, head 0
     page.mouse.click(box["x"] + x + width / 2, box["y"] + y + height / 2)
     page.get_by_text("Layer 1, head 0").first.wait_for(timeout=60_000)

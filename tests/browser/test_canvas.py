@@ -77,9 +77,11 @@ class Canvas:
 
 
 @contextmanager
-def opened(seats: Seats, url: str, *, width: int = 1440, dark: bool = False, ratio: float = 1) -> Iterator[Canvas]:
+def opened(
+    seats: Seats, url: str, *, width: int = 1440, height: int = 1000, dark: bool = False, ratio: float = 1
+) -> Iterator[Canvas]:
     """A scene in a tab of its own; at the end nothing must have gone wrong in it."""
-    with seats.taken(width=width, height=1000, dark=dark, ratio=ratio) as seat:
+    with seats.taken(width=width, height=height, dark=dark, ratio=ratio) as seat:
         yield Canvas(seat, url)
 
 
@@ -364,6 +366,73 @@ def test_the_grid_shows_the_head_under_the_pointer_and_returns_the_one_clicked(s
     for key in ("ArrowRight", "ArrowRight", "ArrowDown", "Enter"):  # the cursor begins at the chosen head
         canvas.page.keyboard.press(key)
     canvas.says("head HeadChoice(layer=3, head=4)")
+
+
+SHAPES = [(3, 8), (4, 8), (6, 4), (12, 12), (30, 9)]
+
+
+@pytest.mark.parametrize(("layers", "heads"), SHAPES)
+def test_all_heads_of_every_shape_stand_under_the_large_ones_on_a_projector(seats, drawings, layers, heads):
+    with opened(seats, f"{drawings}/?scene=heads {layers} {heads}", width=1280, height=720) as canvas:
+        place, box = canvas.geometry, canvas.page.locator("canvas").bounding_box()
+        assert len(place["tiles"]) == layers * heads and len(place["large"]) == 3
+        assert box["height"] <= 470, "with a page's head above it ends on the first screen"
+        lowest = max(large["y"] + 15 * large["stepY"] for large in place["large"])
+        for x, y, width, height in place["tiles"]:
+            assert min(width, height) >= 9, "can be seen and clicked"
+            assert x >= 0 and x + width <= box["width"] + 1 and lowest <= y and y + height <= box["height"]
+        spots = [tuple(tile[:2]) for tile in place["tiles"]]
+        assert len(set(spots)) == len(spots)
+        assert [large["tile"] for large in place["large"]] == [heads + 2, 2 * heads, -1]
+        x, y, width, height = place["tiles"][-1]  # the last layer, the last head
+        assert canvas.hover(x + width / 2, y + height / 2).startswith(f"layer {layers - 1} · head {heads - 1}")
+        assert canvas.geometry["large"][-1]["tile"] == layers * heads - 1, "what is pointed at stands large"
+        canvas.page.mouse.click(*canvas.at(x + width / 2, y + height / 2))
+        canvas.says(f"head HeadChoice(layer={layers - 1}, head={heads - 1})")
+        canvas.hover(2, 2)
+        assert canvas.geometry["large"][-1]["tile"] == layers * heads - 1, "what is chosen, too"
+        large = canvas.geometry["large"][0]
+        canvas.page.mouse.click(*canvas.at(large["x"] + large["stepX"] / 2, large["y"] + large["stepY"] / 2))
+        canvas.says("head HeadChoice(layer=1, head=2)")
+
+
+def test_a_head_without_a_job_is_pale_and_one_with_a_job_has_its_colours(show):
+    canvas = show("heads 3 8")
+    canvas.hover(2, 2)
+
+    def corner(tile: int) -> tuple[int, ...]:  # the first row, which gives everything to the first token
+        x, y, width, height = canvas.geometry["tiles"][tile]
+        return canvas.pixel(x + width * 0.033, y + height * 0.033)
+
+    *bright, solid = corner(8 + 2)
+    assert max(abs(a - b) for a, b in zip(bright, colour_of(1.0), strict=True)) <= 4 and solid == 255
+    assert corner(0)[3] < 128, "the page shows through"
+
+
+def test_the_keyboard_walks_over_the_small_maps_and_into_a_large_one(show):
+    canvas = show("heads 30 9")
+    canvas.page.locator("canvas").focus()
+    canvas.page.keyboard.press("ArrowDown")
+    assert canvas.page.locator(".live").inner_text().startswith("layer 1 · head 2 · Job of 1.2")
+    for _ in range(9):  # over the edge of a block
+        canvas.page.keyboard.press("ArrowDown")
+    assert canvas.page.locator(".live").inner_text().startswith("layer 10 · head 2")
+    for key in ("Shift+ArrowDown", "Shift+ArrowDown", "Shift+ArrowRight"):
+        canvas.page.keyboard.press(key)
+    assert (
+        canvas.page.locator(".live").inner_text().startswith("layer 10 · head 2 · Job of 10.2. ‘·The’ looks at ‘·The’")
+    )
+    canvas.page.keyboard.press("Enter")
+    canvas.says("head HeadChoice(layer=10, head=2)")
+
+
+def test_an_overview_of_thirty_layers_ends_on_the_first_screen(seats, drawings):
+    with opened(seats, f"{drawings}/?scene=deep overview", width=1280, height=720) as canvas:
+        (tiles,) = canvas.geometry["parts"]
+        box = canvas.page.locator("canvas").bounding_box()
+        assert len(tiles) == 270 and box["height"] <= 470
+        assert max(y + height for _, y, _, height in tiles) <= box["height"]
+        assert min(min(width, height) for _, _, width, height in tiles) >= 12
 
 
 def test_a_head_that_is_clicked_is_outlined_before_python_answers(show):

@@ -5,17 +5,21 @@ On the way axe-core looks for what shuts people out.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
 
+import transformer
 from benchmarks.first_screen import TWENTY, at_rest, share, table
 from tests.browser.axe import AT_REST, findings, lasting
 from tests.browser.conftest import open_page, settle
 from tests.browser.seats import Seats
 from tests.browser.test_walk import PAGES, draws, walk
+from transformer.text.tokenizer import Tokenizer
 from ui.shell.navigation import Entry
 from ui.words.texts import page_text
 
@@ -106,6 +110,33 @@ def test_a_map_of_twenty_tokens_fits_as_well(shipped: str, visit: Callable[..., 
         open_page(page, page_text(name).title)
         shown[name] = at_rest(page)
     assert all(part >= 0.95 for part in shown.values()), shown
+
+
+@pytest.mark.parametrize(("layers", "heads"), [(30, 9), (12, 12)])
+def test_all_heads_of_a_deep_or_wide_model_are_on_the_first_screen(
+    start_app: Callable[..., str],
+    visit: Callable[..., Page],
+    tiny_tokenizer: Tokenizer,
+    tmp_path: Path,
+    layers: int,
+    heads: int,
+) -> None:
+    values = {"d_model": 4 * heads, "n_heads": heads, "d_ff": 16, "n_encoder_layers": layers, "n_decoder_layers": 0}
+    config = transformer.ModelConfig(
+        kind="encoder-only", vocabulary_size=tiny_tokenizer.vocabulary_size, max_length=96, **values
+    )
+    transformer.save(tmp_path / "shape", transformer.build_model(config), tiny_tokenizer)
+    page = visit(f"{start_app(tmp_path)}/heads?sentence=The cat sat on the mat.", width=1280, height=720)
+    assert at_rest(page) >= 0.99
+    canvas = page.locator("[data-testid=stMain] canvas[data-geometry]").first
+    place, box = json.loads(canvas.get_attribute("data-geometry")), canvas.bounding_box()
+    assert len(place["tiles"]) == layers * heads
+    assert max(box["y"] + y + height for _, y, _, height in place["tiles"]) <= 720
+    x, y, width, height = place["tiles"][-1]
+    page.mouse.click(box["x"] + x + width / 2, box["y"] + y + height / 2)
+    page.get_by_text(f"Layer {layers - 1}, head {heads - 1}", exact=True).wait_for(timeout=60_000)
+    settle(page)
+    assert f"layer={layers - 1}" in page.url and f"head={heads - 1}" in page.url
 
 
 def test_checkpoint_sentence_kind_layer_and_head_need_no_scrolling(shipped: str, visit: Callable[..., Page]) -> None:

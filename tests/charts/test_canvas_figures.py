@@ -18,6 +18,7 @@ from charts.canvas.attention import (
     attention_lines,
     attention_map,
 )
+from charts.canvas.attention_heads import HeadWords, attention_heads
 from charts.canvas.attention_overview import attention_overview, heads_of
 from charts.canvas.choices import AnyHead
 from charts.canvas.figure import CanvasFigure
@@ -320,6 +321,42 @@ def test_payloads_need_neither_torch_nor_streamlit():
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
     )
+
+
+def heads_figure(views, **more):
+    words = {
+        (v.layer, h): HeadWords(f"s{h}", f"title {v.layer}.{h}", "It does.") for v in views for h in range(v.n_heads)
+    }
+    return attention_heads(views, **{"named": [(0, 1)], "words": words, **more})
+
+
+def test_heads_are_a_grid_with_words_for_every_one_and_labels_for_those_with_a_job():
+    views = [view(KEY, KEY, layer=layer, causal=True, seed=layer) for layer in range(2)]
+    metadata, arrays = read(heads_figure(views, named=[(1, 2), (0, 1)], clear=[(1, 2), (0, 1)], selected=(0, 0)))
+    _grid, alone = read(attention_grid(views))
+    np.testing.assert_array_equal(arrays["weights"], alone["weights"])
+    assert metadata["kind"] == "heads" and metadata["named"] == [[1, 2], [0, 1]]
+    assert metadata["selected"] == [0, 0]
+    for tile in metadata["tiles"]:
+        place = tile["layer"], tile["head"]
+        assert tile["title"] == "title {}.{}".format(*place)
+        assert tile["caption"] == (f"s{place[1]}" if place in ((1, 2), (0, 1)) else "")
+    shifted = [f"·p{index}" for index in range(len(KEY))]
+    metadata, _ = read(heads_figure(views, shifted_labels=shifted))
+    assert (metadata["rows"], metadata["row_title"], metadata["phrase"][0]) == (shifted, SHIFTED_TITLE, "predicting ")
+    with pytest.raises(ValueError, match="name 1 to 3 different heads"):
+        heads_figure(views, named=[])
+    with pytest.raises(ValueError, match=r"named: there is nothing for \(7, 0\)"):
+        heads_figure(views, named=[(7, 0)])
+    with pytest.raises(ValueError, match=r"words: there is nothing for \(0, 0\)"):
+        heads_figure(views, words={})
+
+
+def test_in_an_overview_heads_without_a_job_can_be_pale():
+    views = [view(KEY, KEY, layer=layer, causal=True, seed=layer) for layer in range(2)]
+    metadata, _ = read(attention_overview([views], clear=[[(1, 0)]]))
+    assert metadata["dimmed"] and [tile.get("clear", False) for tile in metadata["parts"][0]["tiles"]].count(True) == 1
+    assert "dimmed" not in read(attention_overview([views]))[0]
 
 
 def test_an_overview_holds_the_grid_of_every_kind() -> None:

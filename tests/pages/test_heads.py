@@ -37,6 +37,7 @@ from ui.lab.head_table import (
 from ui.shell.focus import attention_kinds
 from ui.words.texts import page_text
 from views.heads import every_head
+from views.heads.named import at_rest, claim, head_words, named_heads, sharpest, with_a_job
 
 TEXT = page_text("heads")
 PLACES = [
@@ -84,7 +85,7 @@ def test_every_head_of_every_kind_of_attention_is_in_the_table(
 def test_every_order_is_drawn(open_page: Callable) -> None:
     app = open_page()
     for order in reversed(ORDERS):
-        app.segmented_control(key="heads_order").set_value(TEXT[f"order_{order}"]).run()
+        app.selectbox(key="heads_order").set_value(order).run()
         assert not app.exception and not app.error
 
 
@@ -203,6 +204,67 @@ def test_heads_of_a_sentence_too_short_are_sorted_all_the_same() -> None:
     for order in ORDERS[1:]:
         found = sorted_heads(unknown, order=order)
         assert found == [(0, 0), (0, 1), (0, 2)]
+
+
+def test_the_page_opens_with_each_job_once_then_with_its_second_head() -> None:
+    assert [(one.layer, one.head) for one in with_a_job(ROLES)] == [(1, 1), (0, 1)]
+    assert named_heads(ROLES) == [(1, 1), (0, 1)], "a head at rest is true, and not what a page opens with"
+    more = [*ROLES, head(2, 0, "repeated", repeated=0.55), head(2, 1, "diagonal", diagonal=0.7), head(2, 2, "broad")]
+    assert named_heads(more) == [(1, 1), (2, 1), (2, 0)], "three jobs, the strongest head of each"
+    assert named_heads(more, off=[(1, 1), (2, 0)]) == [(2, 1), (0, 1)], "nor one that is off"
+    assert [(one.layer, one.head) for one in at_rest(more)] == [(1, 0)]
+    said = claim(more, TEXT)
+    assert said.startswith("**4 of these 7 heads have a job in this sentence.** 1 rest")
+    assert "2: no job that our tests know." in said
+
+
+def test_where_no_head_has_a_job_the_page_says_so_and_shows_the_sharpest() -> None:
+    idle = [head(0, 0, "none", broad=0.8), head(0, 1, "sink", sink=0.9, broad=0.1), head(1, 0, "none", broad=0.4)]
+    assert named_heads(idle) == [(1, 0)] and with_a_job(idle) == []
+    said = claim(idle, TEXT)
+    assert said.startswith("**None of these 3 heads has a clear job in this sentence.**") and "the sharpest" in said
+    words = head_words(idle, TEXT)
+    assert [words[place].title for place in ((0, 0), (1, 0))] == ["No clear role", TEXT["named_sharpest"]]
+    assert "special tokens: the head rests" in words[0, 1].sentence
+    assert sharpest([idle[1]]) is idle[1], "where all rest, one of them"
+    nan = float("nan")
+    short = [head(0, index, "none", broad=nan, sinks=nan) for index in range(3)]
+    assert claim(short, TEXT) == TEXT["claim_too_short"] and named_heads(short) == [(0, 0)]
+
+
+@pytest.mark.parametrize("language", ["en", "fr"])
+@pytest.mark.parametrize(("checkpoint", "stack", "kind"), PLACES)
+def test_the_large_maps_are_of_heads_that_have_the_job_and_all_others_carry_no_label(
+    open_page: Callable,
+    tiny_checkpoint: Callable,
+    monkeypatch: pytest.MonkeyPatch,
+    checkpoint: str,
+    stack: str,
+    kind: str,
+    language: str,
+) -> None:
+    drawn = []
+    monkeypatch.setattr("ui.show.canvas.show_grid", lambda figure, *, key: drawn.append(figure.metadata))
+    open_page(checkpoint=checkpoint, stack=stack, kind=kind, language=language)
+    trace = transformer.trace(tiny_checkpoint(checkpoint), SENTENCE)
+    roles = {
+        (role.layer, role.head): role.role
+        for layer in range(trace.n_layers(stack))
+        for role in head_roles(trace.attention(stack, layer, kind))
+    }
+    working = {place for place, role in roles.items() if role not in ("none", "broad", "sink", "punctuation", "first")}
+    metadata = drawn[-1]
+    assert metadata["kind"] == "heads" and len(metadata["tiles"]) == len(roles)
+    named = [tuple(place) for place in metadata["named"]]
+    assert set(named) <= working if working else len(named) == 1
+    text = page_text("heads") if language == "en" else None
+    for tile in metadata["tiles"]:
+        place = tile["layer"], tile["head"]
+        assert bool(tile.get("clear")) == bool(tile["caption"]) == (place in working)
+        assert tile["title"] and tile["sentence"]
+        if text and place in working:
+            assert tile["title"].casefold() == text["role"][roles[place]]
+    assert metadata["rows"] == list((trace.prediction if kind == "cross" else trace.tokens(stack)).labels)
 
 
 def test_words_for_roles() -> None:

@@ -1,29 +1,62 @@
-"""The order of the heads on the Heads page, and the Python that reproduces what it says of one of them."""
+"""What the Heads page shows, chosen above its maps, and the Python that reproduces what it says of one head."""
+
+from dataclasses import dataclass
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from transformer.config import ModelConfig
 from transformer.text.sentence_files import SHIPPED
 from ui.lab.head_table import CORPUS_ORDERS, ORDERS
 from ui.shell.page import Page
-from ui.shell.presentation.presenter import labels
+from ui.shell.page_state import IN_ADDRESS
 from ui.shell.selectors import chosen_option
 from ui.words.texts import PageText
-from views.heads.corpus import Corpus
+from views.heads.corpus import SCOPES, Corpus
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What was chosen, the place of the sentence with which the page opens, and that of the list of orders."""
+
+    p: Page
+    scope: str
+    stretch: bool
+    every: bool
+    claim: DeltaGenerator
+    order_room: DeltaGenerator
+
+    def order(self, *, many: bool) -> str:
+        """How the tiles are sorted, known once it is known whether there are roles over ``many`` sentences."""
+        if self.every:
+            return "layer"
+        with self.order_room:
+            return chosen_order(self.p.text, self.p.checkpoint.config, many=many)
+
+
+def controls(p: Page) -> Shown:
+    """One row: over which sentences roles are counted, and what else can be changed, folded away."""
+    text = p.text
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        scopes = SCOPES[:1] if p.reads_pictures else SCOPES  # lists of sentences are no pictures
+        explained = text["scope_help"]
+        scope = chosen_option(text, "scope", scopes, key="heads_scope", help=explained, label_visibility="collapsed")
+        with st.popover(text["change"], icon=":material/tune:", key="heads change"):
+            order_room = st.container()
+            stretch = st.toggle(text["stretch"], key="heads_stretch", help=text["stretch_help"], **IN_ADDRESS)
+            every = st.toggle(text["every"], key="heads_every", help=text["every_help"], **IN_ADDRESS)
+    return Shown(p, scope, stretch, every, st.container(), order_room)
 
 
 def chosen_order(text: PageText, config: ModelConfig, *, many: bool) -> str:
-    """How the tiles are sorted; each list of orders has a widget of its own, so that a choice always is one of it.
-
-    The longer ones are lists that open: as a row of buttons they would push the maps' legend out of sight.
-    """
-    orders, key, shape = ORDERS, "heads_order", {}
+    """Each list of orders has a widget of its own, so that a choice always is one of it."""
+    orders, key = ORDERS, "heads_order"
     if many:
         induction = config.kind == "decoder-only"
         orders = (*CORPUS_ORDERS, "induction") if induction else CORPUS_ORDERS
         key = "heads_corpus_order_induction" if induction else "heads_corpus_order"
-        shape = {"in_list": True, "width": 220}
     explained = text["order_help_corpus" if many else "order_help"]
-    shape |= {"help": explained, "label_visibility": labels()}
-    return chosen_option(text, "order", orders, key=key, first="layer", **shape)
+    return chosen_option(text, "order", orders, key=key, first="layer", in_list=True, help=explained)
 
 
 def snippet(p: Page, corpus: Corpus | None) -> str:

@@ -52,8 +52,8 @@ export class GridDrawing extends GridPicture {
 
   describe(target) {
     const { tile, row, column } = target;
-    const { caption } = this.tiles[tile];
-    const title = { parts: [`${this.name(tile)}${caption ? ` · ${caption}` : ""}`] };
+    const { caption, title: said = caption } = this.tiles[tile];
+    const title = { parts: [`${this.name(tile)}${said ? ` · ${said}` : ""}`] };
     if (row !== undefined || column !== undefined)
       return [title, ...describeCell(this.metadata, this.matrices[tile], target, roughly, null)];
     const best = this.matrices[tile].strongest();

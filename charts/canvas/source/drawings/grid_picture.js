@@ -15,16 +15,7 @@ export class GridPicture extends GridTiles {
   constructor(payload, previous) {
     super(payload);
     const { metadata } = payload;
-    this.map = new Heatmap({
-      rows: metadata.rows,
-      columns: metadata.columns,
-      scale: "sequential",
-      limit: 1,
-      titles: false,
-      rounded: true,
-      specialRows: metadata.special_rows,
-      specialColumns: metadata.special_columns,
-    });
+    this.map = this.largeMap();
     this.legend = new Legend({ ...legendOf(metadata), scale: "sequential", limit: 1, masked: this.anyMasked() });
     this.selected = metadata.selected
       ? this.tiles.findIndex(({ layer, head }) => layer === metadata.selected[0] && head === metadata.selected[1])
@@ -34,6 +25,12 @@ export class GridPicture extends GridTiles {
     this.last = kept ? previous.last : Math.max(0, this.selected);
     this.label = `${metadata.title}: ${say("{layers} layers, up to {heads} heads each.", { layers: this.layers.length, heads: this.heads })} ${say("Move with the arrow keys, choose with Enter.")} ${say("Shift and an arrow key move within a head.")}`;
     this.help = say("small heat maps");
+  }
+
+  largeMap() {
+    const { rows, columns, special_rows: specialRows, special_columns: specialColumns } = this.metadata;
+    const look = { scale: "sequential", limit: 1, titles: false, rounded: true };
+    return new Heatmap({ rows, columns, specialRows, specialColumns, ...look });
   }
 
   layout(context, theme, width) {

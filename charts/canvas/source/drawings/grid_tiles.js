@@ -13,6 +13,7 @@ export const legendOf = ({ stretched }) =>
     ? { text: say("attention weight, every map stretched to its own largest"), ends: ["0", say("largest")] }
     : { text: say("attention weight, fixed scale 0…1") };
 
+const DIMMED = 0.4; // how much is left of a map that is there but not the point
 const NARROW = 24; // px: below a narrower tile a word would be nothing but dots
 
 export class GridTiles {
@@ -31,6 +32,7 @@ export class GridTiles {
     // A table of layers × heads, or tiles one after the other, each of which then says which head it is.
     this.listed = metadata.sorted || Boolean(metadata.per_line);
     this.across = metadata.per_line ?? this.heads;
+    this.blocks = 1; // beside each other, each with some of the layers
   }
 
   // Where the scale of a map ends.
@@ -74,9 +76,9 @@ export class GridTiles {
   // `whole`: rather no words than cut ones. -> { width, height } that they take
   layoutTiles(context, theme, { x = 0, y = 0, width, widestTile, smallest = 8, whole = false }) {
     const small = theme.size * 0.8;
-    context.font = fontOf(theme, 0.8);
-    const names = this.layers.map((layer) => say("layer {layer}", { layer }));
-    this.header = this.listed ? 0 : widest(context, names) + 12;
+    this.blocks = 1;
+    this.across = this.metadata.per_line ?? this.heads;
+    this.header = this.listed ? 0 : this.layerRoom(context, theme);
     this.gap = width / this.across > 90 ? 10 : Math.max(2, Math.min(6, width / this.across / 6));
     const shape = Math.min(1.5, Math.max(0.6, this.metadata.rows.length / this.metadata.columns.length));
     const share = (width - this.header) / this.across - this.gap;
@@ -104,6 +106,58 @@ export class GridTiles {
     };
   }
 
+  layerName(layer) {
+    return this.blocks > 1 ? `L${layer}` : say("layer {layer}", { layer });
+  }
+
+  layerRoom(context, theme) {
+    context.font = fontOf(theme, 0.8);
+    const names = this.layers.map((layer) => this.layerName(layer));
+    return widest(context, names) + 12;
+  }
+
+  // All of them in a given room, without words: the layers stand in as many blocks beside each other, or the tiles of a list
+  // in as many lines, as make them largest. -> { width, height } that they take
+  layoutCompact(context, theme, { x = 0, y = 0, width, height, smallest = 5 }) {
+    const shape = Math.min(1.5, Math.max(0.6, this.metadata.rows.length / this.metadata.columns.length));
+    const top = this.listed ? 2 : theme.size * 1.4;
+    let best = null;
+    const most = this.listed ? this.tiles.length : this.layers.length;
+    for (let count = 1; count <= most; count++) {
+      this.blocks = this.listed ? 1 : count;
+      const lines = Math.ceil(most / count);
+      if (!this.listed && Math.ceil(most / lines) < count) continue; // a block would be empty
+      const header = this.listed ? 0 : this.layerRoom(context, theme);
+      const across = this.listed ? count : this.heads;
+      const blockWidth = (width - (this.blocks - 1) * theme.size) / this.blocks;
+      const share = Math.min((blockWidth - header) / across, (height - top) / lines / shape);
+      const gap = share > 24 ? 5 : share > 10 ? 3 : 1;
+      const tile = Math.min(5 * theme.size, share - gap);
+      // One block reads best: another one must be worth it.
+      if (best === null || tile > best.tile * (best.blocks === 1 && !this.listed ? 1.3 : 1.02))
+        best = { tile, gap, header, across, lines, blocks: this.blocks };
+    }
+    const { blocks, lines, header, gap, across } = best;
+    const tileWidth = Math.max(smallest, best.tile);
+    Object.assign(this, { x, y, top, blocks, lines, header, gap, across, tileWidth, headRoom: top });
+    this.tileHeight = tileWidth * shape;
+    this.lineHeight = this.tileHeight + gap;
+    this.blockWidth = header + this.heads * (tileWidth + gap) + theme.size;
+    this.captionScale = 0;
+    this.words = this.tiles.map(() => []);
+    return {
+      width: blocks > 1 ? blocks * this.blockWidth - theme.size : header + across * (tileWidth + gap),
+      height: top + lines * this.lineHeight,
+    };
+  }
+
+  // Where a tile is painted: its block, and in it line and column.
+  spot(tile) {
+    const { line, column } = this.slot(tile);
+    if (this.blocks === 1) return { block: 0, line, column };
+    return { block: Math.floor(line / this.lines), line: line % this.lines, column };
+  }
+
   // Words that are too long get smaller letters. Still too long, they are cut, or, where no word may be, left out.
   scaleOfCaptions(context, theme, whole) {
     const [usual, least] = [0.75, theme.paper ? theme.smallest / theme.size : 0.6];
@@ -117,9 +171,10 @@ export class GridTiles {
   }
 
   tileBox(tile) {
-    const { line, column } = this.slot(tile);
+    const { block, line, column } = this.spot(tile);
+    const left = this.x + (block && block * this.blockWidth);
     return [
-      Math.round(this.x + this.header + column * (this.tileWidth + this.gap)),
+      Math.round(left + this.header + column * (this.tileWidth + this.gap)),
       Math.round(this.y + this.top + line * this.lineHeight),
       Math.round(this.tileWidth),
       Math.round(this.tileHeight),
@@ -140,33 +195,10 @@ export class GridTiles {
   paintTiles(context, theme, ratio) {
     const muted = cssOf(theme.muted);
     const small = theme.size * 0.8;
-    context.font = fontOf(theme, 0.8);
-    if (!this.listed) {
-      const every = Math.ceil((small * 1.1) / this.lineHeight); // of many thin lines some are named
-      for (const layer of this.layers.filter((_, line) => line % every === 0)) {
-        const y = this.y + this.top + this.layers.indexOf(layer) * this.lineHeight + this.tileHeight / 2;
-        drawText(context, say("layer {layer}", { layer }), this.x + this.header - 10, y, {
-          align: "right",
-          colour: muted,
-        });
-      }
-      const wide = this.tileWidth >= context.measureText("head 10").width;
-      const word = wide
-        ? 0
-        : (widest(context, [say("head {head}", { head: 0 })]) + context.measureText("00").width) / 2 + 4;
-      const stride = Math.max(1, Math.ceil(word / (this.tileWidth + this.gap)));
-      for (let head = 0; head < this.heads; head += stride) {
-        drawText(
-          context,
-          wide || head === 0 ? say("head {head}", { head }) : String(head),
-          this.x + this.header + head * (this.tileWidth + this.gap) + this.tileWidth / 2,
-          this.y + small * 0.8,
-          { align: "center", colour: muted },
-        );
-      }
-    }
+    if (!this.listed) this.paintNames(context, theme);
     this.tiles.forEach((tile, i) => {
       const [x, y, width, height] = this.tileBox(i);
+      if (this.dimmed && !theme.paper && !tile.clear) context.globalAlpha = DIMMED;
       this.paintTile(
         context,
         theme,
@@ -175,6 +207,7 @@ export class GridTiles {
         [x, y, width, height],
         ratio,
       );
+      context.globalAlpha = 1;
       context.font = fontOf(theme, this.captionScale, 500);
       this.words[i].forEach((word, k) => {
         const shade = tile.clear || (k === 0 && this.listed) ? cssOf(theme.ink) : muted;
@@ -186,6 +219,37 @@ export class GridTiles {
           { align: "center", colour: shade },
         );
       });
+    });
+  }
+
+  // Of the layers and of the heads, in every block.
+  paintNames(context, theme) {
+    const [muted, small] = [cssOf(theme.muted), theme.size * 0.8];
+    context.font = fontOf(theme, 0.8);
+    const every = Math.ceil((small * 1.1) / this.lineHeight); // of many thin lines some are named
+    const step = this.tileWidth + this.gap;
+    const wide = this.tileWidth >= context.measureText("head 10").width;
+    const word = wide
+      ? 0
+      : (widest(context, [say("head {head}", { head: 0 })]) + context.measureText("00").width) / 2 + 4;
+    const stride = Math.max(1, Math.ceil(word / step));
+    this.layers.forEach((layer, index) => {
+      const block = this.blocks > 1 ? Math.floor(index / this.lines) : 0;
+      const line = this.blocks > 1 ? index % this.lines : index;
+      const left = this.x + this.header + (block && block * this.blockWidth);
+      if (line % every === 0) {
+        const y = this.y + this.top + line * this.lineHeight + this.tileHeight / 2;
+        drawText(context, this.layerName(layer), left - 10, y, { align: "right", colour: muted });
+      }
+      if (line > 0) return;
+      for (let head = 0; head < this.heads; head += stride)
+        drawText(
+          context,
+          wide || head === 0 ? say("head {head}", { head }) : String(head),
+          left + head * step + this.tileWidth / 2,
+          this.y + this.top - small * 1.1,
+          { align: "center", colour: muted },
+        );
     });
   }
 
@@ -232,7 +296,7 @@ export class GridTiles {
       const edge = best
         ? `${this.metadata.rows[best.row]} → ${this.metadata.columns[best.column]} ${roughly(this.matrices[tile].at(best.row, best.column))}`
         : say("all masked");
-      return [this.tiles[tile].caption, edge].filter(Boolean).join(": ");
+      return [this.tiles[tile].title ?? this.tiles[tile].caption, edge].filter(Boolean).join(": ");
     };
     const rows = [...this.layers]
       .sort((a, b) => a - b)

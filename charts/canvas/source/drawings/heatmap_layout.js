@@ -16,7 +16,7 @@ export class HeatmapLayout {
     this.specialColumns = new Set(this.specialColumns);
   }
 
-  // Fits the map into `width` × `room`; returns the height it takes.
+  // Fits the map into `width` × `room`, but no lower than `least`; returns the height it takes.
   layout(context, theme, options) {
     this.titleLines = 1;
     const height = this.fit(context, theme, options);
@@ -27,7 +27,7 @@ export class HeatmapLayout {
     return this.fit(context, theme, options);
   }
 
-  fit(context, theme, { x = 0, y = 0, width, room, widestCell = 76, tallestCell = 44 }) {
+  fit(context, theme, { x = 0, y = 0, width, room, least = null, widestCell = 76, tallestCell = 44 }) {
     const unit = theme.size / 16;
     const [nRows, nColumns] = [this.rows.length, this.columns.length];
     context.font = fontOf(theme, 0.875, theme.paper ? 400 : 600); // a marked label is bold
@@ -65,8 +65,8 @@ export class HeatmapLayout {
     const top = (this.titles ? Math.round(24 * unit) : 0) + labelRoom;
     // Few tokens: wide cells, room for words and numbers. Many: squares, as long as the height allows.
     // Up to twelve rows each keeps its label; of more, some are left out, and rows may be lower.
-    const least = (nRows > 12 ? 10 : 12) * theme.size;
-    const fitting = Math.max((room - top) / nRows, Math.min(18 * unit, least / nRows));
+    const lowest = least ?? (nRows > 12 ? 10 : 12) * theme.size;
+    const fitting = Math.max((room - top) / nRows, Math.min(18 * unit, lowest / nRows));
     this.cellHeight = Math.max(1, Math.min(tallestCell * unit, Math.max(this.cellWidth, 1.2 * letter), fitting));
     this.cellWidth = Math.min(this.cellWidth, Math.max(this.cellHeight / 0.55, this.slanted ? 1 : longest + 12));
     this.box = { x, y, width };

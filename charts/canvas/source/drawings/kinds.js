@@ -1,6 +1,7 @@
 // Which drawing is made for which kind of payload.
 
 import { GridDrawing } from "./grid.js";
+import { HeadsDrawing } from "./heads.js";
 import { LinesDrawing } from "./lines.js";
 import { MapDrawing } from "./map.js";
 import { MaskDrawing } from "./mask.js";
@@ -11,6 +12,7 @@ const DRAWINGS = {
   map: MapDrawing,
   mask: MaskDrawing,
   grid: GridDrawing,
+  heads: HeadsDrawing,
   lines: LinesDrawing,
   overview: OverviewDrawing,
   steps: StepsDrawing,

@@ -22,6 +22,7 @@ export class OverviewDrawing {
       (part, i) =>
         new GridTiles({ metadata: part, arrays: { weights: arrays[`weights${i}`], masks: arrays[`masks${i}`] } }),
     );
+    for (const part of this.parts) part.dimmed = metadata.dimmed;
     const masked = this.parts.some((part) => part.anyMasked());
     this.legend = new Legend({ ...legendOf(metadata), scale: "sequential", limit: 1, masked });
     this.selected = metadata.selected && this.targetOf(metadata.selected);
@@ -36,17 +37,20 @@ export class OverviewDrawing {
     return tile < 0 ? null : { part, tile };
   }
 
-  // As many grids side by side as give the largest maps that end on the first screen, or that can be seen at all.
+  // As many grids side by side as give the largest maps that end on the first screen; without words, where those do not fit.
   layout(context, theme, width) {
     const legendRoom = 8 + this.legend.layout(context, theme, { x: 0, y: 0, width }) + 4;
     const room = theme.paper ? PAGE : HEIGHT * roomOf(context, theme) - legendRoom;
-    const ways = this.parts
-      .map((_, i) => i + 1)
-      .map((across) => ({ across, ...this.place(context, theme, width, across, room) }));
+    const arranged = (how) =>
+      this.parts.map((_, i) => ({ how, across: i + 1, ...how.call(this, context, theme, width, i + 1, room) }));
+    const best = (ways, worth) => ways.reduce((one, other) => (worth(other) > worth(one) ? other : one));
+    const ways = arranged(this.place);
     const fitting = ways.filter(({ height }) => height <= room);
-    const worth = ({ smallest, height }) => (fitting.length ? smallest : -height);
-    const best = (fitting.length ? fitting : ways).reduce((one, other) => (worth(other) > worth(one) ? other : one));
-    const { height } = this.place(context, theme, width, best.across, room);
+    let chosen;
+    if (fitting.length) chosen = best(fitting, ({ smallest }) => smallest);
+    else if (theme.paper) chosen = best(ways, ({ height }) => -height);
+    else chosen = best(arranged(this.pack), ({ smallest }) => smallest);
+    const { height } = chosen.how.call(this, context, theme, width, chosen.across, room);
     return height + 8 + this.legend.layout(context, theme, { x: 0, y: height + 8, width }) + 4;
   }
 
@@ -75,6 +79,31 @@ export class OverviewDrawing {
         smallest = Math.min(smallest, part.tileWidth);
       });
       y += tallest + (line < lines - 1 ? apart : 0);
+    }
+    return { height: y, smallest };
+  }
+
+  // Where no layout with words ends on the first screen: all maps without words, as large as the room allows.
+  pack(context, theme, width, across, room) {
+    const apart = APART * theme.size;
+    const share = (width - (across - 1) * apart) / across;
+    const lines = Math.ceil(this.parts.length / across);
+    this.head = theme.size * 1.9;
+    let smallest = Infinity;
+    const all = this.parts.reduce((sum, { layers }) => sum + layers.length, 0);
+    let y = 0;
+    for (let line = 0; line < lines; line++) {
+      const row = this.parts.slice(line * across, (line + 1) * across);
+      const most = Math.max(...row.map(({ layers }) => layers.length));
+      const height = ((room - (lines - 1) * apart) * most) / (across === 1 ? all : most * lines) - this.head;
+      const heights = row.map((part, column) => {
+        part.width = share;
+        const place = { x: column * (share + apart), y: y + this.head, width: share, height };
+        const taken = part.layoutCompact(context, theme, place);
+        smallest = Math.min(smallest, part.tileWidth);
+        return taken.height;
+      });
+      y += this.head + Math.max(...heights) + (line < lines - 1 ? apart : 0);
     }
     return { height: y, smallest };
   }

@@ -1,0 +1,63 @@
+"""The heads of one kind of attention: those that have a job large and named, under them every head as a small map."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from charts.canvas.attention import attention_grid
+from charts.canvas.choices import HeadChoice
+from charts.canvas.figure import CanvasFigure
+from transformer.runs.attention_view import AttentionView
+
+MOST_NAMED = 3  # as many large maps stand beside each other
+
+
+class HeadWords(NamedTuple):
+    """What is said of a head: ``short`` below a small map in a file, ``title`` and ``sentence`` above a large one."""
+
+    short: str
+    title: str
+    sentence: str
+
+
+def attention_heads(
+    views: Sequence[AttentionView],
+    *,
+    named: Sequence[tuple[int, int]],
+    words: Mapping[tuple[int, int], HeadWords],
+    clear: Collection[tuple[int, int]] = (),
+    selected: tuple[int, int] | None = None,
+    order: Sequence[tuple[int, int]] | None = None,
+    shifted_labels: Sequence[str] | None = None,
+    stretch: bool = False,
+) -> CanvasFigure:
+    """As ``attention_grid``, with the maps of ``named`` (layer, head) large above the small ones.
+
+    The last large map also shows the head that is ``selected`` or pointed at. Small maps carry no words, and those that
+    are not ``clear`` are pale. ``words`` has an entry for every head.
+
+    Raises ``ValueError`` as ``attention_grid`` does, and where ``named`` is empty, too long or repeats a head, or a
+    head has no words.
+    """
+    if not 0 < len(named) <= MOST_NAMED or len(set(named)) != len(named):
+        raise ValueError(f"attention_heads: named is {list(named)}; name 1 to {MOST_NAMED} different heads")
+    short = {place: told.short for place, told in words.items() if place in clear}
+    figure = attention_grid(
+        views,
+        selected=selected,
+        captions=short,
+        clear=clear,
+        order=order,
+        shifted_labels=shifted_labels,
+        stretch=stretch,
+    )
+    tiles = figure.metadata["tiles"]
+    places = [HeadChoice(tile["layer"], tile["head"]) for tile in tiles]
+    for what, heads in (("named", named), ("words", places)):
+        known = places if what == "named" else words
+        if missing := [tuple(place) for place in heads if place not in known]:
+            raise ValueError(f"attention_heads: {what}: there is nothing for {missing[0]} (layer, head)")
+    told = [
+        {**tile, "title": words[place].title, "sentence": words[place].sentence}
+        for tile, place in zip(tiles, places, strict=True)
+    ]
+    return figure.with_metadata(kind="heads", tiles=told, named=[list(map(int, place)) for place in named])

@@ -1,0 +1,171 @@
+// The heads of one kind of attention: those that have a job large and named, under them every head as a small map.
+
+import { cssOf } from "../toolkit/colour.js";
+import { drawText, fontOf, shorten, wrap } from "../toolkit/text.js";
+import { roomOf } from "../toolkit/theme.js";
+import { say } from "../toolkit/words.js";
+import { GridDrawing } from "./grid.js";
+
+const HEIGHT = 446; // px on a projector: large maps, all small ones and the legend end on its first screen
+const SMALL_SHARE = 0.34; // of that height, at most, for the small maps …
+const MANY = 100; // … and more where there are so many of them
+const SHARE_OF_MANY = 0.46;
+const MOST_LARGE = 3;
+const NARROWEST = 13; // letters: a large map is at least as wide
+
+export class HeadsDrawing extends GridDrawing {
+  constructor(payload, previous) {
+    super(payload, previous);
+    const { metadata } = payload;
+    this.dimmed = true;
+    this.named = metadata.named.map(([layer, head]) => this.tileOf({ layer, head }));
+    // One map more than there are jobs: for the head that is chosen or pointed at.
+    this.maps = Array.from({ length: Math.min(MOST_LARGE, this.named.length + 1) }, () => this.largeMap());
+  }
+
+  layout(context, theme, width) {
+    if (theme.paper) return super.layout(context, theme, width);
+    this.alone = false;
+    const fitting = Math.max(1, Math.floor(width / (NARROWEST * theme.size)));
+    const count = Math.min(this.maps.length, fitting);
+    const apart = 1.5 * theme.size;
+    this.slotWidth = (width - (count - 1) * apart) / count;
+    const legendRoom = 8 + this.legend.layout(context, theme, { x: 0, y: 0, width }) + 4;
+    const room = HEIGHT * roomOf(context, theme) - legendRoom;
+    const share = this.tiles.length > MANY ? SHARE_OF_MANY : SMALL_SHARE;
+    const small = this.layoutCompact(context, theme, { width, height: room * share });
+    this.slotHead = 3.6 * theme.size; // a name and two lines
+    const large = Math.max(9 * theme.size, room - small.height - this.slotHead - 0.8 * theme.size);
+    this.slots = this.maps.slice(0, count).map((map, i) => {
+      const x = i * (this.slotWidth + apart);
+      const tall = map.layout(context, theme, {
+        x,
+        y: this.slotHead,
+        width: this.slotWidth,
+        room: large,
+        least: 0,
+        widestCell: 64,
+      });
+      return { map, x, height: this.slotHead + tall };
+    });
+    this.top += Math.max(...this.slots.map(({ height }) => height)) + 0.8 * theme.size;
+    const tall = this.top - this.headRoom + small.height;
+    this.kept = null;
+    return tall + 8 + this.legend.layout(context, theme, { x: 0, y: tall + 8, width }) + 4;
+  }
+
+  // Which head every large map shows, -1 for none: those with a job, and the last one also what is chosen or pointed at.
+  shownIn(focus) {
+    const last = this.slots.length - 1;
+    const shown = this.slots.map((_, i) => this.named[i] ?? -1);
+    for (const tile of [focus?.tile ?? -1, this.selected]) {
+      if (tile < 0 || shown.slice(0, last).includes(tile)) continue;
+      shown[last] = tile;
+      break;
+    }
+    return shown;
+  }
+
+  slotOf(tile, focus) {
+    return this.shownIn(focus ?? { tile }).indexOf(tile);
+  }
+
+  geometry() {
+    if (this.alone) return super.geometry();
+    const places = this.slots.map(({ map: { plot, stepX, stepY } }, i) => ({
+      x: plot.x,
+      y: plot.y,
+      stepX,
+      stepY,
+      tile: this.shownIn(this.focus)[i],
+    }));
+    return { tiles: this.tiles.map((_, i) => this.tileBox(i)), large: places };
+  }
+
+  hit(x, y) {
+    const shown = this.shownIn(this.focus);
+    for (const [i, { map }] of this.slots.entries()) {
+      const cell = shown[i] < 0 ? null : map.hit(x, y);
+      if (cell) return { tile: shown[i], ...cell, large: true };
+    }
+    return this.tileAt(x, y);
+  }
+
+  first() {
+    return { tile: this.selected >= 0 ? this.selected : this.named[0] };
+  }
+
+  tipEdge() {
+    return undefined;
+  }
+
+  anchor({ tile, row, column }) {
+    const slot = row === undefined && column === undefined ? -1 : this.slotOf(tile);
+    if (slot >= 0) {
+      const { map } = this.slots[slot];
+      return [map.columnX(column ?? 0) + map.stepX / 2, map.rowY(row ?? 0) + map.stepY / 2];
+    }
+    const [x, y, width, height] = this.tileBox(tile);
+    return [x + width / 2, y + height / 2];
+  }
+
+  paintBase(context, theme, ratio) {
+    super.paintBase(context, theme, ratio);
+    if (this.alone) return;
+    const shown = this.shownIn(null);
+    for (let i = 0; i < this.slots.length - 1; i++) this.paintSlot(context, theme, i, shown[i], ratio);
+  }
+
+  paintFocus(context, theme, focus, ratio) {
+    if (this.alone) return;
+    this.focus = focus;
+    const shown = this.shownIn(focus);
+    const last = this.slots.length - 1;
+    this.paintKept(context, theme, last, shown[last], ratio);
+    if (!focus) return;
+    this.frame(context, theme, focus.tile, theme.ink, 2);
+    const slot = shown.indexOf(focus.tile);
+    if (slot < 0 || (focus.row === undefined && focus.column === undefined)) return;
+    this.slots[slot].map.paintFocus(context, theme, focus, ratio);
+  }
+
+  // The last of the large maps is kept until it shows another head.
+  paintKept(context, theme, slot, tile, ratio) {
+    if (context.vector) return this.paintSlot(context, theme, slot, tile, ratio);
+    const [x, width, height] = [Math.floor(this.slots[slot].x), this.slotWidth + 10, this.slots[slot].height + 10];
+    if (this.kept?.tile !== tile || this.kept.theme !== theme || this.kept.ratio !== ratio) {
+      const picture = new OffscreenCanvas(Math.ceil(width * ratio), Math.ceil(height * ratio));
+      const pen = picture.getContext("2d");
+      pen.scale(ratio, ratio);
+      pen.translate(-x, 0);
+      this.paintSlot(pen, theme, slot, tile, ratio);
+      this.kept = { tile, theme, ratio, picture };
+    }
+    const { picture } = this.kept;
+    context.drawImage(picture, x, 0, picture.width / ratio, picture.height / ratio);
+  }
+
+  paintSlot(context, theme, slot, tile, ratio) {
+    const { map, x } = this.slots[slot];
+    const [muted, line] = [cssOf(theme.muted), 1.15 * theme.size];
+    if (tile < 0) {
+      if (theme.unmarked) return; // nobody points at anything in a file
+      context.font = fontOf(theme, 0.875);
+      wrap(context, say("Point at a small map to see it large. A click chooses it."), this.slotWidth).forEach(
+        (text, i) => drawText(context, text, x, theme.size * 0.7 + i * line, { colour: muted }),
+      );
+      return;
+    }
+    const { title, sentence, clear } = this.tiles[tile];
+    context.font = fontOf(theme, 1, 600);
+    drawText(context, shorten(context, title, this.slotWidth), x, theme.size * 0.7, {
+      colour: clear ? cssOf(theme.ink) : muted,
+    });
+    context.font = fontOf(theme, 0.875);
+    wrap(context, `${this.name(tile)}. ${sentence}`, this.slotWidth).forEach((text, i) =>
+      drawText(context, text, x, theme.size * 1.75 + i * line, { colour: muted }),
+    );
+    map.limit = this.limit(tile);
+    map.paint(context, theme, this.matrices[tile], ratio);
+  }
+}

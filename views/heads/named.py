@@ -1,0 +1,134 @@
+"""The two or three heads with which the Heads page opens, and what it says of every head in a title and a sentence."""
+
+import math
+from collections.abc import Collection, Sequence
+
+from charts.canvas.attention_heads import MOST_NAMED, HeadWords
+from charts.toolkit.style import three_digits
+from transformer.analysis.heads.corpus_roles import CorpusRole
+from transformer.analysis.heads.head_roles import HeadRole
+from ui.lab.head_table import captions, nearest_place
+from ui.words.texts import PageText
+from views.heads.corpus_role_table import clear_captions, corpus_captions, corpus_role_text
+from views.heads.measure_words import measure_name
+
+Place = tuple[int, int]  # layer, head
+Roles = Sequence[HeadRole | CorpusRole]
+RESTING = ("sink", "punctuation", "delimiter", "first")  # where a head rests that has nothing to do
+
+
+def with_a_job(roles: Roles, *, off: Collection[Place] = ()) -> list[HeadRole | CorpusRole]:
+    """Those that do something which has a name, the strongest first. To look everywhere is no job, nor is to rest."""
+    return [head for head in _clear(roles, off) if _job(head) not in (*RESTING, "broad")]
+
+
+def at_rest(roles: Roles, *, off: Collection[Place] = ()) -> list[HeadRole | CorpusRole]:
+    """Those that rest on the same few places, whatever the sentence says."""
+    return [head for head in _clear(roles, off) if _job(head) in RESTING]
+
+
+def named_heads(roles: Roles, *, off: Collection[Place] = ()) -> list[Place]:
+    """Up to three that have a job: each job once, then a job's second head. Where none has one, the sharpest."""
+    found = with_a_job(roles, off=off)
+    first = list({_job(head): head for head in reversed(found)}.values())
+    best = [head for head in found if head in first] + [head for head in found if head not in first]
+    return [_place(head) for head in best[:MOST_NAMED]] or [_place(sharpest(roles, off=off))]
+
+
+def sharpest(roles: Roles, *, off: Collection[Place] = ()) -> HeadRole | CorpusRole:
+    """With the least entropy for the keys that it may look at; one at rest only where all are. Of a sentence that is
+    too short to tell: the first that is on."""
+    on = [head for head in roles if _place(head) not in off] or list(roles)
+    resting = at_rest(on)
+    return min(
+        [head for head in on if head not in resting] or on,
+        key=lambda head: _or_most(head.scores.get("broad", math.nan)),
+    )
+
+
+def head_words(roles: Roles, text: PageText, *, off: Collection[Place] = ()) -> dict[Place, HeadWords]:
+    """Of every head what it does here, or, of ``CorpusRole``, over many sentences."""
+    over_many = isinstance(roles[0], CorpusRole)
+    short = corpus_captions(roles, text) if over_many else captions(roles, text)
+    alone = not with_a_job(roles, off=off)
+    words = {}
+    for head in roles:
+        place = _place(head)
+        if place in off:
+            words[place] = HeadWords(
+                text["pruned_short"], _title(text["pruned_short"]), _title(text["pruned_role"]) + "."
+            )
+            continue
+        title, sentence = _of_many(head, text) if over_many else _here(head, text)
+        if alone and head is sharpest(roles, off=off) and not math.isnan(head.scores.get("broad", math.nan)):
+            title = text["named_sharpest"]
+        words[place] = HeadWords(short[place], title, sentence)
+    return words
+
+
+def claim(roles: Roles, text: PageText, *, off: Collection[Place] = ()) -> str:
+    """How many heads have a job, as the sentence with which the page opens."""
+    if all(math.isnan(score) for head in roles for score in head.scores.values()):
+        return text["claim_too_short"]
+    count, resting, every = len(with_a_job(roles, off=off)), len(at_rest(roles, off=off)), len(roles)
+    many = isinstance(roles[0], CorpusRole)
+    name = "none" if count == 0 else "one" if count == 1 else "all" if count == every else "some"
+    where = text["claim_many" if many else "claim_here"]
+    sentences = [text[f"claim_{name}"].format(count=count, heads=every, where=where)]
+    if resting:
+        sentences.append(text["claim_resting"].format(count=resting))
+    if name != "all":
+        sentences.append(text["claim_others" if count else "claim_sharpest"].format(count=every - count - resting))
+    return " ".join([*sentences, *([text["claim_maps"]] if many else [])])
+
+
+def _clear(roles: Roles, off: Collection[Place]) -> list[HeadRole | CorpusRole]:
+    clear = set(clear_captions(roles)) - set(off)
+    return sorted((head for head in roles if _place(head) in clear), key=lambda head: -_strength(head))
+
+
+def _here(head: HeadRole, text: PageText) -> tuple[str, str]:
+    sentence = text["role_sentence"]
+    if head.role != "none":
+        score = three_digits(head.score)
+        return _title(text["role"][head.role]), sentence[head.role].format(score=score)
+    title = _title(text["role"]["none"])
+    if not (nearest := nearest_place(head)):
+        return title, sentence["none"]
+    score = three_digits(head.scores[nearest])
+    return title, sentence["nearest"].format(role=text["role"][nearest], score=score)
+
+
+def _of_many(head: CorpusRole, text: PageText) -> tuple[str, str]:
+    measured = head.measured
+    if not measured.strongest or not head.n_sentences:
+        return _title(text["role"][head.role]), _title(corpus_role_text(head, text)) + "."
+    one = measured.measures[measured.strongest]
+    numbers = {key: three_digits(getattr(one, key)) for key in ("score", "chance", "least")}
+    name = measure_name(measured.strongest, measured, text)
+    if measured.clear:
+        return _title(name), text["test_sentence"].format(count=head.n_sentences, **numbers)
+    return text["no_job"], text["test_sentence_weak"].format(count=head.n_sentences, test=name, **numbers)
+
+
+def _job(head: HeadRole | CorpusRole) -> str:
+    if isinstance(head, CorpusRole) and head.measured.strongest:
+        return head.measured.strongest
+    return head.role
+
+
+def _strength(head: HeadRole | CorpusRole) -> float:
+    strength = head.measured.strength if isinstance(head, CorpusRole) and head.measured.strongest else head.score
+    return 0.0 if math.isnan(strength) else strength
+
+
+def _place(head: HeadRole | CorpusRole) -> Place:
+    return head.layer, head.head
+
+
+def _or_most(value: float) -> float:
+    return math.inf if math.isnan(value) else value
+
+
+def _title(name: str) -> str:
+    return name[:1].upper() + name[1:]
