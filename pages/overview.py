@@ -24,6 +24,7 @@ from ui.words.catalogues import said
 from ui.words.texts import as_plain, language, page_text, speaking
 from views.overview.diagram import model_diagram
 from views.overview.handout import check_length, handout
+from views.overview.tour import offer_tour
 
 CERTAINTY_WIDTH = 560  # pixels; what remains of a window goes to the links beside it
 
@@ -36,7 +37,7 @@ def one_line(text: str) -> str:
 def show_answer(p: Page, answer: Answer) -> None:
     """What was typed and what came out, large."""
     size = "####" if max(len(p.focus.sentence), len(answer.text)) < 90 else ""
-    with st.container(horizontal=True, key="answer", gap="medium"):
+    with st.container(horizontal=True, horizontal_alignment="distribute", key="answer", gap="medium"):
         for caption, words in (
             (p.text["typed"], one_line(p.focus.sentence)),
             (
@@ -50,6 +51,8 @@ def show_answer(p: Page, answer: Answer) -> None:
                     show_picture(p.focus.sentence, p.checkpoint.config)
                 else:
                     st.markdown(f"{size} {words}")
+        with st.container(width="content"):
+            offer_tour(p)
 
 
 def show_certainty(p: Page, answer: Answer) -> None:

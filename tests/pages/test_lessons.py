@@ -52,7 +52,7 @@ def test_the_page_lists_every_lesson_with_aim_and_duration(open_app) -> None:
     for found in all_lessons:
         assert found.title in said(app) and found.aim in said(app)
     assert said(app).count("about") >= len(all_lessons)
-    assert [button.label for button in app.button].count(TEXT["start"]) == len(all_lessons) + 2  # and the routes
+    assert [button.label for button in app.button].count(TEXT["start"]) == len(all_lessons) + 3  # and the routes
     assert not bar(app)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import transformer
+from tests.conftest import ROOT
 from tests.pages.conftest import codes, is_fine, said, with_e
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.analysis.answers.answer_probabilities import answer_of
@@ -76,3 +77,15 @@ def test_where_the_time_goes_is_drawn_when_it_is_opened(open_app, checkpoint):
     opened = open_app("overview", checkpoint=checkpoint, sentence=SENTENCE, costs="true")
     is_fine(opened)
     assert len(opened.get("plotly_chart")) == 1
+
+
+def test_the_tour_begins_on_the_first_screen(open_app, monkeypatch) -> None:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    app = open_app("overview", checkpoint="en-fr")
+    assert app.button(key="take the tour").label == TEXT["tour"].format(minutes=3)
+    app = open_app("overview", checkpoint="en-fr", lesson="tour")
+    assert "take the tour" not in [button.key for button in app.button], "who takes it already is not asked again"
+
+
+def test_no_tour_without_the_model_that_it_is_about(open_app) -> None:
+    assert "take the tour" not in [button.key for button in open_app("overview").button]
