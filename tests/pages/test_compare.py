@@ -76,7 +76,7 @@ def test_a_pair_sets_both_sentences(open_app, monkeypatch, writes):
     monkeypatch.setattr("views.compare.modes.guess_language", lambda text: writes)
     app = open_app("compare", checkpoint="tiny-translator", sentence=SENTENCE)
     pair = PAIRS[2]
-    app.pills(key="compare pair").set_value(pair["label"]).run()
+    next(button for button in app.button if button.label == pair["label"]).click().run()
     is_fine(app)
     assert app.session_state["sidebar sentence"] == pair["first"]
     assert app.session_state["compare second"] == pair["second"]

@@ -67,9 +67,8 @@ def test_a_click_leads_to_the_head_or_chooses_the_place(open_app: Open, monkeypa
 
 def test_a_ready_pair_brings_its_sentence_along(open_app: Open) -> None:
     app = open_app("paths", checkpoint="tiny-translator", sentence=SENTENCE)
-    pairs = app.button_group(key="paths corrupted pair")
-    other = next(label for label in pairs.options if label.startswith("…"))
-    is_fine(pairs.set_value(other).run())
+    pairs = [button for button in app.button if button.key.startswith("paths corrupted pair")]
+    is_fine(next(button for button in pairs if button.label.startswith("…")).click().run())
     assert app.session_state["focus"].sentence != SENTENCE != corrupted(app)
     assert corrupted(app) != app.session_state["focus"].sentence
 

@@ -277,7 +277,7 @@ def test_choosing_a_language_keeps_everything_else(open_app: Callable[..., AppTe
     is_in(app, "fr", "masks")
     assert (app.session_state["focus"].layer, app.session_state["focus"].head) == (1, 1)
     assert app.session_state["masks view"] == "padding"
-    assert [example for example in app.sidebar.pills[0].options][:2] == ["Simple", "Répétition"]
+    assert [button.label for button in app.sidebar.button][:2] == ["Simple", "Répétition"]
     app.segmented_control(key="sidebar language").set_value("en").run()
     is_in(app, "en", "masks")
     assert "language" not in app.query_params

@@ -69,13 +69,14 @@ def test_the_sidebar_offers_everything_that_a_translator_takes(run) -> None:
     assert [number.label for number in test.sidebar.number_input] == ["Padding tokens"]
     assert [box.label for box in test.sidebar.selectbox] == ["Checkpoint"]
     labels = [group.proto.label for group in test.sidebar.get("button_group")]
-    assert labels == ["Attention", "Layer", "Head", "Examples", "Language"]
+    assert labels == ["Attention", "Layer", "Head", "Language"]
+    assert "Examples" in [caption.value for caption in test.sidebar.caption]
 
 
 def test_selectors_come_only_where_a_page_asks_and_the_model_leaves_a_choice(run) -> None:
-    assert [group.proto.label for group in run().sidebar.get("button_group")] == ["Examples", "Language"]
+    assert [group.proto.label for group in run().sidebar.get("button_group")] == ["Language"]
     writer = run(needs=("stack", "kind", "layer"), checkpoint="tiny-gpt")
-    assert [group.proto.label for group in writer.sidebar.get("button_group")] == ["Layer", "Examples", "Language"]
+    assert [group.proto.label for group in writer.sidebar.get("button_group")] == ["Layer", "Language"]
     assert [number.label for number in writer.sidebar.number_input] == []
     judge = run(needs=("stack", "head"), checkpoint="tiny-sentiment")
     assert [area.label for area in judge.sidebar.text_area] == ["Sentence"]

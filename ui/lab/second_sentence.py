@@ -12,9 +12,10 @@ from transformer.explanation.patching import typed_ids
 from ui.compute.store import store
 from ui.shell import focus as shared_focus
 from ui.shell.focus import start_of
+from ui.shell.offers import offers
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to, preset
-from ui.shell.presentation.presenter import labels
+from ui.shell.presentation.presenter import labels, presenting
 from ui.words.texts import model_sentences, other_pictures, pictures
 
 _MOST = 5  # ready pairs in the row
@@ -42,16 +43,14 @@ def second_sentence(p: Page, *, key: str) -> str:
         pairs = {_label(p.focus.sentence, *pair): pair for pair in offered}
         if len(pairs) > 1:
             here = next((label for label, pair in pairs.items() if pair == (p.focus.sentence, typed)), None)
-            st.session_state[f"{key} pair"] = here
-            choose = partial(_chosen, pairs, key)
-            st.pills(p.text["pairs"], list(pairs), key=f"{key} pair", on_change=choose, label_visibility=labels())
+            take = partial(_take, pairs, key)
+            offers(p.text["pairs"], list(pairs), key=f"{key} pair", chosen=here, take=take, show_label=not presenting())
     return typed
 
 
-def _chosen(pairs: dict[str, tuple[str, str]], key: str) -> None:
-    if pair := pairs.get(st.session_state[f"{key} pair"]):
-        preset(key, pair[1])
-        shared_focus.change(sentence=pair[0], target="")
+def _take(pairs: dict[str, tuple[str, str]], key: str, label: str) -> None:
+    preset(key, pairs[label][1])
+    shared_focus.change(sentence=pairs[label][0], target="")
 
 
 def _label(sentence: str, clean: str, corrupt: str) -> str:

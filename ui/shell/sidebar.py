@@ -10,8 +10,10 @@ from transformer.families.config import FamilyConfig
 from ui.compute.loading import choosable_checkpoints, readable_config
 from ui.shell import focus as shared_focus
 from ui.shell.focus import MOST_PADS, Focus, start_of, tasks_of
+from ui.shell.offers import offers
 from ui.shell.picture import draw_picture
 from ui.shell.selectors import work_of
+from ui.shell.typing import follow_typing
 from ui.words.texts import common, examples, languages
 
 # Where this run's sidebar has room for the selectors of its page: below the sentence, above the examples.
@@ -34,11 +36,13 @@ def sidebar() -> None:
         if isinstance(config, PictureConfig):
             room = st.container(gap="small")
             draw_picture(focus, config)
+            follow_typing(line=False)
             if not focus.presenter:
                 with st.expander(common("sidebar.more_picture"), key="sidebar more"):
                     _sentence(focus, help="sidebar.picture_text_help")
         else:
             _sentence(focus, help="sidebar.sentence_help")
+            follow_typing()
             room = st.container(gap="small")
             if not focus.presenter:
                 _examples(focus)
@@ -63,8 +67,8 @@ def _examples(focus: Focus) -> None:
     task = _task(focus)
     text = focus.sentence.removeprefix(task)
     shown = next((e for e in found.values() if (e.sentence, e.target) == (text, focus.target)), None)
-    _set("example", shown.label if shown else None)
-    st.pills(common("sidebar.examples"), list(found), key="sidebar example", on_change=_choose_example)
+    chosen = shown.label if shown else None
+    offers(common("sidebar.examples"), list(found), key="sidebar example", chosen=chosen, take=_take_example)
     if shown and not task:  # what it shows is said of models of one task
         st.caption(shown.shows)
 
@@ -163,9 +167,8 @@ def _report(name: str) -> None:
     shared_focus.change(**{name: st.session_state[f"sidebar {name}"]})
 
 
-def _choose_example() -> None:
-    chosen = st.session_state["sidebar example"]
+def _take_example(label: str) -> None:
     for example in examples():
-        if example.label == chosen:
+        if example.label == label:
             start = _task(shared_focus.current())
             shared_focus.change(sentence=start + example.sentence, target=example.target)

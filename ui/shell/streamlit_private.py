@@ -37,6 +37,7 @@ __all__ = [
 ]
 
 TEST_IDS = {
+    "InputInstructions",
     *("stBaseButton-primary", "stButton", "stButtonGroup", "stCaptionContainer", "stColumn"),
     *("stElementContainer", "stFullScreenFrame"),
     *(

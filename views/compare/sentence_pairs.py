@@ -1,12 +1,15 @@
 """Sentence B of the Compare page: typed, or one of a pair that differs from sentence A in one thing."""
 
+from functools import partial
+
 import streamlit as st
 
 from ui.shell import focus as shared_focus
 from ui.shell import page_state
 from ui.shell.focus import start_of
+from ui.shell.offers import offers
 from ui.shell.page import Page
-from ui.shell.presentation.presenter import labels
+from ui.shell.presentation.presenter import labels, presenting
 from ui.words.texts import PageText, model_sentences, other_pictures
 
 _SECOND, _OFFERED = "compare: second", "compare: offered"
@@ -34,17 +37,14 @@ def second_sentence(p: Page) -> tuple[str, dict[str, str] | None]:
     here = {focus.sentence, state[_SECOND]}
     shown = next((label for label, pair in pairs.items() if {pair["first"], pair["second"]} == here), None)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        for key, value in (("compare second", state[_SECOND]), ("compare pair", shown)):
-            if key not in state or state[key] != value:
-                state[key] = value
+        if state.get("compare second") != state[_SECOND]:
+            state["compare second"] = state[_SECOND]
         st.text_input(
             p.text["second"], key="compare second", help=p.text["second_help"], on_change=_typed,
             width=130 if p.reads_pictures else 290, label_visibility=labels(),
         )  # fmt: skip
-        st.pills(
-            p.text["pairs"], list(pairs), key="compare pair", on_change=_pair_chosen, args=(pairs,), wrap=True,
-            label_visibility=labels(),
-        )  # fmt: skip
+        take = partial(_take, pairs)
+        offers(p.text["pairs"], list(pairs), key="compare pair", chosen=shown, take=take, show_label=not presenting())
     return state[_SECOND], pairs[shown] if shown else None
 
 
@@ -70,9 +70,8 @@ def _typed() -> None:
     st.session_state[_SECOND] = st.session_state["compare second"]
 
 
-def _pair_chosen(pairs: dict) -> None:
-    pair = pairs.get(st.session_state["compare pair"])
-    if pair:
-        st.session_state[_SECOND] = pair["second"]
-        st.session_state[_OFFERED] = (pair["first"], pair["second"])
-        shared_focus.change(sentence=pair["first"], target="")
+def _take(pairs: dict[str, dict[str, str]], label: str) -> None:
+    pair = pairs[label]
+    st.session_state[_SECOND] = pair["second"]
+    st.session_state[_OFFERED] = (pair["first"], pair["second"])
+    shared_focus.change(sentence=pair["first"], target="")

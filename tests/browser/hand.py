@@ -1,0 +1,45 @@
+"""A person at the page: a mouse that takes a quarter of a second, a press of a tenth, keys one after the other."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Locator, Page, expect
+
+KEY = 55  # milliseconds between two keys
+PRESS = 90  # milliseconds that the button is down
+_STEPS, _STEP = 15, 16  # of the mouse's way, and milliseconds each
+# Whether its middle can be clicked: no part around it, a list say, has scrolled it away.
+_IN_SIGHT = """node => {
+    const box = node.getBoundingClientRect(), root = node.getRootNode();
+    const there = root.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+    return !!there && (node.contains(there) || there.contains(node));
+}"""
+
+
+class Hand:
+    """One hand, which remembers where its mouse is."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self._at = (640.0, 400.0)
+
+    def click(self, what: Locator, *, press: int = PRESS) -> None:
+        """Where ``what`` stood when the mouse set off: nobody aims anew on the way."""
+        while not (box := what.bounding_box()):  # drawn anew in this moment: nobody sets off to what is not there
+            expect(what).to_be_visible()
+        if box["y"] + box["height"] > self.page.viewport_size["height"] or not what.evaluate(_IN_SIGHT):
+            what.scroll_into_view_if_needed()
+            box = what.bounding_box()
+        begin, end = self._at, (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        for step in range(1, _STEPS + 1):
+            self.page.mouse.move(*(a + (b - a) * step / _STEPS for a, b in zip(begin, end, strict=True)))
+            self.page.wait_for_timeout(_STEP)
+        self._at = end
+        self.page.mouse.down()
+        self.page.wait_for_timeout(press)
+        self.page.mouse.up()
+
+    def write(self, box: Locator, text: str) -> None:
+        """In the place of what stands there."""
+        self.click(box)
+        self.page.keyboard.press("Control+a")
+        self.page.keyboard.type(text, delay=KEY)

@@ -1,0 +1,200 @@
+"""What somebody types is never lost, nor is the click that follows it: at a person's pace, in a real browser."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.browser.conftest import open_page, settle
+from tests.browser.hand import Hand
+
+pytestmark = pytest.mark.browser
+SENTENCES = ("My dog ate my homework.", "We like old songs.", "A bird is in the house.", "Who has the key?")
+PAUSES = (0, 150, 300, 450, 600, 800, 1000, 1500)  # milliseconds between the last key and the hand's way to the mouse
+PAGES = ("Tokens", "Embeddings", "Positions", "Attention", "Heads", "Add & Norm", "Feed-forward", "Decoding")
+
+
+def sentence_box(page: Page) -> Locator:
+    return page.get_by_role("textbox", name="Sentence", exact=True)
+
+
+def asked(page: Page) -> dict[str, str]:
+    return {name: values[-1] for name, values in parse_qs(urlsplit(page.url).query).items()}
+
+
+def is_kept(page: Page, sentence: str) -> None:
+    """In the box, in the address and on the page: the model has read it."""
+    settle(page)
+    expect(sentence_box(page)).to_have_value(sentence)
+    assert asked(page).get("sentence") == sentence
+    expect(page.get_by_test_id("stException")).to_have_count(0)
+
+
+def is_open(page: Page, title: str) -> None:
+    expect(page.get_by_role("heading", name=title, exact=True, level=1)).to_be_visible()
+
+
+def link(page: Page, title: str) -> Locator:
+    return page.get_by_test_id("stTopNavLink").filter(has_text=title)
+
+
+def gestures(count: int, seed: int) -> list[tuple[str, int, int]]:
+    """(sentence, pause, press): no two neighbours alike; now and then a click without a finger's tenth of a second."""
+    dice = random.Random(seed)
+    return [
+        (f"{SENTENCES[n % len(SENTENCES)][:-1]} {n}.", dice.choice(PAUSES), 0 if n % 5 == 4 else 90)
+        for n in range(count)
+    ]
+
+
+@pytest.mark.slow
+def test_a_page_that_is_clicked_has_the_sentence(shipped: str, visit: Callable[..., Page]) -> None:
+    page = visit(shipped, width=1280, height=720)
+    hand = Hand(page)
+    for n, (sentence, pause, press) in enumerate(gestures(24, seed=1)):
+        hand.write(sentence_box(page), sentence)
+        page.wait_for_timeout(pause)
+        title = PAGES[n % len(PAGES)]
+        hand.click(link(page, title), press=press)
+        is_open(page, title)
+        is_kept(page, sentence)
+
+
+@pytest.mark.slow
+def test_a_block_of_the_diagram_that_is_clicked_opens_with_the_sentence(
+    shipped: str, visit: Callable[..., Page]
+) -> None:
+    page = visit(shipped, width=1280, height=720)
+    hand = Hand(page)
+    blocks = {"Token ids": "Tokens", "Self-attention": "Attention", "Token embedding": "Embeddings"}
+    for n, (sentence, pause, press) in enumerate(gestures(9, seed=2)):
+        block, title = list(blocks.items())[n % len(blocks)]
+        hand.write(sentence_box(page), sentence)
+        page.wait_for_timeout(pause)
+        hand.click(page.get_by_role("button", name=block).first, press=press)
+        is_open(page, title)
+        is_kept(page, sentence)
+        hand.click(link(page, "Overview"))
+        is_open(page, "Overview")
+
+
+@pytest.mark.slow
+def test_a_token_that_is_clicked_is_followed_in_the_sentence(shipped: str, visit: Callable[..., Page]) -> None:
+    page = visit(f"{shipped}/attention", width=1280, height=720)
+    hand = Hand(page)
+    for n, (sentence, pause, press) in enumerate(gestures(12, seed=3)):
+        hand.write(sentence_box(page), sentence)
+        page.wait_for_timeout(pause)
+        token = 1 + n % 3
+        hand.click(page.locator(".strip .row").first.locator(".token").nth(token), press=press)
+        is_kept(page, sentence)
+        assert asked(page).get("token") == str(token)
+
+
+@pytest.mark.slow
+def test_a_layer_a_head_and_an_example_after_typing(shipped: str, visit: Callable[..., Page]) -> None:
+    page = visit(f"{shipped}/attention", width=1280, height=720)
+    hand = Hand(page)
+    sidebar = page.get_by_test_id("stSidebar")
+    for n, (sentence, pause, press) in enumerate(gestures(8, seed=4)):
+        hand.write(sentence_box(page), sentence)
+        page.wait_for_timeout(pause)
+        what, value = ("Layer", str(1 + n // 2 % 2)) if n % 2 else ("Head", str(1 + n % 7))
+        group = sidebar.get_by_role("radiogroup", name=what)
+        hand.click(group.get_by_role("radio", name=value, exact=True), press=press)
+        is_kept(page, sentence)
+        assert asked(page).get(what.lower(), "0") == value
+    hand.write(sentence_box(page), "Half a sen")
+    hand.click(sidebar.get_by_role("button", name="Repeated", exact=True))
+    settle(page)
+    expect(sentence_box(page)).not_to_have_value("Half a sen")  # an example that is clicked is what was asked for
+    assert asked(page)["sentence"] == sentence_box(page).input_value()
+
+
+@pytest.mark.slow
+def test_another_checkpoint_reads_the_visitors_own_sentence(shipped: str, visit: Callable[..., Page]) -> None:
+    page = visit(f"{shipped}/tokens", width=1280, height=720)
+    hand = Hand(page)
+    names = ("sentiment", "gpt-en", "en-fr", "bert-en")
+    for n, (sentence, pause, press) in enumerate(gestures(6, seed=5)):
+        hand.write(sentence_box(page), sentence)
+        page.wait_for_timeout(pause)
+        hand.click(page.get_by_test_id("stSidebar").get_by_role("combobox").first, press=press)
+        hand.click(page.get_by_role("option").filter(has_text=names[n % len(names)]).first)
+        is_kept(page, sentence)
+        assert asked(page).get("checkpoint", "en-fr") == names[n % len(names)]
+
+
+@pytest.mark.slow
+def test_target_and_second_sentences_are_kept_too(shipped: str, visit: Callable[..., Page]) -> None:
+    page = visit(f"{shipped}/attention", width=1280, height=900)
+    hand = Hand(page)
+    hand.click(page.get_by_text("Target, padding"))
+    target = page.get_by_role("textbox", name="Target text")
+    expect(target).to_be_visible()
+    settle(page)
+    for (_, pause, press), title in zip(gestures(3, seed=6), ("Heads", "Decoding", "Attention"), strict=True):
+        text = f"Le chat dort {pause} fois."
+        hand.write(target, text)
+        page.wait_for_timeout(pause)
+        hand.click(link(page, title), press=press)
+        is_open(page, title)
+        settle(page)
+        assert asked(page).get("target") == text
+        expect(target).to_have_value(text)
+    for title, label in (("Compare", "Sentence B"), ("Paths", "Corrupted sentence"), ("Lens", "")):
+        second = page.get_by_test_id("stMain").get_by_role("textbox").first
+        for sentence, pause, press in gestures(2, seed=len(title)):
+            page.goto(f"{shipped}/{title.lower()}?layer=1")
+            settle(page)
+            hand.write(second, sentence)
+            page.wait_for_timeout(pause)
+            hand.click(link(page, "Tokens"), press=press)
+            is_open(page, "Tokens")
+            open_page(page, title)
+            expect(second, f"{title}: {label}").to_have_value(sentence)
+
+
+def test_the_page_follows_while_somebody_types(shipped: str, visit: Callable[..., Page]) -> None:
+    """After a pause, and at once on Enter, which writes no new line; with one entry in the browser's history."""
+    page = visit(f"{shipped}/attention", width=1280, height=720)
+    hand, before = Hand(page), page.evaluate("history.length")
+    hand.write(sentence_box(page), "One bird sings")
+    expect(page.locator(".strip .token").filter(has_text="bird")).to_be_visible()
+    page.keyboard.type(" and two", delay=55)
+    if "Enter" in page.get_by_role("status").first.inner_text():  # a busy machine: the line says so
+        page.keyboard.press("Enter")
+    expect(page.locator(".strip .token").filter(has_text="two")).to_be_visible()
+    page.keyboard.type(" dogs.", delay=55)
+    page.keyboard.press("Enter")
+    is_kept(page, "One bird sings and two dogs.")
+    assert page.evaluate("history.length") == before + 1
+    page.keyboard.press("Shift+Enter")
+    page.keyboard.type("Again.", delay=55)
+    page.keyboard.press("Enter")
+    is_kept(page, "One bird sings and two dogs.\nAgain.")
+
+
+def test_a_fresh_server_shows_no_files_at_its_first_visit(
+    start_app: Callable[..., str], checkpoints_folder: Path, chromium: Browser
+) -> None:
+    """Streamlit's own list of the files in pages/ stood in the sidebar for seconds."""
+    address = start_app(checkpoints_folder)
+    page = chromium.new_page()
+    page.add_init_script(
+        """new MutationObserver(() => {
+            if (document.querySelector("[data-testid^=stSidebarNav]")) window.filesSeen = true;
+        }).observe(document, {childList: true, subtree: true});"""
+    )
+    try:
+        page.goto(address)
+        is_open(page, "Overview")
+        settle(page)
+        assert page.evaluate("window.filesSeen") is None
+    finally:
+        page.close()

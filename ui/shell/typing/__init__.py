@@ -1,0 +1,24 @@
+"""Boxes that are followed while somebody types: what stands in them is taken after a pause, at once on Enter, and
+before a click elsewhere is heard. Streamlit's own boxes take it on Ctrl+Enter or when the focus leaves."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from ui.words.texts import common
+
+_HERE = Path(__file__).parent
+_component = st.components.v2.component(
+    "glassformer_typing",
+    css=(_HERE / "typing.css").read_text(encoding="utf-8"),
+    js=(_HERE / "typing.js").read_text(encoding="utf-8"),
+)
+# The keys of all boxes that are followed, on whatever page they stand.
+BOXES = ("sidebar sentence", "sidebar target", "compare second", "paths corrupted", "lens_second", "patch sentence")
+
+
+def follow_typing(*, line: bool = True) -> None:
+    """Once on every page. ``line``: a small Run button, and beside it when the page follows; below the sentence."""
+    words = {name: common(f"typing.{name}") for name in ("run", "run_help", "follows", "waits")}
+    boxes = [f"st-key-{key.replace(' ', '-')}" for key in BOXES]
+    _component(key="typing", data={"boxes": boxes, "line": line, "words": words})
