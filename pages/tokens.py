@@ -78,7 +78,8 @@ with page("tokens", strip=False) as p:
         patches(p)
         p.finish()
     token_cards(p)
-    show_counts(p)
+    with st.container(key="token counts"):  # lessons cover it
+        show_counts(p)
     st.subheader(p.text["merges"], anchor=False)
     word_being_built(p)
     st.subheader(p.text["compare"], anchor=False)

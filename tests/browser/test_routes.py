@@ -1,7 +1,7 @@
 """The ready routes, played live as a class plays them: from a fresh browser, by the bar's own buttons, to the end.
 
-At every step the bar stays in sight and names the step, the page is the one that the step is about, and the figure that
-the step speaks of stands below the bar.
+At every step the bar stands at the foot of the window and names the step, the page is the one that the step is about,
+and the figure that the step speaks of stands above the bar.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from ui.shell.guidance.routes import routes
 from ui.words.texts import page_text, speaking
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-# Of the part of the page that is named, else of its first figure: how much is seen of what could be seen below the bar,
-# and whether it begins there. The bar itself: whether it is whole in the window.
+# Of the part of the page that is named, else of its first figure: how much is seen of what could be seen between the
+# row of pages and the bar, and whether it begins there. The bar itself: whether it is whole, and low.
 _SIGHT = """(name) => {
   const large = (node) => {
     const box = node.getBoundingClientRect();
@@ -40,12 +40,13 @@ _SIGHT = """(name) => {
   const figure = name ? document.querySelector(`.st-key-${name}`) : first(main);
   const bar = document.querySelector(".st-key-lesson-bar").getBoundingClientRect();
   if (!figure) return {figure: 0, begins: false, bar: false};
-  const box = figure.getBoundingClientRect(), room = innerHeight - bar.bottom;
-  const seen = Math.min(innerHeight, box.bottom) - Math.max(bar.bottom, box.top);
+  const row = document.querySelector("[data-testid=stHeader]").getBoundingClientRect().bottom;
+  const box = figure.getBoundingClientRect(), room = bar.top - row;
+  const seen = Math.min(bar.top, box.bottom) - Math.max(row, box.top);
   return {
     figure: Math.max(0, seen) / Math.min(room, box.height),
-    begins: box.top >= bar.bottom - 1,
-    bar: bar.top >= 0 && bar.bottom <= innerHeight / 2,
+    begins: box.top >= row - 1,
+    bar: Math.abs(bar.bottom - innerHeight) <= 1 && bar.height <= innerHeight / 4,
   };
 }"""
 
@@ -81,7 +82,7 @@ def test_a_class_plays_the_routes_to_the_end(
 
 
 @pytest.mark.parametrize("language", ["en", "fr"])
-def test_a_map_below_the_bar_shows_its_last_row(shipped: str, visit: Callable[..., Page], language: str) -> None:
+def test_a_map_above_the_bar_shows_its_last_row(shipped: str, visit: Callable[..., Page], language: str) -> None:
     """The maps of one head's steps, whose legend may wait, and the mask that is painted on, with its legend."""
     hidden = []
     for name, number, place, least in (
@@ -93,9 +94,9 @@ def test_a_map_below_the_bar_shows_its_last_row(shipped: str, visit: Callable[..
         page = visit(f"{shipped}/{step.page}?{urlencode(focus)}", width=1280, height=720)
         drawing = page.locator(f".st-key-{place} canvas").first
 
-        def is_seen(drawing: Locator = drawing, least: float = least) -> bool:
-            box = drawing.bounding_box()
-            return box is not None and 720 - box["y"] >= least * box["height"]
+        def is_seen(page: Page = page, drawing: Locator = drawing, least: float = least) -> bool:
+            box, bar = drawing.bounding_box(), page.locator(".st-key-lesson-bar").bounding_box()
+            return box is not None and bar is not None and bar["y"] - box["y"] >= least * box["height"]
 
         if not eventually(page, is_seen, True):
             hidden.append((name, number, drawing.bounding_box()))

@@ -73,7 +73,7 @@ def test_a_lesson_from_start_to_finish(open_app, tmp_path, monkeypatch) -> None:
     app.radio(key="lesson choice 01-tiny 1").set_value(0).run()
     assert "Because." not in said(app), "choosing is not yet guessing"
     app.button(key="lesson check").click().run()
-    assert "you said “this”; it is “that”" in said(app) and "Because." in said(app)
+    assert "**Not quite. Answer: that.**" in said(app) and "Because." in said(app)
     assert not app.radio
 
     app.button(key="lesson next").click().run()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -53,8 +54,9 @@ def test_a_file_becomes_a_lesson(tmp_path: Path) -> None:
     assert [bool(step.question) for step in lesson.steps].count(True) == 1
     assert lesson.steps[0] == Step(
         page="attention", title="One", do="Do.", notice="See.", question="Which?", choices=("a", "b"), answer=1,
-        explanation="Because.", focus={"layer": 1, "head": 1},
+        explanation="Because.", focus={"layer": 1, "head": 1}, covers=("page",),
     )  # fmt: skip
+    assert not lesson.steps[1].covers, "nothing is asked"
     assert lesson.steps[1].focus == {"layer": 1} and not lesson.steps[1].question
 
 
@@ -83,6 +85,51 @@ def test_a_step_may_set_up_edits_a_mask_and_a_second_sentence(tmp_path: Path) ->
 def test_a_change_that_makes_no_sense_is_named(tmp_path: Path, line: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         read_lesson(written(tmp_path, GOOD.replace('page = "tokens"', f'page = "tokens"\n{line}')))
+
+
+def test_a_step_says_what_it_covers_or_why_nothing(tmp_path: Path) -> None:
+    def first(line: str) -> Step:
+        return read_lesson(written(tmp_path, GOOD.replace('answer = "b"', f'answer = "b"\n{line}'))).steps[0]
+
+    assert first('figure = "attention path"').covers == ("attention path",), "the figure that it is about"
+    assert first('cover = ["answers", "numbers"]').covers == ("answers", "numbers")
+    assert first('open = "counting is the task"').covers == ()
+    assert first('open = "counting is the task"').uncovered == "counting is the task"
+    assert first('light = "token strip"').lights == ("token strip",)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('answer = "b"', 'answer = "b"\ncover = "page"\nopen = "why"', r"step 1 has cover and open"),
+        ('answer = "b"', 'answer = "b"\ncover = 3', r"step 1: cover is 3; write the key of a part"),
+        ('answer = "b"', 'answer = "b"\nlight = ["a { b"]', r"step 1: light is \['a \{ b'\]"),
+        ('page = "tokens"', 'page = "tokens"\ncover = "page"', r"step 2 has cover but no question"),
+        ('page = "tokens"', 'page = "tokens"\nopen = "why"', r"step 2 has open but no question"),
+    ],
+)
+def test_a_cover_that_makes_no_sense_is_named(tmp_path: Path, old: str, new: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        read_lesson(written(tmp_path, GOOD.replace(old, new, 1)))
+
+
+@pytest.mark.parametrize("language", ["en", "fr"])
+def test_every_guess_covers_something_or_its_file_says_why_not(language: str) -> None:
+    """Written in the file itself, so that whoever writes a step decides it."""
+    for path in sorted((LESSONS / language).glob("*.toml")):
+        written_steps = tomllib.loads(path.read_text(encoding="utf-8"))["step"]
+        for number, (raw, step) in enumerate(zip(written_steps, read_lesson(path).steps, strict=True), 1):
+            assert ("cover" in raw) + ("open" in raw) == bool(step.question), f"{path}, step {number}"
+            assert bool(step.covers) != bool(step.uncovered)
+
+
+@pytest.mark.parametrize("language", ["en", "fr"])
+def test_an_answer_has_room_in_two_lines(language: str) -> None:
+    """At 1280 pixels a line of the bar holds some 170 letters; the browser's test measures it."""
+    for lesson in lessons(language)[0]:
+        for number, step in enumerate(lesson.steps, 1):
+            said = f"{step.question} {step.choices[step.answer]} {step.explanation}"
+            assert len(said) <= 330, f"{lesson.name}, step {number}"
 
 
 def test_the_answer_may_be_a_number_from_one(tmp_path: Path) -> None:
@@ -163,6 +210,7 @@ def test_the_translation_asks_the_same_at_the_same_places(english: Lesson, frenc
     assert english.title != french.title and english.minutes == french.minutes
     for one, other in zip(english.steps, french.steps, strict=True):
         assert (one.page, one.focus, one.options, one.answer) == (other.page, other.focus, other.options, other.answer)
+        assert (one.covers, one.lights, one.figure) == (other.covers, other.lights, other.figure)
         assert len(one.choices) == len(other.choices)
         assert one.do != other.do
 

@@ -21,7 +21,7 @@ export default function ({ data, setTriggerValue }) {
   if (document.body.firstChild !== skip) document.body.prepend(skip);
   globalThis.glassformerFigureHeight = () => Math.ceil(outermost(figure())?.getBoundingClientRect().height ?? 0); // share.py
   if (data.embedded) keepAlone();
-  else if (root.dataset.step !== data.step && data.step) keepInSight(data.figure);
+  else if (root.dataset.step !== data.step && data.step) keepInSight(data);
   root.dataset.step = data.step;
 }
 
@@ -90,26 +90,38 @@ function focus(there) {
   there.focus();
 }
 
-// Until everything has its place, or the reader takes over. `name`: of a part of the page; "" for its first figure.
-function keepInSight(name) {
-  const growth = new ResizeObserver(() => show(name));
+// Until everything has its place, or the reader takes over. `figure`: a part of the page; "" for its first figure.
+// `lights`: the controls that the step names, on the page or in the sidebar.
+function keepInSight({ figure, lights }) {
+  const growth = new ResizeObserver(() => show(figure, lights));
   const stop = () => growth.disconnect();
   growth.observe(document.querySelector("[data-testid=stMainBlockContainer]"));
   for (const what of ["wheel", "pointerdown", "keydown"]) window.addEventListener(what, stop, { once: true });
   setTimeout(stop, PATIENCE);
 }
 
-// Between the lesson's bar, which stays below the row of pages, and the window's lower edge; the upper edge counts most.
-// Where the part that is named stands above the figure, both.
-function show(name) {
+// Between the row of pages and the lesson's bar at the foot; the upper edge counts most. Where the part that is named
+// stands above the figure, both; and the controls that are lit, as far as they fit with it.
+function show(name, lights) {
   const first = figure();
   const there = name ? document.querySelector(`.st-key-${name}`) : first;
   if (!there) return;
   const place = (node) => (node.getRootNode().host ?? node).getBoundingClientRect(); // a picture with its controls
-  const box = place(there);
-  const below = first && place(first).top > box.top ? place(first).bottom : 0;
   const [row, bar] = ["[data-testid=stHeader]", ".st-key-lesson-bar"].map((part) => document.querySelector(part));
-  const top = row.offsetHeight + (bar?.offsetHeight ?? 0) + 8;
-  const by = Math.min(box.top - top, Math.max(0, Math.max(box.bottom, below) + 8 - window.innerHeight));
-  if (by) document.querySelector("[data-testid=stMain]").scrollBy({ top: by });
+  const upper = row.offsetHeight + 8;
+  const lower = (bar?.getBoundingClientRect().top ?? window.innerHeight) - 8;
+  const main = document.querySelector("[data-testid=stMain]");
+  let { top, bottom } = place(there);
+  if (first && place(first).top > top) bottom = Math.max(bottom, place(first).bottom);
+  for (const lit of lights.map((key) => document.querySelector(`.st-key-${key}`))) {
+    if (lit?.closest("[data-testid=stSidebar]")) lit.scrollIntoView({ block: "nearest" });
+    else if (lit?.checkVisibility()) {
+      const box = lit.getBoundingClientRect();
+      const [highest, lowest] = [Math.min(top, box.top), Math.max(bottom, box.bottom)];
+      if (lower - upper - (top - highest) < 0.75 * (bottom - top)) continue; // the figure is what counts
+      [top, bottom] = [highest, lowest];
+    }
+  }
+  const by = Math.min(top - upper, Math.max(0, bottom - lower));
+  if (by) main.scrollBy({ top: by });
 }

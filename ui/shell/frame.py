@@ -9,6 +9,7 @@ import streamlit as st
 
 from charts.canvas.module import packed_pdf_writer, pdf_carrier
 from ui.shell.embedded import embedded
+from ui.shell.guidance.lessons import Step
 from ui.shell.outer_page import PAGE, outer_origin, seen_address
 from ui.shell.share import link
 from ui.words.texts import common, language
@@ -24,17 +25,19 @@ _pdf_writer = st.components.v2.component("glassformer_pdf_writer", js=pdf_carrie
 
 
 @st.fragment  # to bring what writes PDF does not run the page again
-def frame(*, step: str, view: Mapping[str, str], figure: str = "") -> None:
-    """Once on every page. ``step`` names the lesson's step that is shown, if any: each brings its figure in
-    sight: what has the key ``figure``, and the page's first figure if that stands below it; else that figure alone.
+def frame(*, place: str, step: Step | None, view: Mapping[str, str]) -> None:
+    """Once on every page. ``place`` names the lesson's ``step`` that is shown, if any: each brings its figure in
+    sight: what has the key ``step.figure``, and the page's first figure if that stands below it; else that figure
+    alone; and the controls that it lights up.
 
     ``view``: the ``checkpoint``, its ``fingerprint`` and, on a page about a sentence, that and its ``target``.
     """
     st.session_state[VIEW] = view
-    data = {"language": language(), "skip": common("page.skip"), "step": step, "view": view}
+    data = {"language": language(), "skip": common("page.skip"), "step": place, "view": view}
     data |= {
         "others": common("page.others"),
-        "figure": figure.replace(" ", "-"),
+        "figure": step.figure.replace(" ", "-") if step else "",
+        "lights": [name.replace(" ", "-") for name in step.lights] if step else [],
         "embedded": embedded(),
         "outer": {"origin": outer_origin(), "page": PAGE},
     }

@@ -173,8 +173,7 @@ def _draw_frame(
         corner = st.container(width="content")
     p.focus, lesson, corrections = running(p.focus)
     p.__dict__.pop("text", None)  # a lesson may have chosen another kind of model
-    if lesson:
-        lesson_bar(lesson, p.focus, page=p.name)
+    step = lesson_bar(lesson, p.focus, page=p.name) if lesson else None
     corrections = (*corrections, *_open_checkpoint(p))
     show_what_a_link_says(p.checkpoint)
     p.focus, misfits = shared_focus.fit_model(p.focus, p.checkpoint.config)
@@ -192,12 +191,8 @@ def _draw_frame(
         with keys:
             _keys(p, lesson, needs=needs)
     bring_canvas()
-    step = lesson.steps[p.focus.lesson_step - 1] if lesson else None
-    view = _view(p, of_sentence=strip)
-    if step and step.page == p.name:
-        frame(step=f"{p.name} {lesson.name} {p.focus.lesson_step}", figure=step.figure, view=view)
-    else:
-        frame(step="", view=view)
+    place = f"{p.name} {lesson.name} {p.focus.lesson_step}" if step else ""
+    frame(place=place, step=step, view=_view(p, of_sentence=strip))
     if strip and "token" in needs:
         token_strip(p.trace, p.focus, choose=True, all_stacks="stack" not in needs, place=marks(p) if marks else None)
     shared_focus.store(p.focus, corrections=corrections)

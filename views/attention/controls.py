@@ -21,6 +21,7 @@ from transformer.analysis.attention.rollout import attention_rollout
 from transformer.runs.attention_view import AttentionView
 from transformer.text.message import N_
 from transformer.variants.layers import SandwichLayer
+from ui.shell import focus as shared_focus
 from ui.shell.guidance.way import opened
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS
@@ -33,6 +34,7 @@ ARITHMETIC = "attention arithmetic"  # the container beside the map
 SHOW, STRETCH, KEY = "attention_show", "attention_stretch", "attention_key"
 # Pixels: with everything above it, a map ends on the first screen of a projector, with one line less while presenting.
 MAP_HEIGHT, PRESENTED_HEIGHT = 410, 475
+LESSON_HEIGHT = 340  # above the bar of a lesson, with the tokens and the controls that it names
 _PENDING = "attention: cell that was clicked"
 
 
@@ -83,7 +85,9 @@ def controls(p: Page, view: AttentionView) -> Shown:
 
 
 def map_height() -> int:
-    return PRESENTED_HEIGHT if presenting() else MAP_HEIGHT
+    if presenting():
+        return PRESENTED_HEIGHT
+    return LESSON_HEIGHT if shared_focus.current().lesson else MAP_HEIGHT
 
 
 def row_labels(p: Page, view: AttentionView, shown: Shown) -> tuple[str, ...]:

@@ -1,5 +1,5 @@
-"""The lesson that is running, as a bar on every page: what to do, what to notice, a question with its answer after the
-guess. Which lesson and step is part of the focus, and so of the address."""
+"""The lesson that is running, as a bar at the foot of every page: what to do, what to notice, a question with its
+answer after the guess. Which lesson and step is part of the focus, and so of the address."""
 
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -9,6 +9,7 @@ import streamlit as st
 from ui.shell import focus as shared_focus
 from ui.shell import page_state
 from ui.shell.focus import Focus
+from ui.shell.guidance import regions
 from ui.shell.guidance.lessons import PLACE, Lesson, Step
 from ui.shell.guidance.routes import find_course
 from ui.shell.navigation import go_to
@@ -16,7 +17,10 @@ from ui.words import texts
 from ui.words.texts import PageText, page_text
 
 STYLE = Path(__file__).with_suffix(".css")
-_GUESSES, _PREPARED = "lesson: guesses", "lesson: prepared step"
+_GUESSES, _PREPARED, _SHOWN = "lesson: guesses", "lesson: prepared step", "lesson: shown without a guess"
+_measured = st.components.v2.component(
+    "glassformer_lesson_bar", js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
+)
 
 
 def running(focus: Focus) -> tuple[Focus, Lesson | None, tuple[str, ...]]:
@@ -52,12 +56,17 @@ def score(lesson: Lesson) -> tuple[int, int]:
     return sum(guess == step.answer for step, guess in made), len(made)
 
 
-def lesson_bar(lesson: Lesson, focus: Focus, *, page: str) -> None:
-    """Draw the step on the page of that name, above everything that the page draws."""
+def lesson_bar(lesson: Lesson, focus: Focus, *, page: str) -> Step | None:
+    """Draw the step, on the page of that name, at the foot of the window, so that it hides nothing. Returns the step
+    where this is its page."""
     text, number = page_text("lessons"), focus.lesson_step
     step = lesson.steps[number - 1]
     _prepare(lesson, number, page=page)
     st.html(STYLE)
+    if page == step.page and (
+        sheet := regions.style(covers=step.covers, lights=step.lights, sentence=text["guess_first"])
+    ):
+        st.html(sheet)
     with st.container(border=True, key="lesson bar", gap="xsmall"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lesson head"):
             place = text["place"].format(number=number, count=len(lesson.steps))
@@ -66,12 +75,9 @@ def lesson_bar(lesson: Lesson, focus: Focus, *, page: str) -> None:
             if page != step.page and st.button(text["to_page"], type="primary", key="lesson page"):
                 open_step(lesson, number)
             _moves(lesson, number, text)
-        left, right = (column.container(gap="xsmall") for column in st.columns(2, gap="medium"))
-        left.markdown(f"**{text['do']}** {step.do}")
-        (left if step.question else right).markdown(f"**{text['notice']}** {step.notice}")
-        if step.question:
-            with right:
-                _question(lesson, number, step, text)
+        _body(lesson, number, step, text, here=page == step.page)
+        _measured(key="lesson bar measure", data={})
+    return step if page == step.page else None
 
 
 def _moves(lesson: Lesson, number: int, text: PageText) -> None:
@@ -94,35 +100,51 @@ def _moves(lesson: Lesson, number: int, text: PageText) -> None:
 
 
 @st.fragment
-def _question(lesson: Lesson, number: int, step: Step, text: PageText) -> None:
-    """A guess first; only then the answer. In a fragment: the page below need not run again."""
+def _body(lesson: Lesson, number: int, step: Step, text: PageText, *, here: bool) -> None:
+    """What to do and to notice; a guess first, and only then the answer. In a fragment: the page need not run again.
+
+    Once somebody has guessed, the two share the first lines, so that the answer has the whole width and the bar does
+    not grow. ``here``: this is the step's page, so that its parts may be covered.
+    """
     guess = _guesses().get((lesson.name, number))
-    if guess is None:
-        with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="lesson question"):
-            chosen = st.radio(
-                f"**{step.question}**",
-                range(len(step.choices)),
-                index=None,
-                format_func=step.choices.__getitem__,
-                key=f"lesson choice {lesson.name} {number}",
-                width="stretch",
-            )
-            st.button(
-                text["check"],
-                key="lesson check",
-                disabled=chosen is None,
-                on_click=_check,
-                args=(lesson.name, number, chosen),
-            )
+    left, right = (column.container(gap="xsmall") for column in st.columns(2, gap="medium"))
+    left.markdown(f"**{text['do']}** {step.do}")
+    if step.question and guess is None:
+        left.markdown(f"**{text['notice']}** {step.notice}")
+        with right:
+            _question(lesson, number, step, text, here=here)
         return
-    right = guess == step.answer
-    answer = step.choices[step.answer]
-    if right:
-        said = text["right"].format(answer=answer.removesuffix("."))  # a sentence has its own full stop
-    else:
-        said = text["wrong"].format(guess=step.choices[guess], answer=answer)
-    st.markdown(f"**{step.question}**")
-    st.markdown(f"{':green[:material/check:]' if right else ':orange[:material/close:]'} {said} {step.explanation}")
+    right.markdown(f"**{text['notice']}** {step.notice}")
+    if not step.question:
+        return
+    right_guess = guess == step.answer
+    # A sentence has its own full stop.
+    said = text["right" if right_guess else "wrong"].format(answer=step.choices[step.answer].removesuffix("."))
+    mark = ":green[:material/check:]" if right_guess else ":orange[:material/close:]"
+    with st.container(key="lesson feedback"):
+        st.markdown(f"**{step.question}** {mark} {said} {step.explanation}")
+
+
+def _question(lesson: Lesson, number: int, step: Step, text: PageText, *, here: bool) -> None:
+    place = (lesson.name, number)
+    covered = here and step.covers and place not in _shown()
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="lesson question"):
+        chosen = st.radio(
+            f"**{step.question}**",
+            range(len(step.choices)),
+            index=None,
+            format_func=step.choices.__getitem__,
+            key=f"lesson choice {lesson.name} {number}",
+            width="stretch",
+        )
+        with st.container(width="content", gap="xsmall", horizontal_alignment="right", key="lesson choose"):
+            if covered:
+                st.button(text["show_me"], key="lesson show", type="tertiary", on_click=_show, args=place)
+            check = (*place, chosen)
+            st.button(text["check"], key="lesson check", disabled=chosen is None, on_click=_check, args=check)
+    if covered:  # as long as this line stands here (regions.py)
+        with st.container(key=regions.ASKED):
+            st.caption(text["guess_first"])
 
 
 def _check(name: str, number: int, guess: int | None) -> None:
@@ -130,13 +152,23 @@ def _check(name: str, number: int, guess: int | None) -> None:
         st.session_state[_GUESSES] = {**_guesses(), (name, number): guess}
 
 
+def _show(name: str, number: int) -> None:
+    st.session_state[_SHOWN] = _shown() | {(name, number)}
+
+
 def forget_guesses(name: str) -> None:
     """So that a lesson can be taken again."""
     st.session_state[_GUESSES] = {place: guess for place, guess in _guesses().items() if place[0] != name}
+    st.session_state[_SHOWN] = {place for place in _shown() if place[0] != name}
 
 
 def _guesses() -> dict[tuple[str, int], int]:
     return st.session_state.get(_GUESSES, {})
+
+
+def _shown() -> set[tuple[str, int]]:
+    """The steps whose covered parts somebody wanted to see before guessing."""
+    return st.session_state.get(_SHOWN, set())
 
 
 def _prepare(lesson: Lesson, number: int, *, page: str) -> None:

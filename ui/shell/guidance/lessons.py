@@ -4,7 +4,6 @@ A file has ``title``, ``aim``, ``minutes``, maybe a table ``focus`` that holds f
 every step. ``lessons/README.md`` says it for teachers.
 """
 
-import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -14,11 +13,12 @@ from typing import Any
 
 from transformer.errors import MessageError, did_you_mean
 from transformer.runs.attention_view import KINDS
-from transformer.runs.edit_specs import EditSpec
 from transformer.runs.traces import STACKS
 from transformer.text.message import Message, message_of
 from ui.compute.loading import REPOSITORY
 from ui.shell.focus import MOST_PADS, Focus
+from ui.shell.guidance import lesson_fields as fields
+from ui.shell.guidance.lesson_fields import CHANGES
 from ui.shell.navigation import GROUPS
 
 LESSONS = REPOSITORY / "lessons"
@@ -26,15 +26,12 @@ FALLBACK = "en"
 LONGEST_FILE = 200_000  # bytes
 MOST_STEPS = 40
 PLACE = ("checkpoint", "sentence", "target", "stack", "kind", "layer", "head", "token", "pads")
-CHANGES = ("edit", "mask", "second")  # what a page keeps in the address beside its controls, by the name it has there
 _STEP_KEYS = (
     *("page", "title", "do", "notice", "question", "choices", "answer", "explanation", "focus", "options", "figure"),
+    *("cover", "open", "light"),
     *CHANGES,
 )
 _LESSON_KEYS = ("title", "aim", "minutes", "focus", "step")
-_MASK = re.compile(
-    r"own|layer|no_causal|no_padding|itself|(window|word) \d{1,5}|(allow|block) \d{1,5}-\d{1,5}(,\d{1,5}-\d{1,5})*"
-)
 _ALLOWED = {"stack": STACKS, "kind": KINDS}
 
 
@@ -45,7 +42,9 @@ class Step:
     ``answer`` is the place of the right one among ``choices``, from 0. ``focus`` holds every name of ``PLACE`` that is
     not as in ``Focus()``; ``options``: values of that page's own controls, by the keys of their widgets. ``changes``
     has every name of ``CHANGES`` with what the address would hold under it: edits, a painted mask, a second sentence.
-    ``figure``: the key of the part of the page that is brought in sight; "" for its main figure.
+    ``figure``: the key of the part of the page that is brought in sight; "" for its main figure. ``covers``: keys of
+    the parts that hold the answer, hidden until somebody has guessed; ``uncovered``: why there are none, where the
+    question is answered by using the page. ``lights``: keys of the controls that the step names.
     """
 
     page: str
@@ -60,6 +59,9 @@ class Step:
     options: Mapping[str, str | int | float | bool] = field(default_factory=dict)
     changes: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: dict.fromkeys(CHANGES, ()))
     figure: str = ""
+    covers: tuple[str, ...] = ()
+    uncovered: str = ""
+    lights: tuple[str, ...] = ()
 
     def focused(self, focus: Focus, *, default: Focus) -> Focus:
         """``focus`` moved to this step's place: what the step does not name is as in ``default``."""
@@ -122,7 +124,7 @@ def _read(path: Path, _changed: int) -> Lesson:
         raise MessageError(
             "{where} is not valid TOML: {problem}. Often a quotation mark is missing.", where=where, problem=error
         ) from None
-    _known(values, _LESSON_KEYS, where)
+    fields.known(values, _LESSON_KEYS, where)
     shared = _focus(values.get("focus", {}), Message("{where}, focus", where=where))
     steps = values.get("step")
     if not isinstance(steps, list) or not steps:
@@ -136,9 +138,9 @@ def _read(path: Path, _changed: int) -> Lesson:
         )
     return Lesson(
         name=path.stem,
-        title=_text(values, "title", where),
-        aim=_text(values, "aim", where),
-        minutes=_minutes(values, where),
+        title=fields.text(values, "title", where),
+        aim=fields.text(values, "aim", where),
+        minutes=fields.minutes(values, where),
         steps=tuple(
             _step(step, shared, Message("{file}, step {step}", file=where, step=number))
             for number, step in enumerate(steps, 1)
@@ -149,8 +151,8 @@ def _read(path: Path, _changed: int) -> Lesson:
 def _step(values: Any, shared: Mapping[str, str | int], where: str) -> Step:
     if not isinstance(values, dict):
         raise MessageError("{where} is {value}; a step begins with a line [[step]]", where=where, value=repr(values))
-    _known(values, _STEP_KEYS, where)
-    page = _text(values, "page", where)
+    fields.known(values, _STEP_KEYS, where)
+    page = fields.text(values, "page", where)
     pages = [entry.name for group in GROUPS.values() for entry in group]
     if page not in pages:
         raise MessageError(
@@ -172,10 +174,10 @@ def _step(values: Any, shared: Mapping[str, str | int], where: str) -> Step:
         if len(set(choices)) < len(choices):
             raise MessageError("{where}: choices holds the same text twice", where=where)
         quiz = {
-            "question": _text(values, "question", where),
+            "question": fields.text(values, "question", where),
             "choices": tuple(choices),
             "answer": _answer(values.get("answer"), choices, where),
-            "explanation": _text(values, "explanation", where),
+            "explanation": fields.text(values, "explanation", where),
         }
     elif lonely := [key for key in ("choices", "answer", "explanation") if key in values]:
         raise MessageError("{where} has {key} but no question", where=where, key=lonely[0])
@@ -189,37 +191,15 @@ def _step(values: Any, shared: Mapping[str, str | int], where: str) -> Step:
         )
     return Step(
         page=page,
-        **{name: _text(values, name, where) for name in ("title", "do", "notice")},
+        **{name: fields.text(values, name, where) for name in ("title", "do", "notice")},
         **quiz,
         focus={**shared, **_focus(values.get("focus", {}), Message("{where}, focus", where=where))},
         options=options,
-        changes={name: _changes(values, name, where) for name in CHANGES},
-        figure=_text(values, "figure", where) if "figure" in values else "",
+        changes={name: fields.changes(values, name, where) for name in CHANGES},
+        figure=fields.text(values, "figure", where) if "figure" in values else "",
+        **fields.covered(values, where),
+        lights=fields.parts(values, "light", where),
     )
-
-
-def _changes(values: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]:
-    """The texts of one kind of change, each of which makes sense; a single one need not be a list."""
-    found = values.get(name, [])
-    found = [found] if isinstance(found, str) else found
-    if not isinstance(found, list) or not all(isinstance(one, str) and one.strip() for one in found):
-        wrong = {"where": where, "name": name, "found": repr(found)}
-        raise MessageError("{where}: {name} is {found}; write a text in quotation marks, or several in a list", **wrong)
-    for text in found:
-        if name == "edit":
-            try:
-                EditSpec.parse(text)
-            except ValueError as error:
-                wrong = {"where": where, "found": repr(text), "problem": error}
-                raise MessageError("{where}: edit is {found}, which makes no sense: {problem}", **wrong) from None
-        if name == "mask" and not _MASK.fullmatch(text):
-            wrong = {"where": where, "found": repr(text), "example": 'mask = ["window 3", "block 2-5"]'}
-            raise MessageError("{where}: mask is {found}; write e.g. {example}", **wrong)
-    if name == "second" and len(found) > 1:
-        raise MessageError(
-            "{where}: second holds {count} sentences; there is one second sentence", where=where, count=len(found)
-        )
-    return tuple(found)
 
 
 def _answer(answer: Any, choices: Sequence[str], where: str) -> int:
@@ -245,7 +225,7 @@ def _focus(values: Any, where: str) -> dict[str, str | int]:
             found=repr(values),
             example="focus = { layer = 1, head = 3 }",
         )
-    _known(values, PLACE, where)
+    fields.known(values, PLACE, where)
     usual = asdict(Focus())
     for name, value in values.items():
         found = {"where": where, "name": name, "value": repr(value)}
@@ -259,34 +239,3 @@ def _focus(values: Any, where: str) -> dict[str, str | int]:
             one, two = _ALLOWED[name]
             raise MessageError("{where}: {name} is {value}; choose {one} or {two}", **found, one=one, two=two)
     return values
-
-
-def _known(values: Mapping[str, Any], names: Sequence[str], where: str) -> None:
-    for name in values:
-        if name not in names:
-            raise MessageError(
-                "{where} has {name}; {problem}",
-                where=where,
-                name=repr(name),
-                problem=did_you_mean(name, names, otherwise=Message("known: {names}", names=", ".join(names))),
-            )
-
-
-def _text(values: Mapping[str, Any], name: str, where: str) -> str:
-    value = values.get(name)
-    if value is None:
-        raise MessageError("{where}: {name} is missing", where=where, name=name)
-    if not isinstance(value, str) or not value.strip():
-        raise MessageError("{where}: {name} is {value}, not a text", where=where, name=name, value=repr(value))
-    return value.strip()
-
-
-def _minutes(values: Mapping[str, Any], where: str) -> int:
-    value = values.get("minutes")
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise MessageError(
-            "{where}: minutes is {value}; write about how long it takes, e.g. minutes = 20",
-            where=where,
-            value=repr(value),
-        )
-    return value

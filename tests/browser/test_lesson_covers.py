@@ -1,0 +1,146 @@
+"""Guess first: what holds the answer is hidden until somebody has answered, or has asked to see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import urlencode
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import settle
+from tests.browser.test_shell import eventually
+from ui.shell.guidance.lessons import find_lesson, lessons
+from ui.words.texts import page_text, speaking
+
+pytestmark = pytest.mark.browser
+# Of what a step covers: how many figures, tables and numbers are seen, and how many things the keyboard reaches.
+_SEEN = """(parts) => {
+  const roots = parts.includes("page")
+    ? [...document.querySelectorAll("[data-testid=stMainBlockContainer] > [data-testid=stVerticalBlock] > *")]
+        .filter((node, place, all) => place > all.findIndex((one) => one.querySelector(".st-key-lesson-bar"))
+          && !node.matches(".st-key-token-strip"))
+    : parts.flatMap((part) => [...document.querySelectorAll(`.st-key-${part.replaceAll(" ", "-")}`)]);
+  const all = [];
+  const walk = (node) => {
+    all.push(node);
+    for (const child of [...(node.shadowRoot?.children ?? []), ...node.children]) walk(child);
+  };
+  roots.forEach(walk);
+  const seen = (node) => node.checkVisibility({visibilityProperty: true}) && node.getBoundingClientRect().height > 5;
+  const what = "canvas, svg.main-svg, [data-testid=stMetric], [data-testid=stMarkdown], [data-testid=stDataFrame]";
+  return {
+    parts: roots.length,
+    figures: all.filter((node) => node.matches(what) && seen(node)).length,
+    reached: all.filter((node) => node.tabIndex >= 0 && seen(node)).length,
+  };
+}"""
+# A step for every kind of what is covered: a map, bars, numbers, answers, a table, another map, a count, heads, curves.
+KINDS = [
+    ("04-many-heads", 3),
+    ("08-looking-it-up", 1),
+    ("04-many-heads", 6),
+    ("04-many-heads", 7),
+    ("07-who-wrote-this-word", 3),
+    ("07-who-wrote-this-word", 5),
+    ("01-tokens-and-vectors", 2),
+    ("08-looking-it-up", 6),
+    ("08-looking-it-up", 7),
+]
+
+
+def open_step(visit: Callable[..., Page], app: str, name: str, number: int, *, language: str = "en", **more) -> Page:
+    step = find_lesson(name, language).steps[number - 1]
+    focus = {"lesson": name, "lesson_step": number, "language": language, **step.focus, **more}
+    page = visit(f"{app}/{step.page if step.page != 'overview' else ''}?{urlencode(focus)}", width=1280, height=720)
+    expect(page.locator(".st-key-lesson-bar")).to_be_visible()
+    return page
+
+
+def guess_wrongly(page: Page, name: str, number: int) -> None:
+    step = find_lesson(name).steps[number - 1]
+    choices = page.locator(".st-key-lesson-question [role=radiogroup] label")
+    choices.nth((step.answer + 1) % len(step.choices)).click()
+    page.locator(".st-key-lesson-check button").click()
+    expect(page.locator(".st-key-lesson-feedback")).to_be_visible()
+
+
+@pytest.mark.parametrize(("name", "number"), KINDS)
+def test_the_answer_uncovers_the_figure(shipped: str, visit: Callable[..., Page], name: str, number: int) -> None:
+    covers = find_lesson(name).steps[number - 1].covers
+    page = open_step(visit, shipped, name, number)
+    page.locator(".st-key-lesson-cover").wait_for(state="attached")
+    assert covers
+    hidden = page.evaluate(_SEEN, list(covers))
+    assert hidden["parts"] and hidden["figures"] == 0 and hidden["reached"] == 0
+    guess_wrongly(page, name, number)
+    assert eventually(page, lambda: page.evaluate(_SEEN, list(covers))["figures"] > 0, True)
+
+
+def test_nothing_moves_when_the_answer_uncovers(shipped: str, visit: Callable[..., Page]) -> None:
+    page = open_step(visit, shipped, "04-many-heads", 6)
+    facts = page.locator(".st-key-attention-facts")
+    before = facts.bounding_box()
+    guess_wrongly(page, "04-many-heads", 6)
+    settle(page)
+    assert facts.bounding_box() == before
+
+
+def test_who_wants_to_see_first_may(shipped: str, visit: Callable[..., Page]) -> None:
+    page = open_step(visit, shipped, "04-many-heads", 3)
+    page.locator(".st-key-lesson-show button").click()
+    assert eventually(page, lambda: page.evaluate(_SEEN, ["page"])["figures"] > 0, True)
+    expect(page.locator(".st-key-lesson-question")).to_be_visible()  # and may still guess
+    expect(page.locator(".st-key-lesson-show")).to_have_count(0)
+
+
+def test_a_step_that_needs_the_page_covers_nothing(shipped: str, visit: Callable[..., Page]) -> None:
+    page = open_step(visit, shipped, "03-one-head", 1)
+    assert find_lesson("03-one-head").steps[0].uncovered
+    expect(page.locator(".st-key-lesson-cover")).to_have_count(0)
+    assert page.evaluate(_SEEN, ["page"])["figures"] > 0
+
+
+@pytest.mark.parametrize("language", ["en", "fr"])
+def test_the_longest_answers_take_two_lines(shipped: str, visit: Callable[..., Page], language: str) -> None:
+    length = {
+        (lesson.name, number): len(f"{step.question} {step.choices[step.answer]} {step.explanation}")
+        for lesson in lessons(language)[0]
+        for number, step in enumerate(lesson.steps, 1)
+    }
+    for name, number in sorted(length, key=length.__getitem__)[-3:]:
+        page = open_step(visit, shipped, name, number, language=language)
+        guess_wrongly(page, name, number)
+        line = page.locator(".st-key-lesson-feedback p").first
+        rows = line.evaluate(
+            "node => node.getBoundingClientRect().height / parseFloat(getComputedStyle(node).lineHeight)"
+        )
+        assert rows < 2.3, (name, number, rows)
+        assert page.locator(".st-key-lesson-bar").bounding_box()["height"] <= 180
+
+
+def test_the_control_that_a_step_names_is_in_sight_and_lit(shipped: str, visit: Callable[..., Page]) -> None:
+    for name, number, part in (
+        ("04-many-heads", 4, "token-strip"),
+        ("04-many-heads", 5, "attention_predicted_cross"),
+        ("03-one-head", 6, "choose-head"),
+    ):
+        page = open_step(visit, shipped, name, number)
+        guess_wrongly(page, name, number)
+        lit, bar = page.locator(f".st-key-{part}").first, page.locator(".st-key-lesson-bar")
+
+        def is_seen(lit=lit, bar=bar) -> bool:
+            box = lit.bounding_box()
+            return box is not None and box["y"] >= 30 and box["y"] + box["height"] <= bar.bounding_box()["y"]
+
+        assert eventually(page, is_seen, True), (name, number)
+        assert lit.evaluate("node => getComputedStyle(node).outlineStyle") == "solid"
+
+
+def test_the_cover_says_what_to_do_in_the_language_of_the_page(shipped: str, visit: Callable[..., Page]) -> None:
+    page = open_step(visit, shipped, "04-many-heads", 3, language="fr")
+    with speaking("fr"):
+        said = page_text("lessons")["guess_first"]
+    expect(page.locator(".st-key-lesson-cover")).to_have_text(said)
+    veil = "node => getComputedStyle(node, '::before').content"
+    assert said in page.locator("[data-testid=stLayoutWrapper]:has(> .st-key-lesson-bar)").evaluate(veil)

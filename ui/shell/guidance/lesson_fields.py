@@ -1,0 +1,97 @@
+"""The fields of a lesson's file, each checked by itself; what is wrong is named with its place."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from transformer.errors import MessageError, did_you_mean
+from transformer.runs.edit_specs import EditSpec
+from transformer.text.message import Message
+from ui.shell.guidance.regions import NAME, PAGE
+
+CHANGES = ("edit", "mask", "second")  # what a page keeps in the address beside its controls, by the name it has there
+_MASK = re.compile(
+    r"own|layer|no_causal|no_padding|itself|(window|word) \d{1,5}|(allow|block) \d{1,5}-\d{1,5}(,\d{1,5}-\d{1,5})*"
+)
+
+
+def covered(values: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """What hides the answer: the parts that are named, else the step's figure; or why nothing has to."""
+    if not values.get("question"):
+        if lonely := [key for key in ("cover", "open") if key in values]:
+            raise MessageError("{where} has {key} but no question", where=where, key=lonely[0])
+        return {}
+    if "open" in values:
+        if "cover" in values:
+            raise MessageError("{where} has cover and open; open says why nothing is covered", where=where)
+        return {"uncovered": text(values, "open", where)}
+    return {"covers": parts(values, "cover", where) or (values.get("figure", PAGE),)}
+
+
+def parts(values: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]:
+    """Keys of parts of a page; a single one need not be a list."""
+    found = values.get(name, [])
+    found = [found] if isinstance(found, str) else found
+    if not isinstance(found, list) or not all(isinstance(one, str) and NAME.fullmatch(one) for one in found):
+        raise MessageError(
+            "{where}: {name} is {found}; write the key of a part of the page, or several in a list",
+            where=where,
+            name=name,
+            found=repr(found),
+        )
+    return tuple(found)
+
+
+def changes(values: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]:
+    """The texts of one kind of change, each of which makes sense; a single one need not be a list."""
+    found = values.get(name, [])
+    found = [found] if isinstance(found, str) else found
+    if not isinstance(found, list) or not all(isinstance(one, str) and one.strip() for one in found):
+        wrong = {"where": where, "name": name, "found": repr(found)}
+        raise MessageError("{where}: {name} is {found}; write a text in quotation marks, or several in a list", **wrong)
+    for text in found:
+        if name == "edit":
+            try:
+                EditSpec.parse(text)
+            except ValueError as error:
+                wrong = {"where": where, "found": repr(text), "problem": error}
+                raise MessageError("{where}: edit is {found}, which makes no sense: {problem}", **wrong) from None
+        if name == "mask" and not _MASK.fullmatch(text):
+            wrong = {"where": where, "found": repr(text), "example": 'mask = ["window 3", "block 2-5"]'}
+            raise MessageError("{where}: mask is {found}; write e.g. {example}", **wrong)
+    if name == "second" and len(found) > 1:
+        raise MessageError(
+            "{where}: second holds {count} sentences; there is one second sentence", where=where, count=len(found)
+        )
+    return tuple(found)
+
+
+def known(values: Mapping[str, Any], names: Sequence[str], where: str) -> None:
+    for name in values:
+        if name not in names:
+            raise MessageError(
+                "{where} has {name}; {problem}",
+                where=where,
+                name=repr(name),
+                problem=did_you_mean(name, names, otherwise=Message("known: {names}", names=", ".join(names))),
+            )
+
+
+def text(values: Mapping[str, Any], name: str, where: str) -> str:
+    value = values.get(name)
+    if value is None:
+        raise MessageError("{where}: {name} is missing", where=where, name=name)
+    if not isinstance(value, str) or not value.strip():
+        raise MessageError("{where}: {name} is {value}, not a text", where=where, name=name, value=repr(value))
+    return value.strip()
+
+
+def minutes(values: Mapping[str, Any], where: str) -> int:
+    value = values.get("minutes")
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise MessageError(
+            "{where}: minutes is {value}; write about how long it takes, e.g. minutes = 20",
+            where=where,
+            value=repr(value),
+        )
+    return value
