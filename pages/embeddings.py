@@ -13,6 +13,7 @@ from ui.shell.page import page
 from ui.shell.page_state import IN_ADDRESS
 from ui.shell.selectors import chosen_section
 from ui.show.figures import show_figure, show_snippet, show_source
+from ui.words.texts import as_plain
 from views.embeddings import word_vectors
 from views.embeddings.patches import patch_embedding
 from views.embeddings.word_vectors import embedding_table
@@ -33,8 +34,10 @@ with page("embeddings", needs=("token",)) as p:
     table = embedding_table(p.checkpoint, p.focus.stack)
     embedding = getattr(p.checkpoint.model, p.focus.stack).embedding
     vocabulary, width = table.shape
+    token = tokens[p.focus.token]
+    st.markdown(p.text["first"].format(token=as_plain(token.display), id=token.id, width=width))
     show_figure(
-        embedding_rows(table[list(tokens.ids)], tokens=tokens, vocabulary_size=vocabulary),
+        embedding_rows(table[list(tokens.ids)], tokens=tokens, vocabulary_size=vocabulary, followed=p.focus.token),
         name="embedding-rows",
         caption=p.text["rows_caption" if embedding.scale != 1 else "rows_caption_unscaled"].format(
             vocabulary=whole(vocabulary), width=width

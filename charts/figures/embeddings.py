@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from transformer.text.tokens import TokenSequence
 
 
-def embedding_rows(rows: Any, *, tokens: TokenSequence, vocabulary_size: int) -> go.Figure:
+def embedding_rows(rows: Any, *, tokens: TokenSequence, vocabulary_size: int, followed: int | None = None) -> go.Figure:
     """Left the matrix E as a column of ``vocabulary_size`` rows with the fetched ones marked, right those rows.
 
     ``rows``: [token, model], row t = E[tokens.ids[t]]. Every mark stands at its true height (id / vocabulary size)
-    and a line leads to the row. Raises ``ValueError`` for an id outside the vocabulary.
+    and a line leads to the row. ``followed``: the place of the token whose mark and line stand out, with its id, and
+    whose row is framed. Raises ``ValueError`` for an id outside the vocabulary.
     """
     values = as_array(rows, name="rows", axes=("token", "dimension"), sizes={"token": len(tokens)})
     for token in tokens:
@@ -31,13 +32,16 @@ def embedding_rows(rows: Any, *, tokens: TokenSequence, vocabulary_size: int) ->
     n_tokens, n_dimensions = values.shape
     figure = side_by_side(["E", "", _("its rows for this sentence")], widths=[0.06, 0.16, 0.78], spacing=0.0)
 
+    if followed is not None:
+        require_index(followed, name="followed", size=n_tokens)
     ids = np.array(tokens.ids)
     heights = ids + 0.5
+    quiet = style.CHOSEN if followed is None else style.NEUTRAL
     figure.scatter(
         x=np.full(n_tokens, 0.5),
         y=heights,
         mode="markers",
-        marker={"symbol": "line-ew", "size": 26, "line": {"width": 2, "color": style.CHOSEN}},
+        marker={"symbol": "line-ew", "size": 26, "line": {"width": 2, "color": quiet}},
         customdata=[[style.escape(token.display), token.id] for token in tokens],
         hovertemplate=style.hover(
             _("{token}: row {row} of E", token="%{customdata[0]}", row="<b>%{customdata[1]}</b>")
@@ -49,10 +53,12 @@ def embedding_rows(rows: Any, *, tokens: TokenSequence, vocabulary_size: int) ->
         x=[x for _ in range(n_tokens) for x in (0, 1, None)],
         y=[y for start, end in zip(heights, ends, strict=True) for y in (float(start), float(end), None)],
         mode="lines",
-        line={"width": 1, "color": style.CHOSEN},
+        line={"width": 1, "color": quiet},
         hoverinfo="skip",
         col=2,
     )
+    if followed is not None:
+        _follow(figure, tokens, followed, height=float(heights[followed]), end=float(ends[followed]))
     limit = style.symmetric_limit(values)
     figure.add_trace(
         parts.heatmap(
@@ -67,6 +73,9 @@ def embedding_rows(rows: Any, *, tokens: TokenSequence, vocabulary_size: int) ->
         ),
         col=3,
     )
+    if followed is not None:
+        box = {"x0": -0.5, "x1": n_dimensions - 0.5, "y0": followed - 0.5, "y1": followed + 0.5}
+        figure.add_shape(type="rect", **box, line={"color": style.CHOSEN, "width": 3}, xref="x3", yref="y3")
     style.finish(figure, height=max(340, style.rows_height(n_tokens, around=160)), top=90)
     figure.update_yaxes(matches=None, fixedrange=True)
     column = {"range": [vocabulary_size, 0], "showgrid": False, "zeroline": False}
@@ -80,6 +89,23 @@ def embedding_rows(rows: Any, *, tokens: TokenSequence, vocabulary_size: int) ->
     figure.add_shape(type="rect", **box, line={"color": style.NEUTRAL, "width": 1}, fillcolor=style.GRID, layer="below")
     figure.update_xaxes(title_text=_("dimension (d_model = {n})", n=n_dimensions), fixedrange=True, col=3)
     return figure.drawn()
+
+
+def _follow(figure: Sheet, tokens: TokenSequence, followed: int, *, height: float, end: float) -> None:
+    """The mark of one token in E with its id, and its line to the row."""
+    token = tokens[followed]
+    figure.scatter(
+        x=[0.5],
+        y=[height],
+        mode="markers",
+        marker={"symbol": "line-ew", "size": 26, "line": {"width": 5, "color": style.CHOSEN}},
+        hovertemplate=style.hover(
+            _("{token}: row {row} of E", token=style.escape(token.display), row=f"<b>{token.id}</b>")
+        ),
+    )
+    figure.scatter(
+        x=[0, 1], y=[height, end], mode="lines", line={"width": 4, "color": style.CHOSEN}, hoverinfo="skip", col=2
+    )
 
 
 def embedding_window(

@@ -258,7 +258,7 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         "two_courses": faults.two_courses(
             rows[0], patient=rows[1], at=range(16), title="loss", across="step", names=("healthy", "<b>")
         ),
-        "embedding_rows": embeddings.embedding_rows(rows, tokens=tokens, vocabulary_size=40),
+        "embedding_rows": embeddings.embedding_rows(rows, tokens=tokens, vocabulary_size=40, followed=1),
         "embedding_window": embeddings.embedding_window(
             rows[:4], row_ids=[2, 3, 6, 7], displays=["a", "·<b>", "c", "d"], looked_up=[3]
         ),

@@ -8,6 +8,7 @@ import pytest
 
 from charts.figures.embeddings import embedding_rows, embedding_window, gradient_rows
 from charts.figures.vocabulary import nearest_neighbours, vocabulary_projection
+from charts.toolkit import style
 
 
 def test_embedding_rows_shows_the_rows_and_marks_their_true_height(tokens, numbers):
@@ -22,6 +23,22 @@ def test_embedding_rows_shows_the_rows_and_marks_their_true_height(tokens, numbe
     assert lines.y[4] == pytest.approx((1 + 0.5) / 7 * 100)
     assert list(figure.layout.yaxis.range) == [100, 0]
     assert figure.layout.yaxis3.ticktext[2] == "·&lt;b&gt;x&lt;/b&gt;"
+
+
+def test_the_followed_token_stands_out_in_e_and_among_the_rows(tokens, numbers):
+    rows = numbers.normal(size=(7, 4)).astype(np.float32)
+    for place in (0, 3):
+        figure = embedding_rows(rows, tokens=tokens, vocabulary_size=100, followed=place)
+        marks, _, mark, line, heatmap = figure.data
+        np.testing.assert_array_equal(heatmap.z, rows)
+        assert list(mark.y) == [tokens[place].id + 0.5] == [marks.y[place]]
+        assert list(line.y) == pytest.approx([tokens[place].id + 0.5, (place + 0.5) / 7 * 100])
+        assert mark.marker.line.width > 2 * marks.marker.line.width and mark.marker.line.color == style.CHOSEN
+        assert marks.marker.line.color != style.CHOSEN
+        frame = [shape for shape in figure.layout.shapes if shape.yref == "y3"]
+        assert [(box.y0, box.y1) for box in frame] == [(place - 0.5, place + 0.5)]
+    with pytest.raises(ValueError, match="followed"):
+        embedding_rows(rows, tokens=tokens, vocabulary_size=100, followed=7)
 
 
 def test_embedding_rows_refuses_an_id_outside_the_vocabulary(tokens, numbers):

@@ -50,6 +50,17 @@ def test_the_row_is_what_the_one_hot_vector_picks_and_what_the_probe_recorded(
     assert "between the two ways is **0**" in said(app)
 
 
+def test_the_token_that_is_followed_is_seen_in_the_main_figure(open_app, tiny_checkpoint):
+    seen = {}
+    for token in ("1", "2"):
+        app = open_app("embeddings", checkpoint="tiny-translator", sentence=SENTENCE, token=token)
+        is_fine(app)
+        id = tiny_checkpoint("translator").tokenizer.encode(SENTENCE)[int(token)]
+        assert f"reads row **{id}** of E" in said(app)
+        seen[token] = app.get("plotly_chart")[0].proto.spec
+    assert seen["1"] != seen["2"]
+
+
 def test_the_rows_between_their_neighbours(open_app):
     app = open_app("embeddings", checkpoint="tiny-translator", sentence=SENTENCE)
     app.toggle(key="embeddings window").set_value(True)
