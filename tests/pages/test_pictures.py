@@ -3,6 +3,7 @@ not offered."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -10,8 +11,10 @@ from tests.conftest import ROOT, open_by_address
 from tests.pages.conftest import is_fine
 from transformer.files.layout import config_of
 from ui.shell.focus import Focus, fit_sentence
+from ui.shell.page import Page
 from ui.shell.picture import picture_data
 from ui.words.texts import default_sentence, other_pictures, pictures
+from views.tokens.patches import patches
 
 FOUR = "00b7000005g32e3009f0cf0006gfg500006fb000001g4000009c000000da0000"
 NAME = "vit-digits"
@@ -71,3 +74,20 @@ def test_the_pages_speak_of_patches_and_leave_out_what_is_about_words() -> None:
     options = [[option.content for option in group.proto.options] for group in compare.get("button_group")]
     assert ["two pictures", "two layers, block by block"] in options
     assert FOUR not in "".join(caption.value for caption in compare.caption), "64 signs are no name of a picture"
+
+
+def test_the_tokens_of_a_picture_are_its_squares_in_their_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cards with the pixels, a row for each row of patches: laid beside each other they are the picture."""
+    drawn = []
+    monkeypatch.setattr("views.tokens.patches.chips", lambda rows, **_: drawn.append(rows))
+    patches(p := page_of(FOUR, token=7))
+    before, *rows = drawn[0]
+    assert [chip.text for chip in before.chips] == ["<s>"] and before.chips[0].pixels is None
+    assert [row.chosen for row in drawn[0]] == [None, None, 2, None, None], "the seventh token is r2c3"
+    seen = np.block([[np.array(chip.pixels).reshape(2, 2) for chip in row.chips] for row in rows])
+    levels = np.array([p.checkpoint.tokenizer.signs.index(sign) for sign in FOUR]).reshape(8, 8)
+    np.testing.assert_allclose(seen, levels / levels.max(), atol=1e-6)
+
+
+def page_of(picture: str, *, token: int) -> Page:
+    return Page("tokens", Focus(checkpoint=NAME, sentence=picture, token=token))

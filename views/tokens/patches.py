@@ -13,18 +13,40 @@ from ui.show.figures import show_formula, show_snippet, show_source, show_table
 from ui.words.texts import as_plain
 
 
+def rows_of_patches(n_tokens: int, across: int) -> list[range]:
+    """The places of the tokens as the picture has them: what stands before it, then a row for each row of patches."""
+    before = n_tokens - across**2
+    return [range(before), *(range(first, first + across) for first in range(before, n_tokens, across))]
+
+
 def patches(p: Page) -> None:
     """Every patch with its id; a click follows it, and its id is worked out."""
     text, tokenizer, config = p.text, p.checkpoint.tokenizer, p.checkpoint.config
     tokens = p.trace.tokens(p.focus.stack)
     signs = [tokenizer.display(token.id) for token in tokens]
-    cards = tuple(
-        Chip(token.display, str(token.id), "special" if token.special else "word", hint=sign)
-        for token, sign in zip(tokens, signs, strict=True)
-    )
-    chosen = chips([ChipRow(text["reads"], cards, chosen=p.focus.token)], key="token cards", choose=True)
-    if chosen and chosen[1] != p.focus.token:
-        p.set_focus(token=chosen[1])
+    pictures = tokenizer.thumbnails(tokens.ids)
+    cards = [
+        Chip(
+            token.display,
+            str(token.id),
+            "special" if token.special else "word",
+            hint=sign,
+            pixels=None if pixels is None else tuple(pixels),
+        )
+        for token, sign, pixels in zip(tokens, signs, pictures, strict=True)
+    ]
+    rows = rows_of_patches(len(tokens), config.picture_size // config.patch_size)
+    drawn = [
+        ChipRow(
+            "" if number else text["reads"],
+            tuple(cards[place] for place in places),
+            chosen=places.index(p.focus.token) if p.focus.token in places else None,
+        )
+        for number, places in enumerate(rows)
+    ]
+    chosen = chips(drawn, key="token cards", choose=True)
+    if chosen and (place := rows[chosen[0]][chosen[1]]) != p.focus.token:
+        p.set_focus(token=place)
     token, base = tokens[p.focus.token], config.n_levels
     if token.special:
         st.markdown(text["class_token"].format(token=as_plain(token.display), id=token.id))

@@ -20,13 +20,15 @@ _component = st.components.v2.component(
 
 @dataclass(frozen=True)
 class Chip:
-    """One card. ``below`` stands under ``text``; ``hint`` shows on hover; ``share`` (0 … 1) is drawn as a bar."""
+    """One card. ``below`` stands under ``text``; ``hint`` shows on hover; ``share`` (0 … 1) is drawn as a bar;
+    ``pixels`` (ink from 0 to 1, row by row of a square) as a small picture."""
 
     text: str
     below: str = ""
     tone: str = "plain"
     hint: str = ""
     share: float | None = None
+    pixels: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.tone not in TONES:

@@ -11,6 +11,7 @@ export default function ({ parentElement, data, setTriggerValue }) {
     row.chips.forEach((chip, index) => {
       const card = cards.appendChild(element(data.clickable ? "button" : "div", `chip ${chip.tone}`));
       card.title = chip.hint;
+      if (chip.pixels) card.appendChild(picture(chip.pixels));
       card.appendChild(element("span", "text", chip.text));
       if (chip.below) card.appendChild(element("span", "below", chip.below));
       if (chip.share !== null) {
@@ -34,6 +35,15 @@ export default function ({ parentElement, data, setTriggerValue }) {
     }
   }
   parentElement.appendChild(root);
+
+  // One square for each pixel, as dark as it has ink.
+  function picture(pixels) {
+    const side = Math.round(Math.sqrt(pixels.length));
+    const made = element("span", "picture");
+    made.style.gridTemplateColumns = `repeat(${side}, 1fr)`;
+    for (const ink of pixels) made.appendChild(element("span", "")).style.opacity = ink;
+    return made;
+  }
 
   function element(tag, name, text) {
     const made = document.createElement(tag);
