@@ -12,10 +12,11 @@ from ui.show.figures import show_source
 from views.attention import guess
 from views.attention.cell_arithmetic import explain_cell, more_about_cell
 from views.attention.controls import ARITHMETIC, choose_cell, close_cell, controls, draw, row_labels
-from views.attention.facts import FEW_KEYS, drawn_view, facts, map_and_facts, read_aloud, rewrite
+from views.attention.facts import FEW_KEYS, drawn_view, facts, largest_of, places, read_aloud, rewrite
 from views.attention.firing import firing
 from views.attention.general import general
 from views.attention.on_picture import on_picture
+from views.attention.shaded import height_above, shaded_sentence
 from views.attention.steps import draw_step, stepper
 from views.attention.trust import edge_effect, trust
 from views.attention.words import words
@@ -35,17 +36,23 @@ with page("attention", needs=("stack", "kind", "layer", "head", "token")) as p:
     drawn = drawn_view(p, view, shown.drawing, weighted)
     aloud = read_aloud(p.text, drawn, head=0, row=row, predicted=predicted, drawing=shown.drawing)
     shown.aloud.markdown(aloud)
-    picture, beside, numbers = map_and_facts(wide=len(view.key) > FEW_KEYS, cell=shown.key is not None)
-    with picture:
-        draw(p, view, shown, weighted)
-    if shown.key is not None:
-        with beside, st.container(border=True, key=ARITHMETIC, gap="xsmall"):
+    wide, cell = len(view.key) > FEW_KEYS, shown.key is not None
+    place_of = places(wide=wide, cell=cell)
+    above = (wide or cell) and not p.reads_pictures
+    with place_of.picture:
+        draw(p, view, shown, weighted, lower=height_above(view) if above else 0)
+    if not p.reads_pictures:  # the row of a patch is shown on its picture, below
+        with place_of.sentence:
+            limit = largest_of(drawn) if shown.stretch else 1.0
+            shaded_sentence(p.text, drawn, row=row, name=rows[row], limit=limit, drawing=shown.drawing, wide=above)
+    if cell:
+        with place_of.beside, st.container(border=True, key=ARITHMETIC, gap="xsmall"):
             explain_cell(p, view, key=shown.key, row_label=rows[row])
             st.button(p.text["arithmetic_close"], icon=":material/close:", on_click=close_cell)
-    with numbers:
+    with place_of.numbers:
         facts(p, drawn, shown.drawing, weighted)
     rewrite(p)
-    if shown.key is not None:
+    if cell:
         edge_effect(p, view, key=shown.key)
         more_about_cell(p, view, key=shown.key)
     way_to(ARITHMETIC)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 
-from charts.toolkit import style
+from charts.toolkit import shades, style
 from charts.toolkit.numbers import number
 from charts.toolkit.sheet import Sheet, bar, scatter
 from charts.toolkit.words import _
@@ -134,7 +134,7 @@ def _boxes(
             "colorbar": bar_of_colours,
             "line": {"color": borders, "width": 3},
         }
-        inks = [style.ink(1 - node.total / lowest, colours=style.SEQUENTIAL) for node in nodes]
+        inks = [shades.ink(1 - node.total / lowest, colours=style.SEQUENTIAL) for node in nodes]
     return bar(
         base=[node.step - _HALF for node in nodes],
         x=[2 * _HALF] * len(nodes),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import plotly.graph_objects as go
 
-from charts.toolkit import parts, style
+from charts.toolkit import parts, shades, style
 from charts.toolkit.checks import require_index
 from charts.toolkit.numbers import whole
 from charts.toolkit.sheet import Sheet, scatter
@@ -43,7 +43,7 @@ def lens_grid(lens: Lens, *, colour: str = "probability", selected: int | None =
     trace, shares = _cells(lens, colour)
     words = [[style.escape(_short(word)) for word in row] for row in lens.words]
     places = list(np.ndindex(n_steps, n_positions))
-    inks = [style.ink(float(shares[place]), colours=style.SEQUENTIAL) for place in places]
+    inks = [shades.ink(float(shares[place]), colours=style.SEQUENTIAL) for place in places]
     texts = scatter(
         x=[position for _, position in places],
         y=[step for step, _ in places],

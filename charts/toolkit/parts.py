@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from charts.toolkit import style
+from charts.toolkit import shades, style
 from charts.toolkit.sheet import bar, scatter
 from charts.toolkit.words import _
 
@@ -60,7 +60,7 @@ def cell_texts(trace: Mapping[str, Any], *, texts: Sequence[Sequence[str]] | Non
         y=[row for row, _ in places],
         mode="text",
         text=[texts[row][column] if texts else style.three_digits(values[row, column]) for row, column in places],
-        textfont={"size": style.TICK_SIZE, "color": [style.ink(share, colours=colours) for share in shares]},
+        textfont={"size": style.TICK_SIZE, "color": [shades.ink(share, colours=colours) for share in shares]},
         hoverinfo="skip",
     )
 

@@ -131,17 +131,6 @@ def symmetric_limit(*arrays: np.ndarray) -> float:
     return limit if limit > 0 else 1.0
 
 
-def ink(share: float, *, colours: tuple[str, ...]) -> str:
-    """Black or white, whichever is easier to read on the colour at ``share`` (0…1) of a scale."""
-    place = min(max(share, 0.0), 1.0) * (len(colours) - 1)
-    low = min(int(place), len(colours) - 2)
-    first, second = (np.array([int(colours[low + k][1 + 2 * c : 3 + 2 * c], 16) for c in range(3)]) for k in (0, 1))
-    rgb = (first + (second - first) * (place - low)) / 255
-    # Relative luminance of WCAG 2: above 0.179 black has the greater contrast.
-    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-    return "#000000" if float(linear @ [0.2126, 0.7152, 0.0722]) > 0.179 else "#FFFFFF"
-
-
 def category_colour(index: int) -> str:
     """The colour of the index-th kind; after eight kinds the colours begin again."""
     return CATEGORICAL[index % len(CATEGORICAL)]

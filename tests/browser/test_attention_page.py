@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote_plus, urlsplit
 
 import pytest
 from playwright.sync_api import Page
 
 import transformer
+from charts.toolkit.shades import colour_at
+from charts.toolkit.style import SEQUENTIAL, three_digits
 from tests.browser.conftest import settle
 from ui.words.texts import page_text
 
@@ -64,15 +66,46 @@ def test_a_cell_says_its_weight_and_opens_its_arithmetic_and_its_address_brings_
     heading = page.get_by_text("The arithmetic of one cell")
     heading.wait_for(timeout=60_000)
     settle(page)
-    row, column = view.query.labels[2], view.key.labels[3]
-    assert f"‘{row}’ looks at ‘{column}’" in heading.inner_text()
+    row, column = trace.prediction.labels[2], view.key.labels[3]
+    wanted = f"to predict ‘{row}’, the model looks at ‘{column}’"
+    assert wanted in heading.inner_text()
     weight = f"{float(view.weights[1, 2, 3]):.9g}"
     assert f"Recorded in the model: {weight}" in page.locator(".st-key-attention-arithmetic").inner_text()
     asked = parameters(page)
     assert (asked["token"], asked["attention_key"]) == ("2", column)
 
     again = open_at(visit, page.url)
-    assert f"‘{row}’ looks at ‘{column}’" in again.get_by_text("The arithmetic of one cell").inner_text()
+    assert wanted in again.get_by_text("The arithmetic of one cell").inner_text()
+
+
+def test_the_shaded_sentence_has_the_colours_of_the_row_and_a_click_follows_a_word(
+    app: str, visit: Callable[..., Page], tiny_checkpoint: Callable[[str], transformer.Checkpoint]
+) -> None:
+    sentence = "The <img src=x onerror=alert(1)> sat."
+    address = f"{app}/attention?checkpoint=tiny-bert&layer=1&head=1&token=2&sentence={quote_plus(sentence)}"
+    page = open_at(visit, address, width=1280, height=720, dark=True)
+    view = transformer.trace(tiny_checkpoint("bert"), sentence).attention("encoder", 1)
+    words = page.locator(".shaded .word")
+    assert words.count() == len(view.key) and page.locator(".shaded img").count() == 0
+    assert [text.strip() for text in words.all_text_contents()] == [
+        (token.display.removeprefix("·") or token.display).strip() for token in view.key
+    ]
+    words.nth(3).hover()
+    said = page.locator(".shaded .said")
+    assert said.inner_text().endswith(f"{three_digits(float(view.weights[1, 2, 3]))}")
+    ground = words.nth(3).evaluate("node => getComputedStyle(node).backgroundColor")
+    wanted = colour_at(float(view.weights[1, 2, 3]), colours=SEQUENTIAL)
+    assert ground == "rgb({}, {}, {})".format(*(int(wanted[at : at + 2], 16) for at in (1, 3, 5)))
+    box = words.first.bounding_box()
+    assert box["y"] + box["height"] <= 720, "on the first screen"
+    words.nth(4).click()
+    settle(page)
+    page.wait_for_url(re.compile(r"token=4"))
+    assert words.nth(4).get_attribute("aria-pressed") == "true"
+    words.nth(4).focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(r"token=5"))
 
 
 def test_a_click_on_a_step_and_on_a_cell_of_its_scores(app: str, visit: Callable[..., Page]) -> None:

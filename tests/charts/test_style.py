@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from charts.toolkit import numbers, style
+from charts.toolkit import numbers, shades, style
 
 
 def _oklab(colour: str) -> np.ndarray:
@@ -129,10 +129,10 @@ def test_token_axis_keeps_a_repeated_word_twice_and_escapes_it(tokens):
 
 
 def test_ink_is_white_on_dark_and_black_on_bright():
-    assert style.ink(0.0, colours=style.SEQUENTIAL) == "#FFFFFF"
-    assert style.ink(1.0, colours=style.SEQUENTIAL) == "#000000"
-    assert style.ink(0.5, colours=style.DIVERGING) == "#000000"
-    assert style.ink(0.0, colours=style.DIVERGING) == style.ink(1.0, colours=style.DIVERGING) == "#FFFFFF"
+    assert shades.ink(0.0, colours=style.SEQUENTIAL) == "#FFFFFF"
+    assert shades.ink(1.0, colours=style.SEQUENTIAL) == "#000000"
+    assert shades.ink(0.5, colours=style.DIVERGING) == "#000000"
+    assert shades.ink(0.0, colours=style.DIVERGING) == shades.ink(1.0, colours=style.DIVERGING) == "#FFFFFF"
 
 
 def test_rows_height_grows_with_rows_and_stays_small_for_few():

@@ -26,7 +26,8 @@ def explain_cell(p: Page, view: AttentionView, *, key: int, row_label: str) -> N
     """From q and k to the weight of the cell (focused token, ``key``) of the focused head."""
     text, cell = p.text, _cell(p, key)
     st.html(_STYLE)
-    st.markdown(f"**{text['arithmetic'].format(row=as_plain(row_label), column=as_plain(view.key.labels[key]))}**")
+    named = "arithmetic" if row_label == view.query.labels[p.focus.token] else "arithmetic_predicted"
+    st.markdown(f"**{text[named].format(row=as_plain(row_label), column=as_plain(view.key.labels[key]))}**")
     st.latex(equations(cell))
     if not cell.is_allowed:
         st.markdown(masked_sentence(p, view, cell, key))

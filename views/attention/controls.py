@@ -60,28 +60,20 @@ def controls(p: Page, view: AttentionView) -> Shown:
     if st.session_state.get(KEY) not in (None, *labels):
         st.session_state[KEY] = None  # another sentence: that token is not in it
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        # One row of controls without their names, so that the picture is on the first screen.
+        # One row of controls, so that the picture is on the first screen.
         drawings = ["map", "lines", "values", "rollout"]
         drawing = chosen_option(p.text, "show", drawings, key=SHOW, label_visibility="collapsed")
-        label = st.selectbox(
-            p.text["cell"],
-            labels,
-            index=None,
-            key=KEY,
-            placeholder=p.text["cell_placeholder"],
-            label_visibility="collapsed",
-            width=180,
-            **IN_ADDRESS,
-        )
-        stretch = drawing in ("map", "rollout") and st.toggle(
-            p.text["stretch"], key=STRETCH, help=p.text["stretch_help"], **IN_ADDRESS
-        )
+        predicted = rows.switch(p, view)
         if guess.switch(p):
             st.rerun()  # before anything is drawn that would give the row away
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        aloud = st.container(width="stretch")
-        predicted = rows.switch(p, view)
-    return Shown(aloud, drawing, predicted, stretch, None if label is None else labels.index(label))
+        with st.popover(p.text["more"], icon=":material/tune:", key="attention more"):
+            label = st.selectbox(
+                p.text["cell"], labels, index=None, key=KEY, placeholder=p.text["cell_placeholder"], **IN_ADDRESS
+            )
+            stretch = drawing in ("map", "rollout") and st.toggle(
+                p.text["stretch"], key=STRETCH, help=p.text["stretch_help"], **IN_ADDRESS
+            )
+    return Shown(st.container(), drawing, predicted, stretch, None if label is None else labels.index(label))
 
 
 def map_height() -> int:
@@ -95,8 +87,11 @@ def row_labels(p: Page, view: AttentionView, shown: Shown) -> tuple[str, ...]:
     return rows.labels_of(p.trace, view, predicted=shown.predicted)
 
 
-def draw(p: Page, view: AttentionView, shown: Shown, weighted) -> None:
-    """The main picture; a click on a cell opens its arithmetic, a click on a token focuses it. ``weighted``: ‖α·v‖."""
+def draw(p: Page, view: AttentionView, shown: Shown, weighted, *, lower: int = 0) -> None:
+    """The main picture; a click on a cell opens its arithmetic, a click on a token focuses it. ``weighted``: ‖α·v‖.
+    ``lower``: by how many pixels, where something stands above it.
+    """
+    height = map_height() - lower
     labels = row_labels(p, view, shown)
     selected = None if shown.key is None else (p.focus.token, shown.key)
     if shown.drawing == "lines":
@@ -108,7 +103,7 @@ def draw(p: Page, view: AttentionView, shown: Shown, weighted) -> None:
             p.set_focus(token=token)
         return
     if shown.drawing == "rollout":
-        _draw_rollout(p, view, labels, stretch=shown.stretch)
+        _draw_rollout(p, view, labels, stretch=shown.stretch, height=height)
         return
     if shown.drawing == "map":
         clicked = show_map(
@@ -119,7 +114,7 @@ def draw(p: Page, view: AttentionView, shown: Shown, weighted) -> None:
                 selected=selected,
                 stretch=shown.stretch,
                 chosen_row=p.focus.token,
-                height=map_height(),
+                height=height,
             ),
             key="attention map",
         )
@@ -138,7 +133,7 @@ def draw(p: Page, view: AttentionView, shown: Shown, weighted) -> None:
                 value_name="‖α·v‖",
                 phrase=("", N_(" gets from ")),
                 chosen_row=p.focus.token,
-                height=map_height(),
+                height=height,
             ),
             key="attention values",
         )
@@ -148,7 +143,7 @@ def draw(p: Page, view: AttentionView, shown: Shown, weighted) -> None:
     choose_cell(p, clicked, shown)
 
 
-def _draw_rollout(p: Page, view: AttentionView, labels: tuple[str, ...], *, stretch: bool) -> None:
+def _draw_rollout(p: Page, view: AttentionView, labels: tuple[str, ...], *, stretch: bool, height: int) -> None:
     """All heads of all layers up to the focused one, in one map; a click focuses the token of its row."""
     found = attention_rollout(p.trace, view.stack, layer=view.layer)
     mixed = found.view(view.kind)
@@ -166,7 +161,7 @@ def _draw_rollout(p: Page, view: AttentionView, labels: tuple[str, ...], *, stre
             value_name=_("share"),
             phrase=("", N_(" is made of ")),
             chosen_row=p.focus.token,
-            height=map_height(),
+            height=height,
         ),
         key="attention rollout",
     )

@@ -1,6 +1,6 @@
-"""What stands beside an attention map and limits what it claims: words and four numbers."""
+"""What stands beside an attention map and limits what it claims: words, and numbers of the row and of the head."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import streamlit as st
@@ -16,7 +16,7 @@ from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS
 from ui.words.texts import PageText, as_plain
 
-FEW_KEYS = 20  # up to here a map leaves room beside it
+FEW_KEYS = 48  # up to here a map leaves room beside it: as high as a window allows, it is no wider
 _MOSTLY = 0.5  # from here on a row looks "mostly" at one token
 
 
@@ -30,6 +30,11 @@ def drawn_view(p: Page, view: AttentionView, drawing: str, weighted: np.ndarray)
     else:
         shares = view.weights[p.focus.head]
     return replace(view, weights=shares[None], scores=view.scores[p.focus.head][None])
+
+
+def largest_of(view: AttentionView) -> float:
+    """The largest weight of what is drawn (``drawn_view``), where stretched colours end."""
+    return float(view.weights[0].max(initial=0.0, where=view.allowed)) or 1.0
 
 
 def read_aloud(
@@ -60,23 +65,41 @@ def read_aloud(
     return sentence + (text[then].format(others=", ".join(others)) if others else ".")
 
 
-def map_and_facts(*, wide: bool, cell: bool) -> tuple[DeltaGenerator, DeltaGenerator, DeltaGenerator]:
-    """Places for the map, for the arithmetic of a ``cell`` and for the numbers.
+@dataclass(frozen=True)
+class Places:
+    """Where the map stands, the sentence in its colours, the arithmetic of a cell, and the numbers."""
 
-    Beside the map, where there is room, stands the arithmetic if a cell is open, else the numbers, unless the map is
-    ``wide``.
-    """
+    sentence: DeltaGenerator
+    picture: DeltaGenerator
+    beside: DeltaGenerator
+    numbers: DeltaGenerator
+
+
+def places(*, wide: bool, cell: bool) -> Places:
+    """Beside a map stands the arithmetic if a ``cell`` is open, else sentence and numbers, unless the map is ``wide``:
+    the sentence stands above that, and the numbers below."""
+    above = st.container()
     if wide and not cell:
-        return st.container(), st.empty(), st.grid(4, min_column_width=190, key="attention facts")
+        return Places(above, st.container(), st.empty(), st.container())
     both = st.grid(3, min_column_width=270, key="attention picture")
     picture, beside = both.cell(column_span=2), both.cell()
-    numbers = st.grid(4, min_column_width=190, key="attention facts below") if cell else None
-    return picture, beside, numbers or beside.grid(4, min_column_width=150, key="attention facts")
+    if cell:
+        return Places(above, picture, beside, st.container())
+    return Places(beside.container(), picture, beside, beside.container())
 
 
 def facts(p: Page, view: AttentionView, drawing: str, weighted: np.ndarray) -> None:
+    """The effect of removing the head, and, folded away except in a lesson, the numbers of the row."""
+    if drawing != "rollout":
+        _effect(p)
+    folded = st.expander(p.text["numbers"], key="attention numbers", expanded=bool(p.focus.lesson))
+    with folded, st.grid(4, min_column_width=150, key="attention facts"):
+        _numbers(p, view, drawing, weighted)
+
+
+def _numbers(p: Page, view: AttentionView, drawing: str, weighted: np.ndarray) -> None:
     """Of what is drawn (``view``, from ``drawn_view``): entropy, share to special tokens and punctuation. Of the head:
-    the key that passes on most (``weighted``: ‖α·v‖ [query, key]), and the effect of removing it."""
+    the key that passes on most (``weighted``: ‖α·v‖ [query, key])."""
     text, row = p.text, p.focus.token
     of = {"values": "‖α·v‖: ", "rollout": f"{text['show_rollout']}: "}.get(drawing, "")
     n_allowed = int(view.allowed[row].sum())
@@ -105,7 +128,6 @@ def facts(p: Page, view: AttentionView, drawing: str, weighted: np.ndarray) -> N
     name = as_plain(view.key.labels[best]) if total > 0 else text["nothing"]
     portion = three_digits(float(weighted[row, best]) / total) if total > 0 else "0"
     _metric(text["strongest"], name, text["strongest_of"].format(share=portion), text["strongest_help"])
-    _effect(p)
 
 
 def _effect(p: Page) -> None:

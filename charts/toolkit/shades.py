@@ -1,0 +1,23 @@
+"""Single colours of a scale, and the ink that can be read on them."""
+
+import numpy as np
+
+
+def colour_at(share: float, *, colours: tuple[str, ...]) -> str:
+    """The colour at ``share`` (0…1) of a scale, as #rrggbb."""
+    return "#" + "".join(f"{round(float(channel)):02x}" for channel in _rgb_at(share, colours))
+
+
+def _rgb_at(share: float, colours: tuple[str, ...]) -> np.ndarray:
+    place = min(max(share, 0.0), 1.0) * (len(colours) - 1)
+    low = min(int(place), len(colours) - 2)
+    first, second = (np.array([int(colours[low + k][1 + 2 * c : 3 + 2 * c], 16) for c in range(3)]) for k in (0, 1))
+    return first + (second - first) * (place - low)
+
+
+def ink(share: float, *, colours: tuple[str, ...]) -> str:
+    """Black or white, whichever is easier to read on the colour at ``share`` (0…1) of a scale."""
+    rgb = _rgb_at(share, colours) / 255
+    # Relative luminance of WCAG 2: above 0.179 black has the greater contrast.
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    return "#000000" if float(linear @ [0.2126, 0.7152, 0.0722]) > 0.179 else "#FFFFFF"

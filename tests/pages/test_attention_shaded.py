@@ -1,0 +1,107 @@
+"""The sentence in the colours of one row: its words, their weights, and what is said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import transformer
+from charts.toolkit.shades import colour_at, ink
+from charts.toolkit.style import SEQUENTIAL, three_digits
+from tests.pages.conftest import is_fine
+from ui.words.texts import page_text
+from views.attention.facts import largest_of
+from views.attention.shaded import height_above, shaded
+
+SENTENCE = "The old man told us a story."
+PLACES = [
+    ("translator", "encoder", "self"),
+    ("translator", "decoder", "self"),
+    ("translator", "decoder", "cross"),
+    ("gpt", "decoder", "self"),
+    ("bert", "encoder", "self"),
+    ("sentiment", "encoder", "self"),
+]
+TEXT = page_text("attention")
+
+
+def one_head(view: transformer.AttentionView, head: int = 1) -> transformer.AttentionView:
+    return replace(view, weights=view.weights[head][None], scores=view.scores[head][None])
+
+
+def draw(view: transformer.AttentionView, *, row: int, **more: object) -> dict:
+    told = {"name": view.query.labels[row], "limit": 1.0, "drawing": "map", "wide": False, **more}
+    return shaded(TEXT, view, row=row, **told)
+
+
+@pytest.mark.parametrize(("checkpoint", "stack", "kind"), PLACES)
+def test_every_word_has_the_colour_and_the_number_of_its_weight(
+    tiny_checkpoint: Callable, checkpoint: str, stack: str, kind: str
+) -> None:
+    trace = transformer.trace(tiny_checkpoint(checkpoint), SENTENCE)
+    view = one_head(trace.attention(stack, 1, kind))
+    for row in range(len(view.query)):
+        drawn = draw(view, row=row)
+        assert len(drawn["words"]) == len(view.key)
+        for word, token, weight, seen in zip(
+            drawn["words"], view.key, view.weights[0, row], view.allowed[row], strict=True
+        ):
+            assert token.display.endswith(word["text"])
+            assert (word["ground"] == "") == (not seen), "what is masked has no colour of a low value"
+            if seen:
+                assert word["ground"] == colour_at(float(weight), colours=SEQUENTIAL)
+                assert word["ink"] == ink(float(weight), colours=SEQUENTIAL)
+                assert word["says"].endswith(three_digits(float(weight)))
+            else:
+                assert word["says"].endswith("masked")
+        # In self-attention a word looks and is looked at; in cross-attention the words are of the other sentence.
+        assert (drawn["clickable"], drawn["followed"]) == ((True, row) if kind == "self" else (False, None))
+
+
+def test_stretched_colours_end_at_the_largest_weight_of_the_map(tiny_checkpoint: Callable) -> None:
+    view = one_head(transformer.trace(tiny_checkpoint("bert"), SENTENCE).attention("encoder", 0))
+    row, column = np.unravel_index(int(view.weights[0].argmax()), view.weights[0].shape)
+    words = draw(view, row=int(row), limit=largest_of(view))["words"]
+    assert words[column]["ground"] == colour_at(1.0, colours=SEQUENTIAL) == SEQUENTIAL[-1]
+
+
+def test_the_title_says_which_token_the_row_is_named_after_and_what_is_drawn(tiny_checkpoint: Callable) -> None:
+    view = one_head(transformer.trace(tiny_checkpoint("gpt"), SENTENCE).attention("decoder", 0))
+    label = view.query.labels[2]
+    assert draw(view, row=2)["title"] == f"‘{label}’ looks at:"
+    assert draw(view, row=2, name="·next")["title"] == "To predict ‘·next’, it looks at:"
+    assert draw(view, row=2, drawing="values")["title"] == f"To ‘{label}’ pass on:"
+    assert draw(view, row=2, drawing="rollout")["title"] == f"‘{label}’ is made of:"
+
+
+def test_words_stand_apart_and_pieces_of_a_word_together(tiny_checkpoint: Callable) -> None:
+    view = one_head(transformer.trace(tiny_checkpoint("bert"), "unbelievably cold.").attention("encoder", 0))
+    words = draw(view, row=0)["words"]
+    for before, token, word in zip([None, *view.key], view.key, words, strict=False):
+        begins = token.display.startswith("·") or token.special or bool(before and before.special)
+        assert word["apart"] == begins
+    assert any(not word["apart"] for word in words)
+
+
+def test_a_longer_sentence_takes_more_room_above_a_map_but_two_lines_at_most(tiny_checkpoint: Callable) -> None:
+    heights = [
+        height_above(transformer.trace(tiny_checkpoint("bert"), "word " * count).attention("encoder", 0))
+        for count in (1, 8, 20, 28)
+    ]
+    assert heights == sorted(heights) and heights[0] < heights[-1] == heights[-2]
+
+
+@pytest.mark.parametrize("checkpoint", ["tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment"])
+@pytest.mark.parametrize("sentence", ["x", "<b>&amp;</b> $x$ **b**", "word " * 25])
+def test_it_stands_beside_every_map_of_every_kind_of_model(
+    open_app: Callable, monkeypatch: pytest.MonkeyPatch, checkpoint: str, sentence: str
+) -> None:
+    drawn = []
+    monkeypatch.setattr("views.attention.shaded._component", lambda *, data, **_: drawn.append(data))
+    for drawing in ("map", "lines", "values", "rollout"):
+        app = open_app("attention", checkpoint=checkpoint, sentence=sentence, attention_show=TEXT[f"show_{drawing}"])
+        is_fine(app)
+        assert drawn and drawn.pop()["words"]

@@ -1,0 +1,77 @@
+"""One row of a map as a sentence: its words have the colours of their weights, and are understood sooner than cells."""
+
+import math
+from pathlib import Path
+
+import streamlit as st
+
+from charts.toolkit.shades import colour_at, ink
+from charts.toolkit.style import CHOSEN, SEQUENTIAL, three_digits
+from transformer.runs.attention_view import AttentionView
+from ui.shell import focus as shared_focus
+from ui.words.texts import PageText
+
+_HERE = Path(__file__).parent
+_KEY = "attention shaded sentence"
+_component = st.components.v2.component(
+    "glassformer_shaded_sentence",
+    css=(_HERE / "shaded.css").read_text(encoding="utf-8"),
+    js=(_HERE / "shaded.js").read_text(encoding="utf-8"),
+)
+# Of the sentence above a map, in pixels of a projector: the number below it, a line of words, what a line holds.
+_AROUND, _LINE, _LETTER, _ACROSS, _MOST_LINES = 36, 28, 8.0, 900, 2
+
+
+def shaded_sentence(
+    text: PageText, view: AttentionView, *, row: int, name: str, limit: float, drawing: str, wide: bool
+) -> None:
+    """``view``: the one head that is drawn (``facts.drawn_view``); ``name`` of its ``row``; ``limit``: where colours
+    end. In self-attention a word looks and is looked at: a click follows it. ``wide``: it stands above the map."""
+    _component(
+        key=_KEY,
+        data=shaded(text, view, row=row, name=name, limit=limit, drawing=drawing, wide=wide),
+        on_chosen_change=_chosen,
+    )
+
+
+def shaded(text: PageText, view: AttentionView, *, row: int, name: str, limit: float, drawing: str, wide: bool) -> dict:
+    """What the component draws: plain text, which it puts on the page with ``textContent``."""
+    weights, allowed = view.weights[0, row], view.allowed[row]
+    words = []
+    for token, label, weight, seen in zip(view.key, view.key.labels, weights, allowed, strict=True):
+        share = min(1.0, float(weight) / limit) if limit > 0 else 0.0
+        says = text["shaded_word"].format(word=label, share=three_digits(float(weight)))
+        apart = token.display.startswith("·") or token.special
+        words.append(
+            {
+                "text": token.display.removeprefix("·") or token.display,
+                "apart": apart or (bool(words) and view.key[token.index - 1].special),
+                "ground": colour_at(share, colours=SEQUENTIAL) if seen else "",
+                "ink": ink(share, colours=SEQUENTIAL) if seen else "",
+                "says": says if seen else text["shaded_masked"].format(word=label),
+            }
+        )
+    same = view.kind == "self"
+    title = "shaded" if name == view.query.labels[row] else "shaded_predicted"
+    title = f"shaded_{drawing}" if drawing in ("values", "rollout") else title
+    return {
+        "title": text[title].format(row=name),
+        "words": words,
+        "followed": row if same else None,
+        "clickable": same,
+        "hint": text["shaded_hint" if same else "shaded_hint_cross"],
+        "wide": wide,
+        "chosen": CHOSEN,
+    }
+
+
+def height_above(view: AttentionView) -> int:
+    """How much lower a map is, in pixels of a projector, that has the sentence above it."""
+    letters = sum(len(token.display) * _LETTER + 12 for token in view.key)
+    return _AROUND + _LINE * min(_MOST_LINES, math.ceil(letters / _ACROSS))
+
+
+def _chosen() -> None:
+    token = getattr(st.session_state.get(_KEY), "chosen", None)  # none where the page has been left
+    if isinstance(token, int) and not isinstance(token, bool) and token >= 0:
+        shared_focus.change(token=token)
