@@ -192,13 +192,13 @@ def _snapshots(options: argparse.Namespace) -> int:
 def _whole_numbers(text: str) -> tuple[int, ...]:
     if all(number.strip().isdecimal() for number in text.split(",")):
         return tuple(map(int, text.split(",")))
-    raise argparse.ArgumentTypeError(f"{text!r} is no list of whole numbers such as 0,300,3000")
+    raise argparse.ArgumentTypeError(f"{text!r} is not a list of integers such as 0,300,3000")
 
 
 def _count(text: str, *, least: int = 1) -> int:
     if text.isdecimal() and len(text) < 20 and int(text) >= least:
         return int(text)
-    raise argparse.ArgumentTypeError(f"{text[:40]!r} is no whole number of at least {least}")
+    raise argparse.ArgumentTypeError(f"{text[:40]!r} is not an integer ≥ {least}")
 
 
 def _beam_width(text: str) -> int:
@@ -236,7 +236,9 @@ def _parser() -> argparse.ArgumentParser:
     snapshots.add_argument("--steps", type=_whole_numbers, help="e.g. 0,300,3000 (default: all before the checkpoint)")
     snapshots.set_defaults(command=_snapshots)
 
-    translate = commands.add_parser("translate", help="read one sentence a line from standard input; write one each")
+    translate = commands.add_parser(
+        "translate", help="read one sentence per line from standard input and write one for each"
+    )
     translate.add_argument("--checkpoint", required=True, metavar="DIR")
     translate.add_argument("--beam", type=_beam_width, default=1, metavar="N", help="beam width (default 1: greedy)")
     translate.set_defaults(command=_translate)

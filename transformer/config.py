@@ -75,8 +75,8 @@ class ModelConfig:
                 raise MessageError("{name} is {value}; it must be true or false", name=name, value=repr(value))
         if self.d_model % self.n_heads:
             raise MessageError(
-                "d_model is {width}, which {heads} heads do not divide; choose n_heads so that d_model / n_heads is a "
-                "whole number",
+                "d_model is {width}, which is not divisible by {heads} heads; choose n_heads so that d_model / n_heads "
+                "is an integer",
                 width=self.d_model,
                 heads=self.n_heads,
             )
@@ -114,7 +114,7 @@ class ModelConfig:
             )
         prefixes = self.task_prefixes
         if not isinstance(prefixes, (list, tuple)) or not all(isinstance(p, str) and p.strip() for p in prefixes):
-            raise MessageError("task_prefixes is {prefixes}; it must be a list of texts", prefixes=repr(prefixes))
+            raise MessageError("task_prefixes is {prefixes}; it must be a list of strings", prefixes=repr(prefixes))
         object.__setattr__(self, "task_prefixes", tuple(prefixes))  # JSON knows only lists
         names = self.class_names
         if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
@@ -146,7 +146,7 @@ class ModelConfig:
         value = getattr(self, name)
         if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
             raise MessageError(
-                "{name} is {value}; it must be a whole number of at least {least}",
+                "{name} is {value}; it must be an integer ≥ {least}",
                 name=name,
                 value=repr(value),
                 least=at_least,
@@ -195,7 +195,7 @@ class ModelConfig:
         known = {field.name for field in fields(cls)}
         if unknown := sorted(set(values) - known):
             raise MessageError(
-                "config has unknown fields {unknown}; known are {known}", unknown=unknown, known=sorted(known)
+                "config has unknown fields {unknown}; the known ones are {known}", unknown=unknown, known=sorted(known)
             )
         if missing := sorted(known - _YOUNGER - set(values)):
             raise MessageError(
@@ -271,5 +271,5 @@ def json_object(path: Path) -> dict:
     except (ValueError, RecursionError) as error:
         raise MessageError("{path} is not valid JSON: {problem}", path=path, problem=error) from error
     if not isinstance(values, dict):
-        raise MessageError("{path} must hold a JSON object, not {type}", path=path, type=type(values).__name__)
+        raise MessageError("{path} must contain a JSON object, not {type}", path=path, type=type(values).__name__)
     return values

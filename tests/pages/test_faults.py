@@ -46,7 +46,7 @@ def test_a_file_beside_the_weights_that_is_nonsense(
     app = open_app(page, checkpoint="tiny-gpt", sentence="Hello there.")
     is_fine(app)
     if page == "training":
-        assert "is no whole history of a training run" in app.info[0].value
+        assert "is not a complete history of a training run" in app.info[0].value
 
 
 @pytest.mark.parametrize("content", ["empty", "binary", "HTML"])

@@ -151,5 +151,5 @@ def test_lesson_files_have_limits(tmp_path: Path) -> None:
 
 
 def test_a_limit_of_the_library_itself(tiny_checkpoint: Callable) -> None:
-    with pytest.raises(transformer.InputError, match="at most 40,000 are looked at"):
+    with pytest.raises(transformer.InputError, match="at most 40,000 are allowed"):
         transformer.trace(tiny_checkpoint("gpt"), LONG)

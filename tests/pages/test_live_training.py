@@ -199,12 +199,12 @@ def test_who_waits_may_give_up(live: AppTest, others: list[Run[int]]) -> None:
 
 def test_a_training_that_fails_says_so(live: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(_: Settings) -> Iterator[int]:
-        raise FloatingPointError("the loss was no number any more at step 3; take a lower learning rate than 1e38")
+        raise FloatingPointError("the loss stopped being a number at step 3; take a lower learning rate than 1e38")
 
     monkeypatch.setattr(Settings, "train", fails)
     press(live, "start")
     wait(live, lambda: bool(live.warning))
-    assert "no number any more at step 3" in live.warning[0].value.replace("\\", "")
+    assert "stopped being a number at step 3" in live.warning[0].value.replace("\\", "")
     assert not live.exception and not live.error and not live.button(key="toy start").disabled
 
 

@@ -105,7 +105,7 @@ def test_evaluate_refuses_options_that_change_nothing(checkpoints_folder, tmp_pa
     assert main([*arguments, str(checkpoints_folder / "tiny-gpt"), "--lowercase"]) == 2
     assert "only translations can be scored without regard to case" in capsys.readouterr().err
     assert main([*arguments, str(checkpoints_folder / "tiny-translator"), "--train", str(data)]) == 2
-    assert "there is no baseline" in capsys.readouterr().err
+    assert "no baseline" in capsys.readouterr().err
 
 
 def test_evaluate_says_which_package_a_baseline_needs(checkpoints_folder, tmp_path, monkeypatch, capsys):
@@ -210,7 +210,7 @@ def test_inspect_counts_every_parameter_once(checkpoints_folder, tiny_checkpoint
 def test_a_missing_checkpoint_is_one_sentence(tmp_path: Path, capsys):
     assert main(["inspect", "--checkpoint", str(tmp_path / "nowhere")]) == 2
     error = capsys.readouterr().err
-    assert error.startswith("error: ") and "is no directory" in error and "Traceback" not in error
+    assert error.startswith("error: ") and "is not a directory" in error and "Traceback" not in error
 
 
 def test_a_package_that_is_not_installed_is_named_with_the_remedy(tmp_path, monkeypatch, capsys):
@@ -269,7 +269,7 @@ def test_heads_reads_the_sentences_that_ship(checkpoints_folder, capsys):
     ("more", "text", "sentence"),
     [
         ([], None, "There is no file"),
-        ([], " \n", "holds no sentence"),
+        ([], " \n", "contains no sentence"),
         ([], "word " * 300, "tiny-gpt can read no sentence of the 1 given"),
         (["--limit", "0"], "Go home!", "--limit is 0; it must be at least 1"),
         (["--batch-size", "0"], "Go home!", "batch_size is 0; it must be at least 1"),

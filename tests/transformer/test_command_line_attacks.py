@@ -85,17 +85,17 @@ def test_data_that_cannot_be_read_is_named(
 @pytest.mark.parametrize(
     ("kind", "command", "message"),
     [
-        ("translator", "translate --beam 0", "'0' is no whole number of at least 1"),
-        ("translator", "translate --beam -3", "'-3' is no whole number of at least 1"),
-        ("translator", "translate --beam nan", "'nan' is no whole number"),
-        ("translator", "evaluate --data empty --beam 1e3", "'1e3' is no whole number"),
+        ("translator", "translate --beam 0", "'0' is not an integer ≥ 1"),
+        ("translator", "translate --beam -3", "'-3' is not an integer ≥ 1"),
+        ("translator", "translate --beam nan", "'nan' is not an integer"),
+        ("translator", "evaluate --data empty --beam 1e3", "'1e3' is not an integer"),
         ("translator", "translate --beam 1000000", "a beam of 1000000 is too wide"),
         ("translator", "evaluate --data empty --beam 101", "100 are the most"),
-        ("translator", f"translate --beam {'9' * 5000}", "is no whole number"),
+        ("translator", f"translate --beam {'9' * 5000}", "is not an integer"),
         ("translator", "heads --limit 0", "--limit is 0; it must be at least 1"),
         ("translator", "heads --history", "came without snapshots of earlier steps"),
         ("translator", "heads --batch-size -4", "batch_size is -4; it must be at least 1"),
-        ("translator", "trace --sentence x --pads -1", "'-1' is no whole number of at least 0"),
+        ("translator", "trace --sentence x --pads -1", "'-1' is not an integer ≥ 0"),
         ("translator", "trace --sentence x --pads 100000", "of which 100000 are padding"),
         (
             "translator",
@@ -120,13 +120,13 @@ def test_snapshots_of_a_run_that_is_not_there(
     checkpoint = str(checkpoints_folder / "tiny-gpt")
     for run, output in (("missing", checkpoint), ("folder", checkpoint), ("missing", "out")):
         sentence = refused(["snapshots", "--run-directory", run, "--output", output], place, capsys)
-        assert f"{run}/best holds no checkpoint: it has no config.json" in sentence
+        assert f"{run}/best contains no checkpoint: it has no config.json" in sentence
 
 
 @pytest.mark.parametrize("steps", ["x", "-1", "1e9", ",,", "nan", ""])
 def test_steps_that_are_none(steps: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["snapshots", "--run-directory", "folder", "--output", "out", f"--steps={steps}"]
-    assert "is no list of whole numbers" in refused(arguments, place, capsys)
+    assert "is not a list of integers" in refused(arguments, place, capsys)
 
 
 @pytest.mark.parametrize("name", ["", "x", "../x", "a/../b", "/", "a/b/c", "a/..", "\0/x"])

@@ -21,15 +21,15 @@ from transformer import ModelConfig
         ({"norm": "both"}, "norm is 'both'; choose one of pre, post"),
         ({"activation": "tanh"}, "activation is 'tanh'; choose one of relu, gelu"),
         ({"kind": ["encoder-decoder"]}, r"kind is \['encoder-decoder'\]"),
-        ({"d_model": 0}, "d_model is 0; it must be a whole number of at least 1"),
+        ({"d_model": 0}, "d_model is 0; it must be an integer ≥ 1"),
         ({"d_ff": 12.5}, "d_ff is 12.5"),
         ({"n_heads": True}, "n_heads is True"),
         ({"vocabulary_size": "9"}, "vocabulary_size is '9'"),
         ({"max_length": -1}, "max_length is -1"),
         ({"max_length": 10**9}, "max_length is 1000000000; .* at most"),
         ({"n_encoder_layers": 10**6}, "n_encoder_layers is 1000000; .* at most"),
-        ({"n_decoder_layers": -2}, "n_decoder_layers is -2; it must be a whole number of at least 0"),
-        ({"n_heads": 3}, "d_model is 16, which 3 heads do not divide"),
+        ({"n_decoder_layers": -2}, "n_decoder_layers is -2; it must be an integer ≥ 0"),
+        ({"n_heads": 3}, "d_model is 16, which is not divisible by 3 heads"),
         ({"n_heads": 16, "positions": "rotary"}, "d_head is 1; make it even"),
         ({"d_model": 15, "n_heads": 3}, "d_model is 15; make it even"),
         ({"dropout": 1.0}, "dropout is 1.0"),
@@ -50,7 +50,7 @@ from transformer import ModelConfig
         ({"kind": "encoder-only", "n_decoder_layers": 0, "class_names": [1, 2]}, r"class_names is \[1, 2\]"),
         ({"kind": "encoder-only", "n_decoder_layers": 0, "class_names": ["a", "a"]}, "class_names .* different"),
         ({"rms_norm": "yes"}, "rms_norm is 'yes'; it must be true or false"),
-        ({"task_prefixes": "fill: "}, "task_prefixes is 'fill: '; it must be a list of texts"),
+        ({"task_prefixes": "fill: "}, "task_prefixes is 'fill: '; it must be a list of strings"),
         ({"task_prefixes": [""]}, r"task_prefixes is \[''\]"),
         ({"pad_id": 23}, "pad_id is 23, but the vocabulary ends at 22"),
     ],
@@ -100,7 +100,7 @@ def test_fields_that_are_younger_than_many_files(tmp_path: Path) -> None:
 
 
 def test_an_unknown_field_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"unknown fields \['n_layer'\]; known are .*n_heads"):
+    with pytest.raises(ValueError, match=r"unknown fields \['n_layer'\]; the known ones are .*n_heads"):
         ModelConfig.from_dict({**asdict(config()), "n_layer": 3})
 
 
@@ -116,7 +116,7 @@ def test_a_file_that_is_no_json_is_refused(content: str, tmp_path: Path) -> None
 def test_json_that_is_no_object_is_refused(content: object, tmp_path: Path) -> None:
     path = tmp_path / "config.json"
     path.write_text(json.dumps(content))
-    with pytest.raises(ValueError, match="must hold a JSON object"):
+    with pytest.raises(ValueError, match="must contain a JSON object"):
         ModelConfig.from_json(path)
 
 

@@ -67,7 +67,7 @@ def test_a_picture_is_a_text_and_back(checkpoint: transformer.Checkpoint) -> Non
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("012", "3 pixels"), (PICTURE + "0", "65 pixels"), ("h" + PICTURE[1:], "'h' is no pixel")]
+    ("text", "said"), [("012", "3 pixels"), (PICTURE + "0", "65 pixels"), ("h" + PICTURE[1:], "'h' is not a pixel")]
 )
 def test_what_is_no_picture_is_refused(checkpoint: transformer.Checkpoint, text: str, said: str) -> None:
     with pytest.raises(transformer.InputError, match=said):

@@ -128,7 +128,7 @@ def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"cbow: 2, skip-gram: 2 words, but words.txt has 1 lines"):
         load_vectors(tmp_path)
     (tmp_path / VECTORS).write_bytes(b"x")
-    with pytest.raises(CheckpointError, match="is not a whole safetensors file"):
+    with pytest.raises(CheckpointError, match="is not a complete safetensors file"):
         load_vectors(tmp_path)
     (tmp_path / VECTORS).unlink()
     with pytest.raises(CheckpointError, match="vectors.safetensors is missing"):

@@ -54,7 +54,7 @@ def test_limits_are_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("value", ["0", "-1", "many", "1.5", "٣"])
 def test_a_limit_is_a_number(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GLASSFORMER_SESSIONS", value)
-    with pytest.raises(ValueError, match=f"GLASSFORMER_SESSIONS is '{value}'; it must be a whole number from 1"):
+    with pytest.raises(ValueError, match=f"GLASSFORMER_SESSIONS is '{value}'; it must be an integer ≥ 1"):
         limits()
 
 
@@ -72,7 +72,7 @@ def test_no_files_and_no_paths_and_the_page_says_why(
     assert config.get_option("server.maxUploadSize") == 0  # Streamlit's own address for files
     with pytest.raises(transformer.CheckpointError, match="it takes no files"):
         uploads.keep({"config.json": b"{}"})
-    with pytest.raises(transformer.CheckpointError, match="is no directory"):
+    with pytest.raises(transformer.CheckpointError, match="is not a directory"):
         loading.open_folder(str(checkpoints_folder / "tiny-gpt"))
 
 
@@ -95,7 +95,7 @@ def test_a_long_text_is_refused_wherever_it_comes_from(
     loading.limit_texts()
     app = open_app("attention", sentence="so " * 50)
     warned = " ".join(warning.value for warning in app.warning).replace("\\", "")
-    assert "The sentence has 150 characters; at most 100 are looked at." in warned
+    assert "The sentence has 150 characters; at most 100 are allowed." in warned
     with pytest.raises(transformer.InputError, match="at most 100"):
         transformer.trace(tiny_checkpoint("gpt"), "so " * 50)
     is_fine(open_app("attention", sentence="The cat."))
@@ -133,7 +133,7 @@ def test_a_checkpoint_that_cannot_be_opened_is_named_without_its_folder(
 @pytest.mark.parametrize(
     ("text", "kept"),
     [
-        ("/srv/app/checkpoints/en-fr is no directory", "…/en-fr is no directory"),
+        ("/srv/app/checkpoints/en-fr is not a directory", "…/en-fr is not a directory"),
         ("[Errno 2] No such file: '/home/me/x.json'", "[Errno 2] No such file: '…/x.json'"),
         (r"C:\Users\me\x.json lacks", r"…\x.json lacks"),
         ("shapes 3/4 and 1/2, encoder/decoder", "shapes 3/4 and 1/2, encoder/decoder"),

@@ -112,7 +112,7 @@ def test_a_path_is_typed_where_one_person_uses_the_server(
     (elsewhere / "empty").mkdir()
     app = open_app("checkpoint")
     for path in ("/no/such/folder", "~nobody-of-that-name/x", elsewhere / "mine" / "config.json"):
-        assert any("is no directory" in warning.value for warning in type_path(app, path).warning)
+        assert any("is not a directory" in warning.value for warning in type_path(app, path).warning)
     assert any("lacks" in warning.value for warning in type_path(app, elsewhere / "empty").warning)
     assert loading.typed_checkpoints() == ()
     is_fine(type_path(app, elsewhere / "mine"))
@@ -128,7 +128,7 @@ def test_nobody_types_a_path_where_the_server_serves_others(
     open_app: Callable[..., AppTest], checkpoints_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loading, "for_one_person", lambda: False)
-    with pytest.raises(transformer.CheckpointError, match="is no directory"):
+    with pytest.raises(transformer.CheckpointError, match="is not a directory"):
         loading.open_folder(str(checkpoints_folder / "tiny-gpt"))
 
 

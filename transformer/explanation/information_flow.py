@@ -96,8 +96,8 @@ def edges_into(trace: Trace, node: Node) -> tuple[list[Edge], float]:
     name = f"{stack}.layers.{layer}"
     if f"{name}.{CONVOLUTION}" in trace:
         raise MessageError(
-            "Layer {layer} of this model has a convolution beside it, which mixes neighbours by no head: its paths are "
-            "not drawn.",
+            "Layer {layer} of this model has a convolution beside it, which mixes neighbours without a head: its paths "
+            "are not drawn.",
             layer=layer,
         )
     module = trace.checkpoint.model.get_submodule(name)

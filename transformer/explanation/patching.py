@@ -113,7 +113,7 @@ def contrast(clean: Trace, sentence: str) -> Contrast:
             own=typed,
         )
     if other == ids[first][:typed]:
-        raise InputError("The corrupted sentence is the clean one. Replace a word by another.")
+        raise InputError("The corrupted sentence is the same as the clean one. Replace a word by another.")
     corrupt = {**ids, first: other + ids[first][typed:]}
     tokens = {stack: checkpoint.tokenizer.sequence(corrupt[stack], read[stack].name) for stack in read}
     return Contrast(checkpoint, read, tokens, _turns(clean, corrupt))

@@ -54,7 +54,7 @@ def path_patching(
     cross-attention directly; elsewhere it is 0. Raises ``ValueError`` for another input.
     """
     if wrong := [name for name in inputs if name not in INPUTS]:
-        raise ValueError(f"{wrong[0]!r} is no input of a head; choose from {', '.join(INPUTS)}")
+        raise ValueError(f"{wrong[0]!r} is not an input of a head; choose from {', '.join(INPUTS)}")
     senders = senders_of(contrast, receiver) if senders is None else tuple(senders)
     n_tokens = sum(len(contrast.tokens(stack, turn)) for stack in contrast.clean)
     rows = max(1, min(len(senders) + 1, TOKENS_PER_PASS // n_tokens))

@@ -61,7 +61,7 @@ def _fetch(options: argparse.Namespace) -> int:
 
     owner, _, name = options.name.partition("/")
     if not owner or not name or "/" in name or {owner, name} & {".", ".."}:
-        raise InputError("{name} is no OWNER/NAME of a checkpoint", name=repr(options.name))
+        raise InputError("{name} is not the OWNER/NAME of a checkpoint", name=repr(options.name))
     try:
         found = HfApi().model_info(options.name, files_metadata=True)
     except Exception as error:  # of several libraries: no network, no such name, not allowed

@@ -63,7 +63,7 @@ class FamilyConfig(ModelConfig):
         """What a foreign config may say is checked where it is read (``Values``); here only what joins two fields."""
         if not self.head_width and self.d_model % self.n_heads:
             raise CheckpointError(
-                "{width} channels cannot be shared out to {heads} heads", width=self.d_model, heads=self.n_heads
+                "{width} channels cannot be divided among {heads} heads", width=self.d_model, heads=self.n_heads
             )
         if self.n_key_heads and self.n_heads % self.n_key_heads:
             raise CheckpointError(
@@ -71,7 +71,7 @@ class FamilyConfig(ModelConfig):
             )
         if self.decoder_heads and self.d_model % self.decoder_heads:
             raise CheckpointError(
-                "{width} channels cannot be shared out to {heads} heads", width=self.d_model, heads=self.decoder_heads
+                "{width} channels cannot be divided among {heads} heads", width=self.d_model, heads=self.decoder_heads
             )
         for rotary in self.rotary:
             if not 0 < rotary.n_turned <= self.d_head:

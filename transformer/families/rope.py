@@ -43,7 +43,7 @@ def rotary_from(
     rotary = Rotary(d_head, base, _scaling(kind, asked, values, width=d_head, base=base))
     for n_positions in (1, _LONGEST + 1):
         if not (rotary.frequencies(n_positions) * rotary.attention_factor).isfinite().all():
-            raise CheckpointError("config.json describes rotary positions whose angles are no finite numbers")
+            raise CheckpointError("config.json describes rotary positions whose angles are not finite numbers")
     return rotary
 
 

@@ -35,7 +35,7 @@ class Values:
         name, value = self._first(names, default)
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
             raise CheckpointError(
-                "config.json says {name} {value}; it must be a whole number from {least} to {most}",
+                "config.json says {name} {value}; it must be an integer from {least} to {most}",
                 name=name,
                 value=repr(value),
                 least=least,

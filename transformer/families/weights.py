@@ -185,7 +185,8 @@ def _refuse_more_layers(weights: StoredWeights, used: set[str]) -> None:
     for name in weights.unread():
         if name not in used and re.search(r"\d", name) and re.sub(r"\d+", "#", name) in patterns:
             raise CheckpointError(
-                "{folder} does not fit its config.json: it holds {name}, which belongs to more layers than that names",
+                "{folder} does not fit its config.json: it holds {name}, which belongs to a layer that "
+                "config.json does not have",
                 folder=weights.folder,
                 name=name,
             )

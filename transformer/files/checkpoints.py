@@ -221,7 +221,7 @@ def conversion(pickle: str) -> str:
 def _check_files(path: Path) -> None:
     if not path.is_dir():
         raise CheckpointError(
-            "{path} is no directory; a checkpoint is a directory with {files}",
+            "{path} is not a directory; a checkpoint is a directory with {files}",
             path=path,
             files=", ".join((CONFIG, WEIGHTS, TOKENIZER)),
         )

@@ -130,7 +130,7 @@ def load_snapshot(path: str | Path, config: ModelConfig, *, step: int | None = N
 def _check_step(path: Path, stored: str | None, step: int | None) -> None:
     if stored is None or not stored.isdecimal():
         raise CheckpointError(
-            "{path} does not say of which step it is (metadata step: {stored}): it is no snapshot",
+            "{path} does not say of which step it is (metadata step: {stored}): it is not a snapshot",
             path=path,
             stored=repr(stored),
         )
@@ -160,7 +160,7 @@ def _check_types(path: Path, shapes: dict[str, tuple], types: dict[str, str]) ->
             )
         if len(shape) == 2 and shapes.get(name + _SCALE) != shape[:1]:
             raise CheckpointError(
-                "{path}: {name} {shape} needs {count} scales, one a row; it has {found}",
+                "{path}: {name} {shape} needs {count} scales, one per row; it has {found}",
                 path=path,
                 name=name,
                 shape=shape,

@@ -17,7 +17,7 @@ FLOATS = ("F64", "F32", "F16", "BF16")
 def open_tensors(file: Path) -> safe_open:
     """The open file; a context manager. The first eight bytes of a safetensors file are the length of its header.
 
-    Raises ``CheckpointError`` for a file that is not whole, or whose header is no model's.
+    Raises ``CheckpointError`` for a file that is not whole, or whose header is not part of any model.
     """
     try:
         with open(file, "rb") as content:
@@ -30,7 +30,7 @@ def open_tensors(file: Path) -> safe_open:
         raise not_whole(file, error) from error
     for name in opened.keys():  # noqa: SIM118 (no dict)
         if len(name) > LONGEST_NAME or len(opened.get_slice(name).get_shape()) > MOST_AXES:
-            raise not_whole(file, Message("its tensor {name} is no model's", name=repr(name[:80])))
+            raise not_whole(file, Message("it has an unexpected tensor {name}", name=repr(name[:80])))
     return opened
 
 

@@ -58,7 +58,9 @@ def trace_from_bytes(raw: bytes, *, name: str = "the file") -> Trace:
     try:
         arrays, metadata = load(raw), header(raw).get("__metadata__") or {}
     except (SafetensorError, ValueError) as error:
-        raise TraceFileError("{file} is not a whole safetensors file: {problem}", file=name, problem=error) from error
+        raise TraceFileError(
+            "{file} is not a complete safetensors file: {problem}", file=name, problem=error
+        ) from error
     if metadata.get("format") != FORMAT:
         raise TraceFileError(
             "{file} says format {found}; a trace says {expected}",
@@ -83,7 +85,7 @@ def trace_from_bytes(raw: bytes, *, name: str = "the file") -> Trace:
             notes=tuple(str(note) for note in described["notes"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise TraceFileError("{file} is no whole trace: {problem}", file=name, problem=error) from error
+        raise TraceFileError("{file} is not a complete trace: {problem}", file=name, problem=error) from error
 
 
 def header(raw: bytes) -> Mapping:
@@ -93,7 +95,7 @@ def header(raw: bytes) -> Mapping:
         raise ValueError(f"its header claims {length} bytes, but only {max(0, len(raw) - 8)} follow")
     found = json.loads(raw[8 : 8 + length])
     if not isinstance(found, dict):
-        raise ValueError("its header is no JSON object")
+        raise ValueError("its header is not a JSON object")
     return found
 
 

@@ -88,11 +88,13 @@ def _check_files(files: Mapping[str, bytes]) -> None:
             )
         if name not in most:
             raise CheckpointError(
-                "{name} is no file of a checkpoint; it has {files}", name=repr(name[-80:]), files=", ".join(MOST_BYTES)
+                "{name} is not a file of a checkpoint, which has {files}",
+                name=repr(name[-80:]),
+                files=", ".join(MOST_BYTES),
             )
         if len(content) > most[name]:
             raise CheckpointError(
-                "{name} has {bytes} bytes; at most {most} are taken",
+                "{name} has {bytes} bytes; at most {most} are accepted",
                 name=name,
                 bytes=f"{len(content):,}",
                 most=f"{most[name]:,}",
@@ -108,7 +110,7 @@ def _check_config(path: Path) -> None:
     config = config_of(path.parent)
     if not is_foreign(path.parent) and config.max_length > LONGEST_MODEL:  # of theirs nothing is made beforehand
         raise CheckpointError(
-            "{file}: max_length is {value}; at most {most} is taken",
+            "{file}: max_length is {value}; at most {most} is accepted",
             file=CONFIG,
             value=config.max_length,
             most=LONGEST_MODEL,

@@ -50,4 +50,4 @@ def write_text(path: Path, text: str) -> None:
 
 def not_whole(file: Path, error: object) -> CheckpointError:
     """What is said of a safetensors file that cannot be read."""
-    return CheckpointError("{file} is not a whole safetensors file: {problem}", file=file, problem=error)
+    return CheckpointError("{file} is not a complete safetensors file: {problem}", file=file, problem=error)

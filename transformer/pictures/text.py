@@ -14,7 +14,7 @@ def levels_in(text: str, config: PictureConfig) -> list[int]:
     ends = {"first": known[0], "last": known[-1]}
     if wrong := next((sign for sign in signs if sign not in known), None):
         raise InputError(
-            "{sign} is no pixel. This model reads pictures of {size} × {size} pixels: one sign for each, from "
+            "{sign} is not a pixel. This model reads pictures of {size} × {size} pixels: one character for each, from "
             "{first} (nothing) to {last} (full ink), row by row.",
             sign=repr(wrong),
             size=size,
@@ -22,8 +22,8 @@ def levels_in(text: str, config: PictureConfig) -> list[int]:
         )
     if len(signs) != size**2:
         raise InputError(
-            "The picture has {found} pixels; this model reads {size} × {size}, which are {wanted}: one sign for "
-            "each, from {first} (nothing) to {last} (full ink), row by row.",
+            "The picture has {found} pixels; this model reads {size} × {size}, which makes {wanted}: one character "
+            "for each, from {first} (nothing) to {last} (full ink), row by row.",
             found=len(signs),
             size=size,
             wanted=size**2,

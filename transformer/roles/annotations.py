@@ -92,7 +92,7 @@ def _blocks(path: Path, size: int) -> Iterator[list[str]]:
 def _link(path: Path, link: str, sign: str, ones: tuple[str, ...], others: tuple[str, ...]) -> tuple[int, int]:
     left, found, right = link.partition(sign)
     if not found:
-        raise ValueError(f"{path.name}: {link!r} is no link; write word{sign}word")
+        raise ValueError(f"{path.name}: {link!r} is not a link; write word{sign}word")
     return _word(path, left, ones), _word(path, right, others)
 
 

@@ -57,7 +57,7 @@ class EditSpec:
         found = _PATTERN.fullmatch(text)
         if not found or found["action"] not in ACTIONS:
             raise MessageError(
-                "{text} is no edit; write e.g. {example}, with one of {actions} in front",
+                "{text} is not an edit; write e.g. {example}, with one of {actions} in front",
                 text=repr(text),
                 example=_EXAMPLES["zero"],
                 actions=", ".join(ACTIONS),
@@ -169,7 +169,7 @@ def _number(spec: EditSpec) -> float:
     try:
         return float(spec.value)
     except ValueError:
-        raise ValueError(f"{spec}: {spec.value!r} is no number; write it like {_EXAMPLES[spec.action]}") from None
+        raise ValueError(f"{spec}: {spec.value!r} is not a number; write it like {_EXAMPLES[spec.action]}") from None
 
 
 def _pairs(spec: EditSpec, text: str) -> list[tuple[int, int]]:

@@ -66,7 +66,7 @@ def _check_text(text: str, what: Message) -> None:
         raise InputError("{what} is empty. Type at least one word, or take one of the examples.", what=what)
     if len(text) > MOST_CHARACTERS:  # before it is cut into tokens, which takes time
         raise InputError(
-            "{what} has {length} characters; at most {most} are looked at. Nothing was cut: shorten it.",
+            "{what} has {length} characters; at most {most} are allowed. Nothing was cut: shorten it.",
             what=what,
             length=f"{len(text):,}",
             most=f"{MOST_CHARACTERS:,}",

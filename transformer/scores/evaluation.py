@@ -63,9 +63,7 @@ def evaluate(
         scores = _text_task_scores(checkpoint, prefix, data, train)
     elif kind == "encoder-decoder":
         if train is not None:
-            raise InputError(
-                "{name} translates: there is no baseline that a training file is needed for", name=checkpoint.name
-            )
+            raise InputError("{name} translates: no baseline of it needs a training file", name=checkpoint.name)
         pairs = read_pairs(data)
         if prefix:
             pairs = text_examples(prefix, pairs)

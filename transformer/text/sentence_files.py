@@ -18,15 +18,15 @@ def read_sentences(path: str | Path = SHIPPED) -> tuple[str, ...]:
     """The sentences of a UTF-8 file. Raises ``InputError`` for a file that is missing, empty or not text."""
     path = Path(path)
     if not path.is_file():
-        raise InputError("There is no file {path}; give a text file with one sentence a line.", path=path)
+        raise InputError("There is no file {path}; give a text file with one sentence per line.", path=path)
     try:
         sentences = split_sentences(path.read_text(encoding="utf-8"))
     except UnicodeDecodeError as error:
         raise InputError(
-            "{path} is not UTF-8 text ({problem}); save it as UTF-8, one sentence a line.", path=path, problem=error
+            "{path} is not UTF-8 text ({problem}); save it as UTF-8, one sentence per line.", path=path, problem=error
         ) from error
     if not sentences:
-        raise InputError("{path} holds no sentence; write one a line.", path=path)
+        raise InputError("{path} contains no sentence; write one per line.", path=path)
     return sentences
 
 

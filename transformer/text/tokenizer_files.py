@@ -38,7 +38,7 @@ def _problem(path: Path) -> str:
     content = read_object(path)
     model = content.get("model")
     if not isinstance(model, dict) or model.get("type") != "BPE":
-        return Message("it holds no byte-pair encoding (model type BPE)")
+        return Message("it contains no byte-pair encoding (model type BPE)")
     for part in _NOTHING_ELSE:
         if content.get(part) is not None:
             return Message("it has a {part}; only plain byte-level BPE is read, with {part} null", part=part)
@@ -88,7 +88,7 @@ def _vocabulary_problem(entries: object, merges: object) -> str:
             most=LONGEST_ENTRY,
         )
     if wrong := [id for id in entries.values() if type(id) is not int or not 0 <= id < MOST_ENTRIES]:
-        return Message("its vocabulary has the id {id}; ids are whole numbers from 0 on", id=repr(wrong[0]))
+        return Message("its vocabulary has the id {id}; ids are integers ≥ 0", id=repr(wrong[0]))
     for merge in merges:  # the library does not refuse a wrong one, it panics
         parts = merge.split(" ") if isinstance(merge, str) else merge
         whole = isinstance(parts, list) and len(parts) == 2 and all(isinstance(part, str) for part in parts)

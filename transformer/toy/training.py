@@ -91,7 +91,7 @@ def _train(
         loss = learner.loss(draw_batch(learner.task, BATCH_SIZE, words))
         if not torch.isfinite(loss):
             raise FloatingPointError(
-                f"the loss was no number any more at step {step}; take a lower learning rate than {learning_rate:g}"
+                f"the loss stopped being a number at step {step}; take a lower learning rate than {learning_rate:g}"
             )
         optimizer.zero_grad()
         loss.backward()

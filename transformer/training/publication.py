@@ -60,7 +60,7 @@ def publish_snapshots(run_directory: Path, output: Path, steps: Sequence[int]) -
     for file in (CONFIG, TOKENIZER):
         for path in (run_directory / "best", output):
             if not (path / file).is_file():
-                raise ValueError(f"{path} holds no checkpoint: it has no {file}; name a run and what came out of it")
+                raise ValueError(f"{path} contains no checkpoint: it has no {file}; name a run and what came out of it")
         if not _same(run_directory / "best" / file, output / file):
             raise ValueError(f"{output / file} is not that of {run_directory}: the snapshots of this run do not fit it")
     possible = earlier_steps(run_directory, output)

@@ -246,7 +246,7 @@ class Trainer:
         begun_with, now = state.get("begun_with", {}), self._begun_with()
         if different := [name for name in begun_with if begun_with[name] != now[name]]:
             raise ValueError(
-                f"{self.directory} holds a run that was begun with another {', '.join(different)}; take another run "
+                f"{self.directory} holds a run that was started with another {', '.join(different)}; take another run "
                 f"directory, or go on with what it was begun with"
             )
         self._trained_model.load_state_dict(state["model"])

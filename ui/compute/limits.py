@@ -60,5 +60,5 @@ def _number(name: str, usual: int) -> int:
     """Raises ``ValueError`` for what is no whole number from 1."""
     said = os.environ.get(f"GLASSFORMER_{name}", "").strip()
     if said and not (said.isascii() and said.isdigit() and int(said)):
-        raise ValueError(f"GLASSFORMER_{name} is {said!r}; it must be a whole number from 1, or be left out")
+        raise ValueError(f"GLASSFORMER_{name} is {said!r}; it must be an integer ≥ 1, or be left out")
     return int(said or usual)

@@ -92,7 +92,7 @@ def open_folder(typed: str) -> str:
         known = False
     if not known:
         raise transformer.CheckpointError(
-            "{path} is no directory; a checkpoint is a directory with {files}",
+            "{path} is not a directory; a checkpoint is a directory with {files}",
             path=typed.strip()[:200],
             files=", ".join(_FILES),
         )
@@ -160,7 +160,7 @@ def load_history(name: str) -> pd.DataFrame | None:
         whole = False
     if not whole:
         raise transformer.CheckpointError(
-            "{path} of {name} is no whole history of a training run.", path=HISTORY, name=name
+            "{path} of {name} is not a complete history of a training run.", path=HISTORY, name=name
         )
     return history
 

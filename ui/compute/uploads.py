@@ -39,7 +39,7 @@ def keep(files: Mapping[str, bytes]) -> str:
             name = receive(files, uploads_folder()).name
     except OSError as error:
         raise CheckpointError(
-            "The server cannot keep the files ({problem}); nothing of them was kept. They go into its folder for "
+            "The server cannot keep the files ({problem}); none of them was kept. They go into its folder for "
             "temporary files: make room there, or name another folder in TMPDIR and start it again.",
             problem=error.strerror or error,
         ) from error

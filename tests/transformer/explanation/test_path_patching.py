@@ -81,7 +81,7 @@ def test_who_can_be_heard(tiny_checkpoint: Callable) -> None:
     from_encoder = [head for head in heard if head.stack == "encoder"]
     assert not path_patching(both, both.first_turn, crossing, from_encoder, inputs=("query",)).any()
     assert path_patching(both, both.first_turn, crossing, from_encoder, inputs=("value",)).any()
-    with pytest.raises(ValueError, match="'score' is no input of a head"):
+    with pytest.raises(ValueError, match="'score' is not an input of a head"):
         path_patching(both, both.first_turn, crossing, inputs=("score",))
     with pytest.raises(ValueError, match="this model has no head"):
         senders_of(both, Head("decoder", "cross", 9, 0))

@@ -215,4 +215,4 @@ def test_inspect_lists_every_head_of_a_sentence(foreign, capsys) -> None:
 def test_fetch_refuses_what_is_no_name(name: str, capsys) -> None:
     pytest.importorskip("huggingface_hub")
     assert main(["fetch", name, "--yes"]) == 2
-    assert "no OWNER/NAME" in capsys.readouterr().err
+    assert "not the OWNER/NAME" in capsys.readouterr().err

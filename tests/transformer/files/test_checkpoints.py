@@ -113,8 +113,8 @@ def test_a_checkpoint_without_a_card_loads(folder: Path) -> None:
 
 
 def test_a_path_that_is_no_directory(folder: Path) -> None:
-    refused(folder / "nothing", "nothing is no directory; a checkpoint is a directory with config.json")
-    refused(folder / "config.json", "config.json is no directory")
+    refused(folder / "nothing", "nothing is not a directory; a checkpoint is a directory with config.json")
+    refused(folder / "config.json", "config.json is not a directory")
 
 
 @pytest.mark.parametrize("file", ["config.json", "model.safetensors", "tokenizer.json"])
@@ -139,7 +139,7 @@ def test_a_pickle_under_the_name_of_safetensors_is_not_opened(folder: Path) -> N
             return (Path.touch, (folder / "exploded",))
 
     torch.save({"weight": Bomb()}, folder / "model.safetensors")
-    refused(folder, "model.safetensors is not a whole safetensors file")
+    refused(folder, "model.safetensors is not a complete safetensors file")
     assert not (folder / "exploded").exists()
 
 
@@ -147,7 +147,7 @@ def test_a_pickle_under_the_name_of_safetensors_is_not_opened(folder: Path) -> N
 def test_truncated_weights(kept: float, folder: Path) -> None:
     raw = (folder / "model.safetensors").read_bytes()
     (folder / "model.safetensors").write_bytes(raw[: int(len(raw) * kept)])
-    refused(folder, "model.safetensors is not a whole safetensors file")
+    refused(folder, "model.safetensors is not a complete safetensors file")
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff" * 64, b"{}", b"\x00" * 8])
@@ -165,7 +165,7 @@ def test_truncated_config_and_tokenizer(folder: Path) -> None:
 
 def test_a_config_that_is_wrong_is_named_once(folder: Path) -> None:
     change_config(folder, n_heads=5)
-    refused(folder, "config.json: d_model is 32, which 5 heads do not divide")
+    refused(folder, "config.json: d_model is 32, which is not divisible by 5 heads")
     (folder / "config.json").write_text("{")
     with pytest.raises(CheckpointError, match="config.json is not valid JSON") as caught:
         transformer.load(folder)

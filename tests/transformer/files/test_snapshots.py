@@ -139,7 +139,7 @@ def test_a_truncated_file(kept: float, folder: Path) -> None:
     file = folder / snapshot_file(300)
     raw = file.read_bytes()
     file.write_bytes(raw[: int(len(raw) * kept)])
-    refused(folder, "step-000300.safetensors is not a whole safetensors file")
+    refused(folder, "step-000300.safetensors is not a complete safetensors file")
 
 
 MATRIX, VECTOR = "encoder.layers.0.feed_forward.input_projection.weight", "decoder.final_norm.bias"
@@ -151,8 +151,8 @@ MATRIX, VECTOR = "encoder.layers.0.feed_forward.input_projection.weight", "decod
         (lambda t: t[VECTOR].__setitem__(3, float("nan")), rf"not finite \(NaN or infinite\) in {VECTOR}"),
         (lambda t: t[f"{MATRIX}.scale"].__setitem__(3, float("inf")), rf"not finite .* in {MATRIX}"),
         (lambda t: t.pop(VECTOR), rf"it lacks {VECTOR} \(32,\)"),
-        (lambda t: t.pop(f"{MATRIX}.scale"), r"\(48, 32\) needs 48 scales, one a row; it has None"),
-        (lambda t: t.update({f"{MATRIX}.scale": torch.ones(32).half()}), r"needs 48 scales, one a row; it has \(32,\)"),
+        (lambda t: t.pop(f"{MATRIX}.scale"), r"\(48, 32\) needs 48 scales, one per row; it has None"),
+        (lambda t: t.update({f"{MATRIX}.scale": torch.ones(32).half()}), r"48 scales, one per row; it has \(32,\)"),
         (lambda t: (t.pop(MATRIX), t.pop(f"{MATRIX}.scale")), rf"it lacks {MATRIX} \(48, 32\)"),
         (lambda t: t.pop(MATRIX), f"has {MATRIX}.scale but no matrix that it belongs to"),
         (lambda t: t.update(other=torch.ones(4).half()), r"unknown other \(4,\)"),

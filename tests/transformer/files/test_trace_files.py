@@ -55,7 +55,7 @@ def whole(tiny_checkpoint: Tiny) -> bytes:
 
 @pytest.mark.parametrize("kept", [0, 5, 8, 100, 5000, -1])
 def test_a_truncated_file_is_refused(kept: int, whole: bytes) -> None:
-    with pytest.raises(TraceFileError, match="not a whole safetensors file"):
+    with pytest.raises(TraceFileError, match="not a complete safetensors file"):
         trace_from_bytes(whole[:kept])
 
 
@@ -82,7 +82,7 @@ def test_weights_are_no_trace() -> None:
     ],
 )
 def test_a_header_that_lies_is_refused(described: str) -> None:
-    with pytest.raises(TraceFileError, match="is no whole trace"):
+    with pytest.raises(TraceFileError, match="is not a complete trace"):
         trace_from_bytes(save({"a": np.zeros(3)}, metadata={"format": FORMAT, "trace": described}))
 
 

@@ -43,19 +43,19 @@ def empty(name: str, shape: list[int], end: int) -> dict:
 
 
 WEIGHTS: dict[str, tuple[Callable[[dict, bytes], bytes], str]] = {
-    "a length beyond the file": (lambda h, b: safetensors(h, b, length=2**40), "is not a whole safetensors file"),
-    "no header": (lambda h, b: safetensors(b"", b), "is not a whole safetensors file"),
+    "a length beyond the file": (lambda h, b: safetensors(h, b, length=2**40), "is not a complete safetensors file"),
+    "no header": (lambda h, b: safetensors(b"", b), "is not a complete safetensors file"),
     "offsets that overlap": (
         lambda h, b: safetensors({name: part | {"data_offsets": [0, 48]} for name, part in h.items()}, b),
-        "is not a whole safetensors file",
+        "is not a complete safetensors file",
     ),
     "an offset below zero": (
         lambda h, b: safetensors(h | {"x": {"dtype": "F16", "shape": [1], "data_offsets": [-2, 0]}}, b),
-        "is not a whole safetensors file",
+        "is not a complete safetensors file",
     ),
     "a shape of 2^80 numbers": (
         lambda h, b: safetensors(h | {"x": {"dtype": "F16", "shape": [2**40, 2**40], "data_offsets": [0, 2]}}, b),
-        "is not a whole safetensors file",
+        "is not a complete safetensors file",
     ),
     "an empty tensor of a huge shape": (
         lambda h, b: safetensors(h | empty("x", [0, 2**62], len(b)), b),
@@ -63,7 +63,7 @@ WEIGHTS: dict[str, tuple[Callable[[dict, bytes], bytes], str]] = {
     ),
     "the same tensor twice": (
         lambda h, b: safetensors(json.dumps(h)[:-1].encode() + b", " + json.dumps(h)[1:].encode(), b + b),
-        "is not a whole safetensors file",
+        "is not a complete safetensors file",
     ),
     "a tensor too many": (lambda h, b: safetensors(h | empty("x", [0], len(b)), b), r"it has an unknown x \(0,\)"),
     "whole numbers": (
@@ -72,7 +72,7 @@ WEIGHTS: dict[str, tuple[Callable[[dict, bytes], bytes], str]] = {
     ),
     "lists inside of lists": (
         lambda h, b: safetensors(b'{"a":' + b"[" * 10**6 + b"]" * 10**6 + b"}", b),
-        "is not a whole safetensors file|its header has",
+        "is not a complete safetensors file|its header has",
     ),
     "a million tensors": (
         lambda h, b: safetensors(
@@ -92,7 +92,7 @@ WEIGHTS: dict[str, tuple[Callable[[dict, bytes], bytes], str]] = {
     ),
     "a million axes": (
         lambda h, b: safetensors(h | empty("x", [0] * 500_000, len(b)), b),
-        "its tensor 'x' is no model",
+        "unexpected tensor 'x'",
     ),
     "a name as long as a book": (lambda h, b: safetensors(h | empty("x" * 10**6, [0], len(b)), b), "its tensor 'xxx"),
     "a header of spaces": (lambda h, b: safetensors(b" " * (LONGEST_HEADER + 1), b), "its header has 2,000,001 bytes"),
@@ -162,6 +162,6 @@ def test_a_config(change: dict, files: dict[str, bytes], tmp_path: Path) -> None
 )
 def test_a_name_that_only_looks_like_one(name: str, files: dict[str, bytes], tmp_path: Path) -> None:
     started = {**files, name: b"{}"}
-    with pytest.raises(CheckpointError, match="^.{1,500} is no file of a checkpoint"):
+    with pytest.raises(CheckpointError, match="^.{1,500} is not a file of a checkpoint"):
         receive(started, tmp_path / "kept")
     assert not (tmp_path / "kept").exists()

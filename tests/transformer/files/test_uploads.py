@@ -77,7 +77,7 @@ def test_the_card_may_be_missing(files: dict[str, bytes], tmp_path: Path) -> Non
     ["../model.safetensors", "/etc/passwd", "..", "", "a/config.json", "config.json\0", "CON", ".bashrc", "model.zip"],
 )
 def test_any_other_name_is_refused(name: str, files: dict[str, bytes], tmp_path: Path) -> None:
-    refused({**files, name: b"x"}, tmp_path / "kept", "is no file of a checkpoint")
+    refused({**files, name: b"x"}, tmp_path / "kept", "is not a file of a checkpoint")
 
 
 @pytest.mark.parametrize("name", ["model.pt", "pytorch_model.bin", "MODEL.PKL", "../../last.ckpt"])
@@ -97,12 +97,12 @@ def test_a_file_that_is_too_large_is_refused(name: str, files: dict[str, bytes],
         def __len__(self) -> int:
             return MOST_BYTES[name] + 1
 
-    refused({**files, name: Huge()}, tmp_path / "kept", rf"{name} has [\d,]+ bytes; at most [\d,]+ are taken")
+    refused({**files, name: Huge()}, tmp_path / "kept", rf"{name} has [\d,]+ bytes; at most [\d,]+ are accepted")
 
 
 def test_a_config_without_bounds_is_refused(files: dict[str, bytes], tmp_path: Path) -> None:
     for change, message in (
-        ({"max_length": 65_536}, "max_length is 65536; at most 4096 is taken"),
+        ({"max_length": 65_536}, "max_length is 65536; at most 4096 is accepted"),
         ({"d_model": 10**12}, "does not fit its config.json"),
         ({"n_decoder_layers": 256}, "does not fit its config.json"),
         ({"vocabulary_size": 10**9}, "the tokenizer has 400 entries"),
@@ -120,9 +120,9 @@ def test_weights_that_cannot_be_used_are_refused(files: dict[str, bytes], tmp_pa
     huge_header = (2**62).to_bytes(8, "little") + raw[8:]
     for content, message in (
         (save(tensors), r"not finite \(NaN or infinite\) in decoder.final_norm.bias"),
-        (raw[: len(raw) // 2], "model.safetensors is not a whole safetensors file"),
-        (huge_header, "model.safetensors is not a whole safetensors file"),
-        (b"", "model.safetensors is not a whole safetensors file"),
+        (raw[: len(raw) // 2], "model.safetensors is not a complete safetensors file"),
+        (huge_header, "model.safetensors is not a complete safetensors file"),
+        (b"", "model.safetensors is not a complete safetensors file"),
         (save({"a": torch.zeros(2)}), "does not fit its config.json"),
     ):
         refused({**files, "model.safetensors": content}, tmp_path / "kept", message)

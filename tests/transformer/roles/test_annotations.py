@@ -75,7 +75,7 @@ def test_a_link_to_a_word_that_is_not_there_is_named(tmp_path) -> None:
     for arcs, problem in (
         ("det the>cat", "'the' is not one word"),
         ("det The>cat#2", "'cat#2' is not one word"),
-        ("det The-cat", "'The-cat' is no link"),
+        ("det The-cat", "'The-cat' is not a link"),
         ("subject cat>sat", "'subject'"),
     ):
         path.write_text(f"# a comment\nThe cat sat .\n{arcs}\n", encoding="utf-8")

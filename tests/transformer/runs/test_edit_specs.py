@@ -67,8 +67,8 @@ def test_a_patch_takes_what_the_head_says_in_the_other_sentence(tiny_checkpoint)
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("hello", "'hello' is no edit; write e.g. zero:encoder.0.self.3"),
-        ("burn:encoder.0.self.3", "is no edit"),
+        ("hello", "'hello' is not an edit; write e.g. zero:encoder.0.self.3"),
+        ("burn:encoder.0.self.3", "is not an edit"),
         ("zero:encoder.0.self", "zero needs a head of self or cross, e.g. zero:encoder.0.self.3"),
         ("zero:encoder.0.feed_forward.1", "needs a head of self or cross"),
         ("drop:encoder.0.self.1", "drop needs no head"),
@@ -77,7 +77,7 @@ def test_a_patch_takes_what_the_head_says_in_the_other_sentence(tiny_checkpoint)
         ("zero:encoder.7.self.1", "there is no layer 7; the encoder has layers 0 to 1"),
         ("zero:encoder.0.self.9", "there is no head 9; this model has heads 0 to 1"),
         ("drop:encoder.0.cross", "the encoder of this model has no cross-attention"),
-        ("scale:encoder.0.self.1=much", "'much' is no number"),
+        ("scale:encoder.0.self.1=much", "'much' is not a number"),
         ("edge:encoder.0.self.1=2-3,4-5", "should name query-key"),
         ("mask:encoder.0.self=upside_down", "there is no mask 'upside_down'"),
         ("mask:encoder.0.self=window x", "there is no mask 'window x'"),

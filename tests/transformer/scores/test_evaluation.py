@@ -172,7 +172,7 @@ def test_baselines_stand_beside_the_scores_and_change_none(kind: str, tiny_check
 def test_an_option_that_a_checkpoint_has_no_use_for_is_refused(tiny_checkpoint, tmp_path: Path) -> None:
     path = tmp_path / "data.tsv"
     path.write_text("a\t1\n")
-    with pytest.raises(InputError, match="tiny-translator translates: there is no baseline"):
+    with pytest.raises(InputError, match="tiny-translator translates: no baseline"):
         evaluate(tiny_checkpoint("translator"), path, train=path)
     for kind in ("gpt", "bert", "sentiment"):
         with pytest.raises(InputError, match="only translations can be scored without regard to case"):

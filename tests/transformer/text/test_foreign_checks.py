@@ -40,11 +40,11 @@ SPLIT = {"type": "Split", "behavior": "Isolated", "invert": False}
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ({"model": 3}, "its model is none of BPE, WordPiece, WordLevel and Unigram"),
-        ({"model_type": "Other"}, "its model is none of BPE"),
-        ({"model_dropout": 0.5}, "its model has dropout 0.5, which is not read"),
+        ({"model": 3}, "its model is not BPE, WordPiece, WordLevel or Unigram"),
+        ({"model_type": "Other"}, "its model is not BPE"),
+        ({"model_dropout": 0.5}, "its model has dropout 0.5, which is not supported"),
         ({"model_end_of_word_suffix": "</w>"}, "its model has end_of_word_suffix '</w>'"),
-        ({"model_vocab": []}, "it holds no vocabulary"),
+        ({"model_vocab": []}, "it contains no vocabulary"),
         ({"model_vocab": {"a": -1}}, "has the id -1"),
         ({"model_vocab": {"a": "x"}}, "has the id 'x'"),
         ({"model_vocab": {"a" * 3000: 0}, "model_merges": []}, "its longest entry has 3,000 characters"),
@@ -54,7 +54,7 @@ SPLIT = {"type": "Split", "behavior": "Isolated", "invert": False}
         ({"normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"}, 7]}}, "has the step 7"),
         ({"pre_tokenizer": SPLIT | {"pattern": {"Regex": "(a+)+$"}}}, r"its pre_tokenizer has the expression '\(a\+"),
         ({"normalizer": {"type": "Replace", "pattern": {"Regex": "a*a*a*b"}, "content": ""}}, "has the expression"),
-        ({"added_tokens": 3}, "its added tokens are no list"),
+        ({"added_tokens": 3}, "its added tokens are not a list"),
         ({"added_tokens": [{"id": 3}]}, "its added token .* has no content"),
         ({"added_tokens": [7]}, "its added token 7 has no content"),
         ({"version": "9"}, "is not a tokenizer that can be read"),
@@ -71,10 +71,10 @@ def test_what_is_refused(folder: Path, parts: dict, message: str) -> None:
 def test_files_that_are_no_tokenizer(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = folder / "tokenizer.json"
     for content, message in (
-        (b"{", "no valid JSON"),
-        (b"[]", "no JSON object"),
+        (b"{", "not valid JSON"),
+        (b"[]", "not contain a JSON object"),
         (b"\xff", "utf-8"),
-        (b"[" * 10**5, "no valid JSON"),
+        (b"[" * 10**5, "not valid JSON"),
     ):
         file.write_bytes(content)
         with pytest.raises(CheckpointError, match=message):

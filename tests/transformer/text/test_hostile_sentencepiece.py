@@ -63,11 +63,11 @@ def written(folder: Path, entries: Iterable[bytes], *, kind: int = 1, table: byt
     [
         ([entry("a"), entry("b"), entry("a")], "it has the entry 'a' twice, or empty"),
         ([entry("a"), entry("", type=PieceType.USER_DEFINED)], "it has the entry '' twice, or empty"),
-        ([entry("a", float("nan"))], r"its entry \('a', nan\) is no piece with a score"),
-        ([entry("a", float("-inf"))], r"its entry \('a', -inf\) is no piece with a score"),
+        ([entry("a", float("nan"))], r"its entry \('a', nan\) is not a piece with a score"),
+        ([entry("a", float("-inf"))], r"its entry \('a', -inf\) is not a piece with a score"),
         ([entry(f"{number:x}".rjust(200, "x")) for number in range(20_001)], "4,000,205 characters together"),
-        ([field(1, b"\x0a\x01a" * 1000)], "it is no SentencePiece file, or not a whole one"),
-        ([field(1, b"\x0a\xff\xff\xff\x7fa")], "it is no SentencePiece file, or not a whole one"),
+        ([field(1, b"\x0a\x01a" * 1000)], "it is not a SentencePiece file, or it is incomplete"),
+        ([field(1, b"\x0a\xff\xff\xff\x7fa")], "it is not a SentencePiece file, or it is incomplete"),
         ([b"\x0a\x00" * 2_000_000], f"it has more than {MOST_ENTRIES + 100:,} fields"),
     ],
     ids=["twice", "empty", "NaN", "infinite", "characters", "fields", "a length that lies", "millions"],
@@ -100,7 +100,7 @@ def test_a_letter_that_becomes_a_thousand_is_refused(tmp_path: Path) -> None:
     file = read_sentencepiece(written(tmp_path, [entry("a")], table=charsmap({"x": "a" * 64})))
     model = SentencePieceModel(file)
     assert model.normalize("xbx") == "▁" + "a" * 64 + "b" + "a" * 64
-    with pytest.raises(InputError, match=r"makes more than 200,000 characters of a text of 20,000"):
+    with pytest.raises(InputError, match=r"text of 20,000 characters into more than 200,000"):
         bounded(model.words, model.pieces)("x" * 20_000)
 
 

@@ -50,7 +50,7 @@ def test_what_training_writes_is_read(file: Path, tiny_tokenizer: Tokenizer) -> 
         ({"model_merges": [3]}, "its merge '3' does not join"),
         ({"model_merges": ["a b c"]}, "its merge 'a b c' does not join"),
         ({"model_vocab": {"a": 0, "b": 2**70}, "model_merges": []}, "has the id 1180591620717411303424"),
-        ({"model_vocab": {"a": 0, "b": -1}, "model_merges": []}, "has the id -1; ids are whole numbers"),
+        ({"model_vocab": {"a": 0, "b": -1}, "model_merges": []}, "has the id -1; ids are integers"),
         ({"model_vocab": {"a": "0"}, "model_merges": []}, "has the id '0'"),
         ({"added_tokens": [{"id": 7, "content": "the"}]}, "not a tokenizer that can be read"),
         ({"added_tokens": 3}, "not a tokenizer that can be read"),

@@ -213,7 +213,7 @@ def test_training_leaves_no_recording_and_no_grad_mode_behind() -> None:
         ({"every": 0}, "every is 0"),
         ({"learning_rate": 0}, "learning_rate is 0"),
         ({"learning_rate": float("nan")}, "learning_rate is nan"),
-        ({"n_heads": 3}, "3 heads do not divide"),
+        ({"n_heads": 3}, "not divisible by 3 heads"),
         ({"positions": "none of them"}, "positions is 'none of them'"),
     ],
 )
@@ -229,7 +229,7 @@ def test_an_example_that_is_no_word_is_refused_at_once() -> None:
 
 def test_a_loss_that_is_no_number_ends_the_training_with_a_sentence() -> None:
     states = train_toy("copy", learning_rate=1e38, steps=200)
-    with pytest.raises(FloatingPointError, match="no number any more at step .* lower learning rate than 1e\\+38"):
+    with pytest.raises(FloatingPointError, match="stopped being a number at step .* lower learning rate than 1e\\+38"):
         last(states)
 
 

@@ -44,7 +44,7 @@ def test_a_recipe_is_read(tmp_path: Path) -> None:
         ("step = 3\n" + MINIMAL, r"r.toml has unknown entries \['step'\]; known are .*steps"),
         (MINIMAL + "layers = 3\n", r"r.toml has unknown entries \['layers'\] in \[model\]"),
         ('name = "n"\ntask = "translation"\n', r"r.toml lacks \['corpus', 'model'\]"),
-        (MINIMAL.replace("n_heads = 4", "n_heads = 5"), "r.toml: d_model is 32, which 5 heads do not divide"),
+        (MINIMAL.replace("n_heads = 4", "n_heads = 5"), "r.toml: d_model is 32, which is not divisible by 5 heads"),
         ("steps = 0\n" + MINIMAL, "r.toml: steps is 0; it must be a whole number of at least 1"),
         ('steps = "many"\n' + MINIMAL, "r.toml: steps is 'many'"),
         ('learning_rate = "high"\n' + MINIMAL, "r.toml: "),

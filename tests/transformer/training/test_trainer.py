@@ -287,7 +287,7 @@ def test_a_run_directory_of_another_run_is_refused(
     change: Callable[[], Recipe], what: str, data: Path, tmp_path: Path
 ) -> None:
     train(data, tmp_path, recipe(), stop_after=1)
-    with pytest.raises(ValueError, match=f"holds a run that was begun with another {what}; take another"):
+    with pytest.raises(ValueError, match=f"holds a run that was started with another {what}; take another"):
         Trainer(change(), data=data, run_directory=tmp_path)
 
 

@@ -47,7 +47,7 @@ def leave_one_out(checkpoint: Checkpoint, sentence: str, *, pads: int = 0) -> Le
     Raises ``ValueError`` for a model that has no classes, ``InputError`` for a text that the model cannot take.
     """
     if not checkpoint.config.n_classes:
-        raise ValueError(f"{checkpoint.name} is no classifier: it has no classes that a word could speak for")
+        raise ValueError(f"{checkpoint.name} is not a classifier: it has no classes for a word to count towards")
     ids = source_tensor(checkpoint, sentence, pads=pads)[0].tolist()
     words = words_of(checkpoint.tokenizer.sequence(ids))
     instead = [checkpoint.special.mask] if isinstance(checkpoint.config, PictureConfig) else []

@@ -127,14 +127,16 @@ def load_corpus_roles(checkpoint: Checkpoint) -> SavedRoles | None:
     if found != checkpoint.fingerprint:
         raise file_of_other_weights(checkpoint, FILE, found)
     raise CheckpointError(
-        "{path} of {name} was made by other definitions of the roles; it is not used.", path=FILE, name=checkpoint.name
+        "{path} of {name} was made with other definitions of the roles; it is not used.",
+        path=FILE,
+        name=checkpoint.name,
     )
 
 
 def broken_file(checkpoint: Checkpoint, file: str, what: Exception) -> CheckpointError:
     """The error for a ``file`` beside the weights that cannot be read."""
     return CheckpointError(
-        "{path} of {name} is no whole file of head roles ({what}).", path=file, name=checkpoint.name, what=what
+        "{path} of {name} is not a complete file of head roles ({what}).", path=file, name=checkpoint.name, what=what
     )
 
 

@@ -45,7 +45,7 @@ def added_tokens(
     written = settings.get("added_tokens_decoder")
     settings = dict(settings)
     if not all(isinstance(settings.get(name) or [], (list, dict)) for name in _EXTRA):
-        raise unreadable(file, Message("its added tokens are no list of a bearable length"))
+        raise unreadable(file, Message("its added tokens are not a list, or there are too many"))
     numbered: dict[int, dict] = {}
     if isinstance(written, dict):
         for id, token in written.items():

@@ -29,12 +29,13 @@ def check_content(file: Path, content: dict) -> None:
     model = content.get("model")
     kind = _kind(model) if isinstance(model, dict) else ""
     if kind not in ("BPE", "WordPiece", "WordLevel", "Unigram"):
-        raise unreadable(file, Message("its model is none of BPE, WordPiece, WordLevel and Unigram"))
+        raise unreadable(file, Message("its model is not BPE, WordPiece, WordLevel or Unigram"))
     model["type"] = kind
     for part in ("dropout", "end_of_word_suffix"):
         if model.get(part):
             raise unreadable(
-                file, Message("its model has {part} {value}, which is not read", part=part, value=repr(model[part]))
+                file,
+                Message("its model has {part} {value}, which is not supported", part=part, value=repr(model[part])),
             )
     if kind == "Unigram":
         _check_scores(file, model.get("vocab"))
@@ -60,7 +61,7 @@ def check_content(file: Path, content: dict) -> None:
     check_steps(file, content)
     added = content.get("added_tokens") or []
     if not isinstance(added, list) or len(added) > MOST_ENTRIES:
-        raise unreadable(file, Message("its added tokens are no list of a bearable length"))
+        raise unreadable(file, Message("its added tokens are not a list, or there are too many"))
 
 
 def _kind(model: dict) -> str:
@@ -74,7 +75,7 @@ def _kind(model: dict) -> str:
 
 def _check_scores(file: Path, pieces: object) -> None:
     if not isinstance(pieces, list) or not pieces:
-        raise unreadable(file, Message("it holds no vocabulary"))
+        raise unreadable(file, Message("it contains no vocabulary"))
     check_count(file, len(pieces))
     for piece in pieces:
         if not (
@@ -84,7 +85,7 @@ def _check_scores(file: Path, pieces: object) -> None:
             and isinstance(piece[1], (int, float))
             and isfinite(piece[1])
         ):
-            raise unreadable(file, Message("its entry {entry} is no piece with a score", entry=repr(piece)[:60]))
+            raise unreadable(file, Message("its entry {entry} is not a piece with a score", entry=repr(piece)[:60]))
 
 
 def _checked_merges(file: Path, model: dict) -> list[tuple[str, str]]:
@@ -127,7 +128,7 @@ def _check_options(file: Path, model: dict) -> None:
     longest = model.get("max_input_chars_per_word", 0)
     if type(longest) is not int or not 0 <= longest <= LONGEST_WORD:
         what = {"name": "max_input_chars_per_word", "value": repr(longest)[:80], "most": LONGEST_WORD}
-        raise unreadable(file, Message("its {name} is {value}; whole numbers up to {most} are read", **what))
+        raise unreadable(file, Message("its {name} is {value}; integers up to {most} are supported", **what))
 
 
 def _too_many(file: Path, part: str, count: int, most: int) -> CheckpointError:

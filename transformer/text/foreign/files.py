@@ -55,9 +55,9 @@ def read_object(file: Path) -> dict:
     except (ValueError, RecursionError) as error:
         if isinstance(error, CheckpointError):
             raise
-        raise unreadable(file, Message("it is no valid JSON ({problem})", problem=error)) from error
+        raise unreadable(file, Message("it is not valid JSON ({problem})", problem=error)) from error
     if not isinstance(content, dict):
-        raise unreadable(file, Message("it holds no JSON object"))
+        raise unreadable(file, Message("it does not contain a JSON object"))
     return content
 
 
@@ -88,12 +88,10 @@ def read_merges(file: Path) -> list[list[str]]:
 def check_entries(file: Path, entries: object) -> None:
     """Raises ``CheckpointError`` where ``entries`` do not map pieces to ids, or are too many."""
     if not isinstance(entries, dict) or not entries:
-        raise unreadable(file, Message("it holds no vocabulary"))
+        raise unreadable(file, Message("it contains no vocabulary"))
     check_count(file, len(entries))
     if wrong := [id for id in entries.values() if type(id) is not int or not 0 <= id < MOST_ENTRIES]:
-        raise unreadable(
-            file, Message("its vocabulary has the id {id}; ids are whole numbers from 0 on", id=repr(wrong[0]))
-        )
+        raise unreadable(file, Message("its vocabulary has the id {id}; ids are integers ≥ 0", id=repr(wrong[0])))
 
 
 def check_count(file: Path, count: int) -> None:

@@ -62,7 +62,7 @@ def read_sentencepiece(file: Path) -> SentencePieceFile:
         normalizer = _grouped(_last(whole, 3, b""))
         kind = {1: "Unigram", 2: "BPE"}.get(_last(trainer, 3, 1))
         if kind is None or not pieces or _last(trainer, 24, 0) or not _last(normalizer, 5, 1):
-            raise unreadable(file, Message("it is no SentencePiece file of a kind that is read"))
+            raise unreadable(file, Message("it is not a SentencePiece file of a supported kind"))
         names = {"unk_token": (45, "<unk>"), "bos_token": (46, "<s>"), "eos_token": (47, "</s>")}
         absent = {"bos_token": (41, 1), "eos_token": (42, 2)}
         if charsmap := _last(normalizer, 2, b""):
@@ -85,14 +85,16 @@ def read_sentencepiece(file: Path) -> SentencePieceFile:
             joins_spaces=bool(_last(normalizer, 4, 1)),
         )
     except (IndexError, struct.error, UnicodeDecodeError, TypeError, AttributeError) as error:
-        raise unreadable(file, Message("it is no SentencePiece file, or not a whole one")) from error
+        raise unreadable(file, Message("it is not a SentencePiece file, or it is incomplete")) from error
 
 
 def _piece(file: Path, data: bytes) -> tuple[str, float, int]:
     fields = _grouped(data, most=_FIELDS_OF_A_PIECE)
     piece, score = _last(fields, 1, b"").decode("utf-8"), struct.unpack("<f", _last(fields, 2, b"\0\0\0\0"))[0]
     if not isfinite(score):
-        raise unreadable(file, Message("its entry {entry} is no piece with a score", entry=repr((piece, score))[:60]))
+        raise unreadable(
+            file, Message("its entry {entry} is not a piece with a score", entry=repr((piece, score))[:60])
+        )
     return piece, score, _last(fields, 3, int(PieceType.NORMAL))
 
 

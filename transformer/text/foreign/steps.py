@@ -91,8 +91,8 @@ def bounded(words: Callable[[str], Iterable[str]], cut: Callable[[str], Cut]) ->
             count += sum(map(len, words(text[start : start + _PART])))
             if count > most:
                 raise InputError(
-                    "the tokenizer makes more than {most} characters of a text of {length}; that is the most that is "
-                    "cut into tokens. Take a shorter text, or another tokenizer.",
+                    "the tokenizer turns a text of {length} characters into more than {most}, the most that it may cut "
+                    "into tokens. Take a shorter text, or another tokenizer.",
                     most=f"{most:,}",
                     length=f"{len(text):,}",
                 )
@@ -110,7 +110,7 @@ def check_charsmap(file: Path, table: bytes) -> int:
     """
     start = 4 + int.from_bytes(table[:4], "little")
     if len(table) < 4 or start > len(table) or (start - 4) % 4:
-        raise unreadable(file, Message("its table of characters is not whole"))
+        raise unreadable(file, Message("its table of characters is incomplete"))
     if start - 4 > LARGEST_TRIE or not _stays_inside(np.frombuffer(table[4:start], dtype="<u4"), table[start:]):
         raise unreadable(file, Message("its table of characters leads out of itself"))
     texts = (text.decode("utf-8", errors="replace") for text in table[start:].split(b"\0"))
@@ -206,7 +206,7 @@ def _growth(file: Path, part: str, step: dict) -> int:
             except (binascii.Error, TypeError, ValueError) as error:
                 if isinstance(error, ValueError) and not isinstance(error, binascii.Error):
                     raise
-                raise unreadable(file, Message("its table of characters is not whole")) from error
+                raise unreadable(file, Message("its table of characters is incomplete")) from error
     return _STEPS[part][step["type"]]
 
 

@@ -73,7 +73,7 @@ def _parts(folder: Path, name: str, settings: dict, config: dict, generation: di
 
 def _ids_of(spec: Spec, names: tuple[str, ...]) -> tuple[int, ...]:
     if missing := [name for name in names if name not in spec.ids]:
-        raise CheckpointError("the tokenizer puts {token} around a text, which it has no id for", token=missing[0])
+        raise CheckpointError("the tokenizer puts {token} around a text, but has no id for it", token=missing[0])
     return tuple(spec.ids[name] for name in names)
 
 

@@ -53,5 +53,5 @@ def test_one_word_can_be_left_out(tiny_checkpoint):
 
 
 def test_a_model_without_classes_is_refused(tiny_checkpoint):
-    with pytest.raises(ValueError, match="tiny-bert is no classifier"):
+    with pytest.raises(ValueError, match="tiny-bert is not a classifier"):
         leave_one_out(tiny_checkpoint("bert"), "The cat sat.")

@@ -176,7 +176,7 @@ def test_a_file_of_sentences(tmp_path):
     path.write_bytes("\ufeffOne. \r\n\n  Two, too.\n".encode())
     assert read_sentences(path) == ("One.", "Two, too.") == split_sentences("One.\nTwo, too.")
     path.write_text("\n \n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"mine.txt holds no sentence"):
+    with pytest.raises(InputError, match=r"mine.txt contains no sentence"):
         read_sentences(path)
     path.write_bytes(b"caf\xe9\n")
     with pytest.raises(InputError, match=r"mine.txt is not UTF-8"):

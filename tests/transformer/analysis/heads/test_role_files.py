@@ -95,7 +95,7 @@ def test_a_file_of_other_weights_is_not_used(checkpoint, roles):
 def test_a_file_of_other_definitions_is_not_used(checkpoint, monkeypatch, roles):
     save_corpus_roles(checkpoint, roles, sentence_file="mine.txt")
     monkeypatch.setattr(role_files, "LEAST_CONSISTENT", 0.6)
-    with pytest.raises(CheckpointError, match="made by other definitions"):
+    with pytest.raises(CheckpointError, match="made with other definitions"):
         load_corpus_roles(checkpoint)
 
 
@@ -119,7 +119,7 @@ def test_a_file_of_the_first_version_still_opens_without_the_tests_of_the_litera
 def test_other_annotations_make_the_file_stale(checkpoint, monkeypatch, roles):
     save_corpus_roles(checkpoint, roles, sentence_file="mine.txt")
     monkeypatch.setattr(role_files, "annotation_digest", lambda: "0")
-    with pytest.raises(CheckpointError, match="made by other definitions"):
+    with pytest.raises(CheckpointError, match="made with other definitions"):
         load_corpus_roles(checkpoint)
 
 
@@ -144,7 +144,7 @@ def test_a_broken_file_is_a_sentence(checkpoint, damage, roles):
         values["heads"][0]["measures"] = {"sink": [1, 0, 0.5]}
     text = damage if damage[0] in "{[" else json.dumps(values)
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(CheckpointError, match="is no whole file of head roles"):
+    with pytest.raises(CheckpointError, match="is not a complete file of head roles"):
         load_corpus_roles(checkpoint)
 
 
@@ -162,5 +162,5 @@ def test_a_file_that_tested_induction_with_one_length_is_not_used(checkpoint, ro
     values = json.loads(path.read_text(encoding="utf-8"))
     values["induction"] = {"sequences": 16, "length": 20, "seed": 0, "chance": 0.03}
     path.write_text(json.dumps(values), encoding="utf-8")
-    with pytest.raises(CheckpointError, match="made by other definitions"):
+    with pytest.raises(CheckpointError, match="made with other definitions"):
         load_corpus_roles(checkpoint)
