@@ -114,7 +114,7 @@ def test_a_broken_snapshot_is_a_sentence(open_section: Callable, grown) -> None:
     (grown.path / snapshot_file(300)).write_bytes(b"no")
     app = open_section()
     assert not app.exception
-    assert "is not a whole safetensors file" in app.error[0].value.replace("\\", "")
+    assert "is not a complete safetensors file" in app.error[0].value.replace("\\", "")
 
 
 def test_the_snippet_gives_the_numbers_of_the_first_step(open_section: Callable, grown, tmp_path: Path, monkeypatch):
@@ -164,7 +164,7 @@ def test_when_a_head_took_up_its_role_in_words() -> None:
     said = story(moments_of("broad", "none", "diagonal", "diagonal"), place, TEXT)
     assert said == (
         "**Layer 1, head 3 of cross-attention** has been *diagonal (0.75)* since step **500**. "
-        "Its map turns most between step **500 and 700**: 75 % of its attention goes somewhere else."
+        "Its map changes most between step **500 and 700**: 75 % of its attention moves elsewhere."
     )
     assert "from the start" in story(moments_of("sink", "sink"), place, TEXT)
     assert "without a clear role" in story(moments_of("sink", "none"), place, TEXT)

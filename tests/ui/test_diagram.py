@@ -143,7 +143,7 @@ def test_a_blank_is_drawn_where_it_was_typed(tiny_checkpoint, sentence: str, rea
         (
             "hf-neox",
             ["LayerNorm", "Masked self-attention", "Add", "LayerNorm", "Feed-forward", "Add"],
-            {"feed_forward": "beside attention: reads what the layer got"},
+            {"feed_forward": "beside attention: reads the layer's input"},
         ),
         (
             "hf-deberta",

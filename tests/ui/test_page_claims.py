@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -20,8 +21,9 @@ from transformer.analysis.heads.role_files import load_corpus_roles
 from transformer.config import PictureConfig
 from transformer.files.snapshots import snapshot
 from ui.shell.guidance.lessons import find_lesson
-from ui.shell.selectors import traits_of
+from ui.shell.selectors import text_for, traits_of
 from ui.words.texts import model_sentences, page_text, pictures
+from views.heads.measure_words import measure_text
 
 SHIPPED = sorted(path for path in (ROOT / "checkpoints").iterdir() if not (path / "vectors.safetensors").exists())
 SENTENCES = {
@@ -134,3 +136,24 @@ def test_rare_rows_of_a_tied_matrix_have_moved_as_far_as_others() -> None:
     cosines = (now * before).sum(axis=1) / np.linalg.norm(now, axis=1) / np.linalg.norm(before, axis=1)
     rarest = checkpoint.config.vocabulary_size // 20  # entries stand in the order of their merges, the rarest last
     assert cosines[-rarest:].mean() < cosines.mean() < 0.5
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=[path.name for path in SHIPPED])
+def test_what_to_look_for_speaks_of_no_part_that_the_model_lacks(path: Path) -> None:
+    config = transformer.load(path).config
+    lacks = [word for word, there in (("decoder", config.has_decoder), ("encoder", config.has_encoder)) if not there]
+    lacks += [] if config.has_decoder else ["writes its answer", "ahead"]
+    lacks += [] if config.has_encoder and config.has_decoder else ["cross-attention", "translation"]
+    lacks += ["LayerNorm"] if getattr(config, "rms_norm", False) else []
+    for name in sorted(path.parent.name for path in (ROOT / "views").glob("*/en.toml")):
+        for sentence in text_for(page_text(name), config).look_for_of(traits_of(config)):
+            found = [word for word in lacks if re.search(rf"\b{word}\b", sentence)]
+            assert not found, f"{name}: {found} in {sentence!r}"
+
+
+def test_a_broad_head_that_passes_its_test_is_not_called_short_of_it() -> None:
+    """Looking everywhere is no job, however surely a head does it."""
+    text = page_text("heads")
+    roles = load_corpus_roles(transformer.load(ROOT / "checkpoints" / "captions-en-de")).roles
+    broad = next(head.measured for head in roles.heads if head.measured.clear and not head.measured.has_job)
+    assert "which is not a job" in measure_text(broad, text) and "a job from" not in measure_text(broad, text)

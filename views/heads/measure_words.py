@@ -29,7 +29,7 @@ def measure_text(measured: HeadMeasures, text: PageText) -> str:
     name = measured.strongest
     one = measured.measures[name]
     numbers = {key: three_digits(getattr(one, key)) for key in ("score", "least", "chance")}
-    said = text["tests_clear" if measured.has_job else "tests_weak"]
+    said = text["tests_clear" if measured.has_job else "tests_no_job" if measured.clear else "tests_weak"]
     return said.format(test=measure_name(name, measured, text), **numbers)
 
 
