@@ -199,6 +199,8 @@ def test_what_a_head_does_in_one_sentence_is_not_what_it_usually_does(checkpoint
     here = load_corpus_roles(checkpoint).roles.head("encoder", "self", 2, 2)
     assert "84 sentences" in told and here.n_sentences == 84
     assert here.role == "none" and here.shares["previous"] == pytest.approx(1 / 3, abs=0.04)
+    bert = load_corpus_roles(transformer.load(ROOT / "checkpoints" / "bert-en")).roles.head("encoder", "self", 1, 3)
+    assert "head 3 of layer 1" in told and (bert.role, bert.shares["previous"]) == ("previous", 1.0)
 
 
 def test_a_clear_map_may_not_matter(checkpoint, trace) -> None:

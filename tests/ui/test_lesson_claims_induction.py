@@ -17,7 +17,7 @@ from ui.words.texts import page_text
 LESSON = "08-looking-it-up"
 TARGET = "train Monday."
 FORETOLD = 9  # the row of the second ·window, after which ·train should come
-SEARCHING, LOOKING_BACK = (2, 4), ((1, 0), (1, 4))
+SEARCHING, LOOKING_BACK = (2, 7), ((1, 0), (1, 4))
 ENGLISH = 5  # the step about a sentence of English words
 
 

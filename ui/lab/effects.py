@@ -113,9 +113,10 @@ def show_steps(p: Page, effect: Effect) -> None:
     displays, writes = effect.asked.displays, p.checkpoint.config.has_decoder
     if not displays:
         return
-    left, right = st.columns(2)
-    with left:
-        if len(displays) > 1:
+    several = len(displays) > 1
+    left, right = st.columns(2) if several else (st.container(), st.container())
+    if several:
+        with left:
             st.markdown(f"**{common('effect.per_token')}**")
             show_figure(
                 charts.figures.edit_effects.divergence_per_token(effect.kl, labels=displays),
@@ -125,7 +126,7 @@ def show_steps(p: Page, effect: Effect) -> None:
             )
     with right:
         step = 0
-        if len(displays) > 1:
+        if several:
             strongest = int(effect.kl.argmax())
             belongs_to("effect step", effect.asked.ids, default=strongest)
             names = {index: [numbered(index + 1, display)] for index, display in enumerate(displays)}

@@ -34,7 +34,7 @@ ARITHMETIC = "attention arithmetic"  # the container beside the map
 SHOW, STRETCH, KEY = "attention_show", "attention_stretch", "attention_key"
 # Pixels: with everything above it, a map ends on the first screen of a projector, with one line less while presenting.
 MAP_HEIGHT, PRESENTED_HEIGHT = 410, 475
-LESSON_HEIGHT = 340  # above the bar of a lesson, with the tokens and the controls that it names
+LESSON_HEIGHT = 375  # above the bar of a lesson, with the tokens and the controls that it names
 _PENDING = "attention: cell that was clicked"
 
 
