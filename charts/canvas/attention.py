@@ -42,11 +42,13 @@ def attention_map(
     stretch: bool = False,
     height: int | None = None,
     chosen_row: int | None = None,
+    follow_pointer: bool = False,
 ) -> CanvasFigure:
     """One head: ``view.weights[head]`` [query, key] on a scale fixed to 0…1.
 
     ``shifted_labels`` renames the rows to the tokens that are being predicted (cross- and causal attention).
     ``stretch`` ends the scale at the largest weight instead, and the legend says so. ``chosen_row`` is marked.
+    ``follow_pointer`` as in ``value_map``.
     """
     _check_head(view, head)
     _check_weights(view)
@@ -71,6 +73,7 @@ def attention_map(
         phrase=("" if shifted_labels is None else N_("predicting "), LOOKS_AT),
         height=height,
         chosen_row=chosen_row,
+        follow_pointer=follow_pointer,
     )
     return drawn.with_metadata(
         legend=legend,

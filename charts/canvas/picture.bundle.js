@@ -1,2 +1,2 @@
-// npm run build: 53104b813974965d
+// npm run build: f212ce4ad928998d
 var canvas=globalThis.glassformerCanvas??={};canvas.arrived??=new Promise(resolve=>{canvas.arrive=resolve});async function picture_default(component){await canvas.arrived;const draw=await canvas.draw;return draw({...component,script:canvas.script})}export{picture_default as default};

@@ -30,6 +30,7 @@ def value_map(
     breaks: Sequence[int] = (),
     crossed: Sequence[tuple[int, int]] = (),
     masked_text: str = "",
+    follow_pointer: bool = False,
 ) -> CanvasFigure:
     """Any labelled matrix as a heatmap: ``values`` [row, column], ``allowed`` [row, column] (``False`` = hatched).
 
@@ -38,7 +39,8 @@ def value_map(
     ``phrase`` holds the words before the row's label and between the two labels in the tooltip. ``selected`` is
     outlined, the label of ``chosen_row`` marked. ``height`` limits the picture, in pixels. ``breaks``: rows before
     which another block begins. ``crossed``: cells (row, column) that are struck out. ``masked_text``: what cells that
-    are not ``allowed`` mean, if not a mask.
+    are not ``allowed`` mean, if not a mask. ``follow_pointer``: on a page, the colours of a sequential map follow the
+    value that is pointed at, which gets the middle of the scale; in a file they never do.
 
     Raises ``ValueError`` when labels, mask, selection or scale do not fit the values.
     """
@@ -83,6 +85,7 @@ def value_map(
         **({"breaks": [int(row) for row in breaks]} if breaks else {}),
         **({"crossed": [whole_numbers(cell) for cell in crossed]} if crossed else {}),
         **({"masked_text": masked_text} if masked_text else {}),
+        **({"follows": True} if follow_pointer and scale == "sequential" else {}),
     }
     # What a masked cell would have scored may be −∞; it is hatched, never read, so it need not travel.
     exact = np.where(mask, values, 0.0).astype(np.float32)

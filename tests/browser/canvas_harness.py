@@ -91,6 +91,8 @@ def main() -> None:
     if scene == "map":
         clicked = show_map(attention_map(causal, head=2, selected=state.get("cell")), key="map")
         remember("cell", clicked)
+    elif scene == "follows":
+        show_map(attention_map(causal, head=2, follow_pointer=True), key="follows")
     elif scene == "cross":
         source = [*SENTENCE[:8], "<pad>", "<pad>"]
         crossing = view(["<s>", "·Le", "·chat", "·est"], source, layer=0, n_heads=4, kind="cross", causal=False, pads=2)

@@ -146,6 +146,46 @@ def test_hovering_tells_the_weight_without_asking_the_server(map_canvas):
     assert len(canvas.sent) == before
 
 
+def test_the_contrast_follows_the_value_under_the_pointer_and_goes_back_when_it_leaves(show):
+    canvas = show("follows")
+    weights = SEEN.weights[2]
+    small = next(
+        (row, column) for row in range(8, 14) for column in range(2, row - 1) if 0.002 < weights[row, column] < 0.05
+    )
+    largest = tuple(int(place) for place in np.unravel_index(weights[8:14].argmax(), weights[8:14].shape))
+    others = [small, (largest[0] + 8, largest[1]), (12, 3), (0, 0)]
+
+    def shown(row: int, column: int) -> tuple[int, ...]:
+        x, y = canvas.cell(row, column)
+        return canvas.pixel(x - canvas.geometry["stepX"] * 0.3, y - canvas.geometry["stepY"] * 0.3)[:3]
+
+    def alike(colour: tuple[int, ...], share: float) -> bool:
+        return max(abs(a - b) for a, b in zip(colour, colour_of(share), strict=True)) <= 5
+
+    canvas.hover(2, 2)
+    assert all(alike(shown(*cell), weights[cell]) for cell in others), "the scale is fixed to 0…1"
+    assert "0.0" in canvas.hover(*canvas.cell(*small)), "the numbers stay"
+    half = np.arccosh(1 / (2 * weights[small]))
+    start = weights[small] / np.sinh(half)
+    for cell in others:
+        assert alike(shown(*cell), np.arcsinh(weights[cell] / start) / (2 * half)), cell
+    assert alike(shown(*small), 0.5), "what is pointed at has the middle of the scale"
+    canvas.hover(*canvas.cell(0, 0))
+    assert all(alike(shown(*cell), weights[cell]) for cell in others[1:]), "a large value needs no other scale"
+    canvas.hover(*canvas.cell(*small))
+    canvas.hover(2, 2)
+    assert all(alike(shown(*cell), weights[cell]) for cell in others)
+
+
+def test_a_map_without_a_page_keeps_its_fixed_scale_under_the_pointer(map_canvas):
+    weights = SEEN.weights[2]
+    map_canvas.hover(*map_canvas.cell(12, 3))
+    x, y = map_canvas.cell(7, 5)
+    lift = map_canvas.geometry["stepY"] * 0.36
+    shown = map_canvas.pixel(x, y - lift)[:3]
+    assert max(abs(a - b) for a, b in zip(shown, colour_of(weights[7, 5]), strict=True)) <= 4
+
+
 def test_hovering_a_row_label_leaves_only_that_row(map_canvas):
     canvas = map_canvas
     canvas.hover(2, 2)

@@ -125,6 +125,14 @@ def test_stretched_map_ends_at_its_largest_weight_and_says_so():
     assert "fixed" in read(attention_map(seen, head=1))[0]["legend"]
 
 
+def test_only_a_page_s_map_of_weights_follows_the_pointer():
+    seen = view(QUERY, KEY)
+    assert "follows" not in read(attention_map(seen, head=1))[0]
+    assert read(attention_map(seen, head=1, follow_pointer=True))[0]["follows"] is True
+    labels = {"row_labels": QUERY, "column_labels": KEY}
+    assert "follows" not in read(value_map(seen.scores[0], **labels, scale="diverging", follow_pointer=True))[0]
+
+
 def test_masked_cells_travel_as_a_mask_not_as_a_low_value():
     seen = view(words(5), words(5), causal=True)
     _, arrays = read(attention_map(seen, head=0))

@@ -115,6 +115,7 @@ def draw(p: Page, view: AttentionView, shown: Shown, weighted, *, lower: int = 0
                 stretch=shown.stretch,
                 chosen_row=p.focus.token,
                 height=height,
+                follow_pointer=True,
             ),
             key="attention map",
         )
@@ -134,6 +135,7 @@ def draw(p: Page, view: AttentionView, shown: Shown, weighted, *, lower: int = 0
                 phrase=("", N_(" gets from ")),
                 chosen_row=p.focus.token,
                 height=height,
+                follow_pointer=True,
             ),
             key="attention values",
         )
@@ -162,6 +164,7 @@ def _draw_rollout(p: Page, view: AttentionView, labels: tuple[str, ...], *, stre
             phrase=("", N_(" is made of ")),
             chosen_row=p.focus.token,
             height=height,
+            follow_pointer=True,
         ),
         key="attention rollout",
     )

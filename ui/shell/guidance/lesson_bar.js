@@ -6,13 +6,21 @@ export default function () {
   const measure = () => {
     const [bar, header, side] = [".st-key-lesson-bar", "[data-testid=stHeader]", "[data-testid=stSidebar]"].map(find);
     if (!bar) return;
-    const above = Math.max(0, ...[".st-key-page-head", ".st-key-token-strip"].map((part) => find(part)?.getBoundingClientRect().bottom ?? 0));
+    const above = Math.max(
+      0,
+      ...[".st-key-page-head", ".st-key-token-strip"].map((part) => find(part)?.getBoundingClientRect().bottom ?? 0),
+    );
     root.setProperty("--lesson-bar", `${bar.offsetHeight}px`);
     root.setProperty("--lesson-left", `${Math.max(0, side?.getBoundingClientRect().right ?? 0)}px`);
     root.setProperty("--lesson-veil-top", `${Math.max(above, header?.offsetHeight ?? 0) + 8}px`);
   };
   const changes = new ResizeObserver(measure);
-  for (const part of [".st-key-lesson-bar", "[data-testid=stMain]", "[data-testid=stMainBlockContainer]", ".st-key-token-strip"])
+  for (const part of [
+    ".st-key-lesson-bar",
+    "[data-testid=stMain]",
+    "[data-testid=stMainBlockContainer]",
+    ".st-key-token-strip",
+  ])
     if (find(part)) changes.observe(find(part));
   const main = find("[data-testid=stMain]");
   main?.addEventListener("scroll", measure, { passive: true });

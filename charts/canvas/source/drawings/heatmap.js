@@ -32,6 +32,16 @@ export class Heatmap extends HeatmapLayout {
     if (this.titles) this.paintTitles(context, theme);
   }
 
+  // The cells alone, each with the colour at its `share` of the scale.
+  paintShares(context, theme, matrix, share, ratio) {
+    const paint = colourOf(theme, this.scale, 1);
+    const colour = (value) => paint(share(value));
+    this.clipped(context, () => {
+      if (Math.min(this.stepX, this.stepY) >= 5) this.paintCells(context, theme, matrix, colour, ratio);
+      else this.paintBitmap(context, theme, matrix, colour, ratio);
+    });
+  }
+
   // Pale cells on white: where the map ends.
   paintEdge(context, theme) {
     const { plot } = this;

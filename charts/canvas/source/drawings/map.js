@@ -2,6 +2,7 @@
 
 import { cssOf } from "../toolkit/colour.js";
 import { Matrix } from "../toolkit/matrix.js";
+import { contrastAt } from "../toolkit/contrast.js";
 import { exactly, shortest, threeDigits } from "../toolkit/numbers.js";
 import { roomOf } from "../toolkit/theme.js";
 import { say } from "../toolkit/words.js";
@@ -9,6 +10,8 @@ import { describeCell, matrixTable, stepCell } from "./describe.js";
 import { Heatmap } from "./heatmap.js";
 import { Legend } from "./legend.js";
 import { MATRIX_COLUMNS, matrixRecords } from "./records.js";
+
+const MOST_FOLLOWED = 300_000; // cells that are painted anew for every one that is pointed at
 
 export class MapDrawing {
   constructor({ metadata, arrays }, previous) {
@@ -42,6 +45,7 @@ export class MapDrawing {
       masked: this.matrix.anyMasked(),
       maskedText: metadata.masked_text ?? undefined,
     });
+    this.follows = metadata.follows && rows.length * columns.length <= MOST_FOLLOWED;
     this.label = `${metadata.title}: ${say("{count} rows", { count: rows.length })} (${metadata.row_title}), ${say("{count} columns", { count: columns.length })} (${metadata.column_title}). ${say("Move with the arrow keys, choose with Enter.")} ${say("Plus, minus and 0 zoom.")}`;
     this.help = say("heat map");
   }
@@ -56,7 +60,17 @@ export class MapDrawing {
       tall = this.map.layout(context, theme, { width, room: Math.max(120, room - legendRoom) });
       x = this.map.plot.x;
     }
-    return tall + 12 + this.legend.layout(context, theme, { x, y: tall + 12, width: width - x }) + 4;
+    this.legendPlace = { x, y: tall + 12, width: width - x };
+    const legendTall = this.legend.layout(context, theme, this.legendPlace);
+    const other = this.follows ? this.legendAt(0.0123).layout(context, theme, this.legendPlace) : 0;
+    this.legendTall = Math.max(legendTall, other);
+    return tall + 12 + this.legendTall + 4;
+  }
+
+  // While the contrast follows a value.
+  legendAt(value) {
+    const text = say("contrast follows the pointer: the middle is {value}", { value: threeDigits(value) });
+    return new Legend({ ...this.legend, text });
   }
 
   geometry() {
@@ -73,6 +87,36 @@ export class MapDrawing {
     const row = this.metadata.chosen_row ?? null;
     if (row !== null) this.map.paintRowLabel(context, theme, row, theme.chosen);
     if (this.metadata.selected) this.map.paintSelected(context, theme, this.metadata.selected, ratio);
+  }
+
+  // The value that the contrast follows: that of the cell, or the smallest there is where that is 0; null where it stays fixed.
+  followed({ row, column }) {
+    if (!this.follows || row === undefined || column === undefined || !this.matrix.allowed(row, column)) return null;
+    const value = this.matrix.at(row, column);
+    return value > 0 ? value : value === 0 ? this.smallest() : null;
+  }
+
+  smallest() {
+    this.least ??= this.matrix.values.reduce(
+      (least, value) => (value > 0 && value < least ? value : least),
+      this.map.limit,
+    );
+    return this.least;
+  }
+
+  paintFollowed(context, theme, focus, ratio) {
+    const value = this.followed(focus);
+    const share = value === null ? null : contrastAt(value, this.map.limit);
+    if (!share) return;
+    this.map.paintShares(context, theme, this.matrix, share, ratio);
+    for (const row of this.metadata.breaks ?? []) this.paintBreak(context, theme, row);
+    for (const cell of this.metadata.crossed ?? []) this.paintCross(context, theme, cell, ratio);
+    if (this.metadata.selected) this.map.paintSelected(context, theme, this.metadata.selected, ratio);
+    const { x, y, width } = this.legendPlace;
+    context.clearRect(x - 1, y - 2, width + 2, this.legendTall + 4);
+    const legend = this.legendAt(value);
+    legend.layout(context, theme, this.legendPlace);
+    legend.paint(context, theme, ratio);
   }
 
   // A gap above a row: another block begins here.
@@ -106,7 +150,9 @@ export class MapDrawing {
   }
 
   paintFocus(context, theme, focus, ratio) {
-    if (focus) this.map.paintFocus(context, theme, focus, ratio);
+    if (!focus) return;
+    this.paintFollowed(context, theme, focus, ratio);
+    this.map.paintFocus(context, theme, focus, ratio);
   }
 
   hit(x, y) {

@@ -108,7 +108,7 @@ export class Files {
       title: escapeXml(this.title),
       language: drawing.metadata.language ?? "en",
       provenance: metaTags(provenance(this.title)),
-      payload: toBase64(withMetadata(data, { ...drawing.state?.(), view: provenance("") })),
+      payload: toBase64(withMetadata(data, { ...drawing.state?.(), follows: false, view: provenance("") })),
       script: toBase64(script),
     };
     saveAs(
