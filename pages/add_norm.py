@@ -1,44 +1,23 @@
 """Add & Norm: what do the residual connection and LayerNorm do?"""
 
-import streamlit as st
-
 import charts.figures.norms
 from charts.toolkit.numbers import number
-from transformer.analysis.layer_norm_steps import norm_kind, norm_names, norm_parameters, norm_statistics
+from transformer.analysis.layer_norm_steps import norm_kind, norm_parameters, norm_statistics
 from transformer.decoder import DecoderLayer
 from transformer.encoder import EncoderLayer
 from transformer.residual import residual_connection
 from ui.shell.page import Page, page
-from ui.shell.page_state import belongs_to
 from ui.shell.presentation.presenter import labels
-from ui.shell.selectors import chosen_option, tabs
+from ui.shell.selectors import chosen_option
 from ui.show.figures import show_figure, show_formula, show_source
 from views.add_norm.norm_arithmetic import norm_arithmetic
+from views.add_norm.one_vector import choose_norm, one_vector, place_of
 from views.add_norm.residual import residual_stream, say_order, sublayer_updates
 
 
-def place_of(name: str) -> str:
-    """What the texts call the place of a norm: "self_attention_norm", "final_norm", "embedding_norm" …"""
-    *_, parent, last = name.split(".")
-    return f"{parent}_norm" if last == "norm" else last
-
-
-def choose_norm(p: Page, *, compare: bool = False) -> tuple[str, str]:
-    """(name of the chosen LayerNorm, "normalized" or "output": what to compare its input with)."""
-    names = {place_of(name): name for name in norm_names(p.trace, p.focus.stack, p.focus.layer)}
-    first, after = next(iter(names)), "normalized"
-    belongs_to("norm", tuple(names), default=first)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        more = {"wrap": True, "label_visibility": labels()}
-        kind = chosen_option(p.text, "norm", list(names), key="norm", words=lambda text, name: text[name], **more)
-        if compare:
-            after = chosen_option(p.text, "after", ["normalized", "output"], key="norm after", **more)
-    return names[kind], after
-
-
-def statistics(p: Page) -> None:
+def statistics(p: Page, name: str) -> None:
     """Mean and standard deviation of every token, before and after."""
-    name, after = choose_norm(p, compare=True)
+    after = chosen_option(p.text, "after", ["normalized", "output"], key="norm after", label_visibility=labels())
     found = norm_statistics(p.trace, name, after=after)
     label = p.text[f"after_{after}"]
     show_figure(
@@ -57,16 +36,14 @@ def statistics(p: Page) -> None:
     formula(p, name)
 
 
-def arithmetic(p: Page) -> None:
+def arithmetic(p: Page, name: str) -> None:
     """One token's numbers."""
-    name, _ = choose_norm(p)
     norm_arithmetic(p, name)
     formula(p, name)
 
 
-def parameters(p: Page) -> None:
+def parameters(p: Page, name: str) -> None:
     """γ and β."""
-    name, _ = choose_norm(p)
     gain, bias, _ = norm_parameters(p.checkpoint, name)
     show_figure(
         charts.figures.norms.gain_and_bias(gain, bias=bias),
@@ -102,18 +79,16 @@ def _order(p: Page, place: str) -> str:
 
 
 with page("add_norm", needs=("stack", "layer", "token")) as p:
+    norm_name = choose_norm(p)
+    one_vector(p, norm_name)
     views = {
         "statistics": statistics,
         "arithmetic": arithmetic,
         "parameters": parameters,
-        "stream": residual_stream,
-        "updates": sublayer_updates,
+        "stream": lambda p, name: residual_stream(p),
+        "updates": lambda p, name: sublayer_updates(p),
     }
-    shown = tabs(p.text, [f"tab_{view}" for view in views], key="add norm view")
-    for tab, draw in zip(shown, views.values(), strict=True):
-        if tab.open:
-            with tab:
-                draw(p)
+    views[chosen_option(p.text, "tab", list(views), key="add norm view", label=p.text["more"], wrap=True)](p, norm_name)
     stack = p.checkpoint.model.get_submodule(p.focus.stack)
     layer = stack.layers[p.focus.layer]
     norm = type(layer.self_attention_norm)

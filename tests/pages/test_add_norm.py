@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import transformer
+from charts.toolkit.style import three_digits
 from tests.pages.conftest import codes, is_fine, said
+from transformer.analysis.add_and_norm import add_and_norm
 from ui.words.texts import page_text
 
 TEXT = page_text("add_norm")
@@ -34,6 +36,46 @@ def test_every_view_of_every_kind_of_model(open_app: Callable, checkpoint: str) 
         assert drawn is None or drawn in said(app)
         if view != "updates":
             assert TEXT[place] in said(app).replace("\\", "")
+
+
+@pytest.mark.parametrize("checkpoint", CHECKPOINTS)
+@pytest.mark.parametrize("norm", ["self_attention_norm", "feed_forward_norm"])
+def test_the_first_view_is_one_vector_in_the_true_order(
+    open_app: Callable, run_snippet: Callable, tiny_checkpoint: Callable, checkpoint: str, norm: str
+) -> None:
+    app = open_app("add_norm", checkpoint=checkpoint, sentence=SENTENCE, layer="1", token="2", norm=norm)
+    is_fine(app)
+    trace = transformer.trace(tiny_checkpoint(checkpoint), SENTENCE)
+    stack = trace.stacks[0]
+    halves = add_and_norm(trace, stack, 1, f"{stack}.layers.1.{norm}", 2)
+    first, second = [half.kind for half in halves]
+    assert (first, second) == (("add", "norm") if checkpoint == "tiny-bert" else ("norm", "add"))
+    x = trace.values(f"{stack}.layers.1.{norm}.input")[2].astype(np.float64)
+    order, sublayer = "post" if checkpoint == "tiny-bert" else "pre", TEXT[norm]
+    claim = TEXT[f"claim_{order}"].format(
+        token=trace.tokens(stack)[2].display, kind="LayerNorm", sublayer=sublayer,
+        mean=three_digits(x.mean()), std=three_digits(x.std()), one="1.00",
+    )  # fmt: skip
+    assert re.sub(r"1\.00|0\.999|1\b", "1", claim) in re.sub(r"1\.00|0\.999|1\b", "1", said(app)), said(app)
+    snippet = next(code for code in codes(app) if "add_and_norm" in code)
+    told = run_snippet(snippet)
+    for half in halves:
+        for name in half.vectors:
+            assert f"{half.kind} {name} [" in told
+
+
+def test_a_norm_that_adds_nothing_says_so(open_app: Callable) -> None:
+    app = open_app("add_norm", checkpoint="tiny-translator", sentence=SENTENCE, norm="final_norm")
+    is_fine(app)
+    assert "Nothing is added here" in said(app)
+
+
+def test_another_token_has_another_vector(open_app: Callable) -> None:
+    first, second = (
+        open_app("add_norm", checkpoint="tiny-gpt", sentence=SENTENCE, token=token).get("plotly_chart")[0].proto.spec
+        for token in "13"
+    )
+    assert first != second
 
 
 @pytest.mark.parametrize("stack, cross", [("encoder", False), ("decoder", True)])
@@ -80,7 +122,7 @@ def test_the_table_and_the_snippet_are_the_recorded_numbers(
     assert np.allclose(table["output"], output[5:13], atol=0)
     worked = table["γ"] * table["÷ √(σ² + ε)"] + table["β"]
     assert np.allclose(worked, table["output"], atol=1e-5)
-    snippet = next(code for code in codes(app) if "import transformer" in code)
+    snippet = next(code for code in codes(app) if "norm.epsilon" in code)
     value, deviation = map(float, run_snippet(snippet).split())
     assert value == pytest.approx(float(output[5]), abs=1e-5)
     assert deviation < 1e-5
