@@ -2,9 +2,10 @@
 
 from charts.toolkit.numbers import whole
 from ui.shell.page import Page, page
-from ui.shell.selectors import tabs
+from ui.shell.selectors import chosen_option
 from ui.show.figures import show_formula, show_source
 from views.feed_forward.firing import firing
+from views.feed_forward.strongest import strongest
 from views.feed_forward.units import all_tokens, is_gated, one_token, words_of_units
 
 FUNCTIONS = {
@@ -40,13 +41,10 @@ def formula(p: Page) -> None:
 
 
 with page("feed_forward", needs=("stack", "layer", "token")) as p:
+    strongest(p)
     views = {"token": one_token, "words": words_of_units, "sentence": all_tokens, "fires": firing}
     if p.reads_pictures:  # units are compared with words, and looked for in sentences
         views = {name: views[name] for name in ("token", "sentence")}
-    shown = tabs(p.text, [f"tab_{view}" for view in views], key="feed-forward view")
-    for tab, draw in zip(shown, views.values(), strict=True):
-        if tab.open:
-            with tab:
-                draw(p)
+    views[chosen_option(p.text, "tab", list(views), key="feed-forward view", label=p.text["more"], wrap=True)](p)
     formula(p)
     show_source(type(p.checkpoint.model.get_submodule(f"{p.focus.stack}.layers.{p.focus.layer}.feed_forward")))

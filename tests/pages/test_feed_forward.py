@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
+from base64 import b64decode
 from collections.abc import Callable
+from html import unescape
 
 import numpy as np
 import pytest
 
 import transformer
+from tests.conftest import ROOT
 from tests.pages.conftest import codes, is_fine, said
-from transformer.analysis.feed_forward_units import strongest_units
+from transformer.analysis.feed_forward_units import strongest_units, unit_words
 from ui.words.texts import page_text
+from views.feed_forward.units_and_words import line_of
 
 TEXT = page_text("feed_forward")
 CHECKPOINTS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
@@ -48,6 +53,47 @@ def test_every_view_of_every_kind_of_model(open_app: Callable, tiny_checkpoint: 
     assert "units (of" in said(app)
 
 
+@pytest.mark.parametrize("checkpoint", CHECKPOINTS)
+def test_the_first_view_shows_units_where_they_fire_and_their_words(
+    open_app: Callable, run_snippet: Callable, tiny_checkpoint: Callable, checkpoint: str
+) -> None:
+    app = open_app("feed_forward", checkpoint=checkpoint, sentence=SENTENCE, layer="1", token="2")
+    is_fine(app)
+    trace = transformer.trace(tiny_checkpoint(checkpoint), SENTENCE)
+    stack, name = trace.stacks[0], trace.tokens(trace.stacks[0])[2].display
+    pre = trace.values(f"{stack}.layers.1.feed_forward.pre_activation")[2]
+    claim = TEXT["claim"].format(active=(pre > 0).sum(), units=len(pre), layer=1, token=name, shown=8)
+    writes = checkpoint in ("tiny-gpt", "tiny-bert")
+    assert f"{claim} {TEXT['claim_logits' if writes else 'claim_towards'].format(token=name)}" in said(app)
+    units = strongest_units(trace, stack, 1, 2, count=8)
+    values = trace.values(f"{stack}.layers.1.feed_forward.hidden")
+    figure = json.loads(app.get("plotly_chart")[0].proto.spec)
+    (cells,) = [one for one in figure["data"] if one["type"] == "heatmap"]
+    np.testing.assert_allclose(numbers(cells["z"]), values[:, list(units)].T)
+    (written,) = [one for one in figure["data"] if one.get("textposition") == "middle right"]
+    for line, one in zip(written["text"], unit_words(trace, stack, 1, 2, units=units, words=40), strict=True):
+        assert one.logits == writes
+        pieces = [word.piece for word in one.up if "⟨" not in word.piece][:4]
+        assert unescape(line) == f"<b>{line_of(pieces)}</b>"
+    snippet = next(code for code in codes(app) if "strongest_units(" in code)
+    told = run_snippet(snippet).splitlines()
+    assert [int(line.split()[0]) for line in told] == list(units)
+
+
+def test_a_model_of_pictures_has_no_words(open_app: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    app = open_app("feed_forward", checkpoint="vit-digits", token="3")
+    is_fine(app)
+    assert TEXT["claim_none"] in said(app) and "the words" not in said(app)
+
+
+def numbers(z: list | dict) -> np.ndarray:
+    """A heatmap's numbers as a figure holds them: lists, or bytes with their shape."""
+    if isinstance(z, list):
+        return np.array(z)
+    return np.frombuffer(b64decode(z["bdata"]), dtype=z["dtype"]).reshape([int(n) for n in z["shape"].split(",")])
+
+
 def test_the_decoder_of_a_translator_writes_words(open_app: Callable, tiny_checkpoint: Callable) -> None:
     app = open_app("feed_forward", checkpoint="tiny-translator", sentence=SENTENCE, stack="decoder", token="1")
     show(app, "words")
@@ -81,7 +127,7 @@ def test_a_unit_that_is_not_strong_for_the_next_token_is_left_behind(
 @pytest.mark.parametrize("checkpoint", CHECKPOINTS)
 def test_the_snippet_gives_the_hidden_value(open_app: Callable, run_snippet: Callable, checkpoint: str) -> None:
     app = open_app("feed_forward", checkpoint=checkpoint, sentence=SENTENCE, layer="1", token="3")
-    snippet = next(code for code in codes(app) if "import transformer" in code)
+    snippet = next(code for code in codes(app) if "pre_activation =" in code)
     computed, recorded = map(float, run_snippet(snippet).split())
     assert computed == pytest.approx(recorded, abs=1e-5)
     assert not np.isclose(computed, 0)
@@ -96,7 +142,7 @@ def test_the_snippet_of_a_translators_decoder_reads_the_right_stream(open_app: C
         target="Le chat dort.",
         token="2",
     )
-    snippet = next(code for code in codes(app) if "import transformer" in code)
+    snippet = next(code for code in codes(app) if "pre_activation =" in code)
     assert "target='Le chat dort.'" in snippet
     computed, recorded = map(float, run_snippet(snippet).split())
     assert computed == pytest.approx(recorded, abs=1e-5)

@@ -15,6 +15,7 @@ from transformer.analysis.feed_forward_units import (
     UnitWords,
     most_active_units,
     norms_on_the_way,
+    output_vectors,
     silent_share,
     strongest_units,
     unit_words,
@@ -85,6 +86,13 @@ def one_token(p: Page) -> None:
 
 def is_gated(p: Page) -> bool:
     return f"{p.focus.stack}.layers.{p.focus.layer}.feed_forward.gate" in p.trace
+
+
+def length_of_what_is_added(p: Page, units: Sequence[int]) -> list[float]:
+    """‖h · w‖ of each unit for the focused token."""
+    stack, layer = p.focus.stack, p.focus.layer
+    hidden = p.trace.values(f"{stack}.layers.{layer}.feed_forward.hidden")[p.focus.token, list(units)]
+    return np.linalg.norm(hidden[:, None] * output_vectors(p.checkpoint, stack, layer, units), axis=-1).tolist()
 
 
 def silence(p: Page) -> str:
