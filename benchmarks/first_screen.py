@@ -40,7 +40,7 @@ SHARE = """() => {
   const inside = Math.min(innerHeight, box.bottom) - Math.max(0, box.top);
   return Math.max(0, inside) / box.height;
 }"""
-_AT_REST, _MOST_LOOKS = 500, 40  # milliseconds between two looks, and how many looks
+_AT_REST, _MAX_LOOKS = 500, 40  # milliseconds between two looks, and how many looks
 _PATIENCE = 120_000  # milliseconds; a machine with other work may be slow
 
 
@@ -53,7 +53,7 @@ def share(page: Page) -> float:
 def at_rest(page: Page) -> float:
     """``share`` when it has stayed the same for a while: a drawing may come later than the page around it."""
     seen = [share(page)]
-    while len(seen) < _MOST_LOOKS and (len(seen) < 4 or len(set(seen[-4:])) > 1):
+    while len(seen) < _MAX_LOOKS and (len(seen) < 4 or len(set(seen[-4:])) > 1):
         page.wait_for_timeout(_AT_REST)
         seen.append(share(page))
     return seen[-1]

@@ -20,7 +20,7 @@ from benchmarks.browser_session import BrowserSession
 from benchmarks.load import STUDENTS, Goal, conclude
 from benchmarks.long_inputs import long_sentence
 from benchmarks.runs import Run, attempt
-from benchmarks.students import MOST_STUDENTS, Student, sentence
+from benchmarks.students import MAX_STUDENTS, Student, sentence
 
 SECONDS = 30.0  # of the one student's work
 RERUN, MEGABYTES = 2.0, 2000.0  # the goals
@@ -62,7 +62,7 @@ def texts(of: str, n_students: int) -> list[str]:
 
 async def measure(server: AppServer, of: str, n_students: int, seconds: float) -> list[Goal]:
     """One student's reruns while all others wait for ``of``."""
-    one = Student(MOST_STUDENTS - 1, server.base)
+    one = Student(MAX_STUDENTS - 1, server.base)
     await one.open()
     await one.session.go_to("attention")
     before = server.megabytes
@@ -113,8 +113,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=SECONDS, help=f"of each (default: {SECONDS:g})")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON, nothing else")
     options = parser.parse_args(arguments)
-    if not 1 <= options.students < MOST_STUDENTS:
-        parser.error(f"--students is {options.students}; choose 1 to {MOST_STUDENTS - 1}")
+    if not 1 <= options.students < MAX_STUDENTS:
+        parser.error(f"--students is {options.students}; choose 1 to {MAX_STUDENTS - 1}")
     goals = []
     for of in options.of:
         with AppServer("deploy.serve") as server:

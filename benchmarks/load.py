@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass, field
 from benchmarks.app_server import AppServer, add_server_options
 from benchmarks.browser_session import BrowserSession
 from benchmarks.runs import Run, attempt
-from benchmarks.students import MOST_STUDENTS, Student, differences
+from benchmarks.students import MAX_STUDENTS, Student, differences
 
 STUDENTS = 30
 SECONDS, MEGABYTES, SHARE = 1.0, 0.5, 0.10  # the goals
@@ -216,8 +216,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--json", action="store_true", help="print everything that was measured as JSON, nothing else")
     options = parser.parse_args(arguments)
-    if not 1 <= options.students <= MOST_STUDENTS:
-        parser.error(f"--students is {options.students}; choose 1 to {MOST_STUDENTS}")
+    if not 1 <= options.students <= MAX_STUDENTS:
+        parser.error(f"--students is {options.students}; choose 1 to {MAX_STUDENTS}")
     say = (lambda text: None) if options.json else (lambda text: print(text, flush=True))
     with AppServer(options.entry, port=options.port, options=options.options) as server:
         found = asyncio.run(measure(server, n_students=options.students, keep_seconds=options.wait, say=say))

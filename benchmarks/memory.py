@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from benchmarks.app_server import AppServer
 from benchmarks.load import STUDENTS, Goal, conclude, hold
-from benchmarks.students import MOST_STUDENTS, Student
+from benchmarks.students import MAX_STUDENTS, Student
 
 START, REST, CLASS = 30.0, 700.0, 1500.0  # the goals: seconds, megabytes, megabytes
 PUBLIC = {"GLASSFORMER_PUBLIC": "1"}
@@ -45,8 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--within", default="", help="a command that runs the server's command under a limit")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON, nothing else")
     options = parser.parse_args(arguments)
-    if not 1 <= options.students <= MOST_STUDENTS:
-        parser.error(f"--students is {options.students}; choose 1 to {MOST_STUDENTS}")
+    if not 1 <= options.students <= MAX_STUDENTS:
+        parser.error(f"--students is {options.students}; choose 1 to {MAX_STUDENTS}")
     with AppServer("deploy.serve", environment=PUBLIC, within=shlex.split(options.within)) as server:
         goals = asyncio.run(measure(server, options.students))
     return conclude(goals, "{what:<40}{goal:<14}{verdict}", as_json=options.json)

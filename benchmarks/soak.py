@@ -20,7 +20,7 @@ from pathlib import Path
 
 from benchmarks.app_server import AppServer, add_server_options
 from benchmarks.runs import Run, attempt
-from benchmarks.students import MOST_STUDENTS, Student
+from benchmarks.students import MAX_STUDENTS, Student
 
 MINUTE = 60.0  # seconds
 ON_PAGES = {
@@ -139,7 +139,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=Path("soak.csv"), help="where the lines go (default: soak.csv)")
     add_server_options(parser)
     options = parser.parse_args(arguments)
-    for name, most in (("minutes", 24 * 60), ("students", MOST_STUDENTS)):
+    for name, most in (("minutes", 24 * 60), ("students", MAX_STUDENTS)):
         if not 1 <= getattr(options, name) <= most:
             parser.error(f"--{name} is {getattr(options, name)}; choose 1 to {most}")
     with AppServer(options.entry, port=options.port, options=options.options) as server:

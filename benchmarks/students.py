@@ -31,7 +31,7 @@ HEADS = [
     for stack, kind in (("encoder", "self"), ("decoder", "self"), ("decoder", "cross"))
     for layer in range(3)
 ]  # of en-fr; in the order of the rows of the importance map, column by column
-MOST_STUDENTS = len(HEADS)
+MAX_STUDENTS = len(HEADS)
 FIRST_SENTENCE, SECOND_SENTENCE = (
     0,
     100_000,
@@ -61,12 +61,12 @@ class Student:
     """``number`` (from 0) decides about everything that is the student's own; ``screens`` are kept for comparison."""
 
     def __init__(self, number: int, base: str, *, lesson: int = 0) -> None:
-        if not 0 <= number < MOST_STUDENTS:
-            raise ValueError(f"student {number}: a class has at most {MOST_STUDENTS}, as many as the model has heads")
+        if not 0 <= number < MAX_STUDENTS:
+            raise ValueError(f"student {number}: a class has at most {MAX_STUDENTS}, as many as the model has heads")
         self.number = number
         self.name = f"student {number + 1}"
         self.session = BrowserSession(base)
-        first = lesson * MOST_STUDENTS + number
+        first = lesson * MAX_STUDENTS + number
         self.sentences = sentence(FIRST_SENTENCE + first), sentence(SECOND_SENTENCE + first)
         self.now = self.sentences[0]
         self.edit = HEADS[number]

@@ -27,7 +27,7 @@ from ui.shell.streamlit_private import config
 SCRIPT = Path(__file__).resolve().parent.parent / "app.py"
 STATIC = Path(st.__file__).parent / "static" / "static"
 PING = 30  # seconds between two signs of life on a quiet WebSocket, as with ``streamlit run``
-LAST_WORDS = 5  # seconds for open connections after a signal to stop
+SHUTDOWN_SECONDS = 5  # seconds for open connections after a signal to stop
 
 
 @asynccontextmanager
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None, *, program: str = "python -m de
         ssl_keyfile=config.get_option("server.sslKeyFile"),
         access_log=False,
         log_config=None,  # Streamlit has set up uvicorn's loggers already
-        timeout_graceful_shutdown=LAST_WORDS,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
 
 

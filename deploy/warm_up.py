@@ -18,7 +18,7 @@ PATIENCE = 120.0  # seconds a page may take
 _LOG = logging.getLogger("uvicorn.error")
 
 
-class Nobody(SessionClient):
+class WarmUpClient(SessionClient):
     """The end of a session's line: hears when a run of the page is over, and what went wrong in it."""
 
     def __init__(self) -> None:
@@ -55,16 +55,16 @@ async def warm_up(pages: Sequence[str] = FIRST_PAGES) -> None:
 
 async def visit(page: str) -> list[str]:
     """Open one page as a new browser does and close it again; returns what went wrong."""
-    runtime, nobody = Runtime.instance(), Nobody()
-    session = runtime.connect_session(client=nobody, user_info={})
+    runtime, client = Runtime.instance(), WarmUpClient()
+    session = runtime.connect_session(client=client, user_info={})
     message = BackMsg()
     message.rerun_script.page_name = page
     message.rerun_script.query_string = ""
     try:
         runtime.handle_backmsg(session, message)
-        await asyncio.wait_for(nobody.finished.wait(), timeout=PATIENCE)
+        await asyncio.wait_for(client.finished.wait(), timeout=PATIENCE)
     except TimeoutError:
-        nobody.problems.append(f"it was not ready after {PATIENCE:.0f} s")
+        client.problems.append(f"it was not ready after {PATIENCE:.0f} s")
     finally:
         runtime.close_session(session)
-    return nobody.problems
+    return client.problems

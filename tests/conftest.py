@@ -249,7 +249,7 @@ def public_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     set_once = (admission.seats, admission._take_no_files, loading.limit_texts)
     files = config.get_option("server.maxUploadSize")
     monkeypatch.setenv("GLASSFORMER_PUBLIC", "1")
-    monkeypatch.setattr(inputs, "MOST_CHARACTERS", inputs.MOST_CHARACTERS)
+    monkeypatch.setattr(inputs, "MAX_CHARACTERS", inputs.MAX_CHARACTERS)
     for setting in set_once:
         setting.cache_clear()
     yield

@@ -16,9 +16,9 @@ POSITIONS = ("sinusoidal", "learned", "rotary", "relative", "none")
 NORMS = ("pre", "post")
 ACTIVATIONS = ("relu", "gelu")
 LEVELS = "0123456789abcdefghijklmnopqrstuvwxyz"  # how a shade of grey is written, from 0 (nothing) on
-MOST_PATCHES = 1_000_000  # that there could be: each has a number, and pages list them all
+MAX_PATCHES = 1_000_000  # that there could be: each has a number, and pages list them all
 # Fields that checkpoints from before them do not state: what is not there is off, and what is off is not written.
-_YOUNGER = frozenset(("rms_norm", "task_prefixes"))
+_MAY_BE_MISSING = frozenset(("rms_norm", "task_prefixes"))
 
 
 @dataclass(frozen=True)
@@ -182,12 +182,12 @@ class ModelConfig:
         return self.kind in ("encoder-decoder", "decoder-only")
 
     def to_json(self) -> str:
-        values = {name: value for name, value in asdict(self).items() if value or name not in _YOUNGER}
+        values = {name: value for name, value in asdict(self).items() if value or name not in _MAY_BE_MISSING}
         return json.dumps(values, indent=2) + "\n"
 
     @classmethod
     def from_dict(cls, values: dict) -> ModelConfig:
-        """Every field must be given: a missing one is an error, never a silent default (but see ``_YOUNGER``).
+        """Every field must be given: a missing one is an error, never a silent default (but see ``_MAY_BE_MISSING``).
 
         One that says how pictures are cut makes a ``PictureConfig``.
         """
@@ -197,7 +197,7 @@ class ModelConfig:
             raise MessageError(
                 "config has unknown fields {unknown}; the known ones are {known}", unknown=unknown, known=sorted(known)
             )
-        if missing := sorted(known - _YOUNGER - set(values)):
+        if missing := sorted(known - _MAY_BE_MISSING - set(values)):
             raise MessageError(
                 "config lacks the fields {missing}; a checkpoint must state all of them", missing=missing
             )
@@ -236,7 +236,7 @@ class PictureConfig(ModelConfig):
         self._check_integer("picture_size", at_least=1, at_most=256)
         self._check_integer("patch_size", at_least=1, at_most=16)
         self._check_integer("n_levels", at_least=2, at_most=len(LEVELS))
-        self._check_integer("vocabulary_size", at_least=1, at_most=MOST_PATCHES)
+        self._check_integer("vocabulary_size", at_least=1, at_most=MAX_PATCHES)
         if self.picture_size % self.patch_size:
             raise MessageError(
                 "patch_size is {patch}, but a picture of {size} × {size} pixels cannot be cut into such squares",

@@ -171,7 +171,7 @@ def gradient_rows(moved: Any, *, tokens: TokenSequence, what: str = N_("length o
     if others.any():
         labels.append(_("largest of the other {n}", n=whole(others.sum())))
         values = np.append(values, distances[others].max())
-    heights = [24 * min(len(labels), style.MOST_LABELS), 130]
+    heights = [24 * min(len(labels), style.MAX_LABELS), 130]
     figure = stacked([_("rows this sentence fetches"), _("all rows of E")], heights=heights, gap=90)
     colours = [style.CHOSEN] * len(fetched) + [style.MASKED]
     figure.add_trace(parts.bar_rows(values, hover=style.lines("%{y}", what), colours=colours[: len(values)]), row=1)

@@ -31,7 +31,7 @@ ROLE_COLOURS = {
 }
 _FAINT, _STRONG = 0.06, 0.95  # opacity of the grey of a head without a role: looks everywhere … at one token
 MOST_CELLS = 96  # of a small map, along each side
-_MOST_LABELS = 24  # rows that still have room for their tokens
+_MAX_LABELS = 24  # rows that still have room for their tokens
 COLUMNS = ("group", "layer", "head", "moment", "role", "role_name", "score", "spread")
 
 
@@ -74,7 +74,7 @@ def map_strip(
         figure.update_xaxes(col=column, **style.token_axis(first.key, title=""))
         figure.update_yaxes(col=column, **style.token_rows(first.query, title=""))
     figure.update_xaxes(showticklabels=False)
-    rows_labelled = n_queries <= _MOST_LABELS
+    rows_labelled = n_queries <= _MAX_LABELS
     figure.update_yaxes(col=1, title_text=_("query"), showticklabels=rows_labelled)
     figure.update_xaxes(col=(len(views) + 1) // 2, title_text=_("key: the token that is looked at"), title_standoff=6)
     row = min(24.0, max(2.0, 150 / n_queries)) if not rows_labelled else min(24.0, max(14.0, 150 / n_queries))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from transformer.text.tokens import Token, TokenSequence
 
 _ROW = 38  # pixels of a row of boxes
-_MOST_BYTES = 400  # of a ruler whose boxes still have room for texts
+_MAX_BYTES = 400  # of a ruler whose boxes still have room for texts
 _LONE_BYTE = re.compile(r"⟨[0-9A-F]{2}⟩")
 
 
@@ -143,7 +143,7 @@ def token_lengths(sequences: Mapping[str, TokenSequence]) -> go.Figure:
                 "line": {"width": 0},
             },
             text=[style.escape(token.display) for *_, token in boxes],
-            textposition="inside" if start <= _MOST_BYTES else "none",  # to measure hundreds takes seconds
+            textposition="inside" if start <= _MAX_BYTES else "none",  # to measure hundreds takes seconds
             insidetextanchor="middle",
             textangle=0,
             # The width comes along, since Plotly's %{x} is where a box ends.

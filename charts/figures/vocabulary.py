@@ -53,7 +53,7 @@ def vocabulary_projection(
     figure.scatter(
         x=points[ids, 0],
         y=points[ids, 1],
-        mode="markers+text" if len(marked) <= style.MOST_LABELS else "markers",  # the others are there on hover
+        mode="markers+text" if len(marked) <= style.MAX_LABELS else "markers",  # the others are there on hover
         name=_("tokens of this sentence"),
         marker={"size": 11, "color": style.CHOSEN, "line": {"width": 1, "color": "white"}},
         text=[style.escape(token.display) for token in marked],

@@ -12,7 +12,7 @@ from charts.toolkit.sheet import Sheet
 from charts.toolkit.words import _
 from transformer.text.message import N_
 
-_MOST_NUMBERS = 14  # columns; with more there is no room for a number in a cell
+_MAX_NUMBERS = 14  # columns; with more there is no room for a number in a cell
 
 
 def alignment_heatmap(
@@ -38,7 +38,7 @@ def alignment_heatmap(
         ygap=1,
     )
     alike = [[number(f"{weight:.3f}") for weight in weights_of_row] for weights_of_row in values]
-    figure = Sheet(trace, *([parts.cell_texts(trace, texts=alike)] if len(source) <= _MOST_NUMBERS else []))
+    figure = Sheet(trace, *([parts.cell_texts(trace, texts=alike)] if len(source) <= _MAX_NUMBERS else []))
     style.finish(figure, height=style.rows_height(len(target), around=150), top=64)
     figure.update_xaxes(**style.label_axis(source, title=_("source word (looked at)")))
     figure.update_yaxes(**style.label_rows(target, title=style.escape(_(row))))

@@ -30,7 +30,7 @@ def heatmap(
     """
     n_rows, n_columns = np.shape(values)
     for gap, count in (("ygap", n_rows), ("xgap", n_columns)):
-        if count > style.MOST_ROWS:
+        if count > style.MAX_ROWS:
             more.pop(gap, None)
     return dict(
         type="heatmap",
@@ -90,7 +90,7 @@ def bar_rows(
         y=np.arange(len(values)),
         orientation="h",
         marker={"color": colours, "pattern": pattern, "line": {"width": 0}},
-        text=texts if len(texts) <= style.MOST_LABELS else None,
+        text=texts if len(texts) <= style.MAX_LABELS else None,
         textposition="outside",
         textfont={"size": style.TICK_SIZE},
         cliponaxis=False,

@@ -49,8 +49,8 @@ FONT = "'Source Sans 3', 'Source Sans Pro', 'Noto Sans', 'DejaVu Sans', sans-ser
 TEXT_SIZE = 14
 TICK_SIZE = 13
 TITLE_SIZE = 15
-MOST_LABELS = 40  # of one axis that are written at a time
-MOST_ROWS = 64  # that get a line's height each
+MAX_LABELS = 40  # of one axis that are written at a time
+MAX_ROWS = 64  # that get a line's height each
 ABOVE_NAMES = 24  # pixels that a colour bar is lifted by where a panel's name stands below it
 
 HATCH = {"shape": "/", "fgcolor": MASKED, "bgcolor": "rgba(128,128,128,0.12)", "size": 8, "solidity": 0.2}
@@ -214,7 +214,7 @@ def enlarge(figure: go.Figure, *, factor: float) -> go.Figure:
 def label_axis(labels: Sequence[str], *, title: str) -> dict[str, Any]:
     """Settings of an axis on which position k carries ``labels[k]``: keys are the indices, so equal labels stay apart.
 
-    Labels are horizontal as long as they fit, then slanted, then upright. Beyond ``MOST_LABELS`` only every second,
+    Labels are horizontal as long as they fit, then slanted, then upright. Beyond ``MAX_LABELS`` only every second,
     third … is written, more of them when the reader zooms in; hover names each.
     """
     shared = {
@@ -226,7 +226,7 @@ def label_axis(labels: Sequence[str], *, title: str) -> dict[str, Any]:
         "range": [-0.5, len(labels) - 0.5],
     }
     texts = [escape(label) for label in labels]
-    if len(labels) <= MOST_LABELS:
+    if len(labels) <= MAX_LABELS:
         return {**shared, "tickmode": "array", "tickvals": list(range(len(labels))), "ticktext": texts}
     # Plotly would draw every tick of a list, 256 of them in seconds. Of categories it draws as many as fit; the
     # indices are the categories, because texts may be equal, and the texts are what they are called.
@@ -238,7 +238,7 @@ def label_axis(labels: Sequence[str], *, title: str) -> dict[str, Any]:
         "categoryarray": places,
         "labelalias": dict(zip(places, texts, strict=True)),
         "tickmode": "auto",
-        "nticks": MOST_LABELS,
+        "nticks": MAX_LABELS,
         "tickfont_size": TICK_SIZE - 2,
     }
 
@@ -260,9 +260,9 @@ def token_rows(tokens: TokenSequence, *, title: str) -> dict[str, Any]:
 
 def rows_height(n_rows: int, *, panels: int = 1, around: int = 130) -> int:
     """Height in pixels of a figure with so many rows of cells or bars: 15 to 30 pixels a row, plus ``around``; more
-    than ``MOST_ROWS`` rows share the room of so many, and are there to be zoomed into."""
+    than ``MAX_ROWS`` rows share the room of so many, and are there to be zoomed into."""
     row = min(30.0, max(15.0, 360 / max(1, n_rows)))
-    return round(panels * min(n_rows * row, MOST_ROWS * 15.0) + around)
+    return round(panels * min(n_rows * row, MAX_ROWS * 15.0) + around)
 
 
 def colour_bar(title: str, **more: Any) -> dict[str, Any]:

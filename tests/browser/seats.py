@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, WebSocket
 
-MOST_USES = 60  # then the tab is closed, so that no leak of Chromium's own grows with the number of tests
-MOST_FREE = 4  # tabs that wait for the next test; four are the most that one test takes
+MAX_USES = 60  # then the tab is closed, so that no leak of Chromium's own grows with the number of tests
+MAX_FREE = 4  # tabs that wait for the next test; four are the most that one test takes
 PATIENCE = 120_000  # milliseconds; a machine with other work may be slow
 # A page that is opened by its own address asks for these below that address first, and Streamlit answers 404 by design.
 _PROBES = ("/_stcore/health", "/_stcore/host-config")
@@ -73,7 +73,7 @@ class Seat:
     def empty(self) -> bool:
         """Leave the page and forget what it stored; False where the tab is not fit for another visitor."""
         try:
-            if self.uses >= MOST_USES or self.context.pages != [self.page]:
+            if self.uses >= MAX_USES or self.context.pages != [self.page]:
                 return False
             self.context.set_offline(False)
             if self.page.url.startswith("http"):
@@ -123,7 +123,7 @@ class Seats:
             yield seat
             problems = [] if seat.page.is_closed() else seat.found()
         finally:
-            if not problems and len(self._free) < MOST_FREE and seat.empty():
+            if not problems and len(self._free) < MAX_FREE and seat.empty():
                 self._free.append(seat)
             else:
                 seat.context.close()

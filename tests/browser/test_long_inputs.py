@@ -18,7 +18,7 @@ from tests.conftest import ROOT
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 SOON = 60_000  # milliseconds
 FOLDER = ROOT / "checkpoints"
-MOST_ELEMENTS = 6000
+MAX_ELEMENTS = 6000
 # One page of each kind of drawing …
 HEAVIEST = [
     ("positions", "Token + position"),
@@ -64,7 +64,7 @@ def test_the_tab_answers(tab: Callable[[str], Tab], sentence: str, page: str, vi
         opened.settle()
     found = opened.measure(view, lambda: opened.type_sentence(sentence))
     assert not found.problem
-    assert found.elements < MOST_ELEMENTS, found
+    assert found.elements < MAX_ELEMENTS, found
     # It still does what one asks for: another sentence.
     again = opened.measure(view, lambda: opened.type_sentence("The dog sleeps under the table."))
     assert again.kilobytes > 1 and not again.problem

@@ -26,12 +26,12 @@ def sentence(count: int = N, name: str = "source") -> TokenSequence:
 @pytest.mark.parametrize("axis", [style.token_axis, style.token_rows])
 def test_an_axis_writes_as_many_labels_as_fit_and_knows_all(axis) -> None:
     found = axis(sentence(), title="token")
-    assert found["type"] == "category" and found["nticks"] == style.MOST_LABELS and "ticktext" not in found
+    assert found["type"] == "category" and found["nticks"] == style.MAX_LABELS and "ticktext" not in found
     assert found["categoryarray"] == [str(k) for k in range(N)]
     assert [found["labelalias"][str(k)] for k in range(4)] == ["&lt;b&gt;", "·the", "·sea", "&lt;b&gt;"]
     assert sorted(found["range"]) == [-0.5, N - 0.5]
-    few = axis(sentence(style.MOST_LABELS), title="token")
-    assert len(few["ticktext"]) == style.MOST_LABELS and "type" not in few
+    few = axis(sentence(style.MAX_LABELS), title="token")
+    assert len(few["ticktext"]) == style.MAX_LABELS and "type" not in few
 
 
 def test_the_table_of_a_long_figure_has_every_token() -> None:
@@ -41,7 +41,7 @@ def test_the_table_of_a_long_figure_has_every_token() -> None:
 
 
 def test_a_figure_does_not_grow_for_ever() -> None:
-    assert style.rows_height(N) == style.rows_height(style.MOST_ROWS) == style.rows_height(10_000)
+    assert style.rows_height(N) == style.rows_height(style.MAX_ROWS) == style.rows_height(10_000)
     assert style.rows_height(10) < style.rows_height(40) < style.rows_height(60)
 
 

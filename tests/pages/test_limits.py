@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 import transformer
 from tests.pages.conftest import said
 from tests.pages.fuzzing import choose, is_sound, open_page, type_into
-from transformer.runs.inputs import MOST_CHARACTERS
+from transformer.runs.inputs import MAX_CHARACTERS
 from ui.compute.limits import PRIVATE
 from ui.shell.guidance import lessons
 from ui.shell.share import LONGEST_NOTE
@@ -20,7 +20,7 @@ from ui.words.texts import page_text
 from views.heads import corpus
 from views.surgery import edit_list
 
-LONG = "so " * MOST_CHARACTERS
+LONG = "so " * MAX_CHARACTERS
 
 
 @pytest.fixture(autouse=True)
@@ -37,13 +37,13 @@ def test_a_huge_text_is_not_even_cut_into_tokens(box: str, what: str, monkeypatc
     encode = transformer.Tokenizer.encode
 
     def counted(self, text: str, **more: bool) -> list[int]:
-        assert len(text) <= MOST_CHARACTERS
+        assert len(text) <= MAX_CHARACTERS
         return encode(self, text, **more)
 
     monkeypatch.setattr(transformer.Tokenizer, "encode", counted)
     app = type_into(open_page("attention", "tiny-translator"), box, LONG)
     is_sound(app)
-    assert f"The {what} has {len(LONG):,} characters; at most {MOST_CHARACTERS:,}" in warned(app)
+    assert f"The {what} has {len(LONG):,} characters; at most {MAX_CHARACTERS:,}" in warned(app)
     assert next(area for area in app.text_area if area.key == box).value == LONG
     # One example later everything is as before.
     assert not type_into(app, box, "The cat.").warning

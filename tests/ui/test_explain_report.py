@@ -20,7 +20,7 @@ from transformer.analysis.answers.answer_rows import asked
 from transformer.analysis.heads.corpus_roles import corpus_roles
 from transformer.analysis.heads.head_importance import head_importance
 from transformer.explanation.attribution import attribute
-from transformer.explanation.checkpoint_report import MOST_TRACED, MOST_WORDS, CheckpointReport, checkpoint_report
+from transformer.explanation.checkpoint_report import MAX_TRACED, MAX_WORDS, CheckpointReport, checkpoint_report
 from transformer.explanation.firing import head_firings
 from ui.words.texts import page_text, speaking
 from views.heads.corpus_role_table import corpus_role_text
@@ -71,7 +71,7 @@ def test_numbers_are_those_of_the_library(tiny_checkpoint: Callable, name: str) 
     for one in traces:
         question = asked(one)
         logits = np.atleast_2d(one.values(question.logits))
-        for row, token in list(zip(question.rows, question.ids, strict=True))[:MOST_WORDS]:
+        for row, token in list(zip(question.rows, question.ids, strict=True))[:MAX_WORDS]:
             rival = max((id for id in range(logits.shape[1]) if id != token), key=lambda id: logits[row, id])
             place = None if question.logits == "classifier.logits" else row
             word = attribute(one, place, token=token, against=rival)
@@ -100,7 +100,7 @@ def test_hostile_sentences_stay_text(tiny_checkpoint: Callable) -> None:
     page = report(found, sentence_file="</title><script>alert(2)</script>")
     check(page, found)
     assert "<script>alert" not in page and "<img" not in page
-    assert len(found.traced) <= MOST_TRACED
+    assert len(found.traced) <= MAX_TRACED
 
 
 def test_command_and_notebook(checkpoints_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

@@ -27,7 +27,7 @@ from views.overview.handout import STEPS, handout
 from views.overview.handout.writing import WIDTH, written
 
 ROOT = Path(__file__).resolve().parents[2]
-MOST_BYTES = 1_500_000
+MAX_BYTES = 1_500_000
 SENTENCE = {"bert-en": "The cat sat on the ___, and then it slept ___ night.", "vit-digits": pictures()[0][1]}
 DOZEN = "The cat sat on the mat, and then it slept all night."
 HOSTILE = ("<script>alert(1)</script>", "</script>", "<pad>", "<!--<script>", *NASTY)
@@ -91,7 +91,7 @@ def test_every_shipped_model_has_a_handout(name: str, language: str) -> None:
     focus = Focus(checkpoint=name, stack=stack, layer=1, head=2, token=3)
     with speaking(language):
         html = handout(trace, focus)
-        assert len(html.encode("utf-8")) < MOST_BYTES
+        assert len(html.encode("utf-8")) < MAX_BYTES
         check(html, trace, focus)
     assert f'<html lang="{language}">' in html
 

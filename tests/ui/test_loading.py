@@ -131,7 +131,7 @@ def test_the_number_of_threads_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_what_was_loaded_is_not_looked_through_by_the_collector_again(checkpoints_folder: Path) -> None:
-    loading.spare_the_collector.cache_clear()
+    loading.freeze_loaded_objects.cache_clear()
     gc.unfreeze()
     loading.load_checkpoint("tiny-translator")
     frozen = gc.get_freeze_count()

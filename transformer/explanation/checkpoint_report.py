@@ -1,7 +1,7 @@
 """A whole checkpoint over many sentences: roles and importance of its heads, what its parts write, where heads fire.
 
 The numbers of ``python -m transformer explain``. Roles and firings read all sentences. Importance (Michel et al. 2019)
-and attribution need one trace for each sentence, so they take the first ``MOST_TRACED`` that can be read.
+and attribution need one trace for each sentence, so they take the first ``MAX_TRACED`` that can be read.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,8 +21,8 @@ from transformer.roles.measures import n_annotated
 from transformer.runs.traces import Trace
 from transformer.runs.tracing import trace
 
-MOST_TRACED = 12
-MOST_WORDS = 12  # of each answer: an attribution takes one pass over the layers for each
+MAX_TRACED = 12
+MAX_WORDS = 12  # of each answer: an attribution takes one pass over the layers for each
 EXAMPLES = 5
 Progress = Callable[[int, int], None]
 
@@ -66,7 +66,7 @@ def checkpoint_report(
     """All of it. ``progress(done, total)`` counts the sentences that were read, some of them three times. Raises
     ``InputError`` where no sentence can be read."""
     n, n_roles = len(sentences), len(sentences) + n_annotated(checkpoint)
-    total = n_roles + n + min(n, MOST_TRACED)
+    total = n_roles + n + min(n, MAX_TRACED)
 
     def tell(before: int) -> Progress:
         return lambda done, _total: progress(before + done, total) if progress is not None else None
@@ -77,7 +77,7 @@ def checkpoint_report(
     removed: list[Mapping[Head, Importance]] = []
     words: list[Attribution] = []
     for index, text in enumerate(sentences):
-        if len(traced) == MOST_TRACED:
+        if len(traced) == MAX_TRACED:
             break
         try:
             one = trace(checkpoint, text)
@@ -105,7 +105,7 @@ def _attributions(one: Trace) -> Iterator[Attribution]:
     """Every word of the answer against the one that the model found next likeliest."""
     question = asked(one)
     logits = np.atleast_2d(one.values(question.logits))
-    for row, token in list(zip(question.rows, question.ids, strict=True))[:MOST_WORDS]:
+    for row, token in list(zip(question.rows, question.ids, strict=True))[:MAX_WORDS]:
         others = np.argsort(-logits[row], kind="stable")[:2]
         against = int(others[1] if others[0] == token else others[0])
         yield attribute(one, None if question.logits == "classifier.logits" else row, token=token, against=against)

@@ -10,7 +10,7 @@ from transformer.text.message import Message
 
 LONGEST_HEADER = 2_000_000  # bytes; a tensor takes about 120, and reading 16,000 of them half a second
 LONGEST_NAME = 300  # characters
-MOST_AXES = 8
+MAX_AXES = 8
 FLOATS = ("F64", "F32", "F16", "BF16")
 
 
@@ -29,7 +29,7 @@ def open_tensors(file: Path) -> safe_open:
     except (SafetensorError, OSError) as error:
         raise not_whole(file, error) from error
     for name in opened.keys():  # noqa: SIM118 (no dict)
-        if len(name) > LONGEST_NAME or len(opened.get_slice(name).get_shape()) > MOST_AXES:
+        if len(name) > LONGEST_NAME or len(opened.get_slice(name).get_shape()) > MAX_AXES:
             raise not_whole(file, Message("it has an unexpected tensor {name}", name=repr(name[:80])))
     return opened
 

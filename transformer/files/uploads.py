@@ -16,23 +16,23 @@ from transformer.files.checkpoints import CARD, CONFIG, TOKENIZER, WEIGHTS, conv
 from transformer.files.layout import config_of, is_foreign
 from transformer.files.snapshots import is_snapshot
 from transformer.text.message import Message
-from transformer.text.tokenizer_files import MOST_BYTES as MOST_TOKENIZER_BYTES
+from transformer.text.tokenizer_files import MAX_BYTES as MAX_TOKENIZER_BYTES
 
-MOST_BYTES = {WEIGHTS: 100_000_000, TOKENIZER: MOST_TOKENIZER_BYTES, CONFIG: 65_536, CARD: 1_000_000}
+MAX_BYTES = {WEIGHTS: 100_000_000, TOKENIZER: MAX_TOKENIZER_BYTES, CONFIG: 65_536, CARD: 1_000_000}
 # What a checkpoint of Hugging Face's layout has besides
 FOREIGN_BYTES = {
     "generation_config.json": 65_536,
     "tokenizer_config.json": 4_000_000,
     "special_tokens_map.json": 1_000_000,
     "added_tokens.json": 1_000_000,
-    **dict.fromkeys(("vocab.json", "merges.txt", "vocab.txt"), MOST_TOKENIZER_BYTES),
+    **dict.fromkeys(("vocab.json", "merges.txt", "vocab.txt"), MAX_TOKENIZER_BYTES),
     **dict.fromkeys(("source.spm", "target.spm", "spiece.model", "spm.model"), 8_000_000),
     **dict.fromkeys(("tokenizer.model", "sentencepiece.bpe.model"), 8_000_000),
 }
 # These lie in our own folders, beside snapshots; what they say is not believed of strangers.
 LEFT_OUT = ("head_roles.json", "head_history.json", "history.csv")
 LONGEST_MODEL = 4096  # max_length: no tensor in a file bears it out where positions are not learned
-MOST_KEPT = 6
+MAX_KEPT = 6
 _NAME = re.compile(r"received-[0-9a-f]{12}")
 _PICKLES = (".pt", ".pth", ".bin", ".pkl", ".pickle", ".ckpt")
 
@@ -40,7 +40,7 @@ _PICKLES = (".pt", ".pth", ".bin", ".pkl", ".pickle", ".ckpt")
 def receive(files: Mapping[str, bytes], folder: Path) -> Path:
     """Keep a checkpoint given as file name → content in a directory of ``folder`` that is named by its fingerprint.
 
-    At most ``MOST_KEPT`` are kept: the oldest go. Raises ``CheckpointError`` with what is wrong; nothing is kept then.
+    At most ``MAX_KEPT`` are kept: the oldest go. Raises ``CheckpointError`` with what is wrong; nothing is kept then.
     """
     files = {name: content for name, content in files.items() if name not in LEFT_OUT and not is_snapshot(name)}
     _check_files(files)
@@ -78,7 +78,7 @@ def is_received(name: str) -> bool:
 
 def _check_files(files: Mapping[str, bytes]) -> None:
     """Check names and sizes only: cheap, and enough to refuse most wrong files."""
-    most = {**MOST_BYTES, **FOREIGN_BYTES}
+    most = {**MAX_BYTES, **FOREIGN_BYTES}
     for name, content in files.items():
         if name.lower().endswith(_PICKLES):
             raise CheckpointError(
@@ -90,7 +90,7 @@ def _check_files(files: Mapping[str, bytes]) -> None:
             raise CheckpointError(
                 "{name} is not a file of a checkpoint, which has {files}",
                 name=repr(name[-80:]),
-                files=", ".join(MOST_BYTES),
+                files=", ".join(MAX_BYTES),
             )
         if len(content) > most[name]:
             raise CheckpointError(
@@ -118,5 +118,5 @@ def _check_config(path: Path) -> None:
 
 
 def _forget_the_oldest(folder: Path) -> None:
-    for path in kept(folder)[MOST_KEPT:]:
+    for path in kept(folder)[MAX_KEPT:]:
         shutil.rmtree(path, ignore_errors=True)

@@ -1,7 +1,7 @@
 """Positional heads: the largest weight falls on one fixed offset, on a window of three, or on the token itself.
 
 Voita et al. 2019, "Analyzing Multi-Head Self-Attention" (§5.1): "at least 90 % of the time its maximum attention weight
-is assigned to a specific relative position". They found −1 and +1; here every offset up to ``MOST_OFFSET`` is tried.
+is assigned to a specific relative position". They found −1 and +1; here every offset up to ``MAX_OFFSET`` is tried.
 
     score(d) = share of the rows i, among those that may look at i + d, in which argmax_j α_ij = i + d
 
@@ -20,9 +20,9 @@ from transformer.runs.attention_view import AttentionView
 
 LEAST_ON_OFFSET = 0.9  # Voita et al. 2019, §5.1
 LEAST_WINDOW_LIFT = 1.5  # times chance: three of four keys are hit often whatever a head does
-MOST_OFFSET = 8  # tokens to either side
+MAX_OFFSET = 8  # tokens to either side
 WINDOW = 3
-OFFSETS = tuple(range(-MOST_OFFSET, MOST_OFFSET + 1))
+OFFSETS = tuple(range(-MAX_OFFSET, MAX_OFFSET + 1))
 
 
 def positional_tallies(view: AttentionView) -> dict[str, Tally]:

@@ -18,7 +18,7 @@ from transformer.text.tokens import TokenSequence
 from transformer.training.batches import pad
 
 BATCH_SIZE = 16
-_MOST_CELLS = 200_000  # sentences × longest² in a batch: what its maps take in memory
+_MAX_CELLS = 200_000  # sentences × longest² in a batch: what its maps take in memory
 
 
 class Recorded(NamedTuple):
@@ -151,7 +151,7 @@ def _batches(rows: Sequence[tuple], batch_size: int) -> Iterator[list[tuple]]:
     batch: list[tuple] = []
     for row in rows:
         longest = max(len(row[1]), len(row[2] or ()))
-        if batch and (len(batch) == batch_size or (len(batch) + 1) * longest**2 > _MOST_CELLS):
+        if batch and (len(batch) == batch_size or (len(batch) + 1) * longest**2 > _MAX_CELLS):
             yield batch
             batch = []
         batch.append(row)

@@ -7,14 +7,14 @@ from transformer.errors import InputError
 from transformer.files.checkpoints import Checkpoint
 from transformer.text.message import Message
 
-MOST_CHARACTERS = 40_000
+MAX_CHARACTERS = 40_000
 _SENTENCE = Message("The sentence")
 
 
 def allow_characters(most: int) -> None:
-    """From now on, in this process, a text may have ``most`` characters; ``MOST_CHARACTERS`` says how many it may."""
-    global MOST_CHARACTERS
-    MOST_CHARACTERS = most
+    """From now on, in this process, a text may have ``most`` characters; ``MAX_CHARACTERS`` says how many it may."""
+    global MAX_CHARACTERS
+    MAX_CHARACTERS = most
 
 
 def source_tensor(checkpoint: Checkpoint, text: str, *, pads: int = 0) -> Tensor:
@@ -64,12 +64,12 @@ def target_ids(checkpoint: Checkpoint, text: str, sentence: str = "") -> list[in
 def _check_text(text: str, what: Message) -> None:
     if not text.strip():
         raise InputError("{what} is empty. Type at least one word, or take one of the examples.", what=what)
-    if len(text) > MOST_CHARACTERS:  # before it is cut into tokens, which takes time
+    if len(text) > MAX_CHARACTERS:  # before it is cut into tokens, which takes time
         raise InputError(
             "{what} has {length} characters; at most {most} are allowed. Nothing was cut: shorten it.",
             what=what,
             length=f"{len(text):,}",
-            most=f"{MOST_CHARACTERS:,}",
+            most=f"{MAX_CHARACTERS:,}",
         )
 
 

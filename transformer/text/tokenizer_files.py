@@ -11,8 +11,8 @@ from transformer.text.foreign.files import read_object
 from transformer.text.message import Message
 from transformer.text.special_ids import SPECIAL_TOKENS
 
-MOST_BYTES = 32_000_000
-MOST_ENTRIES = 200_000
+MAX_BYTES = 32_000_000
+MAX_ENTRIES = 200_000
 LONGEST_ENTRY = 512  # characters of the byte alphabet; the longest in a trained vocabulary have about 20
 
 _NOTHING_ELSE = ("truncation", "padding", "normalizer", "post_processor")
@@ -31,8 +31,8 @@ def check_tokenizer_file(path: Path) -> None:
 def _problem(path: Path) -> str:
     """What is wrong, or nothing."""
     try:
-        if (size := path.stat().st_size) > MOST_BYTES:
-            return Message("it has {bytes} bytes; at most {most} are read", bytes=f"{size:,}", most=f"{MOST_BYTES:,}")
+        if (size := path.stat().st_size) > MAX_BYTES:
+            return Message("it has {bytes} bytes; at most {most} are read", bytes=f"{size:,}", most=f"{MAX_BYTES:,}")
     except OSError as error:
         return error.strerror or str(error)
     content = read_object(path)
@@ -69,11 +69,11 @@ def _content(token: object) -> object:
 def _vocabulary_problem(entries: object, merges: object) -> str:
     if not isinstance(entries, dict) or not isinstance(merges, list):
         return Message("its model lacks vocab or merges")
-    if len(entries) > MOST_ENTRIES:
+    if len(entries) > MAX_ENTRIES:
         return Message(
             "its vocabulary has {count} entries; at most {most} are read",
             count=f"{len(entries):,}",
-            most=f"{MOST_ENTRIES:,}",
+            most=f"{MAX_ENTRIES:,}",
         )
     if len(merges) > len(entries):
         return Message(
@@ -87,7 +87,7 @@ def _vocabulary_problem(entries: object, merges: object) -> str:
             count=f"{longest:,}",
             most=LONGEST_ENTRY,
         )
-    if wrong := [id for id in entries.values() if type(id) is not int or not 0 <= id < MOST_ENTRIES]:
+    if wrong := [id for id in entries.values() if type(id) is not int or not 0 <= id < MAX_ENTRIES]:
         return Message("its vocabulary has the id {id}; ids are integers ≥ 0", id=repr(wrong[0]))
     for merge in merges:  # the library does not refuse a wrong one, it panics
         parts = merge.split(" ") if isinstance(merge, str) else merge

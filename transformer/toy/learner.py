@@ -17,7 +17,7 @@ from transformer.runs.decoding_state import greedy_batch, writable
 from transformer.runs.mask_edits import no_causal_mask
 from transformer.text.tokenizer import END_ID, PAD_ID, START_ID
 from transformer.text.tokens import TokenSequence
-from transformer.toy.tasks import MOST_LETTERS, VOCABULARY_SIZE, Batch, Task, batch_of, labelled, letters_of
+from transformer.toy.tasks import MAX_LETTERS, VOCABULARY_SIZE, Batch, Task, batch_of, labelled, letters_of
 
 WIDTH = 64
 # Mistakes that a training can be made with: the decoder may see the tokens it is to predict; it is asked for the token
@@ -36,7 +36,7 @@ def toy_config(*, n_heads: int = 1, positions: str = "sinusoidal") -> ModelConfi
         d_ff=2 * WIDTH,
         n_encoder_layers=1,
         n_decoder_layers=1,
-        max_length=MOST_LETTERS + 1,
+        max_length=MAX_LETTERS + 1,
         positions=positions,
         norm="pre",
         dropout=0.0,

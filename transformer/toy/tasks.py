@@ -12,7 +12,7 @@ from transformer.text.tokens import Token, TokenSequence
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 SHORTEST, LONGEST = 4, 10  # letters of a word in training
-MOST_LETTERS = 15  # letters that a word may have when the model is asked
+MAX_LETTERS = 15  # letters that a word may have when the model is asked
 FIRST_LETTER_ID = 3  # after <pad>, <s> and </s>
 VOCABULARY_SIZE = FIRST_LETTER_ID + len(LETTERS)
 _SPECIAL = {PAD_ID: "<pad>", START_ID: "<s>", END_ID: "</s>"}
@@ -113,12 +113,12 @@ def _ended(letters: Tensor, lengths: Tensor) -> Tensor:
 
 
 def letter_ids(word: str) -> list[int]:
-    """Ids of a word's letters. Raises ``InputError`` unless it has 1 to ``MOST_LETTERS`` letters from a to z."""
-    if not 1 <= len(word) <= MOST_LETTERS:
+    """Ids of a word's letters. Raises ``InputError`` unless it has 1 to ``MAX_LETTERS`` letters from a to z."""
+    if not 1 <= len(word) <= MAX_LETTERS:
         raise InputError(
             "The word has {length} letters. Type 1 to {most}; the model trains on words of {shortest} to {longest}.",
             length=len(word),
-            most=MOST_LETTERS,
+            most=MAX_LETTERS,
             shortest=SHORTEST,
             longest=LONGEST,
         )

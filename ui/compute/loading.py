@@ -227,7 +227,7 @@ def _open(path: Path) -> transformer.Checkpoint:
     except NotEnoughMemoryError:
         store.give_up("models")  # it takes the place of the others, which are read again when they are asked for
         checkpoint = transformer.load(path)
-    spare_the_collector()
+    freeze_loaded_objects()
     return checkpoint
 
 
@@ -248,7 +248,7 @@ def limit_texts() -> None:
 
 
 @lru_cache(maxsize=1)
-def spare_the_collector() -> None:
+def freeze_loaded_objects() -> None:
     """What has been loaded by now stays until the end, so the garbage collector need not look through it any more.
 
     It is 300,000 objects, torch's mostly; going through them takes 0.2 s, in which nobody is served.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
 
 ARITHMETIC = "%.6g"  # six significant digits, as ``ui.show.score_formula`` writes them
-_MOST_STYLED = 20_000  # cells; a larger table keeps the signs of the browser
+_MAX_STYLED = 20_000  # cells; a larger table keeps the signs of the browser
 _MARKS = re.compile(r"[*_`$\\]")  # of Markdown
 
 
@@ -103,7 +103,7 @@ def show_table(
     }
     numbers = {column: st.column_config.NumberColumn(format=form) for column, form in digits.items()}
     shown = table
-    if signs() != (".", ",") and table.size <= _MOST_STYLED:
+    if signs() != (".", ",") and table.size <= _MAX_STYLED:
         shown, numbers = _in_signs_of_reader(table, digits), {}
     options["column_config"] = {**numbers, **configured}
     options.setdefault("placeholder", "")  # Streamlit writes "None" where there is nothing

@@ -6,7 +6,7 @@ import streamlit as st
 
 import transformer
 from charts.toolkit.numbers import whole
-from transformer.files.uploads import MOST_BYTES
+from transformer.files.uploads import MAX_BYTES
 from ui.compute.limits import limits, public
 from ui.compute.loading import for_one_person, open_folder
 from ui.compute.uploads import keep
@@ -29,12 +29,12 @@ def upload_form(p: Page) -> None:
     with st.expander(p.text["own"], icon=":material/upload:", key="upload"):
         if for_one_person():
             _folder_form(p)
-        st.markdown(p.text["own_explained"].format(files=", ".join(f"`{name}`" for name in MOST_BYTES)))
+        st.markdown(p.text["own_explained"].format(files=", ".join(f"`{name}`" for name in MAX_BYTES)))
         with st.form("upload form", border=False, enter_to_submit=False):
             sent = st.file_uploader(
                 p.text["own_files"],
                 accept_multiple_files=True,
-                max_upload_size=max(MOST_BYTES.values()) // 1_000_000,
+                max_upload_size=max(MAX_BYTES.values()) // 1_000_000,
                 key=f"upload {st.session_state.get(_ROUND, 0)}",
             )
             if not st.form_submit_button(p.text["own_open"], icon=":material/visibility:"):

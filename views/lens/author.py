@@ -31,7 +31,7 @@ from views.lens.measured import measured
 
 MOST = 9  # parts that have a bar of their own
 _CANDIDATES = 100
-_MOST_SOURCES = 2000
+_MAX_SOURCES = 2000
 _HEIGHT = 300  # pixels
 ATTENTIONS = ("self_attention", "cross_attention")
 
@@ -195,7 +195,7 @@ def _sources(p: Page, found: Attribution) -> None:
                     p.text["author_column_weight"]: source.weight,
                     p.text["author_column_value"]: source.value,
                 }
-                for source in strongest_sources(p.trace, found, most=_MOST_SOURCES)
+                for source in strongest_sources(p.trace, found, most=_MAX_SOURCES)
             ]
         ),
         name="which-word-through-which-head",

@@ -22,7 +22,7 @@ from ui.words.texts import as_plain
 
 GRID = "logit-lens"
 _FIRST = "lens_start"  # in the address
-MOST_COLUMNS = 40  # of the grid, at a time
+MAX_COLUMNS = 40  # of the grid, at a time
 
 
 def choose(p: Page, name: str, options: list[str], **more: object) -> str:
@@ -130,15 +130,15 @@ def window(p: Page, lens: Lens, position: int) -> tuple[Lens, int | None, str]:
     """The columns that are drawn, where ``position`` is among them, and a sentence that says which they are: a long
     text is looked at piece by piece."""
     count = len(lens.read)
-    if count <= MOST_COLUMNS:
+    if count <= MAX_COLUMNS:
         return lens, position, ""
-    last = count - MOST_COLUMNS
-    begin = min(max(0, position - MOST_COLUMNS // 2), last)
+    last = count - MAX_COLUMNS
+    begin = min(max(0, position - MAX_COLUMNS // 2), last)
     belongs_to("lens_first", (lens.read, position), default=begin)
     first = int(st.slider(p.text["window"], 0, last, begin, key="lens_first", **IN_ADDRESS))
-    said = p.text["window_caption"].format(first=first, last=first + MOST_COLUMNS - 1, count=count)
-    inside = first <= position < first + MOST_COLUMNS
-    return lens.part(first, first + MOST_COLUMNS), position - first if inside else None, f"{said} "
+    said = p.text["window_caption"].format(first=first, last=first + MAX_COLUMNS - 1, count=count)
+    inside = first <= position < first + MAX_COLUMNS
+    return lens.part(first, first + MAX_COLUMNS), position - first if inside else None, f"{said} "
 
 
 def make_room(lens: Lens) -> None:

@@ -16,7 +16,7 @@ from ui.shell.page import Page
 
 _NOW, _PAST, _OF = "mask now", "mask past", "mask of"
 _PARAMETER = "mask"
-_MOST_STEPS = 50
+_MAX_STEPS = 50
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def change(**values: object) -> None:
     now = st.session_state.get(_NOW, Recipe())
     new = replace(now, **values)
     if new != now:
-        st.session_state[_PAST] = [*st.session_state.get(_PAST, [])[-_MOST_STEPS:], now]
+        st.session_state[_PAST] = [*st.session_state.get(_PAST, [])[-_MAX_STEPS:], now]
         st.session_state[_NOW] = new
 
 

@@ -16,7 +16,7 @@ import transformer
 from tests.foreign_checkpoints import foreign_checkpoint
 from tests.shipped import SHIPPED
 from transformer import CheckpointError
-from transformer.files.uploads import MOST_BYTES, MOST_KEPT, is_received, kept, receive
+from transformer.files.uploads import MAX_BYTES, MAX_KEPT, is_received, kept, receive
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "README.md")
 
@@ -95,7 +95,7 @@ def test_a_missing_file_is_named(name: str, files: dict[str, bytes], tmp_path: P
 def test_a_file_that_is_too_large_is_refused(name: str, files: dict[str, bytes], tmp_path: Path) -> None:
     class Huge(bytes):
         def __len__(self) -> int:
-            return MOST_BYTES[name] + 1
+            return MAX_BYTES[name] + 1
 
     refused({**files, name: Huge()}, tmp_path / "kept", rf"{name} has [\d,]+ bytes; at most [\d,]+ are accepted")
 
@@ -130,7 +130,7 @@ def test_weights_that_cannot_be_used_are_refused(files: dict[str, bytes], tmp_pa
 
 def test_only_the_youngest_are_kept(files: dict[str, bytes], tmp_path: Path) -> None:
     places = []
-    for number in range(MOST_KEPT + 2):
+    for number in range(MAX_KEPT + 2):
         config = json.dumps({**json.loads(files["config.json"]), "dropout": number / 100}).encode()
         places.append(receive({**files, "config.json": config}, tmp_path))
         os.utime(places[-1], ns=(0, number))  # clocks may be coarse

@@ -80,7 +80,7 @@ def test_files_that_are_no_tokenizer(folder: Path, monkeypatch: pytest.MonkeyPat
         with pytest.raises(CheckpointError, match=message):
             opened(folder)
     file.write_bytes(b" " * 2000)
-    monkeypatch.setattr(files, "MOST_BYTES", 1000)
+    monkeypatch.setattr(files, "MAX_BYTES", 1000)
     with pytest.raises(CheckpointError, match="it has 2,000 bytes; at most 1,000 are read"):
         opened(folder)
     file.unlink()

@@ -17,13 +17,13 @@ from tokenizers.normalizers import Precompiled
 from tests.transformer.text.foreign_folders import TEXTS, byte_level, opened, unigram, word_piece, write
 from transformer.errors import CheckpointError, InputError
 from transformer.text.foreign.checks import check_content
-from transformer.text.foreign.files import MOST_OBJECTS, read_object
+from transformer.text.foreign.files import MAX_OBJECTS, read_object
 from transformer.text.foreign.sentencepiece_file import read_sentencepiece
 from transformer.text.foreign.split_expressions import KNOWN, is_safe
 from transformer.text.foreign.steps import (
     LARGEST_TRIE,
     LONGEST_RESULT,
-    MOST_GROWTH,
+    MAX_GROWTH,
     MOST_STEPS,
     bounded,
     check_charsmap,
@@ -113,7 +113,7 @@ def test_the_bound_holds_for_what_passes() -> None:
     backend = Tokenizer(models.BPE())
     backend = Tokenizer.from_str(json.dumps(json.loads(backend.to_str()) | steps))
     for text in ("a" * 50, "\ufdfa" * 50, "b", "x" * 50):
-        assert len(backend.normalizer.normalize_str(text)) <= MOST_GROWTH * len(text)
+        assert len(backend.normalizer.normalize_str(text)) <= MAX_GROWTH * len(text)
 
 
 @pytest.mark.parametrize("reads", ["encode", "encode_target", "words"])
@@ -221,7 +221,7 @@ def test_many_added_tokens_are_named_in_time(tmp_path: Path) -> None:
 
 def test_more_objects_than_a_tokenizer_has_are_not_made(tmp_path: Path) -> None:
     file = tmp_path / "tokenizer.json"
-    file.write_text("[" + "{}," * MOST_OBJECTS + "{}]")
+    file.write_text("[" + "{}," * MAX_OBJECTS + "{}]")
     with pytest.raises(CheckpointError, match="it has 100,001 times {; at most 100,000 are read"):
         read_object(file)
 

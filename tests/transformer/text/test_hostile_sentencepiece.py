@@ -13,7 +13,7 @@ import pytest
 from tests.transformer.text.foreign_folders import opened, write
 from transformer import CheckpointError
 from transformer.errors import InputError
-from transformer.text.foreign.files import MOST_ENTRIES
+from transformer.text.foreign.files import MAX_ENTRIES
 from transformer.text.foreign.sentencepiece_file import PieceType, read_sentencepiece
 from transformer.text.foreign.sentencepiece_model import SentencePieceModel
 from transformer.text.foreign.steps import bounded
@@ -68,7 +68,7 @@ def written(folder: Path, entries: Iterable[bytes], *, kind: int = 1, table: byt
         ([entry(f"{number:x}".rjust(200, "x")) for number in range(20_001)], "4,000,205 characters together"),
         ([field(1, b"\x0a\x01a" * 1000)], "it is not a SentencePiece file, or it is incomplete"),
         ([field(1, b"\x0a\xff\xff\xff\x7fa")], "it is not a SentencePiece file, or it is incomplete"),
-        ([b"\x0a\x00" * 2_000_000], f"it has more than {MOST_ENTRIES + 100:,} fields"),
+        ([b"\x0a\x00" * 2_000_000], f"it has more than {MAX_ENTRIES + 100:,} fields"),
     ],
     ids=["twice", "empty", "NaN", "infinite", "characters", "fields", "a length that lies", "millions"],
 )
@@ -126,7 +126,7 @@ def test_merges_without_end_are_refused(tmp_path: Path, monkeypatch: pytest.Monk
     text = "".join(chr(0x4E00 + number) for number in range(20))
     parts = [text[start:end] for start in range(20) for end in range(start + 1, 21)]
     for module in ("checks", "sentencepiece_spec"):
-        monkeypatch.setattr(f"transformer.text.foreign.{module}.MOST_MERGES", 1000)
+        monkeypatch.setattr(f"transformer.text.foreign.{module}.MAX_MERGES", 1000)
     folder = write(tmp_path, {"model_type": "llama"}, None, None)
     file = written(folder, [entry(part) for part in parts], kind=2)
     file.rename(folder / "tokenizer.model")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from transformer import CheckpointError, Tokenizer
-from transformer.text.tokenizer_files import LONGEST_ENTRY, MOST_BYTES, MOST_ENTRIES
+from transformer.text.tokenizer_files import LONGEST_ENTRY, MAX_BYTES, MAX_ENTRIES
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_what_training_writes_is_read(file: Path, tiny_tokenizer: Tokenizer) -> 
         ({"model_vocab": []}, "lacks vocab or merges"),
         ({"model_vocab": {"a": 0}, "model_merges": [["a", "a"]] * 3}, "it has 3 merges for 1 entries"),
         ({"model_vocab": {"a" * (LONGEST_ENTRY + 1): 0}, "model_merges": []}, "its longest entry has 513 characters"),
-        ({"model_vocab": {str(i): i for i in range(MOST_ENTRIES + 1)}}, "its vocabulary has 200,001 entries"),
+        ({"model_vocab": {str(i): i for i in range(MAX_ENTRIES + 1)}}, "its vocabulary has 200,001 entries"),
         ({"model_vocab": {"a": 0, "b": 1}, "model_merges": [["a", "b"]]}, r"its merge \"\['a', 'b'\]\" does not join"),
         ({"model_merges": [["no", "such"]]}, "does not join two entries to a third"),
         ({"model_merges": [3]}, "its merge '3' does not join"),
@@ -73,7 +73,7 @@ def test_files_that_are_something_else(content: bytes, file: Path) -> None:
 
 def test_a_huge_file_is_not_opened(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with file.open("r+b") as opened:
-        opened.truncate(MOST_BYTES + 1)  # a hole: nothing is written to the disk
+        opened.truncate(MAX_BYTES + 1)  # a hole: nothing is written to the disk
     monkeypatch.setattr(Path, "read_text", lambda *_, **__: pytest.fail("the file was read"))
     with pytest.raises(CheckpointError, match="it has 32,000,001 bytes; at most 32,000,000 are read"):
         Tokenizer.load(file)

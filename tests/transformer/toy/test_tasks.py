@@ -9,7 +9,7 @@ from transformer.errors import InputError
 from transformer.text.tokenizer import END_ID, PAD_ID, START_ID
 from transformer.toy.tasks import (
     LONGEST,
-    MOST_LETTERS,
+    MAX_LETTERS,
     SHORTEST,
     TASKS,
     VOCABULARY_SIZE,
@@ -87,7 +87,7 @@ def test_labels_are_letters_and_special_tokens() -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "reason"), [("", "0 letters"), ("x" * (MOST_LETTERS + 1), "16 letters"), ("Été", "É é"), ("a b", "a to z")]
+    ("word", "reason"), [("", "0 letters"), ("x" * (MAX_LETTERS + 1), "16 letters"), ("Été", "É é"), ("a b", "a to z")]
 )
 def test_what_is_no_word_is_refused_with_a_sentence(word: str, reason: str) -> None:
     with pytest.raises(InputError, match=reason):

@@ -44,7 +44,7 @@ def thresholds(version: int = VERSION) -> dict[str, float]:
     tests = {
         "least_on_offset": positional.LEAST_ON_OFFSET,
         "least_window_lift": positional.LEAST_WINDOW_LIFT,
-        "most_offset": positional.MOST_OFFSET,
+        "most_offset": positional.MAX_OFFSET,
         "least_above_offset": syntactic.LEAST_ABOVE_OFFSET,
         "least_above_rule": alignment.LEAST_ABOVE_RULE,
         "least_place_share": places.LEAST_SHARE,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from transformer.text.foreign.files import MOST_ENTRIES, read_object_if_there, unreadable
+from transformer.text.foreign.files import MAX_ENTRIES, read_object_if_there, unreadable
 from transformer.text.message import Message
 
 NAMES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
@@ -77,7 +77,7 @@ def added_tokens(
     for token in (*special.values(), *(_token(value, file) for value in extra)):
         found.setdefault(token["content"], token)
     found.pop("", None)
-    if len(found) > MOST_ENTRIES:
+    if len(found) > MAX_ENTRIES:
         raise unreadable(file, Message("it adds {count} tokens", count=f"{len(found):,}"))
     return AddedTokens({name: token["content"] for name, token in special.items()}, found)
 

@@ -9,15 +9,15 @@ from os.path import commonprefix
 from pathlib import Path
 
 from transformer.errors import CheckpointError
-from transformer.text.foreign.files import MOST_ENTRIES, MOST_MERGES, check_count, check_entries, unreadable
+from transformer.text.foreign.files import MAX_ENTRIES, MAX_MERGES, check_count, check_entries, unreadable
 from transformer.text.foreign.steps import LONGEST_TEXT, check_steps
 from transformer.text.message import Message
 
 LONGEST_ENTRY = 2000  # characters; a run of spaces has some hundreds in known vocabularies
 
-MOST_CHARACTERS = 8_000_000  # of all entries together
-MOST_NODES = 1_500_000  # of the library's tree of a Unigram vocabulary, one a byte: each takes 335 bytes of memory
-MOST_ADDED_CHARACTERS = 500_000  # of all added tokens together: the library looks for all at once
+MAX_CHARACTERS = 8_000_000  # of all entries together
+MAX_NODES = 1_500_000  # of the library's tree of a Unigram vocabulary, one a byte: each takes 335 bytes of memory
+MAX_ADDED_CHARACTERS = 500_000  # of all added tokens together: the library looks for all at once
 LONGEST_WORD = 200  # characters of a word that WordPiece cuts: its time grows with their square
 
 
@@ -53,14 +53,14 @@ def check_content(file: Path, content: dict) -> None:
                 most=LONGEST_ENTRY,
             ),
         )
-    if (count := sum(map(len, names))) > MOST_CHARACTERS:
-        raise _too_many(file, "vocabulary", count, MOST_CHARACTERS)
-    if kind == "Unigram" and count > MOST_NODES // 4 and (nodes := _n_prefixes(names)) > MOST_NODES:
-        raise _too_many(file, "vocabulary", nodes, MOST_NODES)
+    if (count := sum(map(len, names))) > MAX_CHARACTERS:
+        raise _too_many(file, "vocabulary", count, MAX_CHARACTERS)
+    if kind == "Unigram" and count > MAX_NODES // 4 and (nodes := _n_prefixes(names)) > MAX_NODES:
+        raise _too_many(file, "vocabulary", nodes, MAX_NODES)
     _check_options(file, model)
     check_steps(file, content)
     added = content.get("added_tokens") or []
-    if not isinstance(added, list) or len(added) > MOST_ENTRIES:
+    if not isinstance(added, list) or len(added) > MAX_ENTRIES:
         raise unreadable(file, Message("its added tokens are not a list, or there are too many"))
 
 
@@ -93,8 +93,8 @@ def _checked_merges(file: Path, model: dict) -> list[tuple[str, str]]:
     entries, merges = model["vocab"], model.get("merges", [])
     if not isinstance(merges, list):
         raise unreadable(file, Message("its model lacks vocab or merges"))
-    if len(merges) > MOST_MERGES:
-        raise unreadable(file, Message("it has more than {most} merges", most=f"{MOST_MERGES:,}"))
+    if len(merges) > MAX_MERGES:
+        raise unreadable(file, Message("it has more than {most} merges", most=f"{MAX_MERGES:,}"))
     pairs = []
     for merge in merges:
         try:
@@ -111,8 +111,8 @@ def _checked_merges(file: Path, model: dict) -> list[tuple[str, str]]:
 
 def check_added(file: Path, tokens: Iterable[str]) -> None:
     """Raises ``CheckpointError`` for added tokens that are too many characters to be looked for in a text."""
-    if (count := sum(map(len, tokens))) > MOST_ADDED_CHARACTERS:
-        raise _too_many(file, "added_tokens", count, MOST_ADDED_CHARACTERS)
+    if (count := sum(map(len, tokens))) > MAX_ADDED_CHARACTERS:
+        raise _too_many(file, "added_tokens", count, MAX_ADDED_CHARACTERS)
 
 
 def _n_prefixes(pieces: list[str]) -> int:

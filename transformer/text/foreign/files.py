@@ -10,10 +10,10 @@ from typing import TypeVar
 from transformer.errors import CheckpointError, InputError
 from transformer.text.message import Message
 
-MOST_BYTES = 64_000_000
-MOST_ENTRIES = 300_000
-MOST_MERGES = 4 * MOST_ENTRIES  # SentencePiece's: every way to cut a piece into two is a merge
-MOST_LISTS, MOST_OBJECTS = 2_000_000, 100_000  # Gemma's merges are 580,000 lists; an added token is an object
+MAX_BYTES = 64_000_000
+MAX_ENTRIES = 300_000
+MAX_MERGES = 4 * MAX_ENTRIES  # SentencePiece's: every way to cut a piece into two is a merge
+MAX_LISTS, MAX_OBJECTS = 2_000_000, 100_000  # Gemma's merges are 580,000 lists; an added token is an object
 
 Made = TypeVar("Made")
 
@@ -23,13 +23,13 @@ def unreadable(file: Path, problem: object) -> CheckpointError:
 
 
 def read_bytes(file: Path) -> bytes:
-    """Raises ``CheckpointError`` for a file that is missing, no plain file, or larger than ``MOST_BYTES``."""
+    """Raises ``CheckpointError`` for a file that is missing, no plain file, or larger than ``MAX_BYTES``."""
     try:
         size = file.stat().st_size
-        if size > MOST_BYTES:
+        if size > MAX_BYTES:
             raise unreadable(
                 file,
-                Message("it has {bytes} bytes; at most {most} are read", bytes=f"{size:,}", most=f"{MOST_BYTES:,}"),
+                Message("it has {bytes} bytes; at most {most} are read", bytes=f"{size:,}", most=f"{MAX_BYTES:,}"),
             )
         return file.read_bytes()
     except OSError as error:
@@ -46,7 +46,7 @@ def read_text(file: Path) -> str:
 def read_object(file: Path) -> dict:
     """The JSON object of a file."""
     text = read_text(file)
-    for sign, most in (("[", MOST_LISTS), ("{", MOST_OBJECTS)):
+    for sign, most in (("[", MAX_LISTS), ("{", MAX_OBJECTS)):
         if (count := text.count(sign)) > most:  # making so many objects stops the whole server for seconds
             what = {"count": f"{count:,}", "sign": sign, "most": f"{most:,}"}
             raise unreadable(file, Message("it has {count} times {sign}; at most {most} are read", **what))
@@ -90,18 +90,18 @@ def check_entries(file: Path, entries: object) -> None:
     if not isinstance(entries, dict) or not entries:
         raise unreadable(file, Message("it contains no vocabulary"))
     check_count(file, len(entries))
-    if wrong := [id for id in entries.values() if type(id) is not int or not 0 <= id < MOST_ENTRIES]:
+    if wrong := [id for id in entries.values() if type(id) is not int or not 0 <= id < MAX_ENTRIES]:
         raise unreadable(file, Message("its vocabulary has the id {id}; ids are integers ≥ 0", id=repr(wrong[0])))
 
 
 def check_count(file: Path, count: int) -> None:
-    if count > MOST_ENTRIES:
+    if count > MAX_ENTRIES:
         raise unreadable(
             file,
             Message(
                 "its vocabulary has {count} entries; at most {most} are read",
                 count=f"{count:,}",
-                most=f"{MOST_ENTRIES:,}",
+                most=f"{MAX_ENTRIES:,}",
             ),
         )
 

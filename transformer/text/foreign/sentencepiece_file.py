@@ -13,12 +13,12 @@ from enum import IntEnum
 from math import isfinite
 from pathlib import Path
 
-from transformer.text.foreign.files import MOST_ENTRIES, check_count, read_bytes, unreadable
+from transformer.text.foreign.files import MAX_ENTRIES, check_count, read_bytes, unreadable
 from transformer.text.foreign.steps import check_charsmap
 from transformer.text.message import Message
 
 LONGEST_PIECE = 256  # characters; a run of spaces has some dozens in known vocabularies
-MOST_CHARACTERS = 4_000_000  # of all pieces together; Gemma's 256,000 have half of it
+MAX_CHARACTERS = 4_000_000  # of all pieces together; Gemma's 256,000 have half of it
 _FIELDS_OF_A_PIECE = 8  # its text, score and type
 
 
@@ -103,8 +103,8 @@ def _check_pieces(file: Path, pieces: list[str]) -> None:
     if (longest := max(map(len, pieces), default=0)) > LONGEST_PIECE:
         what = {"count": f"{longest:,}", "most": LONGEST_PIECE}
         raise unreadable(file, Message("its longest entry has {count} characters; at most {most} are read", **what))
-    if (count := sum(map(len, pieces))) > MOST_CHARACTERS:
-        what = {"count": f"{count:,}", "most": f"{MOST_CHARACTERS:,}"}
+    if (count := sum(map(len, pieces))) > MAX_CHARACTERS:
+        what = {"count": f"{count:,}", "most": f"{MAX_CHARACTERS:,}"}
         raise unreadable(file, Message("its entries have {count} characters together; at most {most} are read", **what))
     seen: set[str] = set()
     for piece in pieces:
@@ -121,7 +121,7 @@ def _last(fields: dict[int, list], number: int, default: int | bytes) -> int | b
     return value
 
 
-def _grouped(data: bytes, *, most: int = MOST_ENTRIES + 100, file: Path | None = None) -> dict[int, list]:
+def _grouped(data: bytes, *, most: int = MAX_ENTRIES + 100, file: Path | None = None) -> dict[int, list]:
     """The values of every field. ``file``: whose entries these are, where there may be too many to read."""
     found: dict[int, list] = {}
     for count, (number, value) in enumerate(_fields(data)):

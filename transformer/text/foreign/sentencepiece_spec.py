@@ -7,13 +7,13 @@ from base64 import b64encode
 from itertools import islice
 from pathlib import Path
 
-from transformer.text.foreign.files import MOST_MERGES, unreadable
+from transformer.text.foreign.files import MAX_MERGES, unreadable
 from transformer.text.foreign.pipelines import Pipeline, Step, metaspace, replace, sequence
 from transformer.text.foreign.sentencepiece_file import PieceType, SentencePieceFile
 from transformer.text.foreign.split_expressions import OUTER_SPACES, TYPED_SPACE
 from transformer.text.message import Message
 
-MOST_GIVEN_CHARACTERS = 20_000  # of all pieces given by hand together: a text is searched for each of them
+MAX_GIVEN_CHARACTERS = 20_000  # of all pieces given by hand together: a text is searched for each of them
 
 
 def sentencepiece_of(folder: Path, pipeline: Pipeline | None) -> Path | None:
@@ -89,8 +89,8 @@ def given_pieces_whole(read: SentencePieceFile, content: dict) -> dict:
     given = sorted(read.of_type(PieceType.USER_DEFINED), key=len, reverse=True)
     if not given:
         return content
-    if (count := sum(map(len, given))) > MOST_GIVEN_CHARACTERS:
-        what = {"count": f"{count:,}", "most": f"{MOST_GIVEN_CHARACTERS:,}"}
+    if (count := sum(map(len, given))) > MAX_GIVEN_CHARACTERS:
+        what = {"count": f"{count:,}", "most": f"{MAX_GIVEN_CHARACTERS:,}"}
         raise unreadable(
             read.file, Message("its entries have {count} characters together; at most {most} are read", **what)
         )
@@ -112,9 +112,9 @@ def _by_score(read: SentencePieceFile) -> tuple[str, ...]:
 def merges_of(pieces: tuple[str, ...]) -> list[list[str]]:
     """Every way to join two pieces to a third, in the order of the third; of these the shorter left part first.
 
-    Not many more than ``MOST_MERGES``, which no file has that is opened.
+    Not many more than ``MAX_MERGES``, which no file has that is opened.
     """
     known = set(pieces)
     cuts = ((piece[:cut], piece[cut:]) for piece in pieces for cut in range(1, len(piece)))
     merges = ([left, right] for left, right in cuts if left in known and right in known)
-    return list(islice(merges, MOST_MERGES + 1))
+    return list(islice(merges, MAX_MERGES + 1))

@@ -23,11 +23,11 @@ from transformer.text.foreign.split_expressions import is_safe
 from transformer.text.message import Message
 
 MOST_STEPS = 32
-MOST_GROWTH = 1000  # ALBERT's steps have 648, the most of known files
+MAX_GROWTH = 1000  # ALBERT's steps have 648, the most of known files
 LONGEST_TEXT = 64  # characters that one step puts into a text, or looks for
 LARGEST_TRIE = 2**20  # bytes; known ones have a quarter of it
 LONGEST_RESULT = 200_000  # characters that the steps make of a text; the library needs up to 350 bytes for each
-_PART = LONGEST_RESULT // MOST_GROWTH  # characters of which nothing longer than that can come
+_PART = LONGEST_RESULT // MAX_GROWTH  # characters of which nothing longer than that can come
 
 Cut = TypeVar("Cut")
 
@@ -71,8 +71,8 @@ def check_steps(file: Path, content: dict) -> None:
         # What is in a normal form stays as it is: of several, the longest counts.
         factors = [_growth(file, part, step) for step in steps if step["type"] not in _NORMAL_FORMS]
         growth *= prod(factors) * max((_STEPS[part][form] for form in forms), default=1)
-    if growth > MOST_GROWTH:
-        what = {"count": f"{growth:,}", "most": f"{MOST_GROWTH:,}"}
+    if growth > MAX_GROWTH:
+        what = {"count": f"{growth:,}", "most": f"{MAX_GROWTH:,}"}
         raise unreadable(
             file, Message("its steps can make a text {count} times as long; at most {most} times is run", **what)
         )
