@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from PIL import Image
 from playwright.sync_api import Browser
 
 from charts import notebook
@@ -168,6 +169,21 @@ def test_every_file_says_where_it_comes_from(show, chromium, tmp_path: Path) -> 
         page.wait_for_function("() => globalThis.glassformerView?.sentence")  # it says so in its own exports, too
         page.get_by_role("button", name="Export this picture").click()
         assert page.get_by_role("button", name="PDF").count() == 0  # what writes it is left at the server
+
+
+def test_a_saved_picture_has_a_caption_and_no_empty_part(show, tmp_path: Path) -> None:
+    canvas = show("hostile")
+    view = {"checkpoint": "en-fr", "fingerprint": "2c4db36623ec", "sentence": "A dog barks.", "target": "Un chien."}
+    canvas.page.evaluate("view => { globalThis.glassformerView = view }", view)
+    caption = "A dog barks. → Un chien. · en-fr (2c4db36623ec) · Glassformer"
+    texts = ElementTree.parse(saved(canvas, "as SVG", tmp_path)).getroot().iter(f"{SVG}text")
+    assert caption in ["".join(text.itertext()) for text in texts]
+    with Image.open(saved(canvas, "as PNG", tmp_path)) as file:
+        pixels = np.asarray(file.convert("RGB")).astype(int)
+    drawn = (np.abs(pixels - pixels[0, 0]).sum(axis=2) > 0)[:-1, :-1]
+    rows, columns = np.flatnonzero(drawn.any(axis=1)), np.flatnonzero(drawn.any(axis=0))
+    margin = 2 * 16
+    assert drawn.shape[1] - columns[-1] <= 2 * margin and drawn.shape[0] - rows[-1] <= 2 * margin
 
 
 MARKUP = (

@@ -8,7 +8,7 @@ import { withMetadata } from "../toolkit/payload.js";
 import { drawText, fontOf, wrap } from "../toolkit/text.js";
 import { paperTheme, readTheme } from "../toolkit/theme.js";
 import { PAPER_FONT, PER_MILLIMETRE } from "../toolkit/paper.js";
-import { metaTags, pngWith, provenance } from "./provenance.js";
+import { caption, metaTags, pngWith, provenance } from "./provenance.js";
 import { SvgPen, escapeXml, short } from "./svg_pen.js";
 import { saveVector } from "./vector_file.js";
 
@@ -28,20 +28,28 @@ export class Files {
     return fileName(this.title, extension);
   }
 
-  // The drawing as it is laid out now, with a title above it and, where buttons showed it, a key below.
-  sheet(pen, theme, { width, height, title, margin, ratio }) {
+  // The drawing as it is laid out now, with a title above it and, where buttons showed it, a key below; then a caption.
+  // room: the width that is kept of it.
+  sheet(pen, theme, { width, height, title, margin, ratio, below = "", room = width }) {
     const { drawing } = this.frame;
     pen.font = fontOf(theme, 0.95, 600);
     const lines = wrap(pen, title, width);
     const top = margin + lines.length * theme.size * 1.35 + (lines.length ? theme.size * 0.45 : 0);
     const keyHeight = drawing.layoutKey?.(pen, theme, width) ?? 0;
-    const size = { width: width + 2 * margin, height: top + height + keyHeight + margin };
+    pen.font = fontOf(theme, 0.8);
+    const captions = below ? wrap(pen, below, room) : [];
+    const foot = top + height + keyHeight + (captions.length ? theme.size * 0.6 : 0);
+    const size = { width: room + 2 * margin, height: foot + captions.length * theme.size * 1.2 + margin };
     const paint = () => {
       pen.fillStyle = cssOf(theme.ground);
       pen.fillRect(0, 0, size.width, size.height);
       pen.font = fontOf(theme, 0.95, 600);
       lines.forEach((line, i) =>
         drawText(pen, line, margin, margin + theme.size * (0.6 + 1.35 * i), { colour: cssOf(theme.ink) }),
+      );
+      pen.font = fontOf(theme, 0.8);
+      captions.forEach((line, i) =>
+        drawText(pen, line, margin, foot + theme.size * (0.5 + 1.2 * i), { colour: cssOf(theme.muted) }),
       );
       pen.translate(margin, top);
       drawing.paintBase(pen, theme, ratio);
@@ -51,32 +59,34 @@ export class Files {
     return { size, paint };
   }
 
-  // The picture at twice the size, with its title and the page's background, so that it can stand alone.
+  // The picture at twice the size, with title, caption and the page's background, so that it can stand alone; no wider
+  // than what is drawn.
   png() {
     const { frame } = this;
     if (!frame.ready) frame.layOut(frame.width ?? 800);
     const scale = 2;
     const paper = document.createElement("canvas");
     const pen = paper.getContext("2d");
-    const { size, paint } = this.sheet(pen, unmarked(frame.theme), {
-      width: frame.width,
-      height: frame.height,
-      title: this.title,
-      margin: 16,
-      ratio: scale,
-    });
-    [paper.width, paper.height] = [Math.ceil(size.width * scale), Math.ceil(size.height * scale)];
-    pen.scale(scale, scale);
-    paint();
+    const margin = 16;
+    const { width, height } = frame;
+    const draw = (more) => {
+      const sheet = { width, height, title: this.title, margin, ratio: scale, ...more };
+      const { size, paint } = this.sheet(pen, unmarked(frame.theme), sheet);
+      [paper.width, paper.height] = [Math.ceil(size.width * scale), Math.ceil(size.height * scale)];
+      pen.scale(scale, scale);
+      paint();
+    };
+    draw({});
+    draw({ room: Math.max(240, usedWidth(pen) / scale - margin), below: caption() });
     paper.toBlob(async (blob) => saveAs(await pngWith(blob, provenance(this.title)), "image/png", this.name("png")));
   }
 
   // Laid out anew for another width and letters, painted as SVG; then the screen gets its own layout back.
-  vector(theme, { width, title, margin, unit }) {
+  vector(theme, { width, title, margin, unit, below }) {
     const { frame } = this;
     const pen = new SvgPen(document.createElement("canvas").getContext("2d"));
     const height = Math.ceil(frame.drawing.layout(pen, theme, width));
-    const { size, paint } = this.sheet(pen, theme, { width, height, title, margin, ratio: 4 });
+    const { size, paint } = this.sheet(pen, theme, { width, height, title, margin, ratio: 4, below });
     paint();
     frame.refresh();
     return pen.document(title || this.title, size, unit?.(size));
@@ -86,7 +96,7 @@ export class Files {
   drawn(format) {
     const { frame, title } = this;
     const theme = unmarked({ ...readTheme(frame.root), font: PAPER_FONT });
-    const svg = this.vector(theme, { width: frame.width || 800, title, margin: 16 });
+    const svg = this.vector(theme, { width: frame.width || 800, title, margin: 16, below: caption() });
     return saveVector(svg, format, provenance(title), this.name(format));
   }
 
@@ -129,4 +139,14 @@ export class Files {
       this.name("csv"),
     );
   }
+}
+
+// Up to the last column that is not only ground; the last column and row of the canvas may be covered in part.
+function usedWidth(pen) {
+  const { width, height } = pen.canvas;
+  const pixels = new Uint32Array(pen.getImageData(0, 0, width, height).data.buffer);
+  for (let x = width - 2; x > 0; x--) {
+    for (let y = 0; y < height - 1; y++) if (pixels[y * width + x] !== pixels[0]) return x + 1;
+  }
+  return width;
 }

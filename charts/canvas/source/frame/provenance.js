@@ -12,6 +12,15 @@ export function provenance(title) {
   return Object.fromEntries(Object.entries(said).filter(([, text]) => text));
 }
 
+const PICTURE = /^[0-9a-g]{64}$/; // the text of a picture says nothing to a reader
+
+// What stands below a picture: the sentence, what was given or answered, and the model.
+export function caption() {
+  const { checkpoint, fingerprint, sentence, target } = globalThis.glassformerView ?? {};
+  const read = [sentence, target].filter((text) => text && !PICTURE.test(text)).join(" → ");
+  return [read, checkpoint && `${checkpoint} (${fingerprint})`, "Glassformer"].filter(Boolean).join(" · ");
+}
+
 // As “Share” writes it (ui/shell/share.py): the address leaves out what is as it is at the start.
 function address(always) {
   const url = new URL(location.href);
