@@ -109,3 +109,8 @@ def test_the_snippet_prints_what_is_shown(open_app, run_snippet, checkpoint):
     lines = run_snippet(snippet).strip().splitlines()
     assert lines[0].startswith("embedding") and len(lines) == 3
     assert f"**{lines[-1].split()[2]}**" in said(app) or checkpoint == "tiny-sentiment"
+
+
+def test_tokens_that_are_never_written_are_named(open_app):
+    shown = said(open_app("lens", checkpoint="tiny-translator", sentence="The cat sat on the mat."))
+    assert "also `<pad>`, `<s>`: where the model writes (Decoding), such tokens are left out" in shown

@@ -283,10 +283,33 @@ def test_a_window_is_named_where_layers_have_one(open_family: Callable) -> None:
 def test_the_mask_is_typed_where_there_is_one(open_family: Callable) -> None:
     for checkpoint, one in (("hf-t5", False), ("hf-bert", True)):
         shown = said(fine(open_family("tokens", checkpoint=checkpoint)))
-        assert (page_text("tokens")["special_mask"] in shown) == one and "ordinary tokens" in shown
+        assert (page_text("tokens")["special_mask"] in shown) == one and "like any other text" in shown
 
 
 def test_the_end_of_a_text_bears_its_own_name(open_family: Callable) -> None:
     app = open_family("decoding", checkpoint="hf-gpt2")
     fine(app.segmented_control(key="decoding_section").set_value("tree").run())
     assert "<|endoftext|>" in said(app).replace("\\", "") and "</s>" not in said(app)
+
+
+def test_the_lens_says_which_rows_went_through_a_norm_and_leaves_out_no_token(open_family: Callable) -> None:
+    text = page_text("lens")
+    bert = said(fine(open_family("lens", checkpoint="hf-bert")))
+    assert text["post_normed"] in bert and text["post_bare"] not in bert, "BERT's embedding has a norm behind it"
+    marian = said(fine(open_family("lens", checkpoint="hf-marian")))
+    assert text["post_bare"] in marian and text["post_normed"] not in marian
+    for page in (marian, said(fine(open_family("lens", checkpoint="hf-neox")))):
+        assert "where the model writes (Decoding)" not in page, "these families may write every token"
+
+
+@pytest.mark.parametrize(("checkpoint", "biased"), [("hf-t5", False), ("hf-bert", True)])
+def test_a_bias_stands_in_the_formula_of_the_heads_where_there_is_one(
+    open_family: Callable, checkpoint: str, biased: bool
+) -> None:
+    assert ("b_O" in formulas(fine(open_family("surgery", checkpoint=checkpoint)))) == biased
+
+
+def test_what_a_decoder_wrote_itself_is_not_counted_as_typed(open_family: Callable) -> None:
+    page = said(fine(open_family("tokens", checkpoint="hf-neox", sentence="The cat sat.")))
+    assert "for **12** characters" in page and "The model has also written" in page
+    assert "Nothing was added before or after what was typed." in page
