@@ -112,3 +112,18 @@ def test_what_cannot_be_read_gets_a_sentence(open_app, sentence):
 def test_the_snippet_runs(open_app, run_snippet, tiny_tokenizer):
     app = open_app("tokens", checkpoint="tiny-translator", sentence=SENTENCE)
     assert str(tiny_tokenizer.encode(SENTENCE)) in run_snippet(codes(app)[-1])
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "name", "boxes"),
+    [
+        ("tiny-translator", "Target, padding", {"sidebar target", "sidebar pads"}),
+        ("tiny-gpt", "Target text", {"sidebar target"}),
+        ("tiny-bert", "Padding tokens", {"sidebar pads"}),
+        ("tiny-sentiment", "Padding tokens", {"sidebar pads"}),
+    ],
+)
+def test_the_sidebar_has_a_target_and_padding_where_the_model_reads_them(open_app, checkpoint, name, boxes) -> None:
+    app = open_app("tokens", checkpoint=checkpoint)
+    assert name in [expander.label for expander in app.expander]
+    assert {box.key for box in (*app.text_area, *app.number_input)} & {"sidebar target", "sidebar pads"} == boxes

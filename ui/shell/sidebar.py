@@ -5,7 +5,7 @@ from contextvars import ContextVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from transformer.config import PictureConfig
+from transformer.config import ModelConfig, PictureConfig
 from transformer.families.config import FamilyConfig
 from ui.compute.loading import choosable_checkpoints, readable_config
 from ui.shell import focus as shared_focus
@@ -46,7 +46,7 @@ def sidebar() -> None:
             room = st.container(gap="small")
             if not focus.presenter:
                 _examples(focus)
-                with st.expander(common("sidebar.more"), key="sidebar more"):
+                with st.expander(_named_more(config), key="sidebar more"):
                     _more(focus)
         if not focus.presenter:
             _language(focus)
@@ -100,6 +100,13 @@ def _checkpoint(focus: Focus) -> None:
         if work == "text-to-text" and not config.task_prefixes:
             work = "answer"
         st.caption(" · ".join((common(f"task.{work}"), *family, size)))
+
+
+def _named_more(config: ModelConfig | None) -> str:
+    """After what ``_more`` has for this model."""
+    if config is None or (config.has_encoder and config.has_decoder):
+        return common("sidebar.more")
+    return common("sidebar.target" if config.has_decoder else "sidebar.pads")
 
 
 def _more(focus: Focus) -> None:
