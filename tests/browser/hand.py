@@ -7,11 +7,10 @@ from playwright.sync_api import Locator, Page, expect
 KEY = 55  # milliseconds between two keys
 PRESS = 90  # milliseconds that the button is down
 _STEPS, _STEP = 15, 16  # of the mouse's way, and milliseconds each
-# Whether its middle can be clicked: no part around it, a list say, has scrolled it away.
+# Whether all of it can be clicked: no part around it, a list say, has scrolled it away.
 _IN_SIGHT = """node => {
     const box = node.getBoundingClientRect(), root = node.getRootNode();
-    const there = root.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
-    return !!there && (node.contains(there) || there.contains(node));
+    return [box.top + 2, box.bottom - 2].every((y) => node.contains(root.elementFromPoint(box.x + box.width / 2, y)));
 }"""
 
 
@@ -26,7 +25,7 @@ class Hand:
         """Where ``what`` stood when the mouse set off: nobody aims anew on the way."""
         while not (box := what.bounding_box()):  # drawn anew in this moment: nobody sets off to what is not there
             expect(what).to_be_visible()
-        if box["y"] + box["height"] > self.page.viewport_size["height"] or not what.evaluate(_IN_SIGHT):
+        if not what.evaluate(_IN_SIGHT):
             what.scroll_into_view_if_needed()
             box = what.bounding_box()
         begin, end = self._at, (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
