@@ -1,2 +1,2 @@
-// npm run build: 10ac19a3ac88ae9f
+// npm run build: d960957bad1b42b5
 var canvas=globalThis.glassformerCanvas??={};canvas.arrived??=new Promise(resolve=>{canvas.arrive=resolve});async function picture_default(component){await canvas.arrived;const draw=await canvas.draw;return draw({...component,script:canvas.script})}export{picture_default as default};

@@ -35,7 +35,7 @@ from ui.lab.head_table import (
     sorted_heads,
 )
 from ui.shell.focus import attention_kinds
-from ui.words.texts import page_text
+from ui.words.texts import page_text, page_texts
 from views.heads import every_head
 from views.heads.named import at_rest, claim, head_words, named_heads, sharpest, with_a_job
 
@@ -230,6 +230,14 @@ def test_where_no_head_has_a_job_the_page_says_so_and_shows_the_sharpest() -> No
     nan = float("nan")
     short = [head(0, index, "none", broad=nan, sinks=nan) for index in range(3)]
     assert claim(short, TEXT) == TEXT["claim_too_short"] and named_heads(short) == [(0, 0)]
+
+
+@pytest.mark.parametrize("language", ["en", "fr"])
+def test_of_a_picture_the_page_speaks_of_the_picture(language: str) -> None:
+    plain = next(text for text in page_texts("heads") if text.language == language)
+    text, idle = plain.instead("of_pictures"), [head(0, 0, "none", broad=0.8)]
+    assert text["claim_here"] in claim(idle, text) and plain["claim_here"] not in claim(idle, text)
+    assert text["claim_too_short"] != plain["claim_too_short"]
 
 
 @pytest.mark.parametrize("language", ["en", "fr"])

@@ -81,7 +81,7 @@ def places(*, wide: bool, cell: bool) -> Places:
     above = st.container()
     if wide and not cell:
         return Places(above, st.container(), st.empty(), st.container())
-    both = st.grid(3, min_column_width=270, key="attention picture")
+    both = st.grid(3, min_column_width=270 if cell else 205, key="attention picture")
     picture, beside = both.cell(column_span=2), both.cell()
     if cell:
         return Places(above, picture, beside, st.container())

@@ -11,7 +11,7 @@ const SMALL_SHARE = 0.34; // of that height, at most, for the small maps …
 const MANY = 100; // … and more where there are so many of them
 const SHARE_OF_MANY = 0.46;
 const MOST_LARGE = 3;
-const NARROWEST = 13; // letters: a large map is at least as wide
+const NARROWEST = 17; // letters: a large map is at least as wide
 
 export class HeadsDrawing extends GridDrawing {
   constructor(payload, previous) {
