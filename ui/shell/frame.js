@@ -92,8 +92,8 @@ function focus(there) {
 
 // Until everything has its place, or the reader takes over. `figure`: a part of the page; "" for its first figure.
 // `lights`: the controls that the step names, on the page or in the sidebar.
-function keepInSight({ figure, lights }) {
-  const growth = new ResizeObserver(() => show(figure, lights));
+function keepInSight({ figure: part, lights }) {
+  const growth = new ResizeObserver(() => show(part, lights));
   const stop = () => growth.disconnect();
   growth.observe(document.querySelector("[data-testid=stMainBlockContainer]"));
   for (const what of ["wheel", "pointerdown", "keydown"]) window.addEventListener(what, stop, { once: true });
