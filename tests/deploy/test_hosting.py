@@ -61,4 +61,4 @@ def test_the_entry_of_community_cloud_is_the_app_as_a_public_server(
     entry = (ROOT / "deploy" / "community_cloud" / "streamlit_app.py").read_text(encoding="utf-8")
     assert entry.index('setdefault("GLASSFORMER_PUBLIC", "1")') < entry.index("run_path")
     requirements = (ROOT / "deploy" / "community_cloud" / "requirements.txt").read_text(encoding="utf-8")
-    assert "whl/cpu" in requirements and "-r ../../requirements.txt" in requirements
+    assert "whl/cpu" in requirements and "-r ../../requirements.in" in requirements

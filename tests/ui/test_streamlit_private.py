@@ -48,7 +48,7 @@ def test_every_element_that_a_style_sheet_looks_for_is_named() -> None:
 
 
 def test_the_version_is_pinned_to_its_minor() -> None:
-    pinned = re.search(r"^streamlit~=(\d+\.\d+)\.0$", (ROOT / "requirements.txt").read_text(), re.MULTILINE)
+    pinned = re.search(r"^streamlit~=(\d+\.\d+)\.0$", (ROOT / "requirements.in").read_text(), re.MULTILINE)
     assert pinned
     assert streamlit.__version__.startswith(f"{pinned[1]}.")
 

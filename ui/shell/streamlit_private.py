@@ -1,6 +1,6 @@
 """What this project takes from Streamlit beyond its documentation: named here, and nowhere else.
 
-A minor version of Streamlit may change any of it, so ``requirements.txt`` pins one. Four kinds:
+A minor version of Streamlit may change any of it, so ``requirements.in`` pins one. Four kinds:
 
 - the context of the running script: whether there is one, of which page and session, and how the browser came there;
 - how it calls the callbacks of widgets, where this module mends a fault of Streamlit (``keep_callbacks_whole``);
