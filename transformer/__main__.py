@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from transformer.analysis.heads.commands import add_heads
+from transformer.analysis.opening_commands import add_openings
 from transformer.errors import CheckpointError, InputError
 from transformer.families.commands import REMEDIES, add_commands
 from transformer.pictures.digits import add_digits
@@ -269,6 +270,7 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.set_defaults(command=_evaluate)
 
     add_heads(commands)
+    add_openings(commands)
 
     inspect = commands.add_parser("inspect", help="print all parameters, or what the heads do in a sentence")
     inspect.add_argument("folder", nargs="?", metavar="DIR")

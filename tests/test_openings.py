@@ -1,0 +1,103 @@
+"""Every checkpoint that ships does what its ``opening.toml`` shows it for, and what is shown first says something."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import transformer
+from tests.shipped import SHIPPED
+from transformer.__main__ import main
+from transformer.analysis.openings import complaints, sharpest_heads
+from transformer.files.opening import OPENING, PLACE, read_opening
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
+def test_openings_and_examples_do_what_they_are_shown_for(path: Path) -> None:
+    """After another training: ``python -m transformer openings --checkpoint …`` proposes heads."""
+    checkpoint, opening = transformer.load(path), read_opening(path)
+    assert opening is not None, f"{path.name} needs an {OPENING}"
+    wrong = [line for example in opening.examples for line in complaints(checkpoint, example)]
+    assert not wrong, "\n".join([*wrong, f"try: python -m transformer openings --checkpoint checkpoints/{path.name}"])
+    assert opening.first.answer and opening.first.looks_at and opening.first.least >= 0.5, "an opening claims something"
+    assert opening.first.place.keys() == set(PLACE)
+    # What is followed first is one of the rows that something is said of.
+    assert opening.first.place["token"] in opening.first.looks_at
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
+def test_examples_are_said_in_both_languages_and_can_be_told_apart(path: Path) -> None:
+    opening = read_opening(path)
+    assert opening.name.keys() == {"en", "fr"}
+    for language in ("en", "fr"):
+        labels = [example.label[language] for example in opening.examples]
+        assert len(set(labels)) == len(labels) == len({example.sentence for example in opening.examples})
+        assert all(example.shows[language].endswith(".") for example in opening.examples)
+
+
+@pytest.fixture
+def mine(tiny_checkpoint, tmp_path: Path) -> Path:
+    tiny = tiny_checkpoint("translator")
+    transformer.save(tmp_path / "mine", tiny.model, tiny.tokenizer, card="# mine\n")
+    return tmp_path / "mine"
+
+
+OPENS = """[name]
+en = "Mine"
+[opening]
+sentence = "The cat sat on the mat."
+stack = "decoder"
+kind = "cross"
+layer = {layer}
+head = 0
+token = 0
+label = {{ en = "Plain" }}
+shows = {{ en = "A sentence." }}
+"""
+
+
+def test_a_model_that_does_something_else_is_told(mine: Path, capsys) -> None:
+    assert main(["openings", "--checkpoint", str(mine)]) == 1 and "has no opening.toml" in capsys.readouterr().err
+    (mine / OPENING).write_text(OPENS.format(layer=1) + 'answer = "Le chat."\nlooks_at = { 0 = "no such", 99 = "x" }\n')
+    checkpoint, example = transformer.load(mine), read_opening(mine).first
+    answer, peak, beyond = complaints(checkpoint, example)
+    assert "not 'Le chat.'" in answer and "not at 'no such' with 0.00 or more" in peak and "row 99 is beyond" in beyond
+    assert main(["openings", "--checkpoint", str(mine)]) == 1
+    said = capsys.readouterr().out
+    assert "WRONG" in said and peak in said and "decoder cross layer" in said, "and heads are proposed"
+    (mine / OPENING).write_text(OPENS.format(layer=7))
+    assert complaints(checkpoint, read_opening(mine).first) == ("this model has no head 0 in decoder layer 7",)
+
+
+def test_heads_are_proposed_for_a_sentence(mine: Path, capsys) -> None:
+    assert main(["openings", "--checkpoint", str(mine), "--sentence", "The cat.", "--most", "3"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 4
+    found = sharpest_heads(transformer.load(mine), "The cat.", most=100)
+    assert len(found) == 3 * 2 * 2 and [head.mean for head in found] == sorted((h.mean for h in found), reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("= =", "is not valid TOML"),
+        (OPENS.format(layer=1).replace("head = 0\n", ""), r"\[opening\] must say head"),
+        (OPENS.format(layer=-1), "layer is -1"),
+        (OPENS.format(layer=1).replace('"cross"', '"across"'), "kind is 'across'; it must be self or cross"),
+        (OPENS.format(layer=1).replace('en = "Plain"', 'fr = "Simple"'), "must be a text by language, English first"),
+        (OPENS.format(layer=1) + "colour = 1", "nothing is called 'colour'"),
+        (OPENS.format(layer=1) + "looks_at = { cat = 'x' }", "looks_at must name a token for rows"),
+        (OPENS.format(layer=1) + "least = 2", "a weight is between 0 and 1"),
+        (OPENS.format(layer=1).split("sentence")[0], "must have a sentence"),
+        ("[name]\nen = 'x'", r"\[opening\] is missing"),
+        ("#" * 60_000, "has more than 50,000 bytes"),
+    ],
+)
+def test_a_file_with_a_mistake_is_refused_by_name(tmp_path: Path, wrong: str, message: str) -> None:
+    (tmp_path / OPENING).write_text(wrong)
+    with pytest.raises(ValueError, match=rf"{tmp_path.name}/opening.toml.*{message}"):
+        read_opening(tmp_path)
+
+
+def test_without_a_file_there_is_no_opening(tmp_path: Path) -> None:
+    assert read_opening(tmp_path) is None

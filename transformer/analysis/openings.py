@@ -1,0 +1,83 @@
+"""Whether a checkpoint does what its ``opening.toml`` claims, and which heads look sharpest in a sentence."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from transformer.files.checkpoints import Checkpoint
+from transformer.files.opening import Example
+from transformer.runs.attention_view import AttentionView
+from transformer.runs.traces import Trace
+from transformer.runs.tracing import trace
+
+
+@dataclass(frozen=True)
+class SharpHead:
+    """A head's map of one sentence: the mean over its rows of the largest weight that falls on a word, and for each row
+    (what is read, the token that it looks at most, the weight)."""
+
+    stack: str
+    kind: str
+    layer: int
+    head: int
+    mean: float
+    rows: tuple[tuple[str, str, float], ...]
+
+
+def complaints(checkpoint: Checkpoint, example: Example) -> tuple[str, ...]:
+    """One sentence for each claim of ``example`` that this model does not keep; none where it does what is said."""
+    made = trace(checkpoint, example.sentence, target=example.target or None)
+    found, answer = [], answer_in(made, example.sentence)
+    if not answer:
+        found.append(f"{example.sentence!r} gets no answer")
+    if example.answer and answer != example.answer:
+        found.append(f"{example.sentence!r} gets the answer {answer!r}, not {example.answer!r}")
+    if not example.place:
+        return tuple(found)
+    stack, kind, layer, head, token = (example.place.get(name) for name in ("stack", "kind", "layer", "head", "token"))
+    if (stack, kind) not in made.attention_kinds():
+        return (*found, f"this model has no {stack} {kind}-attention")
+    if layer >= made.n_layers(stack) or head >= made.attention(stack, layer, kind).n_heads:
+        return (*found, f"this model has no head {head} in {stack} layer {layer}")
+    view = made.attention(stack, layer, kind)
+    if (token or 0) >= len(view.query):
+        found.append(f"token {token} is beyond the {len(view.query)} tokens of {example.sentence!r}")
+    for row, wanted in example.looks_at.items():
+        if row >= len(view.query):
+            found.append(f"row {row} is beyond the {len(view.query)} rows of {example.sentence!r}")
+            continue
+        at, weight = _peak(view, head, row)
+        if view.key.displays[at] != wanted or weight < example.least:
+            found.append(
+                f"{stack} {kind} layer {layer} head {head}: {view.query.displays[row]!r} (row {row}) looks at "
+                f"{view.key.displays[at]!r} with {weight:.2f}, not at {wanted!r} with {example.least:.2f} or more"
+            )
+    return tuple(found)
+
+
+def answer_in(made: Trace, sentence: str) -> str:
+    """What the model answers; of a model that goes on with a text, what stands behind ``sentence``."""
+    text = made.text
+    return (text.removeprefix(sentence) if made.source is None else text).strip()
+
+
+def sharpest_heads(checkpoint: Checkpoint, sentence: str, *, target: str = "", most: int = 5) -> tuple[SharpHead, ...]:
+    """The heads that look at single words in this sentence, sharpest first: candidates for an opening."""
+    made, found = trace(checkpoint, sentence, target=target or None), []
+    for stack, kind in made.attention_kinds():
+        for layer in range(made.n_layers(stack)):
+            view = made.attention(stack, layer, kind)
+            words = [token.role == "" and any(map(str.isalnum, token.display)) for token in view.key]
+            for head in range(view.n_heads):
+                peaks = [_peak(view, head, row) for row in range(len(view.query))]
+                on_words = [weight if words[at] and (kind == "cross" or at != row) else 0.0
+                            for row, (at, weight) in enumerate(peaks)]  # fmt: skip
+                names = zip(view.query.displays, (view.key.displays[at] for at, _ in peaks), strict=True)
+                rows = tuple((*pair, weight) for pair, (_, weight) in zip(names, peaks, strict=True))
+                found.append(SharpHead(stack, kind, layer, head, float(np.mean(on_words)), rows))
+    return tuple(sorted(found, key=lambda head: -head.mean)[:most])
+
+
+def _peak(view: AttentionView, head: int, row: int) -> tuple[int, float]:
+    weights = view.weights[head, row]
+    return int(weights.argmax()), float(weights.max())

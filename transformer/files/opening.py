@@ -1,0 +1,130 @@
+"""What a checkpoint opens with: ``opening.toml`` beside its card, its plain name, and sentences that show what it does.
+
+Every entry may claim what the model answers and where a head looks; ``transformer.analysis.openings`` asks the model.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+OPENING = "opening.toml"
+LONGEST_FILE = 50_000  # bytes
+MOST_EXAMPLES = 20
+PLACE = ("stack", "kind", "layer", "head", "token")
+_CHOICES = {"stack": ("encoder", "decoder"), "kind": ("self", "cross")}
+_LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z]+)?")
+_LONGEST_TEXT = 400
+
+
+@dataclass(frozen=True)
+class Example:
+    """A sentence that shows something.
+
+    ``label``, ``shows``: what it is called and what is seen, by language. ``target``: what the decoder is given; empty
+    where the model answers. ``place``: those of ``PLACE`` that it is looked at with, none where any will do.
+    ``answer``: what the model answers; empty where nothing is claimed. ``looks_at``: for rows of that head, by
+    position, the token that the row looks at more than at any other, with at least the weight ``least``.
+    """
+
+    sentence: str
+    label: Mapping[str, str]
+    shows: Mapping[str, str]
+    target: str = ""
+    place: Mapping[str, str | int] = field(default_factory=dict)
+    answer: str = ""
+    looks_at: Mapping[int, str] = field(default_factory=dict)
+    least: float = 0.0
+
+
+@dataclass(frozen=True)
+class Opening:
+    """``name``: what the checkpoint does, in a few words, by language. The first of ``examples`` is the opening; it has
+    the whole ``PLACE``."""
+
+    name: Mapping[str, str]
+    examples: tuple[Example, ...]
+
+    @property
+    def first(self) -> Example:
+        return self.examples[0]
+
+
+def read_opening(folder: Path) -> Opening | None:
+    """The opening of a checkpoint's folder, ``None`` where it came without.
+
+    Raises ``ValueError`` that names the file and the entry that is wrong.
+    """
+    path = folder / OPENING
+    if not path.is_file():
+        return None
+    where = f"{folder.name}/{OPENING}"
+    if path.stat().st_size > LONGEST_FILE:
+        raise ValueError(f"{where} has more than {LONGEST_FILE:,} bytes")
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{where} is not valid TOML: {error}") from None
+    _known(values, {"name", "opening", "example"}, where)
+    more = values.get("example", [])
+    if not isinstance(more, list) or len(more) >= MOST_EXAMPLES:
+        raise ValueError(f"{where} needs its examples under [[example]], fewer than {MOST_EXAMPLES}")
+    entries = {"[opening]": values.get("opening"), **{f"[[example]] {n}": entry for n, entry in enumerate(more, 1)}}
+    examples = tuple(_example(entry, f"{where}, {name}") for name, entry in entries.items())
+    if missing := set(PLACE) - examples[0].place.keys():
+        raise ValueError(f"{where}, [opening] must say {', '.join(sorted(missing))}")
+    return Opening(name=_by_language(values.get("name"), f"{where}, [name]"), examples=examples)
+
+
+def in_language(texts: Mapping[str, str], language: str) -> str:
+    """One of the texts by language, English where there is none in this one."""
+    return texts.get(language, texts["en"])
+
+
+def _example(values: Any, where: str) -> Example:
+    if not isinstance(values, dict):
+        raise ValueError(f"{where} is missing")
+    _known(values, {"sentence", "target", "label", "shows", "answer", "looks_at", "least", *PLACE}, where)
+    for name in ("sentence", "target", "answer"):
+        if not isinstance(values.get(name, ""), str):
+            raise ValueError(f"{where}: {name} must be a text")
+    if not values.get("sentence"):
+        raise ValueError(f"{where} must have a sentence")
+    place = {name: values[name] for name in PLACE if name in values}
+    for name, value in place.items():
+        known = _CHOICES.get(name)
+        if value not in known if known else type(value) is not int or value < 0:
+            raise ValueError(f"{where}: {name} is {value!r}; it must be {' or '.join(known or ('a count from 0',))}")
+    looks_at = values.get("looks_at", {})
+    if not isinstance(looks_at, dict) or not all(
+        row.isdecimal() and isinstance(token, str) for row, token in looks_at.items()
+    ):
+        raise ValueError(f"{where}: looks_at must name a token for rows by their position: {{ 3 = '·cat' }}")
+    least = values.get("least", 0.0)
+    if not isinstance(least, int | float) or not 0 <= least <= 1:
+        raise ValueError(f"{where}: least is {least!r}; a weight is between 0 and 1")
+    return Example(
+        sentence=values["sentence"],
+        label=_by_language(values.get("label"), f"{where}, label"),
+        shows=_by_language(values.get("shows"), f"{where}, shows"),
+        target=values.get("target", ""),
+        place=place,
+        answer=values.get("answer", ""),
+        looks_at={int(row): token for row, token in looks_at.items()},
+        least=float(least),
+    )
+
+
+def _by_language(texts: Any, where: str) -> Mapping[str, str]:
+    good = isinstance(texts, dict) and "en" in texts
+    good = good and all(isinstance(text, str) and 0 < len(text.strip()) <= _LONGEST_TEXT for text in texts.values())
+    if not good or not all(_LANGUAGE.fullmatch(language) for language in texts):
+        raise ValueError(f"{where} must be a text by language, English first: {{ en = '…', fr = '…' }}")
+    return texts
+
+
+def _known(values: Mapping[str, Any], names: set[str], where: str) -> None:
+    if strange := sorted(values.keys() - names):
+        raise ValueError(f"{where}: nothing is called {strange[0]!r}; there are {', '.join(sorted(names))}")
