@@ -8,7 +8,7 @@ from transformer.text.best_path import path_steps
 from transformer.text.byte_pair_merges import merge_steps
 from transformer.text.longest_match import match_steps
 from transformer.text.tokenizer import Tokenizer
-from ui.shell.focus import fit_trace
+from ui.shell.fitting import fit_trace
 from ui.shell.page import Page, page
 from ui.show.figures import show_formula, show_snippet, show_source
 from ui.words.catalogues import said as in_language

@@ -34,7 +34,7 @@ from ui.lab.head_table import (
     role_text,
     sorted_heads,
 )
-from ui.shell.focus import attention_kinds
+from ui.shell.fitting import attention_kinds
 from ui.words.texts import page_text, page_texts
 from views.heads import every_head
 from views.heads.named import at_rest, claim, head_words, named_heads, sharpest, with_a_job

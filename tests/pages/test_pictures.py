@@ -11,6 +11,7 @@ from tests.conftest import ROOT, open_by_address
 from tests.pages.conftest import is_fine
 from transformer.files.layout import config_of
 from ui.shell.focus import Focus, fit_sentence
+from ui.shell.openings import opening_of
 from ui.shell.page import Page
 from ui.shell.picture import picture_data
 from ui.words.texts import default_sentence, other_pictures, pictures
@@ -33,13 +34,13 @@ def opened(page: str, **address: object) -> AppTest:
 
 def test_a_sentence_gives_way_to_a_picture_and_a_picture_to_a_sentence() -> None:
     focus, (note,) = fit_sentence(Focus(checkpoint=NAME, sentence="A dog barks."))
-    assert focus.sentence == pictures()[0][1] and "'A dog barks.'" in note
+    assert focus.sentence == opening_of(NAME).first.sentence and "'A dog barks.'" in note
     assert fit_sentence(Focus(checkpoint=NAME, sentence=default_sentence()))[1] == (), "nobody typed it"
     assert fit_sentence(replaced := Focus(checkpoint=NAME, sentence=FOUR)) == (replaced, ())
     slip = Focus(checkpoint=NAME, sentence=FOUR[1:])
     assert fit_sentence(slip) == (slip, ())
     focus, (note,) = fit_sentence(Focus(checkpoint="en-fr", sentence=FOUR))
-    assert focus.sentence == default_sentence() and "picture" in note
+    assert focus.sentence == opening_of("en-fr").first.sentence and "picture" in note
 
 
 def test_a_picture_with_a_pixel_too_few_is_refused_in_a_sentence() -> None:

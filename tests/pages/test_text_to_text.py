@@ -131,9 +131,7 @@ def test_it_is_said_in_french(opened: Callable) -> None:
 
 
 def test_the_shipped_model_does_its_tasks_in_their_examples() -> None:
-    """But the first, where it takes the mat for something else."""
     checkpoint, asked = transformer.load(SHIPPED / "t5-small-tasks"), model_sentences()["task_example"]
     assert checkpoint.config.task_prefixes == tuple(asked) == tuple(TEXT_TASKS)
     answers = {prefix: transformer.decode(checkpoint, prefix + sentence).text for prefix, sentence in asked.items()}
-    assert answers.pop("translate English to French: ").startswith("Le chat s'assit sur le ")
-    assert list(answers.values()) == ["Ein Hund rennt durch den Schnee.", "positive", "know"]
+    assert list(answers.values()) == ["Elle lit un livre.", "Ein Hund rennt durch den Schnee.", "positive", "know"]

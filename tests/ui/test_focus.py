@@ -7,16 +7,20 @@ from dataclasses import replace
 import pytest
 
 import transformer
+from tests.conftest import ROOT
+from tests.shipped import SHIPPED
 from transformer.config import ModelConfig
+from ui.shell.fitting import attention_kinds, fit_model, fit_trace
 from ui.shell.focus import (
     LONGEST_IN_ADDRESS,
     MOST_PADS,
     Focus,
-    attention_kinds,
+    address_of,
+    default_of,
     fit_checkpoint,
-    fit_model,
-    fit_trace,
+    opening_focus,
 )
+from ui.shell.openings import opening_of
 
 DEFAULT = Focus(checkpoint="en-fr")
 TRANSLATOR = ModelConfig(n_encoder_layers=2, n_decoder_layers=4)
@@ -99,3 +103,49 @@ def test_a_token_beyond_the_end_becomes_the_last(tiny_checkpoint) -> None:
     assert focus.token == last
     assert notes == (f"There is no token 99 (the encoder read tokens 0–{last}); showing token {last}.",)
     assert fit_trace(Focus(token=last), trace) == (Focus(token=last), ())
+
+
+SHIPPED_NAMES = [path.name for path in SHIPPED]
+
+
+@pytest.fixture
+def shipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+
+
+def read_back(address: dict[str, str]) -> Focus:
+    return Focus.from_address(address, default=default_of(address))[0]
+
+
+@pytest.mark.parametrize("name", SHIPPED_NAMES)
+def test_an_address_that_names_a_checkpoint_alone_opens_as_it_does(shipped: None, name: str) -> None:
+    first = opening_of(name).first
+    focus = read_back({"checkpoint": name})
+    assert (focus.sentence, focus.target) == (first.sentence, first.target)
+    assert {part: getattr(focus, part) for part in first.place} == first.place
+    assert not address_of(focus).keys() - {"checkpoint"}, "and need not say more"
+
+
+@pytest.mark.parametrize("name", SHIPPED_NAMES)
+def test_every_view_is_said_whole_by_its_address(shipped: None, name: str) -> None:
+    """Also the first head of the first layer, which an address leaves out, and the opening from another place."""
+    opening = replace(opening_focus(name), checkpoint=name)
+    first = Focus(checkpoint=name, sentence=opening.sentence)
+    for focus in (
+        opening,
+        first,
+        replace(opening, token=0),
+        replace(opening, sentence="Mine."),
+        replace(first, pads=2),
+    ):
+        assert read_back(address_of(focus)) == focus
+        assert read_back(address_of(focus, whole=True)) == focus
+        assert {"checkpoint", "sentence", "layer"} <= address_of(focus, whole=True).keys()
+
+
+def test_an_old_address_still_means_what_it_said(shipped: None) -> None:
+    focus = read_back({"checkpoint": "gpt-en", "sentence": "I want to"})
+    assert (focus.sentence, focus.layer, focus.head, focus.token) == ("I want to", 0, 0, 0)
+    focus = read_back({"layer": "2", "head": "3"})
+    assert (focus.stack, focus.kind, focus.layer, focus.head) == ("encoder", "self", 2, 3)
+    assert read_back({"lesson": "03-one-head"}).layer == 0, "a step says its own place"

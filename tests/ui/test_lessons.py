@@ -10,7 +10,8 @@ import pytest
 
 import transformer
 from tests.conftest import ROOT
-from ui.shell.focus import Focus, fit_model, fit_trace
+from ui.shell.fitting import fit_model, fit_trace
+from ui.shell.focus import Focus
 from ui.shell.guidance.lessons import LESSONS, PLACE, Lesson, Step, find_lesson, lessons, read_lesson
 from ui.shell.guidance.routes import find_course, routes
 from ui.shell.navigation import GROUPS

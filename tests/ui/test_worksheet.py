@@ -88,12 +88,16 @@ def test_typed_text_stays_text(nasty: str) -> None:
 
 def test_a_link_says_the_whole_place_and_is_read_back() -> None:
     focus = Focus(checkpoint="mine", sentence="a & b=c?", layer=2, head=1)
-    link = link_to("http://here:8501/app/", "attention", focus, default=Focus(checkpoint="mine"))
+    link = link_to(
+        "http://here:8501/app/",
+        "attention",
+        {"checkpoint": "mine", **focus.to_address(default=Focus(checkpoint="mine"))},
+    )
     assert link.startswith("http://here:8501/app/attention?checkpoint=mine&")
     name, address = read_link(link, pages=PAGES)
     assert name == "attention"
     assert Focus.from_address(address, default=Focus())[0] == focus
-    assert link_to("", "attention", focus, default=Focus()) == ""
+    assert link_to("", "attention", {"checkpoint": "mine"}) == ""
     assert read_link("http://here/", pages=PAGES) == ("overview", {})
     assert parse_qs(urlsplit(link).query)["sentence"] == ["a & b=c?"]
 

@@ -14,15 +14,18 @@ from dataclasses import asdict, dataclass, fields, replace
 
 import streamlit as st
 
-from charts.toolkit.words import _
-from transformer.config import LEVELS, ModelConfig, PictureConfig
-from transformer.runs.traces import STACKS, Trace
+from transformer.config import LEVELS, PictureConfig
 from ui.compute.loading import checkpoint_names, choosable_checkpoints, readable_config
+from ui.shell.openings import is_ready, opening_of
 from ui.shell.streamlit_private import page_hash, runs_a_script, went_back_or_forward
-from ui.words.texts import ENGLISH, common, default_sentence, languages, pictures, quoted, take_language_from
+from ui.words.texts import ENGLISH, common, languages, quoted, take_language_from
 
 MOST_PADS = 16
 LARGEST = 10**9 - 1  # of a number in an address; one of a thousand digits would only fill the screen
+PLACE = ("stack", "kind", "layer", "head")
+# What an address says of the view. One that says none of it opens as the checkpoint does; one that says any of it says
+# it all: the rest is the first head of the first layer, whatever the checkpoint opens with, now or later.
+VIEW = ("sentence", "target", *PLACE, "token", "pads", "lesson")
 LONGEST_IN_ADDRESS = 4000  # characters; browsers and chat programs cut or refuse much longer addresses
 
 _PICTURE = re.compile(r"(?=.*[0-9])[0-9a-g]{64}")
@@ -111,78 +114,62 @@ def fit_sentence(focus: Focus) -> tuple[Focus, tuple[str, ...]]:
     if not isinstance(config, PictureConfig):
         if not _PICTURE.fullmatch(focus.sentence):
             return focus, ()
-        return replace(focus, sentence=default_sentence()), (common("note.no_picture"),)
+        opening = opening_focus(focus.checkpoint)
+        return replace(focus, sentence=opening.sentence, target=opening.target), (common("note.no_picture"),)
     if re.fullmatch(rf"[{LEVELS[: config.n_levels]}\s]+", focus.sentence):
         return replace(focus, pads=0), ()
-    blank, size = LEVELS[0] * config.picture_size**2, config.picture_size**2
-    shown = next((text for _, text in pictures() if len(text) == size), blank)
-    # A line only about a sentence that somebody gave: the first example is in nobody's way.
-    given = focus.sentence != default_sentence()
-    notes = (common("note.no_text", sentence=quoted(focus.sentence)),) if given else ()
-    return replace(focus, sentence=shown, target="", pads=0), notes
+    # A line only about a sentence that somebody gave: an example is in nobody's way.
+    notes = () if _is_ready(focus) else (common("note.no_text", sentence=quoted(focus.sentence)),)
+    return replace(focus, sentence=opening_focus(focus.checkpoint).sentence, target="", pads=0), notes
 
 
-def fit_model(focus: Focus, config: ModelConfig) -> tuple[Focus, tuple[str, ...]]:
-    """The nearest place that this model has, with one line for each thing it does not have."""
-    notes = []
-    kinds = attention_kinds(config)
-    if (focus.stack, focus.kind) not in kinds:
-        near = next((pair for pair in kinds if pair[0] == focus.stack), kinds[0])
-        # A model with one stack is not worth a line unless cross-attention was asked for: there is nothing to choose.
-        if focus.stack not in STACKS or focus.kind != "self":
-            missing = _(f"{focus.stack[:20]} {focus.kind[:20]}-attention")  # a typed address may hold anything
-            notes.append(common("note.attention", missing=missing, shown=_(f"{near[0]} {near[1]}-attention")))
-        focus = replace(focus, stack=near[0], kind=near[1])
-    n_layers = config.n_encoder_layers if focus.stack == "encoder" else config.n_decoder_layers
-    for name, count in (("layer", n_layers), ("head", config.heads_in(focus.stack))):
-        value = getattr(focus, name)
-        if value >= count:
-            notes.append(common(f"note.{name}", value=value, last=count - 1))
-            focus = replace(focus, **{name: count - 1})
-    if focus.pads > MOST_PADS:
-        notes.append(common("note.pads", value=focus.pads, most=MOST_PADS))
-        focus = replace(focus, pads=MOST_PADS)
-    return focus, tuple(notes)
-
-
-def fit_trace(focus: Focus, trace: Trace) -> tuple[Focus, tuple[str, ...]]:
-    """The nearest token that the focused stack read."""
-    count = len(trace.tokens(focus.stack))
-    if focus.token < count:
-        return focus, ()
-    note = common("note.token", value=focus.token, stack=common(f"focus.{focus.stack}"), last=count - 1)
-    return replace(focus, token=max(0, count - 1)), (note,)
-
-
-def attention_kinds(config: ModelConfig) -> tuple[tuple[str, str], ...]:
-    """The (stack, kind) pairs of a model, in the order of the forward pass."""
-    pairs = []
-    if config.has_encoder:
-        pairs.append(("encoder", "self"))
-    if config.has_decoder:
-        pairs.append(("decoder", "self"))
-    if config.has_encoder and config.has_decoder:
-        pairs.append(("decoder", "cross"))
-    return tuple(pairs)
+def opening_focus(checkpoint: str = "") -> Focus:
+    """What the app opens with: the first checkpoint, or the one of that name, on what it is best seen by."""
+    focus, opening = default_focus(checkpoint), opening_of(checkpoint or _first())
+    return replace(focus, target=opening.first.target, **opening.first.place)
 
 
 def default_focus(checkpoint: str = "") -> Focus:
-    """What the app opens with, and what an address need not say: the first checkpoint and the first example, behind the
-    first task of ``checkpoint`` where that one learned several."""
-    names = checkpoint_names()
-    first = "".join(tasks_of(checkpoint)[:1])
-    return Focus(checkpoint=names[0] if names else "", sentence=first + default_sentence())
+    """What an address leaves unsaid that says something of the view: the checkpoint's own sentence, its first head."""
+    checkpoint = checkpoint or _first()
+    sentence, tasks = opening_of(checkpoint).first.sentence, tasks_of(checkpoint)
+    task = "" if start_of(sentence, tasks) else "".join(tasks[:1])
+    return Focus(checkpoint=_first(), sentence=task + sentence)
+
+
+def _first() -> str:
+    return next(iter(checkpoint_names()), "")
 
 
 def default_of(address: Mapping[str, str]) -> Focus:
     """What an address leaves unsaid. It may name anything; what is no checkpoint here is not looked at."""
     name = address.get("checkpoint", "")
-    return default_focus(name if name in choosable_checkpoints(name) else "")
+    known = name if name in choosable_checkpoints(name) else ""
+    return default_focus(known) if address.keys() & set(VIEW) else opening_focus(known)
+
+
+def address_of(focus: Focus, *, whole: bool = False) -> dict[str, str]:
+    """The parameters that ``default_of`` and ``Focus.from_address`` make ``focus`` of again. ``whole``: that still do
+    where the checkpoint has got another opening, or another checkpoint is the first."""
+    said = focus.to_address(default=default_focus(focus.checkpoint))
+    if whole:
+        short = {"sentence": focus.sentence} if len(focus.sentence) <= LONGEST_IN_ADDRESS else {}
+        return {"checkpoint": focus.checkpoint, **short, "layer": str(focus.layer), **said}
+    opening = opening_focus(focus.checkpoint)
+    if all(getattr(focus, name) == getattr(opening, name) for name in VIEW):
+        return {name: value for name, value in said.items() if name not in VIEW}
+    return said if said.keys() & set(VIEW) else {**said, "layer": str(focus.layer)}
 
 
 def start_of(sentence: str, starts: Sequence[str]) -> str:
     """The task's prefix that a sentence begins with, or nothing."""
     return next((start for start in starts if sentence.startswith(start)), "")
+
+
+def with_task(sentence: str, focus: Focus) -> str:
+    """An example behind the task that stands before the sentence now, unless it brings one."""
+    tasks = tasks_of(focus.checkpoint)
+    return sentence if start_of(sentence, tasks) else start_of(focus.sentence, tasks) + sentence
 
 
 def tasks_of(checkpoint: str) -> Sequence[str]:
@@ -191,12 +178,26 @@ def tasks_of(checkpoint: str) -> Sequence[str]:
     return () if config is None else config.task_prefixes
 
 
-def _sentence_for(checkpoint: str, focus: Focus) -> str:
-    """What another model reads of the same sentence: a task stays with the model that learned it."""
-    if focus.sentence == default_focus(focus.checkpoint).sentence:
-        return default_focus(checkpoint).sentence
+def _for_checkpoint(checkpoint: str, focus: Focus) -> dict[str, object]:
+    """What changes with the checkpoint: an example gives way to the new one's opening. A sentence of somebody's own
+    stays, without a task that the other model did not learn; a place that nobody chose gives way, one chosen stays."""
+    opening = opening_focus(checkpoint)
+    changes: dict[str, object] = {"reads": "", "writes": ""}
+    if _is_ready(focus):
+        changes |= {name: getattr(opening, name) for name in VIEW if name != "lesson"}
+        return changes
     task = start_of(focus.sentence, tasks_of(focus.checkpoint))
-    return focus.sentence if task in tasks_of(checkpoint) else focus.sentence.removeprefix(task)
+    if task not in tasks_of(checkpoint):
+        changes["sentence"] = focus.sentence.removeprefix(task)
+    before = opening_focus(focus.checkpoint)
+    if all(getattr(focus, name) == getattr(before, name) for name in PLACE):
+        changes |= {name: getattr(opening, name) for name in PLACE}
+    return changes
+
+
+def _is_ready(focus: Focus) -> bool:
+    """Whether the sentence is one of the app's own, of whatever checkpoint, and not the visitor's."""
+    return is_ready(focus.sentence, tasks_of(focus.checkpoint))
 
 
 def begin() -> Focus:
@@ -225,7 +226,7 @@ def begin() -> Focus:
 
 def current() -> Focus:
     """The focus of this browser session."""
-    return st.session_state.get(_FOCUS) or default_focus()
+    return st.session_state.get(_FOCUS) or opening_focus()
 
 
 def notes() -> tuple[str, ...]:
@@ -236,12 +237,13 @@ def notes() -> tuple[str, ...]:
 def change(**values: object) -> None:
     """Change the focus, e.g. as ``on_click=change, kwargs={"head": 3}``; the next run shows it and writes the address.
 
-    Another sentence, target or stack starts at its first token; another checkpoint has languages and tasks of its own.
+    Another sentence, target or stack starts at its first token; another checkpoint has an opening of its own.
     Raises ``TypeError`` for a name that ``Focus`` lacks.
     """
     if "checkpoint" in values:
-        fitting = {"reads": "", "writes": "", "sentence": _sentence_for(str(values["checkpoint"]), current())}
-        values = {name: new for name, new in fitting.items() if new != getattr(current(), name)} | values
+        fitting = _for_checkpoint(str(values["checkpoint"]), current())
+        new = {name for name, value in fitting.items() if value != getattr(current(), name)} | {"token"}
+        values = {name: value for name, value in fitting.items() if name in new} | values
     if values.keys() & {"sentence", "target", "stack", "writes"} and "token" not in values:
         values["token"] = 0
     _keep(replace(current(), **values))
@@ -254,7 +256,7 @@ def store(focus: Focus, *, corrections: Sequence[str] = ()) -> Focus:
     st.session_state[_NOTES] = tuple(dict.fromkeys((*st.session_state.get(_NOTES, ()), *corrections)))
     st.session_state[_NOTES_OF] = _place(focus)
     _keep(focus)
-    wanted = focus.to_address(default=default_focus(focus.checkpoint))
+    wanted = address_of(focus)
     written = [one for one in st.session_state.get(_WRITTEN, ()) if one != wanted]
     st.session_state[_WRITTEN] = (*written[-_LATE:], wanted)
     if (found := _address()) != wanted:

@@ -12,7 +12,7 @@ import streamlit as st
 
 from ui.compute.loading import REPOSITORY
 from ui.shell.embedded import embedded
-from ui.shell.focus import change, current, default_focus
+from ui.shell.focus import address_of, change, current
 from ui.shell.outer_page import PAGE
 from ui.shell.streamlit_private import StreamlitPage, runs_a_script
 from ui.words.texts import common, page_text
@@ -155,4 +155,4 @@ def go_to(name: str, **focus_values: object) -> NoReturn:
     if name not in existing:
         raise ValueError(f"there is no page {name!r}; there are {', '.join(existing)}")
     change(**focus_values)
-    st.switch_page(existing[name], query_params=current().to_address(default=default_focus(current().checkpoint)))
+    st.switch_page(existing[name], query_params=address_of(current()))

@@ -27,6 +27,7 @@ from ui.shell import focus as shared_focus
 from ui.shell.admission import admit
 from ui.shell.embedded import style_for_a_frame
 from ui.shell.familiarity import unlike_training
+from ui.shell.fitting import fit_model, fit_trace
 from ui.shell.focus import Focus
 from ui.shell.frame import frame
 from ui.shell.guidance.lesson_bar import lesson_bar, running
@@ -176,7 +177,7 @@ def _draw_frame(
     step = lesson_bar(lesson, p.focus, page=p.name) if lesson else None
     corrections = (*corrections, *_open_checkpoint(p))
     show_what_a_link_says(p.checkpoint)
-    p.focus, misfits = shared_focus.fit_model(p.focus, p.checkpoint.config)
+    p.focus, misfits = fit_model(p.focus, p.checkpoint.config)
     corrections = (*corrections, *misfits)
     spoken_languages(p.focus, p.checkpoint, room)
     selectors(p.focus, p.checkpoint.config, needs=needs, room=room)
@@ -185,7 +186,7 @@ def _draw_frame(
         _look_for(p.text, p.checkpoint.config, shown=lesson is None and not presenting())
         _glossary(p.name)
     if strip:
-        p.focus, missing = shared_focus.fit_trace(p.focus, p.trace)
+        p.focus, missing = fit_trace(p.focus, p.trace)
         corrections = (*corrections, *missing)
     if keys is not None:
         with keys:

@@ -12,6 +12,7 @@ import streamlit as st
 from transformer import Checkpoint
 from ui.shell.copying import copy_button
 from ui.shell.embedded import heights, iframe
+from ui.shell.focus import address_of, current
 from ui.shell.outer_page import seen_address
 from ui.words.texts import as_plain, common
 
@@ -43,7 +44,8 @@ def share(checkpoint: Checkpoint, *, title: str) -> None:
         note = st.text_area(
             common("share.note"), key="share note", height=80, max_chars=LONGEST_NOTE, help=common("share.note_help")
         )
-        found = {name: st.query_params.get_all(name) for name in st.query_params}
+        view = {name: [value] for name, value in address_of(current(), whole=True).items()}
+        found = view | {name: st.query_params.get_all(name) for name in st.query_params}
         address = link(
             *seen_address(st.context.url or "", found),
             checkpoint=checkpoint.name,

@@ -9,12 +9,13 @@ from transformer.config import ModelConfig, PictureConfig
 from transformer.families.config import FamilyConfig
 from ui.compute.loading import choosable_checkpoints, readable_config
 from ui.shell import focus as shared_focus
-from ui.shell.focus import MOST_PADS, Focus, start_of, tasks_of
+from ui.shell.focus import MOST_PADS, Focus, with_task
 from ui.shell.offers import offers
+from ui.shell.openings import examples_of, label_of, name_in_list, shows_of
 from ui.shell.picture import draw_picture
 from ui.shell.selectors import work_of
 from ui.shell.typing import follow_typing
-from ui.words.texts import common, examples, languages
+from ui.words.texts import common, languages
 
 # Where this run's sidebar has room for the selectors of its page: below the sentence, above the examples.
 _room: ContextVar[DeltaGenerator | None] = ContextVar("room", default=None)
@@ -63,19 +64,12 @@ def _sentence(focus: Focus, *, help: str) -> None:
 
 
 def _examples(focus: Focus) -> None:
-    found = {example.label: example for example in examples()}
-    task = _task(focus)
-    text = focus.sentence.removeprefix(task)
-    shown = next((e for e in found.values() if (e.sentence, e.target) == (text, focus.target)), None)
-    chosen = shown.label if shown else None
-    offers(common("sidebar.examples"), list(found), key="sidebar example", chosen=chosen, take=_take_example)
-    if shown and not task:  # what it shows is said of models of one task
-        st.caption(shown.shows)
-
-
-def _task(focus: Focus) -> str:
-    """The prefix that stands before the sentence, for a model that was trained with some: an example leaves it."""
-    return start_of(focus.sentence, tasks_of(focus.checkpoint))
+    found, now = examples_of(focus.checkpoint), (focus.sentence, focus.target)
+    shown = next((each for each in found if (with_task(each.sentence, focus), each.target) == now), None)
+    chosen, labels = label_of(shown) if shown else None, list(map(label_of, found))
+    offers(common("sidebar.examples"), labels, key="sidebar example", chosen=chosen, take=_take_example)
+    if shown and shown.sentence == focus.sentence:  # else behind a task, and it is said of models of one task
+        st.caption(shows_of(shown))
 
 
 def _checkpoint(focus: Focus) -> None:
@@ -87,6 +81,7 @@ def _checkpoint(focus: Focus) -> None:
     st.selectbox(
         common("sidebar.checkpoint"),
         names,
+        format_func=name_in_list,
         key="sidebar checkpoint",
         help=common("sidebar.checkpoint_help"),
         on_change=_report,
@@ -99,7 +94,9 @@ def _checkpoint(focus: Focus) -> None:
         work = "picture" if isinstance(config, PictureConfig) else work_of(config)
         if work == "text-to-text" and not config.task_prefixes:
             work = "answer"
-        st.caption(" · ".join((common(f"task.{work}"), *family, size)))
+        # A long name ends beyond the box; the folder, by which a link and the command line call it, is read here.
+        does = focus.checkpoint if name_in_list(focus.checkpoint) != focus.checkpoint else common(f"task.{work}")
+        st.caption(" · ".join((does, *family, size)))
 
 
 def _named_more(config: ModelConfig | None) -> str:
@@ -175,7 +172,7 @@ def _report(name: str) -> None:
 
 
 def _take_example(label: str) -> None:
-    for example in examples():
-        if example.label == label:
-            start = _task(shared_focus.current())
-            shared_focus.change(sentence=start + example.sentence, target=example.target)
+    focus = shared_focus.current()
+    for example in examples_of(focus.checkpoint):
+        if label_of(example) == label:
+            shared_focus.change(sentence=with_task(example.sentence, focus), target=example.target, **example.place)

@@ -14,6 +14,7 @@ from transformer import Checkpoint
 from transformer.families.languages import languages_of
 from ui.shell import focus as shared_focus
 from ui.shell.focus import Focus, start_of
+from ui.shell.openings import is_ready
 from ui.shell.streamlit_private import page_hash
 from ui.words.texts import common, model_sentences, quoted
 
@@ -78,7 +79,6 @@ def _begin(key: str, starts: Sequence[str]) -> None:
     """The sentence with another beginning, or with none. One of the app's examples gives way to that of the task."""
     sentence, start = shared_focus.current().sentence, st.session_state[key] or ""
     rest = sentence.removeprefix(start_of(sentence, starts))
-    of_tasks, others = (model_sentences()[table] for table in ("task_example", "example"))
-    if rest in (*of_tasks.values(), *others.values()):
-        rest = of_tasks.get(start, rest)
+    if is_ready(sentence, starts):
+        rest = model_sentences()["task_example"].get(start, rest)
     shared_focus.change(sentence=start + rest)

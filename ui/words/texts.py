@@ -173,9 +173,16 @@ def glossary(page: str) -> dict[str, str]:
     return dict(entry.get(language(), entry[ENGLISH]) for entry in entries)
 
 
-def examples() -> tuple[Example, ...]:
-    shown = read(ROOT, "examples", language())
-    return tuple(Example(sentence=sentence, **shown[name]) for name, sentence in model_sentences()["example"].items())
+def examples(kind: str = "") -> tuple[Example, ...]:
+    """Of models that come without examples of their own: all, or for one ``kind`` its own first, without those that say
+    something to another kind only."""
+    shown, first = read(ROOT, "examples", language()), model_sentences()["first_example"]
+    own = first.get(kind, "")
+    names = [name for name in model_sentences()["example"] if not kind or name == own or name not in first.values()]
+    sentences = model_sentences()["example"]
+    return tuple(
+        Example(sentence=sentences[name], **shown[name]) for name in sorted(names, key=lambda name: name != own)
+    )
 
 
 def pictures() -> tuple[tuple[str, str], ...]:

@@ -4,7 +4,7 @@ from charts.canvas.attention_overview import attention_overview
 from charts.canvas.choices import AnyHead
 from transformer.analysis.heads.head_roles import head_roles
 from ui.lab.head_table import captions
-from ui.shell.focus import attention_kinds
+from ui.shell.fitting import attention_kinds
 from ui.shell.page import Page
 from ui.show.canvas import show_overview
 from views.heads.corpus import Corpus

@@ -8,7 +8,8 @@ import streamlit as st
 
 import transformer
 from ui.compute.loading import choosable_checkpoints
-from ui.shell.focus import Focus, current, default_focus, default_of, fit_checkpoint, fit_model, fit_trace
+from ui.shell.fitting import fit_model, fit_trace
+from ui.shell.focus import Focus, address_of, current, default_of, fit_checkpoint
 from ui.shell.guidance.lesson_bar import STYLE, forget_guesses, open_step, score, step_focus
 from ui.shell.guidance.lessons import Lesson
 from ui.shell.navigation import GROUPS
@@ -122,7 +123,7 @@ def _step_link(lesson: Lesson, number: int, focus: Focus, *, base: str) -> str:
 
 
 def _link(name: str, focus: Focus, *, base: str) -> str:
-    return link_to(base, "" if name == _names()[0] else name, focus, default=default_focus(focus.checkpoint))
+    return link_to(base, "" if name == _names()[0] else name, address_of(focus, whole=True))
 
 
 def _paths() -> dict[str, str]:

@@ -12,7 +12,6 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from charts.documents.markup import marked
 from transformer.errors import MessageError
-from ui.shell.focus import Focus
 from ui.shell.guidance.lessons import Lesson
 from ui.shell.outer_page import PAGE, outer_page
 
@@ -75,11 +74,10 @@ def with_figures(sheet: Sheet, figures: Sequence[str]) -> Sheet:
     return replace(sheet, exercises=tuple(exercises))
 
 
-def link_to(base: str, path: str, focus: Focus, *, default: Focus) -> str:
-    """The address of a page with its focus; "" where the app's own address, ``base``, is not known."""
+def link_to(base: str, path: str, address: Mapping[str, str]) -> str:
+    """The address of a page with these parameters; "" where the app's own address, ``base``, is not known."""
     if not base:
         return ""
-    address = {"checkpoint": focus.checkpoint, **focus.to_address(default=default)}
     return f"{base.rstrip('/')}/{path}?{urlencode(address)}"
 
 

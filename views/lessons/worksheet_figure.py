@@ -22,7 +22,8 @@ from transformer.analysis.attention.attention_path import attention_path, output
 from transformer.analysis.lens import logit_lens
 from transformer.faults.catalogue import diagnosis_of
 from transformer.faults.patients import patient_of
-from ui.shell.focus import Focus, fit_model, fit_trace
+from ui.shell.fitting import fit_model, fit_trace
+from ui.shell.focus import Focus
 from ui.shell.guidance.lessons import Lesson, Step
 from ui.shell.page import Page
 from ui.show.canvas import spoken

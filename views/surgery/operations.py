@@ -14,7 +14,8 @@ from transformer.runs.run import Run
 from ui.compute.loading import load_trace
 from ui.compute.long_jobs import jobs
 from ui.compute.store import store
-from ui.shell.focus import attention_kinds, start_of
+from ui.shell.fitting import attention_kinds
+from ui.shell.focus import start_of
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.shell.selectors import chosen_option, one_of

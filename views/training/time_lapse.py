@@ -24,7 +24,7 @@ from transformer.files.snapshots import quantise
 from ui.compute.long_jobs import jobs
 from ui.lab.head_table import role_text
 from ui.shell import focus as shared_focus
-from ui.shell.focus import attention_kinds
+from ui.shell.fitting import attention_kinds
 from ui.shell.page import Page, guard
 from ui.shell.page_state import IN_SESSION
 from ui.shell.selectors import selectors, settle

@@ -11,7 +11,8 @@ from charts.toolkit.numbers import whole
 from transformer.config import PictureConfig
 from transformer.errors import InputError
 from transformer.runs.traces import Trace
-from ui.shell.focus import Focus, fit_model, fit_trace
+from ui.shell.fitting import fit_model, fit_trace
+from ui.shell.focus import Focus
 from ui.words.catalogues import browser_words, said
 from ui.words.texts import as_plain, language
 from views.overview.handout.answer import decoding, diagram_script, overview

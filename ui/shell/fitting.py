@@ -1,0 +1,53 @@
+"""The nearest place that a model has to the one that is asked for, with a line about each thing that it lacks."""
+
+from dataclasses import replace
+
+from charts.toolkit.words import _
+from transformer.config import ModelConfig
+from transformer.runs.traces import STACKS, Trace
+from ui.shell.focus import MOST_PADS, Focus
+from ui.words.texts import common
+
+
+def fit_model(focus: Focus, config: ModelConfig) -> tuple[Focus, tuple[str, ...]]:
+    """The nearest place that this model has, with one line for each thing it does not have."""
+    notes = []
+    kinds = attention_kinds(config)
+    if (focus.stack, focus.kind) not in kinds:
+        near = next((pair for pair in kinds if pair[0] == focus.stack), kinds[0])
+        # A model with one stack is not worth a line unless cross-attention was asked for: there is nothing to choose.
+        if focus.stack not in STACKS or focus.kind != "self":
+            missing = _(f"{focus.stack[:20]} {focus.kind[:20]}-attention")  # a typed address may hold anything
+            notes.append(common("note.attention", missing=missing, shown=_(f"{near[0]} {near[1]}-attention")))
+        focus = replace(focus, stack=near[0], kind=near[1])
+    n_layers = config.n_encoder_layers if focus.stack == "encoder" else config.n_decoder_layers
+    for name, count in (("layer", n_layers), ("head", config.heads_in(focus.stack))):
+        value = getattr(focus, name)
+        if value >= count:
+            notes.append(common(f"note.{name}", value=value, last=count - 1))
+            focus = replace(focus, **{name: count - 1})
+    if focus.pads > MOST_PADS:
+        notes.append(common("note.pads", value=focus.pads, most=MOST_PADS))
+        focus = replace(focus, pads=MOST_PADS)
+    return focus, tuple(notes)
+
+
+def fit_trace(focus: Focus, trace: Trace) -> tuple[Focus, tuple[str, ...]]:
+    """The nearest token that the focused stack read."""
+    count = len(trace.tokens(focus.stack))
+    if focus.token < count:
+        return focus, ()
+    note = common("note.token", value=focus.token, stack=common(f"focus.{focus.stack}"), last=count - 1)
+    return replace(focus, token=max(0, count - 1)), (note,)
+
+
+def attention_kinds(config: ModelConfig) -> tuple[tuple[str, str], ...]:
+    """The (stack, kind) pairs of a model, in the order of the forward pass."""
+    pairs = []
+    if config.has_encoder:
+        pairs.append(("encoder", "self"))
+    if config.has_decoder:
+        pairs.append(("decoder", "self"))
+    if config.has_encoder and config.has_decoder:
+        pairs.append(("decoder", "cross"))
+    return tuple(pairs)

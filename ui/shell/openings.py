@@ -1,0 +1,94 @@
+"""What a checkpoint opens with, and its examples: its own (``opening.toml`` beside its card), or those of its kind."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+from transformer.config import LEVELS, ModelConfig, PictureConfig
+from transformer.files.opening import OPENING, PLACE, Example, Opening, in_language, read_opening
+from ui.compute.loading import checkpoint_names, checkpoint_path, readable_config
+from ui.words.texts import common, examples, language, model_sentences, pictures
+
+_LOG = logging.getLogger(__name__)
+
+
+def opening_of(checkpoint: str) -> Opening:
+    """Its own, or that of its kind where it came without one, or with one that cannot be read (a line in the log)."""
+    return _own(checkpoint) or _of_kind(readable_config(checkpoint))
+
+
+def examples_of(checkpoint: str) -> tuple[Example, ...]:
+    """Sentences that show something with this checkpoint, the opening first."""
+    return opening_of(checkpoint).examples
+
+
+def label_of(example: Example) -> str:
+    return in_language(example.label, language())
+
+
+def shows_of(example: Example) -> str:
+    return in_language(example.shows, language())
+
+
+def name_in_list(checkpoint: str) -> str:
+    """ "Fills in hidden words · bert-en": what it does, then the folder's name; the name alone where nobody says."""
+    own = _own(checkpoint)
+    if own is None:
+        return checkpoint
+    return common("sidebar.named", does=in_language(own.name, language()), name=checkpoint)
+
+
+def is_ready(sentence: str, tasks: Sequence[str]) -> bool:
+    """Whether a sentence is one of the app's own, of whatever checkpoint, maybe behind one of ``tasks``."""
+    task = next((task for task in tasks if sentence.startswith(task)), "")
+    return bool({sentence, sentence.removeprefix(task)} & _ready(checkpoint_names()))
+
+
+def _ready(names: Sequence[str]) -> frozenset[str]:
+    own = {example.sentence for name in names if (opening := _own(name)) for example in opening.examples}
+    return frozenset(own) | _ready_for_all()
+
+
+@lru_cache(maxsize=1)
+def _ready_for_all() -> frozenset[str]:
+    said = model_sentences()
+    tables = (said[table].values() for table in ("example", "task_example"))
+    pairs = (pair.values() for pair in said["pair"].values())
+    found = {sentence for sentences in (*tables, *pairs) for sentence in sentences}
+    return frozenset(found | {text for _, text in pictures()} | {said["default"], said["patch"]})
+
+
+def _own(checkpoint: str) -> Opening | None:
+    folder = checkpoint_path(checkpoint)
+    try:
+        changed = (folder / OPENING).stat().st_mtime_ns
+    except OSError:
+        return None
+    return _read(folder, changed)
+
+
+@lru_cache(maxsize=64)
+def _read(folder: Path, _changed: int) -> Opening | None:
+    try:
+        return read_opening(folder)
+    except (ValueError, OSError) as error:
+        _LOG.warning("%s; opening as models of its kind do", error)
+        return None
+
+
+def _of_kind(config: ModelConfig | None) -> Opening:
+    """Examples for such a model, at its first head: nothing is known about what its heads do."""
+    if isinstance(config, PictureConfig):
+        size = config.picture_size**2
+        shown = next(((text, label) for label, text in pictures() if len(text) == size), (LEVELS[0] * size, "0"))
+        found = [Example(sentence=shown[0], label={"en": shown[1]}, shows={"en": shown[1]})]
+    else:
+        kind = "encoder-decoder" if config is None else "classifier" if config.n_classes else config.kind
+        found = [
+            Example(sentence=each.sentence, label={"en": each.label}, shows={"en": each.shows})
+            for each in examples(kind)  # in the language of this run already
+        ]
+    first = replace(found[0], place=dict(zip(PLACE, ("encoder", "self", 0, 0, 0), strict=True)))
+    return Opening(name={"en": ""}, examples=(first, *found[1:]))
