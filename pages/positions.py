@@ -13,8 +13,8 @@ from ui.shell.page_state import belongs_to
 from ui.shell.presentation.presenter import labels
 from ui.shell.selectors import chosen_option
 from ui.show.figures import show_snippet, show_source
-from views.positions.order import another_order
-from views.positions.position_schemes import choose_scheme, say_whose, views_of
+from views.positions.order import another_order, can_reorder, choose_change, place_looked_at, stack_looked_at
+from views.positions.position_schemes import choose_scheme, say_whose, scheme_of, views_of
 
 SOURCES = {
     "sinusoidal": (schemes.SinusoidalEncoding, schemes.sinusoidal_encoding),
@@ -34,23 +34,28 @@ def own_sources(p: Page) -> tuple[type, ...]:
     return own or SOURCES[p.checkpoint.config.positions]
 
 
-with page("positions", needs=("token",)) as p:
+with page("positions", needs=("token",), marks=place_looked_at, only=stack_looked_at) as p:
     own = p.checkpoint.config.positions
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        shown = choose_scheme(p)
+        shown = scheme_of(p)
         views = dict(views_of(shown))
-        if shown.own and shown.scheme != "disentangled":
-            views["order"] = lambda p, shown: another_order(p)
+        if can_reorder(p):
+            views = {"order": lambda p, shown: another_order(p), **views}
         view = None
         if views:
             belongs_to("positions view", tuple(views), default=next(iter(views)))
             more = {"wrap": True, "label_visibility": labels()}
             view = chosen_option(p.text, "view", list(views), key="positions view", **more)
-    say_whose(p, shown)
+        if view == "order":
+            choose_change(p)
+        else:
+            choose_scheme(p)
+    if view != "order":
+        say_whose(p, shown)
     if view:
         views[view](p, shown)
     show_source(
-        *own_sources(p) if shown.own else SOURCES[shown.scheme],
+        *own_sources(p) if shown.own or view == "order" else SOURCES[shown.scheme],
         measured_position_scores,
         without_positions,
         reordered_positions,

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 def encoding_heatmap(encoding: Any, *, tokens: TokenSequence | None = None) -> go.Figure:
     """The table of positional encodings, position × dimension, diverging around 0.
 
-    ``encoding``: [position, model], as many rows as the figure is to show. With ``tokens`` a line marks how far the
-    sentence reaches into the table.
+    ``encoding``: [position, model], as many rows as the figure is to show. With ``tokens``, of which there are as
+    many, they stand beside their rows; where there are more rows, a line marks how far the sentence reaches into the
+    table.
     """
     values = as_array(encoding, name="encoding", axes=("position", "dimension"))
     n_positions, n_dimensions = values.shape
@@ -32,9 +33,10 @@ def encoding_heatmap(encoding: Any, *, tokens: TokenSequence | None = None) -> g
             hover=style.lines(_("position {place}", place="%{y}"), _("dimension {dimension}", dimension="%{x}")),
             bar=style.colour_bar(_("value")),
             limit=style.symmetric_limit(values),
+            **({"ygap": 2} if tokens is not None and len(tokens) == n_positions else {}),
         )
     )
-    style.finish(figure, height=min(340, max(300, 5 * n_positions + 130)), top=64)
+    style.finish(figure, height=min(400, max(300, 30 * n_positions + 130)), top=64)
     figure.update_yaxes(title_text=_("position in the sequence"), range=[n_positions - 0.5, -0.5], zeroline=False)
     figure.update_xaxes(title_text=_("dimension (d_model = {n})", n=n_dimensions), showgrid=False, zeroline=False)
     if tokens is not None:
@@ -42,6 +44,10 @@ def encoding_heatmap(encoding: Any, *, tokens: TokenSequence | None = None) -> g
             raise ValueError(
                 f"the sentence has {len(tokens)} tokens but encoding has only {n_positions} rows; give a row for each"
             )
+        if len(tokens) == n_positions:
+            places = [f"{token.display}  {place}" for place, token in enumerate(tokens)]
+            figure.update_yaxes(**style.label_rows(places, title=_("position in the sequence")))
+            return figure.drawn()
         figure.add_hline(y=len(tokens) - 0.5, line={"color": "#111111", "width": 4})
         figure.add_hline(
             y=len(tokens) - 0.5,

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import json
+from base64 import b64decode
+
+import numpy as np
 import pytest
+import streamlit as st
 
 import transformer
+from tests.conftest import ROOT
 from tests.pages.conftest import codes, is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
-from transformer.analysis.position_edits import without_positions
+from transformer.analysis.answers.answer_probabilities import answer_of
+from transformer.analysis.position_edits import reordered_positions, without_positions
 from transformer.analysis.position_scores import measured_position_scores
+from transformer.runs.inputs import prompt_ids
+from transformer.text.tokens import Token
 from ui.words.texts import page_text
+from views.positions.order import _take
 
 TEXT = page_text("positions")
 OWN = {"tiny-translator": "sinusoidal", "tiny-gpt": "learned", "tiny-bert": "rotary", "tiny-sentiment": "relative"}
 VIEWS = {
-    "sinusoidal": ("heatmap", "waves", "similarity", "sum", "distance", "order"),
-    "learned": ("heatmap", "waves", "similarity", "sum", "distance", "order"),
-    "rotary": ("angles", "distance", "order"),
-    "relative": ("bias", "distance", "order"),
+    "sinusoidal": ("order", "heatmap", "waves", "similarity", "sum", "distance"),
+    "learned": ("order", "heatmap", "waves", "similarity", "sum", "distance"),
+    "rotary": ("order", "angles", "distance"),
+    "relative": ("order", "bias", "distance"),
     "alibi": ("distance",),
 }
 SENTENCE = "The old man told us a story."
@@ -34,6 +44,7 @@ def test_every_view_of_the_own_scheme(open_app, checkpoint):
     for view in VIEWS[OWN[checkpoint]]:
         is_fine(show(app, view))
     assert TEXT["own"].format(scheme=TEXT[OWN[checkpoint]]) in said(app)
+    assert TEXT["own"].format(scheme=TEXT[OWN[checkpoint]]) not in said(show(app, "order"))
 
 
 @pytest.mark.parametrize("checkpoint", ["tiny-translator", "tiny-sentiment"])
@@ -83,14 +94,65 @@ def test_the_model_is_asked_again_with_other_positions(open_app, tiny_checkpoint
     assert " ".join(written.split()) in said(app)
 
 
-def test_two_tokens_change_places(open_app):
-    app = open_app("positions", checkpoint="tiny-translator", sentence="The old man told us a story.")
-    show(app, "order")
-    first, second = (box for box in app.selectbox if box.label in (TEXT["first"], TEXT["second"]))
-    first.set_value(0)
-    second.set_value(0)
-    is_fine(app.run())
-    assert TEXT["same"] in said(app)  # a token that changes places with itself changes nothing
+@pytest.mark.parametrize("checkpoint", OWN)
+def test_the_page_opens_on_two_words_that_change_places(open_app, tiny_checkpoint, checkpoint):
+    app = open_app("positions", checkpoint=checkpoint, sentence=SENTENCE)
+    is_fine(app)
+    loaded = tiny_checkpoint(checkpoint)
+    trace = transformer.trace(loaded, SENTENCE)
+    stack = trace.stacks[0]
+    tokens = trace.tokens(stack)
+    pair = app.session_state["swap first"], app.session_state["swap second"]
+    assert len(set(pair)) == 2 and all(any(map(str.isalnum, tokens[index].text)) for index in pair)
+    n_read = len(tokens) if loaded.config.has_encoder else len(prompt_ids(loaded, SENTENCE))
+    order = list(range(n_read))
+    order[pair[0]], order[pair[1]] = pair[1], pair[0]
+    after = transformer.trace(loaded, SENTENCE, edits=reordered_positions(loaded.model, stack, order))
+    answers = answer_of(trace), answer_of(after)
+    for answer in answers:
+        written = " ".join(answer.text.split()) or " ".join(part.display for part in answer.parts)
+        assert f"{written}" in said(app)
+    if answers[0].parts:
+        assert TEXT["same" if answers[0].text == answers[1].text else "changed"] in said(app)
+    else:
+        assert TEXT["asked_nothing"] in said(app)
+    followed = max(pair) if stack == "decoder" else min(pair)
+    weights = [one.attention(stack, 0, "self").weights[:, followed, :n_read] for one in (trace, after)]
+    head = np.abs(weights[0] - weights[1]).sum(axis=1).argmax()
+    assert TEXT["looks"].format(token=tokens[followed].display, head=head) in said(app)
+    reached = followed + 1 if stack == "decoder" else n_read
+    assert not weights[0][:, reached:].any() and not weights[1][:, reached:].any()
+    figure = json.loads(app.get("plotly_chart")[0].proto.spec)
+    (cells,) = [one for one in figure["data"] if one["type"] == "heatmap"]
+    drawn = np.frombuffer(b64decode(cells["z"]["bdata"]), dtype=cells["z"]["dtype"]).reshape(2, -1)
+    np.testing.assert_allclose(drawn, [one[head][:reached] for one in weights], atol=1e-6)
+
+
+@pytest.mark.parametrize("checkpoint", OWN)
+def test_a_click_above_changes_the_figure(open_app, checkpoint):
+    first, second = (
+        open_app("positions", checkpoint=checkpoint, sentence=SENTENCE, token=token).get("plotly_chart")[0].proto.spec
+        for token in "25"
+    )
+    assert first != second
+
+
+def test_an_address_says_which_two_change_places(open_app):
+    app = open_app(
+        "positions", checkpoint="tiny-translator", sentence=SENTENCE, **{"swap first": "0", "swap second": "2"}
+    )
+    is_fine(app)
+    assert (app.session_state["swap first"], app.session_state["swap second"]) == (0, 2)
+
+
+def test_a_click_on_a_card_makes_it_one_of_the_two(monkeypatch):
+    again = []
+    monkeypatch.setattr(st, "session_state", {"swap first": 1, "swap second": 4})
+    monkeypatch.setattr(st, "rerun", lambda: again.append(True))
+    for index, special, wanted in ((3, False, (4, 3)), (3, False, (4, 3)), (0, True, (4, 3)), (5, False, (3, 5))):
+        _take(Token(index=index, id=9, text="x", display="x", special=special))
+        assert (st.session_state["swap first"], st.session_state["swap second"]) == wanted
+    assert len(again) == 2
 
 
 def test_one_token_has_nothing_to_change_places_with(open_app, tiny_tokenizer):
@@ -117,3 +179,12 @@ def test_what_cannot_be_read_gets_a_sentence(open_app, sentence):
 def test_the_snippet_runs(open_app, run_snippet, tiny_checkpoint, checkpoint):
     app = open_app("positions", checkpoint=checkpoint, sentence=SENTENCE)
     assert run_snippet(codes(app)[-1]).strip()
+
+
+def test_a_tasks_prefix_stays_where_it_is(open_app, monkeypatch):
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    sentence = "translate English to French: The cat sat on the mat."
+    app = open_app("positions", checkpoint="t5-small-tasks", sentence=sentence)
+    is_fine(app)
+    tokens = transformer.trace(transformer.load(ROOT / "checkpoints" / "t5-small-tasks"), sentence).tokens("encoder")
+    assert [tokens[app.session_state[f"swap {name}"]].text for name in ("first", "second")] == [" cat", " mat"]

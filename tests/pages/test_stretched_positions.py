@@ -12,6 +12,7 @@ from tests.pages.conftest import codes, is_fine, said
 from ui.words.texts import page_text
 
 SENTENCE = "The cat sat on the mat, and the dog slept."
+ANGLES = {"positions view": "angles"}
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ def test_positions_say_how_waves_are_stretched(
     words: list[str], formula: str,
 ) -> None:  # fmt: skip
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(folder))
-    app = open_app("positions", checkpoint=checkpoint, sentence=SENTENCE)
+    app = open_app("positions", checkpoint=checkpoint, sentence=SENTENCE, **ANGLES)
     is_fine(app)
     text = said(app)
     assert all(word in text for word in words), text
@@ -67,7 +68,7 @@ def test_layers_that_turn_otherwise_are_named(
     foreign_checkpoint("hf-gemma3", tmp_path)
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path))
     for layer, base, same, others in (("0", "10000", "0, 2", "1"), ("1", "1e+06", "1", "0, 2")):
-        app = open_app("positions", checkpoint="hf-gemma3", layer=layer)
+        app = open_app("positions", checkpoint="hf-gemma3", layer=layer, **ANGLES)
         is_fine(app)
         assert f"Layers with these angles: {same}. The others turn by angles of their own: {others}." in said(app)
         assert f"{base}^{{-2i/" in "\n".join(latex.value for latex in app.latex)

@@ -134,15 +134,19 @@ class Page:
 
 
 Place = Callable[[Page], tuple[str, int]]
+Stack = Callable[[Page], str | None]
 
 
 @contextmanager
-def page(name: str, *, needs: Sequence[str] = (), strip: bool = True, marks: Place | None = None) -> Iterator[Page]:
+def page(
+    name: str, *, needs: Sequence[str] = (), strip: bool = True, marks: Place | None = None, only: Stack | None = None
+) -> Iterator[Page]:
     """Draw the frame of a page and hand out what it works with; a problem becomes a sentence, never a traceback.
 
     ``needs``: which of "stack", "kind", "layer", "head", "token" the page lets one choose. ``strip=False``: for a page
     about the checkpoint rather than the sentence; its ``p.trace`` is then made only where it is asked for.
     ``marks``: which token of which stack the strip marks, on a page that may look at another than the focused one.
+    ``only``: the one stack whose tokens the strip offers, where a click on those of another would change nothing.
     """
     if unknown := set(needs) - set(NEEDS):
         raise ValueError(f"page({name!r}) needs {sorted(unknown)}, which is unknown; choose from {', '.join(NEEDS)}")
@@ -150,7 +154,7 @@ def page(name: str, *, needs: Sequence[str] = (), strip: bool = True, marks: Pla
     p = Page(name, shared_focus.current())
     complete = False
     with guard():
-        corner = _draw_frame(p, needs=needs, strip=strip, marks=marks, room=room)
+        corner = _draw_frame(p, needs=needs, strip=strip, marks=marks, only=only, room=room)
         complete = True
     if not complete:
         st.stop()
@@ -162,7 +166,7 @@ def page(name: str, *, needs: Sequence[str] = (), strip: bool = True, marks: Pla
 
 
 def _draw_frame(
-    p: Page, *, needs: Sequence[str], strip: bool, marks: Place | None, room: DeltaGenerator
+    p: Page, *, needs: Sequence[str], strip: bool, marks: Place | None, only: Stack | None, room: DeltaGenerator
 ) -> DeltaGenerator:
     """Everything above the page's own part; the corner beside its title."""
     with st.container(horizontal=True, vertical_alignment="center", key="page head"):
@@ -195,7 +199,8 @@ def _draw_frame(
     place = f"{p.name} {lesson.name} {p.focus.lesson_step}" if step else ""
     frame(place=place, step=step, view=_view(p, of_sentence=strip))
     if strip and "token" in needs:
-        token_strip(p.trace, p.focus, choose=True, all_stacks="stack" not in needs, place=marks(p) if marks else None)
+        places = {"place": marks(p) if marks else None, "only": only(p) if only else None}
+        token_strip(p.trace, p.focus, choose=True, all_stacks="stack" not in needs, **places)
     shared_focus.store(p.focus, corrections=corrections)
     # In a place of their own, also where there are none: lines that are said once would let everything below move up in
     # the next run, and a control in a column that moves loses its tie to the address (Streamlit 1.67).

@@ -12,39 +12,120 @@ from transformer.analysis.answers.answer_probabilities import Answer, answer_of
 from transformer.analysis.position_edits import reordered_positions, without_positions
 from transformer.runs.inputs import prompt_ids
 from transformer.runs.run import Run
-from transformer.text.tokens import TokenSequence
+from transformer.text.tokens import Token, TokenSequence
 from ui.compute.loading import load_trace
 from ui.compute.store import store
 from ui.shell import page_state
+from ui.shell.focus import start_of
 from ui.shell.page import Page
-from ui.shell.selectors import chosen_option, one_of
+from ui.shell.presentation.presenter import labels
+from ui.shell.selectors import chosen_option, settle
+from ui.shell.strip import FIRST_CHOSEN
 from ui.show.chips import Chip, ChipRow, chips
+from ui.show.figures import show_figure
 from ui.words.catalogues import said
-from ui.words.texts import as_plain, numbered
+from ui.words.texts import as_plain, numbered, page_texts
+from views.positions.looks import looks, most_changed_head
+
+_MOST_IN_A_LINE = 12  # tokens as cards, each with its position
+_REORDERED = ("sinusoidal", "learned", "rotary", "relative")
+
+
+def can_reorder(p: Page) -> bool:
+    """Whether this model's positions can be changed apart from its tokens."""
+    return p.checkpoint.config.positions in _REORDERED
+
+
+def stack_looked_at(p: Page) -> str | None:
+    """The one stack whose tokens this view is about, or ``None`` in the other views."""
+    asked = st.session_state.get("positions view", st.query_params.get("positions view", "order"))
+    names = {"order", "view_order", *(text["view_order"] for text in page_texts(p.text.name))}
+    return _stack(p) if can_reorder(p) and asked in names else None
+
+
+def place_looked_at(p: Page) -> tuple[str, int]:
+    """The stack and the token to mark in the strip."""
+    if stack_looked_at(p) is None:
+        return p.focus.stack, p.focus.token
+    before, movable, _ = _read(p)
+    if len(movable) < 2:
+        return p.focus.stack, p.focus.token
+    return _stack(p), _followed(p, before.tokens(_stack(p)), movable)
+
+
+def choose_change(p: Page) -> None:
+    """What is done to the positions, as a list."""
+    changes = ["swap", "shuffle", "reverse", "remove"]
+    if p.checkpoint.config.kind == "encoder-decoder":
+        changes.append("remove_all")
+    chosen_option(p.text, "order", changes, key="order change", in_list=True, width=200, label_visibility=labels())
 
 
 def another_order(p: Page) -> None:
-    """Choose other positions; see what the model then reads, and what it answers, beside what it answered before."""
-    text, config = p.text, p.checkpoint.config
-    stack = "encoder" if config.has_encoder else "decoder"
-    run = replace(p.run, source_pads=0)
-    before = load_trace(run)
+    """What the model then reads, what it answers, beside what it answered before, and what one token looks at."""
+    text, stack = p.text, _stack(p)
+    before, movable, n_read = _read(p)
     tokens = before.tokens(stack)
-    n_read = len(tokens) if config.has_encoder else len(prompt_ids(p.checkpoint, p.focus.sentence))
-    movable = [token.index for token in tokens.tokens[:n_read] if not token.special]
     if len(movable) < 2:
         st.markdown(text["too_short"])
         return
-    st.markdown(text["order_text"].format(what=text[f"what_{config.positions}"]))
-    changes = ["swap", "shuffle", "reverse", "remove", *(["remove_all"] if len(before.stacks) > 1 else [])]
-    change = chosen_option(text, "order", changes, key="order change", wrap=True)
+    change = st.session_state.get("order change") or "swap"
     order = None if change.startswith("remove") else _order(p, change, tokens, movable, n_read)
-    stacks = before.stacks if change == "remove_all" else (stack,)
-    after = _with_positions(run, stacks, order)
-    _show_readings(p, tokens.tokens[:n_read], order)
+    after = _with_positions(_run(p), before.stacks if change == "remove_all" else (stack,), order)
+    _show_readings(p, tokens.tokens[:n_read], order, swap=change == "swap")
     _show_answers(p, answer_of(before), answer_of(after))
+    _show_looks(p, before, after, _followed(p, tokens, movable), order, n_read)
     for note in after.notes:
         st.caption(f":material/info: {as_plain(said(note))}")
+    hint = f"{text['swap_hint']} " if change == "swap" else ""
+    st.caption(hint + text["order_text"].format(what=text[f"what_{p.checkpoint.config.positions}"]))
+
+
+def _stack(p: Page) -> str:
+    """The stack that reads what was typed."""
+    return "encoder" if p.checkpoint.config.has_encoder else "decoder"
+
+
+def _run(p: Page) -> Run:
+    return replace(p.run, source_pads=0)
+
+
+def _read(p: Page) -> tuple[Trace, list[int], int]:
+    """(the model's run as it is, the tokens that may move, how many tokens were read)."""
+    before = load_trace(_run(p))
+    tokens = before.tokens(_stack(p))
+    encoder = p.checkpoint.config.has_encoder
+    n_read = len(tokens) if encoder else len(prompt_ids(p.checkpoint, p.focus.sentence))
+    return before, [token.index for token in tokens.tokens[:n_read] if not token.special], n_read
+
+
+def _pair(p: Page, tokens: TokenSequence, movable: Sequence[int]) -> tuple[int, int]:
+    """The two tokens that change places: a pair of words at first, then those that were clicked."""
+    task = start_of(p.focus.sentence, p.checkpoint.config.task_prefixes).rstrip()
+    read = np.cumsum([0, *(0 if token.special else len(token.text) for token in tokens)])
+    own = [index for index in movable if read[index] >= len(task)]  # not those of a task's prefix
+    words = [index for index in own if any(letter.isalnum() for letter in tokens[index].text)]
+    # Neither "the" nor "on" where there is something else: a word of three letters that stands here only once.
+    spelt = [tokens[index].text.strip().lower() for index in words]
+    telling = [index for index, word in zip(words, spelt, strict=True) if len(word) > 2 and spelt.count(word) == 1]
+    start = next(group for group in (telling, words, movable) if len(group) >= 2)
+    defaults = start[0] if len(start) < 4 else start[1], start[-1]
+    names = {index: [numbered(index, tokens[index].display)] for index in movable}
+    for name, default in zip(("first", "second"), defaults, strict=True):
+        page_state.belongs_to(f"swap {name}", tokens.ids, default=default)
+        settle(f"swap {name}", names, default)
+        st.session_state.setdefault(f"swap {name}", default)
+    return st.session_state["swap first"], st.session_state["swap second"]
+
+
+def _followed(p: Page, tokens: TokenSequence, movable: Sequence[int]) -> int:
+    """The token that was clicked above, if it is one that was read; else one that changes places."""
+    focus, stack = p.focus, _stack(p)
+    chosen = focus.token or st.session_state.get(FIRST_CHOSEN) == (focus.checkpoint, focus.sentence)
+    if chosen and focus.stack == stack and focus.token <= movable[-1]:
+        return focus.token
+    # Behind a causal mask the later one of the two has more to look at.
+    return (max if stack == "decoder" else min)(_pair(p, tokens, movable))
 
 
 def _with_positions(run: Run, stacks: Sequence[str], order: Sequence[int] | None) -> Trace:
@@ -66,15 +147,7 @@ def _order(p: Page, change: str, tokens: TokenSequence, movable: Sequence[int], 
     order = np.arange(n_read)
     places = np.array(movable)
     if change == "swap":
-        words = [index for index in movable if any(letter.isalnum() for letter in tokens[index].text)]
-        start = words if len(words) >= 2 else movable
-        defaults = start[0] if len(start) < 4 else start[1], start[-1]
-        names = {index: [numbered(index, tokens[index].display)] for index in movable}
-        chosen = []
-        with st.container(horizontal=True):
-            for name, default in zip(("first", "second"), defaults, strict=True):
-                page_state.belongs_to(f"swap {name}", tokens.ids, default=default)
-                chosen.append(one_of(p.text[name], names, default, key=f"swap {name}", in_list=True, width=220))
+        chosen = list(_pair(p, tokens, movable))
         order[chosen] = order[chosen[::-1]]
     elif change == "reverse":
         order[places] = places[::-1]
@@ -89,9 +162,14 @@ def _order(p: Page, change: str, tokens: TokenSequence, movable: Sequence[int], 
     return order.tolist()
 
 
-def _show_readings(p: Page, tokens: Sequence, order: Sequence[int] | None) -> None:
-    """The tokens in the order of their positions, before and after; those that moved are marked."""
-    row = ChipRow(p.text["before"], tuple(Chip(token.display, str(token.index)) for token in tokens))
+def _show_readings(p: Page, tokens: Sequence[Token], order: Sequence[int] | None, *, swap: bool) -> None:
+    """The tokens in the order of their positions, before and after; those that moved are marked. A click on a token of
+    the upper row makes it one of the two that change places."""
+    moved = [token.index for token in tokens if order is None or order[token.index] != token.index]
+    before = tuple(
+        Chip(token.display, str(token.index), "marked" if swap and token.index in moved else "plain")
+        for token in tokens
+    )
     if order is None:
         after = tuple(Chip(token.display, p.text["no_place"], "marked") for token in tokens)
     else:
@@ -100,18 +178,61 @@ def _show_readings(p: Page, tokens: Sequence, order: Sequence[int] | None) -> No
             Chip(token.display, str(place), "marked" if token.index != place else "plain")
             for place, token in enumerate(by_place)
         )
-    chips([row, ChipRow(p.text["after"], after)], key="order tokens")
+    rows = [ChipRow(p.text["before"], before), ChipRow(p.text["after"], after)]
+    if len(tokens) > _MOST_IN_A_LINE:  # the strip above shows the old order; the answers are to stay on the screen
+        rows = rows[1:]
+    clicked = chips(rows, key="order tokens", choose=swap)
+    if clicked:
+        row, place = clicked
+        _take(by_place[place] if rows[row].title == p.text["after"] else tokens[place])
+
+
+def _take(token: Token) -> None:
+    """It changes places with the one that was clicked before it."""
+    pair = st.session_state["swap first"], st.session_state["swap second"]
+    if token.special or token.index in pair:
+        return
+    st.session_state["swap first"], st.session_state["swap second"] = pair[1], token.index
+    st.rerun()
+
+
+def _show_looks(p: Page, before: Trace, after: Trace, token: int, order: Sequence[int] | None, n_read: int) -> None:
+    """What one token looks at in the first layer, before and after, in the head where this has changed most."""
+    stack, text = _stack(p), p.text
+    tokens = before.tokens(stack).tokens[:n_read]
+    rows = [trace.attention(stack, 0, "self").weights[:, token, :n_read] for trace in (before, after)]
+    if stack == "decoder":  # what stands behind it is hidden from it, before and after
+        tokens, rows = tokens[: token + 1], [row[:, : token + 1] for row in rows]
+    head, name = most_changed_head(*rows), tokens[token].display
+    place = text["at_none"] if order is None else text["at"].format(place=order[token])
+    st.markdown(text["looks"].format(token=as_plain(name), head=head))
+    show_figure(
+        looks(
+            rows[0][head],
+            after=rows[1][head],
+            tokens=tokens,
+            rows=(f"{text['before']}: {text['at'].format(place=token)}", f"{text['after']}: {place}"),
+            bar=text["looks_bar"],
+        ),
+        name="looks-before-and-after",
+        caption=text["looks_caption"],
+        alt=text["looks_alt"].format(token=as_plain(name)),
+    )
 
 
 def _show_answers(p: Page, before: Answer, after: Answer) -> None:
-    """Both answers, large, with their probabilities."""
+    """Both answers, large, with their probabilities, and whether they differ."""
     text = p.text
     with st.container(border=True, horizontal=True, gap="medium", key="order answers"):
         for name, answer in (("before", before), ("after", after)):
-            with st.container(width=420, gap=None):
+            with st.container(width="stretch", gap=None):
                 sure = text["sure"].format(probability=three_digits(answer.probability)) if answer.parts else ""
                 st.caption(" · ".join(filter(None, (f"{text['answers']} {text[name]}", sure))))
-                words = as_plain(" ".join(answer.text.split())) or "–"
-                st.markdown(f"### {words}" if name == "before" else f"### :primary[{words}]")
-    if before.text == after.text:
-        st.caption(f"{text['same']} {text['same_note']}")
+                written = " ".join(answer.text.split()) or " ".join(part.display for part in answer.parts)
+                words = as_plain(written) or "–"
+                st.markdown(f"#### {words}" if name == "before" else f"#### :primary[{words}]")
+    if not before.parts:
+        st.caption(text["asked_nothing"])
+    else:
+        same = before.text == after.text
+        st.caption(f"{text['same']} {text['same_note']}" if same else text["changed"])

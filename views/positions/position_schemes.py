@@ -16,7 +16,7 @@ from ui.compute.loading import checkpoint_names, config_of, load_checkpoint
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.shell.presentation.presenter import labels
-from ui.shell.selectors import one_of
+from ui.shell.selectors import one_of, settle
 from ui.show.figures import show_figure, show_formula
 from ui.show.score_formula import score_formula
 from ui.words.model_terms import embedding_scale
@@ -32,22 +32,35 @@ _BACK = 2  # tokens, for the linear map
 SCHEMES = ("sinusoidal", "learned", "rotary", "relative", "alibi")
 
 
-def choose_scheme(p: Page) -> Shown:
+def scheme_of(p: Page) -> Shown:
     """The checkpoint's own scheme unless another one is asked for."""
     own = p.checkpoint.config.positions
-    schemes = (*SCHEMES, own) if own == "disentangled" else SCHEMES
-    first = own if own in schemes else SCHEMES[0]
-
-    def name(scheme: str, text: PageText) -> str:
-        return text["own_mark"].format(scheme=text[scheme]) if scheme == own else text[scheme]
-
+    names, first = _schemes(p)
     belongs_to("scheme", p.focus.checkpoint, default=first)
-    names = {scheme: [name(scheme, text) for text in page_texts(p.text.name)] for scheme in schemes}
-    scheme = one_of(p.text["scheme"], names, first, key="scheme", in_list=True, width=190, label_visibility=labels())
+    settle("scheme", names, first)
+    scheme = st.session_state.get("scheme", first)
     if scheme == own:
         return Shown(scheme, p.checkpoint, True)
     name = _other_checkpoint(scheme) if scheme in ("learned", "relative") else ""
     return Shown(scheme, load_checkpoint(name) if name else None, False)
+
+
+def choose_scheme(p: Page) -> None:
+    """The list of schemes."""
+    names, first = _schemes(p)
+    one_of(p.text["scheme"], names, first, key="scheme", in_list=True, width=190, label_visibility=labels())
+
+
+def _schemes(p: Page) -> tuple[dict[str, list[str]], str]:
+    """What each scheme is called, and the one to begin with: the checkpoint's own, if it has one."""
+    own = p.checkpoint.config.positions
+    schemes = (*SCHEMES, own) if own == "disentangled" else SCHEMES
+
+    def name(scheme: str, text: PageText) -> str:
+        return text["own_mark"].format(scheme=text[scheme]) if scheme == own else text[scheme]
+
+    names = {scheme: [name(scheme, text) for text in page_texts(p.text.name)] for scheme in schemes}
+    return names, own if own in schemes else SCHEMES[0]
 
 
 def say_whose(p: Page, shown: Shown) -> None:
@@ -110,11 +123,15 @@ def in_halves(p: Page, shown: Shown) -> bool:
 
 
 def heatmap(p: Page, shown: Shown) -> None:
-    """The whole table, position × dimension."""
+    """The rows that are added to this sentence's tokens; further rows of the table on request."""
     above = st.container()
-    table = table_of(p, shown, _n_positions(p, shown))
     tokens = p.trace.tokens(p.focus.stack)
     maximum = (shown.checkpoint or p.checkpoint).config.max_length
+    n_rows = min(len(tokens), maximum)
+    if n_rows < maximum:
+        belongs_to("rows shown", (maximum, n_rows), default=n_rows)
+        n_rows = st.slider(p.text["shown"], n_rows, maximum, n_rows, key="rows shown", width=420, **IN_ADDRESS)
+    table = table_of(p, shown, n_rows)
     with above:
         show_figure(
             encoding_heatmap(table, tokens=tokens if len(tokens) <= len(table) else None),

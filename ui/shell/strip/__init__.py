@@ -21,23 +21,38 @@ _component = st.components.v2.component(
 
 
 def token_strip(
-    trace: Trace, focus: Focus, *, choose: bool, all_stacks: bool, place: tuple[str, int] | None = None
+    trace: Trace,
+    focus: Focus,
+    *,
+    choose: bool,
+    all_stacks: bool,
+    place: tuple[str, int] | None = None,
+    only: str | None = None,
 ) -> None:
     """One row per sequence in use. ``choose``: a click focuses a token; ``all_stacks``: also of the other stack.
-    ``place``: the stack and the token to mark, where the page looks at another than the focused one."""
+    ``place``: the stack and the token to mark, where the page looks at another than the focused one. ``only``: the one
+    stack whose tokens the page is about."""
     _component(
         key="token strip",
-        data=strip_rows(trace, focus, choose=choose, all_stacks=all_stacks, place=place),
+        data=strip_rows(trace, focus, choose=choose, all_stacks=all_stacks, place=place, only=only),
         on_chosen_change=_chosen,
     )
 
 
 def strip_rows(
-    trace: Trace, focus: Focus, *, choose: bool, all_stacks: bool, place: tuple[str, int] | None = None
+    trace: Trace,
+    focus: Focus,
+    *,
+    choose: bool,
+    all_stacks: bool,
+    place: tuple[str, int] | None = None,
+    only: str | None = None,
 ) -> dict:
     """What the component draws: plain text only, which it puts on the page with ``textContent``."""
     rows, at = [], place or (focus.stack, focus.token)
     for stack in trace.stacks:
+        if only and stack != only:
+            continue
         if not all_stacks and stack != focus.stack and focus.kind != "cross":
             continue  # nothing on the page is about what the other stack read
         clickable = choose and (all_stacks or stack == focus.stack)

@@ -1,0 +1,43 @@
+"""What one token looks at before and after its sentence's positions are changed: two rows of weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from charts.toolkit import parts, style
+from charts.toolkit.checks import as_probabilities
+from charts.toolkit.numbers import number
+from charts.toolkit.sheet import Sheet
+
+if TYPE_CHECKING:
+    from transformer.text.tokens import Token
+
+_MOST_NUMBERS = 16
+
+
+def looks(before: Any, *, after: Any, tokens: Sequence[Token], rows: tuple[str, str], bar: str) -> go.Figure:
+    """``before``, ``after``: [token], the weights of one token in one head; ``rows`` names the two."""
+    axes, sizes = ("token",), {"token": len(tokens)}
+    both = np.stack([as_probabilities(one, name="weights", axes=axes, sizes=sizes) for one in (before, after)])
+    figure, few = Sheet(), len(tokens) <= _MOST_NUMBERS
+    # Where every cell has its number, there is nothing that a bar of colours could say.
+    cells = parts.heatmap(
+        both, hover="%{y}<br>%{x}", bar=None if few else style.colour_bar(bar, len=0.3), ygap=4, xgap=2
+    )
+    figure.add_trace(cells)
+    if few:
+        figure.add_trace(parts.cell_texts(cells, texts=[[number(f"{value:.2f}") for value in row] for row in both]))
+    style.finish(figure, height=116 if few else 176, top=4 if few else 54)
+    figure.update_xaxes(**style.label_axis([token.display for token in tokens], title=""))
+    figure.update_yaxes(**style.label_rows(rows, title=""))
+    figure.update_yaxes(tickfont_size=style.TEXT_SIZE, fixedrange=True)
+    return figure.drawn()
+
+
+def most_changed_head(before: np.ndarray, after: np.ndarray) -> int:
+    """Of [head, token] each: the head in which most weight has moved to other tokens."""
+    return int(np.abs(before.astype(np.float64) - after).sum(axis=1).argmax())
