@@ -1,2 +1,2 @@
-// npm run build: d960957bad1b42b5
+// npm run build: 07193ddf5bf9576a
 var canvas=globalThis.glassformerCanvas??={};canvas.arrived??=new Promise(resolve=>{canvas.arrive=resolve});async function picture_default(component){await canvas.arrived;const draw=await canvas.draw;return draw({...component,script:canvas.script})}export{picture_default as default};

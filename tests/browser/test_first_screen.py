@@ -155,10 +155,15 @@ def test_while_somebody_presents_the_figure_ends_in_the_window(shipped: str, vis
     assert all(part >= 0.99 for part in shown.values()), shown
 
 
-def test_while_somebody_presents_the_map_fills_the_window(shipped: str, visit: Callable[..., Page]) -> None:
-    plain = visit(f"{shipped}/attention", width=1280, height=720)
-    canvas = "[data-testid=stMain] canvas"
-    width = plain.locator(canvas).filter(visible=True).first.bounding_box()["width"]
-    large = visit(f"{shipped}/attention?presenter=1", width=1280, height=720)
-    box = large.locator(canvas).filter(visible=True).first.bounding_box()
-    assert box["width"] > width and box["y"] + box["height"] <= 720
+def test_while_somebody_presents_the_map_grows_and_the_question_stays(shipped: str, visit: Callable[..., Page]) -> None:
+    def drawn(page: Page) -> float:
+        """How wide the cells of the eight tokens are together: they shall grow with the letters."""
+        canvas = page.locator("[data-testid=stMain] canvas[data-geometry]").filter(visible=True).first
+        box = canvas.bounding_box()
+        assert box["y"] + box["height"] <= 720
+        return 8 * json.loads(canvas.get_attribute("data-geometry"))["stepX"]
+
+    plain = drawn(visit(f"{shipped}/attention", width=1280, height=720))
+    page = visit(f"{shipped}/attention?presenter=1", width=1280, height=720)
+    expect(page.locator(".st-key-page-head")).to_contain_text(page_text("attention").question)
+    assert drawn(page) > 1.25 * plain

@@ -79,11 +79,11 @@ def test_the_answer_uncovers_the_figure(shipped: str, visit: Callable[..., Page]
 
 def test_nothing_moves_when_the_answer_uncovers(shipped: str, visit: Callable[..., Page]) -> None:
     page = open_step(visit, shipped, "04-many-heads", 6)
-    facts = page.locator(".st-key-attention-facts")
-    before = facts.bounding_box()
+    effect = page.locator(".st-key-attention-effect")
+    before = effect.bounding_box()
     guess_wrongly(page, "04-many-heads", 6)
     settle(page)
-    assert facts.bounding_box() == before
+    assert effect.bounding_box() == before
 
 
 def test_who_wants_to_see_first_may(shipped: str, visit: Callable[..., Page]) -> None:

@@ -171,9 +171,8 @@ def _draw_frame(
     """Everything above the page's own part; the corner beside its title."""
     with st.container(horizontal=True, vertical_alignment="center", key="page head"):
         st.title(p.text.title, anchor=False, width="content")
-        keys = st.container(width="stretch") if presenting() else None
-        if keys is None:  # else the question is asked aloud, and the keys have its place
-            st.markdown(f"##### {p.text.question}", width="stretch")
+        st.markdown(f"##### {p.text.question}", width="stretch")
+        keys = st.container(width="content", key="page keys") if presenting() else None
         hints = st.container(horizontal=True, vertical_alignment="center", gap="xsmall", width="content")
         corner = st.container(width="content")
     p.focus, lesson, corrections = running(p.focus)

@@ -136,12 +136,13 @@ def _effect(p: Page) -> None:
         st.caption(p.text["effect_none"])
         return
     answer = as_plain(" ".join(effect.displays[:12]) + (" …" if len(effect.displays) > 12 else ""))
-    _metric(
-        p.text["effect"],
-        p.text["effect_value"].format(factor=three_digits(effect.factor)),
-        p.text["effect_of"].format(change=signed(effect.change)),
-        p.text["effect_help"].format(answer=answer),
-    )
+    with st.container(key="attention effect"):  # a lesson covers it
+        _metric(
+            p.text["effect"],
+            p.text["effect_value"].format(factor=three_digits(effect.factor)),
+            p.text["effect_of"].format(change=signed(effect.change)),
+            p.text["effect_help"].format(answer=answer),
+        )
 
 
 def _metric(label: str, value: str, below: str, explanation: str) -> None:

@@ -3,6 +3,7 @@
 import { fontOf, widest } from "../toolkit/text.js";
 
 export const SLANT = Math.PI / 4;
+const PROJECTED = 20; // px; letters as large as presenter.css makes them are read from the back of a room
 
 export class HeatmapLayout {
   // spec: { rows, columns, rowTitle, columnTitle, specialRows, specialColumns, scale, limit, titles, rounded }
@@ -27,8 +28,10 @@ export class HeatmapLayout {
     return this.fit(context, theme, options);
   }
 
-  fit(context, theme, { x = 0, y = 0, width, room, least = null, widestCell = 76, tallestCell = 44 }) {
+  fit(context, theme, { x = 0, y = 0, width, room, least = null, widestCell = null, tallestCell = 44 }) {
     const unit = theme.size / 16;
+    const projected = theme.size >= PROJECTED && !theme.paper; // then it fills the width, whatever its height
+    widestCell ??= projected ? 160 : 76;
     const [nRows, nColumns] = [this.rows.length, this.columns.length];
     context.font = fontOf(theme, 0.875, theme.paper ? 400 : 600); // a marked label is bold
     this.rowRoom = Math.min(widest(context, this.rows) + 2, width * 0.3, 190 * unit);
@@ -68,7 +71,10 @@ export class HeatmapLayout {
     const lowest = least ?? (nRows > 12 ? 10 : 12) * theme.size;
     const fitting = Math.max((room - top) / nRows, Math.min(18 * unit, lowest / nRows));
     this.cellHeight = Math.max(1, Math.min(tallestCell * unit, Math.max(this.cellWidth, 1.2 * letter), fitting));
-    this.cellWidth = Math.min(this.cellWidth, Math.max(this.cellHeight / 0.55, this.slanted ? 1 : longest + 12));
+    this.cellWidth = Math.min(
+      this.cellWidth,
+      Math.max(this.cellHeight / (projected ? 0.2 : 0.55), this.slanted ? 1 : longest + 12),
+    );
     this.box = { x, y, width };
     this.plot = { x: x + left, y: y + top, width: this.cellWidth * nColumns, height: this.cellHeight * nRows };
     this.keepInside();
