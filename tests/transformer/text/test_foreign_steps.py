@@ -78,7 +78,7 @@ ALBERT = normalizers(
         (normalizers(table("x" * 60), table("x" * 60)), "can make a text 3,600 times"),
         (normalizers(table("x" * 65)), "its normalizer has a text of 65 characters; at most 64 are read"),
         (normalizers({"type": "Precompiled", "precompiled_charsmap": "AAA"}), "its table of characters is incomplete"),
-        (normalizers({"type": "Precompiled", "precompiled_charsmap": "/////w=="}), "table of characters is not whole"),
+        (normalizers({"type": "Precompiled", "precompiled_charsmap": "/////w=="}), "table of characters is incomplete"),
         (normalizers({"type": "Precompiled", "precompiled_charsmap": 7}), "its table of characters is incomplete"),
         (normalizers(replace({"String": "a"}, "b" * 10**6)), "has a text of 1,000,000 characters; at most 64"),
         (normalizers({"type": "Prepend", "prepend": "b" * 10**6}), "has a text of 1,000,000 characters; at most 64"),
