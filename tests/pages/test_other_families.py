@@ -248,7 +248,7 @@ def test_one_training_step_names_every_block(open_family: Callable, checkpoint: 
 @pytest.mark.parametrize(
     ("checkpoint", "formula"),
     [
-        ("hf-bert", r"\text{norm}\big(f(h_{0}\, W_1 + b_1)\big)\, E^\top + c"),
+        ("hf-bert", r"\text{norm}\big(f(h_{9}\, W_1 + b_1)\big)\, E^\top + c"),  # 9: the blank that it opens with
         ("hf-bert-classes", r"f(h_0\, W_1 + b_1)\, W + b"),
         ("hf-gemma2", r"3 \tanh\big((h\, E^\top) / 3\big)"),
         ("hf-t5", r"z = h\, E^\top"),
