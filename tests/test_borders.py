@@ -7,7 +7,6 @@ import importlib
 import pkgutil
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -39,8 +38,6 @@ BESIDE_THE_PAPER = {  # what a student reads; everything else of the library lie
     *("attention", "embedding", "positions", "feed_forward", "layer_norm", "residual", "encoder", "decoder"),
     *("models", "masks", "cache", "config", "probes", "errors", "__init__", "__main__"),
 }
-# A folder with more files wants rooms. Above 25, because every figure is a file of its own, looked up by its name.
-MAX_FILES = 30
 
 
 def modules_after(code: str) -> set[str]:
@@ -212,13 +209,6 @@ def test_beside_the_paper_lies_only_what_is_read_beside_it() -> None:
     assert {path.stem for path in (ROOT / "transformer").glob("*.py")} == BESIDE_THE_PAPER
 
 
-@pytest.mark.parametrize("package", FORBIDDEN)
-def test_folders_stay_short_enough_to_look_through(package: str) -> None:
-    kinds = {".py", ".pyi", ".js", ".css", ".toml", ".po"}
-    files = Counter(path.parent for path in (ROOT / package).rglob("*") if path.suffix in kinds)
-    assert not {folder: n for folder, n in files.items() if n > MAX_FILES}
-
-
 # ---- names ----------------------------------------------------------------------------------------------------------
 
 
@@ -242,9 +232,3 @@ def test_all_public_names_are_there_and_documented() -> None:
     assert set(transformer.__all__) <= set(dir(transformer))
     with pytest.raises(AttributeError, match="has no attribute 'tracee'"):
         _ = transformer.tracee
-
-
-@pytest.mark.parametrize("package", ["transformer", "charts", "ui", "views", "pages"])
-def test_files_stay_short_enough_to_read(package: str) -> None:
-    long = {path.name: n for path in sources(package) if (n := len(path.read_text().splitlines())) > 300}
-    assert not long
