@@ -241,7 +241,7 @@ def quick_app_tests() -> Iterator[None]:
 @pytest.fixture
 def public_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The server is open to everybody; afterwards what a process sets once for good is as before."""
-    from transformer.runs import inputs
+    from transformer.runs import inputs, recording_size
     from ui.compute import loading
     from ui.shell import admission
     from ui.shell.streamlit_private import config
@@ -250,6 +250,7 @@ def public_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     files = config.get_option("server.maxUploadSize")
     monkeypatch.setenv("GLASSFORMER_PUBLIC", "1")
     monkeypatch.setattr(inputs, "MAX_CHARACTERS", inputs.MAX_CHARACTERS)
+    monkeypatch.setattr(recording_size, "MAX_BYTES", recording_size.MAX_BYTES)
     for setting in set_once:
         setting.cache_clear()
     yield

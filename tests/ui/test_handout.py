@@ -23,7 +23,7 @@ from transformer.__main__ import main
 from transformer.analysis.attention.cell_arithmetic import cell_arithmetic, why_masked
 from ui.shell.focus import Focus
 from ui.words.texts import page_text, pictures, speaking
-from views.overview.handout import STEPS, handout
+from views.overview.handout import STEPS, check_length, handout
 from views.overview.handout.writing import WIDTH, written
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -224,3 +224,13 @@ def test_learned_positions_have_no_waves_from_minus_one_to_one() -> None:
     html = handout(shipped("bert-en"), Focus(checkpoint="bert-en"))
     assert "whose values go from −1 to 1" not in html and "which was learned, too" in html
     assert "whose values go from −1 to 1" in handout(shipped("en-fr"), Focus(checkpoint="en-fr"))
+
+
+def test_a_handout_of_too_many_heads_is_refused(tiny_checkpoint: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = transformer.trace(tiny_checkpoint("gpt"), "The cat.")
+    weights = sum(trace.values(name).size for name in trace.names() if name.endswith("attention.weights"))
+    monkeypatch.setattr("views.overview.handout.MOST_WEIGHTS", weights)
+    check_length(trace)
+    monkeypatch.setattr("views.overview.handout.MOST_WEIGHTS", weights - 1)
+    with pytest.raises(transformer.InputError, match=f"they have {weights:,} weights, and {weights - 1:,} are"):
+        check_length(trace)

@@ -18,6 +18,7 @@ from transformer.explanation.attribution import Attribution, attribution_of
 from transformer.explanation.attribution_walk import Part
 from transformer.explanation.patching import Contrast
 from transformer.probes import Edit, record
+from transformer.runs.recording_size import rows_that_fit
 from transformer.runs.traces import Trace
 
 TOKENS_PER_PASS = 256  # rows × tokens: everything that a pass computes is recorded
@@ -95,7 +96,8 @@ def removals(
     ways = WAYS if contrast is not None else WAYS[:2]
     tasks = [(part, way) for way in ways for part in parts]
     second = _written_in_the_second(trace, question.stack, parts, contrast)
-    n_rows = max(1, TOKENS_PER_PASS // sum(map(len, sequences)))
+    lengths = {name: len(tokens) for name in ("source", "target") if (tokens := getattr(trace, name)) is not None}
+    n_rows = rows_that_fit(model, TOKENS_PER_PASS // sum(lengths.values()), **lengths)
     logits, changes = [], []
     for start in range(0, len(tasks), n_rows):
         chunk = tasks[start : start + n_rows]

@@ -27,6 +27,7 @@ from transformer.errors import InputError
 from transformer.files.checkpoints import Checkpoint
 from transformer.probes import Edit, record
 from transformer.runs.inputs import prompt_ids, source_tensor
+from transformer.runs.recording_size import rows_that_fit
 from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
 
@@ -194,8 +195,7 @@ def patched_differences(
 
     ``rows``: experiments in one pass (by default as many as make ``TOKENS_PER_PASS`` tokens).
     """
-    n_tokens = sum(len(contrast.tokens(stack, turn)) for stack in contrast.clean)
-    rows = rows or max(1, min(len(experiments), TOKENS_PER_PASS // n_tokens))
+    rows = rows or max(1, min(len(experiments), rows_in_a_pass(contrast, turn)))
     names = {_name(place) for places in experiments for place in places}
     found: list[Tensor] = []
     with torch.inference_mode():
@@ -256,5 +256,13 @@ def logits_at(
 
 def n_passes(contrast: Contrast, turn: Turn, count: int) -> int:
     """How many batches ``recovered`` sends through the model for ``count`` places, for a progress bar."""
-    n_tokens = sum(len(contrast.tokens(stack, turn)) for stack in contrast.clean)
-    return 1 + math.ceil((1 + count) / max(1, TOKENS_PER_PASS // n_tokens))
+    return 1 + math.ceil((1 + count) / rows_in_a_pass(contrast, turn))
+
+
+def rows_in_a_pass(contrast: Contrast, turn: Turn) -> int:
+    """How many experiments go through the model together: as many as make ``TOKENS_PER_PASS`` tokens, and fewer where
+    their recordings, of which there are two at once, would not fit into memory."""
+    lengths = {stack: len(contrast.tokens(stack, turn)) for stack in contrast.clean}
+    rows = TOKENS_PER_PASS // sum(lengths.values())
+    source, target = lengths.get("encoder", 0), lengths.get("decoder", 0)
+    return rows_that_fit(contrast.checkpoint.model, 2 * rows, source=source, target=target) // 2 or 1

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from transformer.analysis.heads.head_importance import Head, all_heads
-from transformer.explanation.patching import TOKENS_PER_PASS, Contrast, Turn, logits_at
+from transformer.explanation.patching import Contrast, Turn, logits_at, rows_in_a_pass
 from transformer.probes import Edit, record
 
 INPUTS = ("query", "key", "value")
@@ -56,8 +56,7 @@ def path_patching(
     if wrong := [name for name in inputs if name not in INPUTS]:
         raise ValueError(f"{wrong[0]!r} is not an input of a head; choose from {', '.join(INPUTS)}")
     senders = senders_of(contrast, receiver) if senders is None else tuple(senders)
-    n_tokens = sum(len(contrast.tokens(stack, turn)) for stack in contrast.clean)
-    rows = max(1, min(len(senders) + 1, TOKENS_PER_PASS // n_tokens))
+    rows = min(len(senders) + 1, rows_in_a_pass(contrast, turn))
     ears = [f"{_attention(receiver)}.{name}" for name in inputs]
     differences: list[Tensor] = []
     with torch.inference_mode():

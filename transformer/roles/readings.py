@@ -14,6 +14,7 @@ from transformer.probes import Recording, fast_path, record
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.decoding_state import greedy_batch
 from transformer.runs.inputs import prompt_ids, source_tensor, target_ids
+from transformer.runs.recording_size import rows_that_fit
 from transformer.text.tokens import TokenSequence
 from transformer.training.batches import pad
 
@@ -90,7 +91,8 @@ def recorded_batches(
             unread.append(index)
     if unread:
         yield Recorded((), unread=tuple(unread))
-    for batch in _batches(sorted(read, key=lambda row: max(len(row[1]), len(row[2] or ()))), batch_size):
+    rows = sorted(read, key=lambda row: max(len(row[1]), len(row[2] or ())))
+    for batch in _batches(checkpoint, rows, batch_size):
         yield _record(checkpoint, batch)
 
 
@@ -147,11 +149,15 @@ def _ids(checkpoint: Checkpoint, sentence: str) -> list[int]:
     return prompt_ids(checkpoint, sentence)
 
 
-def _batches(rows: Sequence[tuple], batch_size: int) -> Iterator[list[tuple]]:
+def _batches(checkpoint: Checkpoint, rows: Sequence[tuple], batch_size: int) -> Iterator[list[tuple]]:
     batch: list[tuple] = []
     for row in rows:
         longest = max(len(row[1]), len(row[2] or ()))
-        if batch and (len(batch) == batch_size or (len(batch) + 1) * longest**2 > _MAX_CELLS):
+        read = {"source": longest} if checkpoint.config.kind == "encoder-only" else {"target": longest}
+        if checkpoint.config.kind == "encoder-decoder":
+            read = {"source": longest, "target": longest}
+        fitting = rows_that_fit(checkpoint.model, batch_size, **read)
+        if batch and (len(batch) >= fitting or (len(batch) + 1) * longest**2 > _MAX_CELLS):
             yield batch
             batch = []
         batch.append(row)

@@ -5,6 +5,7 @@ from torch import Tensor
 
 from transformer.errors import InputError
 from transformer.files.checkpoints import Checkpoint
+from transformer.runs.recording_size import check_recording
 from transformer.text.message import Message
 
 MAX_CHARACTERS = 40_000
@@ -26,6 +27,7 @@ def source_tensor(checkpoint: Checkpoint, text: str, *, pads: int = 0) -> Tensor
     framing = checkpoint.framing
     ids = [*framing.before, *_ids(checkpoint, text), *framing.after]
     check_length(checkpoint, len(ids) + pads, _SENTENCE, pads)
+    check_recording(checkpoint.model, source=len(ids) + pads)
     return torch.tensor([ids + padding(checkpoint, pads)], device=checkpoint.model.device)
 
 
@@ -40,6 +42,7 @@ def prompt_ids(checkpoint: Checkpoint, text: str) -> list[int]:
     """What a decoder-only model reads before it writes: ``<s>`` + tokens."""
     ids = [*checkpoint.framing.before, *_ids(checkpoint, text), *checkpoint.framing.after]
     check_length(checkpoint, len(ids), Message("The text"))
+    check_recording(checkpoint.model, target=len(ids))
     return ids
 
 
@@ -58,6 +61,7 @@ def target_ids(checkpoint: Checkpoint, text: str, sentence: str = "") -> list[in
     else:
         ids = tokenizer.encode_continuation(sentence, text)
     check_length(checkpoint, len(ids) + 1, what)
+    check_recording(checkpoint.model, target=len(ids) + 1)
     return ids
 
 

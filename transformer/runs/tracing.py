@@ -9,6 +9,7 @@ from transformer.files.checkpoints import Checkpoint
 from transformer.probes import Edit, check_edits, record
 from transformer.runs.decoding import decode
 from transformer.runs.inputs import check_length, padding, prompt_ids, prompt_of, source_tensor, target_ids
+from transformer.runs.recording_size import check_recording
 from transformer.runs.run import Run
 from transformer.runs.slim_activations import slimmed
 from transformer.runs.strategies import Strategy
@@ -67,6 +68,7 @@ def trace_of(run: Run) -> Trace:
         what = Message("The target") if config.has_encoder else Message("The sentence with its target")
         check_length(checkpoint, len(read), what, target_pads)
     notes += _padding_notes(run.source_pads, target_pads if config.has_decoder else 0)
+    check_recording(model, source=0 if source is None else source.shape[1], target=len(read or ()))
     inputs = [] if source is None else [source]
     if read is not None:
         inputs.append(torch.tensor([read], device=model.device))

@@ -14,7 +14,8 @@ _FOLDERS = re.compile(r"(?<![\w./:])(?:[A-Za-z]:)?(?:[\\/][^\\/\s:;,'\"<>|]+)+(?
 class Limits:
     """``jobs``: long computations at once, of which ``trainings`` may be live trainings; ``characters`` of one text;
     ``sentences`` of one's own over which something is measured; ``sessions``: visitors at once; ``idle_minutes``
-    without a click, and a visitor's seat is for who waits."""
+    without a click, and a visitor's seat is for who waits; ``recording_mb``: megabytes that one recorded pass may
+    take."""
 
     jobs: int
     trainings: int
@@ -22,10 +23,11 @@ class Limits:
     sessions: int
     idle_minutes: int = 20
     sentences: int = 200
+    recording_mb: int = 2000
 
 
 PRIVATE = Limits(jobs=2, trainings=2, characters=40_000, sessions=UNLIMITED)
-PUBLIC = Limits(jobs=1, trainings=1, characters=1_000, sessions=60)
+PUBLIC = Limits(jobs=1, trainings=1, characters=1_000, sessions=60, recording_mb=500)
 
 
 def public() -> bool:
@@ -44,6 +46,7 @@ def limits() -> Limits:
         sessions=_number("SESSIONS", usual.sessions),
         idle_minutes=_number("IDLE_MINUTES", usual.idle_minutes),
         sentences=_number("SENTENCES", usual.sentences),
+        recording_mb=_number("RECORDING_MB", usual.recording_mb),
     )
 
 

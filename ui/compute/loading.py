@@ -241,10 +241,13 @@ def set_threads() -> None:
 
 @lru_cache(maxsize=1)
 def limit_texts() -> None:
-    """The library itself refuses what is longer than GLASSFORMER_CHARACTERS, whatever box or address it comes from."""
+    """The library itself refuses what is longer than GLASSFORMER_CHARACTERS, whatever box or address it comes from, and
+    what would take more than GLASSFORMER_RECORDING_MB."""
     from transformer.runs.inputs import allow_characters
+    from transformer.runs.recording_size import allow_bytes
 
     allow_characters(limits().characters)
+    allow_bytes(1_000_000 * limits().recording_mb)
 
 
 @lru_cache(maxsize=1)

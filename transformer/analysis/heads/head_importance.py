@@ -19,6 +19,7 @@ from transformer.analysis.answers.answer_rows import asked
 from transformer.config import ModelConfig
 from transformer.probes import Edit, record
 from transformer.runs.decoding_state import writable
+from transformer.runs.recording_size import rows_that_fit
 from transformer.runs.traces import Trace
 
 TOKENS_PER_PASS = 1024  # rows × tokens: more needs memory and gains no time
@@ -109,7 +110,9 @@ def importance_by_chunks(
         raise ValueError(f"rows is {rows}; a pass needs at least 1 head")
     question, model = asked(trace), trace.checkpoint.model
     sequences = [tokens.ids for tokens in (trace.source, trace.target) if tokens is not None]
-    rows = rows or max(1, TOKENS_PER_PASS // sum(len(ids) for ids in sequences))
+    if rows is None:
+        lengths = {name: len(tokens) for name in ("source", "target") if (tokens := getattr(trace, name)) is not None}
+        rows = rows_that_fit(model, TOKENS_PER_PASS // sum(lengths.values()), **lengths)
     device = model.device
     logits = torch.from_numpy(np.atleast_2d(trace.values(question.logits)).copy()).to(device)
     ids = torch.tensor(question.ids, device=device)

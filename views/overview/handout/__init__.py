@@ -3,6 +3,7 @@
 Made of the app's own drawings (``charts.canvas``) and texts; what a model does not have is left out, or said.
 """
 
+from math import prod
 from pathlib import Path
 
 import transformer
@@ -22,6 +23,7 @@ from views.overview.handout.vectors import embeddings, positions, tokens
 from views.overview.handout.writing import handout_text
 
 MOST_TOKENS = 100
+MOST_WEIGHTS = 6_000_000  # of attention, all heads together: each is a few bytes of the file
 STEPS = (overview, tokens, embeddings, positions, attention, heads, add_norm, feed_forward, decoding)
 
 
@@ -43,6 +45,17 @@ def check_length(trace: Trace) -> None:
             "A handout is for a short text: this one, or its answer, has {count} tokens, and {most} are the most.",
             count=count,
             most=MOST_TOKENS,
+        )
+    weights = sum(
+        trace.n_layers(stack) * prod(trace.attention(stack, 0, kind).weights.shape)
+        for stack, kind in trace.attention_kinds()
+    )
+    if weights > MOST_WEIGHTS:
+        raise InputError(
+            "A handout shows every head: with this text they have {count} weights, and {most} are the most. "
+            "Take a shorter text.",
+            count=f"{weights:,}",
+            most=f"{MOST_WEIGHTS:,}",
         )
 
 

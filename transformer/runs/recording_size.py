@@ -1,0 +1,91 @@
+"""How much memory a recorded pass takes, known before it runs.
+
+The sum over all probes of the product of their axes: numbers of four bytes, and ``allowed`` of one. Attention grows
+with the square of the length: 16 layers of 16 heads and 3,900 tokens take 31 GB for weights and scores alone, in a
+model whose own file is half a megabyte.
+"""
+
+from math import prod
+
+from transformer.errors import InputError
+from transformer.families.memory import free_memory
+from transformer.models import Model
+
+MAX_BYTES: int | None = None  # that one recorded pass may take; none: what is free decides alone
+ALWAYS = 10_000_000  # bytes that every text may take, without the system being asked how much is free
+_NUMBER, _TRUTH = 4, 1  # bytes of a float32 and of a bool
+_TEMPORARY = 3  # arrays as large as the scores of one layer that exist for a moment: masked, softmax, times allowed
+_SPARED = 2  # only half of what is free at this moment: another visitor asks at the same one
+
+
+def allow_bytes(most: int | None) -> None:
+    """From now on, in this process, one recorded pass may take ``most`` bytes; never more than half of what is free."""
+    global MAX_BYTES
+    MAX_BYTES = most
+
+
+def allowed_bytes() -> int:
+    """What one recorded pass may take now."""
+    spared = free_memory() // _SPARED
+    return spared if MAX_BYTES is None else min(MAX_BYTES, spared)
+
+
+def recorded_bytes(model: Model, *, source: int = 0, target: int = 0) -> int:
+    """Bytes of everything that a pass over ``source`` and ``target`` tokens leaves behind, for one text of the batch;
+    the same as ``RecordedActivations.n_bytes`` afterwards."""
+    return sum(_bytes(model, name, source, target) for name in model.probes)
+
+
+def pass_bytes(model: Model, *, source: int = 0, target: int = 0) -> int:
+    """``recorded_bytes``, and what exists only while the largest attention is computed."""
+    sizes = {name: _bytes(model, name, source, target) for name in model.probes}
+    largest = max((size for name, size in sizes.items() if name.endswith("attention.scores")), default=0)
+    return sum(sizes.values()) + _TEMPORARY * largest
+
+
+def check_recording(model: Model, *, source: int = 0, target: int = 0) -> None:
+    """Raise ``InputError`` with both numbers for a text whose recording takes more than may be taken."""
+    needed = pass_bytes(model, source=source, target=target)
+    if needed <= ALWAYS:
+        return
+    most = allowed_bytes()
+    if needed > most:
+        raise InputError(
+            "To record {length} tokens in every layer and head of this model takes {needed} MB of memory; at most "
+            "{most} MB are allowed. Nothing was cut: shorten the text.",
+            length=f"{source + target:,}",
+            needed=f"{needed / 1e6:,.0f}",
+            most=f"{most / 1e6:,.0f}",
+        )
+
+
+def rows_that_fit(model: Model, rows: int, *, source: int = 0, target: int = 0) -> int:
+    """How many of ``rows`` texts of these lengths one recorded pass may hold: at least 1, as a trace of it exists."""
+    return max(1, min(rows, allowed_bytes() // max(1, pass_bytes(model, source=source, target=target))))
+
+
+def _bytes(model: Model, name: str, source: int, target: int) -> int:
+    """Of the probe ``name``."""
+    config, stack, last = model.config, name.split(".", 1)[0], name.rsplit(".", 1)[-1]
+    in_decoder, cross = stack == "decoder", ".cross_attention." in name
+    heads = config.heads_in(stack)
+    own = target if in_decoder else source
+    keys = source if cross else own
+    channels = config.d_model // heads if in_decoder and getattr(config, "decoder_heads", 0) else config.d_head
+    if last in ("key", "value"):
+        own = keys
+    if ".key_norm." in name:  # before the heads that share keys get their copies
+        own, heads = keys, getattr(config, "n_key_heads", 0) or heads
+    sizes = {
+        "position": own,
+        "query": own,
+        "key": keys,
+        "head": heads,
+        "channel": channels,
+        "model": config.d_model,
+        "hidden": (in_decoder and getattr(config, "decoder_d_ff", 0)) or config.d_ff,
+        "vocabulary": config.vocabulary_size,
+        "class": config.n_classes,
+    }
+    axes = model.probes[name].axes
+    return prod(sizes[axis] for axis in axes) * (_TRUTH if last == "allowed" else _NUMBER)
