@@ -6,10 +6,13 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from ui.show.events import measure
+
 _height = st.components.v2.component(
     "glassformer_figure_height", js=Path(__file__).with_name("figure_height.js").read_text(encoding="utf-8")
 )
 _STYLE = Path(__file__).with_suffix(".css")
+_MOST_PIXELS = 100_000
 MARGINS = 16  # pixels above and below the figure together
 
 
@@ -27,8 +30,11 @@ def style_for_a_frame() -> None:
 def heights() -> tuple[int, int]:
     """Of the page's first figure as this reader sees it, and of the window, in pixels; the first is 0 where the page
     has no figure, or until it is known."""
-    seen = _height(key="figure height", on_seen_change=_nothing).get("seen") or {}
-    return int(seen.get("figure", 0)), int(seen.get("window", 0))
+    seen = _height(key="figure height", on_seen_change=_nothing).get("seen")
+    if not isinstance(seen, dict):
+        return 0, 0
+    figure, window = (measure(seen.get(name), 0, least=0, most=_MOST_PIXELS) for name in ("figure", "window"))
+    return int(figure), int(window)
 
 
 def _nothing() -> None:

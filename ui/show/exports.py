@@ -17,6 +17,7 @@ from charts.toolkit.paper import PRINT, paper_svg
 from charts.toolkit.style import SEQUENTIAL
 from ui.shell.frame import provenance
 from ui.show.csv_files import as_csv
+from ui.show.events import measure
 from ui.words.catalogues import browser_words
 from ui.words.texts import common
 
@@ -83,9 +84,9 @@ def _picture_buttons(figure: Any, kind: str, name: str, title: str) -> None:
         paper = wish["format"] == "paper"
         wanted = wish.get("as") if paper else wish["format"]
         format = wanted if wanted in _FORMATS else "svg"
-        file = f"{name}-{wish.get('millimetres')}-mm.{format}" if paper else f"{name}.{format}"
+        file = f"{name}-{_millimetres(wish):g}-mm.{format}" if paper else f"{name}.{format}"
         content = base64.b64encode(_altair_picture(figure, wish)).decode("ascii")
-        said = wish.get("title") or title
+        said = str(wish.get("title") or title)[:500]
         saved = {"id": time.time_ns(), "name": file, "title": said, "format": format, "bytes": content}
         _saver(key=f"saver {name}", data=saved)
 
@@ -94,16 +95,19 @@ def _nothing() -> None:
     """Streamlit reports an event only if it has a callback; the returned value is all that is needed."""
 
 
+def _millimetres(wish: dict) -> float:
+    """The width on paper, within what a printed page can hold."""
+    return measure(wish.get("millimetres"), 84, least=20, most=400)
+
+
 def _altair_picture(figure: Any, wish: dict) -> bytes:
     """PNG or SVG."""
     import vl_convert
 
     if wish["format"] == "paper":
-        # The browser may send anything: a number stays within what a printed page can hold.
-        millimetres = min(400.0, max(20.0, float(wish.get("millimetres") or 84)))
-        points = min(40.0, max(4.0, float(wish.get("points") or 8)))
+        points = measure(wish.get("points"), 8, least=4, most=40)
         title = str(wish.get("title") or "")[:500]
-        return paper_svg(figure, title=title, millimetres=millimetres, points=points).encode("utf-8")
+        return paper_svg(figure, title=title, millimetres=_millimetres(wish), points=points).encode("utf-8")
     specification = figure.to_json()
     if wish["format"] == "png":
         return vl_convert.vegalite_to_png(specification, scale=2)

@@ -7,6 +7,8 @@ names the step where Python last put the reader, and stays the same while the re
 
 import streamlit as st
 
+from ui.show.events import whole_number
+
 KEY = "stepper"
 _STATE, _TEXT, _BEGIN, PARAMETER = "step: current", "step: of which text", "step: begins at", "step"
 
@@ -42,6 +44,6 @@ def move_to(step: int, *, text: object) -> None:
 def moved() -> None:
     """The callback of the drawing: the reader rests at another step; what comes late, from a page that has been left,
     has no state any more."""
-    step = getattr(st.session_state.get(KEY), "step", None)
-    if isinstance(step, int | float) and step >= 0:  # the browser has one kind of number
-        st.session_state[_STATE] = int(step)
+    step = whole_number(getattr(st.session_state.get(KEY), "step", None))
+    if step is not None:
+        st.session_state[_STATE] = step

@@ -64,5 +64,5 @@ def _levels(text: str, config: PictureConfig) -> Sequence[int] | None:
 
 def _chosen() -> None:
     chosen = getattr(st.session_state.get("sidebar picture"), "chosen", None)  # none where the page has been left
-    if chosen:
-        shared_focus.change(sentence=str(chosen))
+    if isinstance(chosen, str) and chosen:
+        shared_focus.change(sentence=chosen)

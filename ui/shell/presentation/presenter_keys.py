@@ -12,6 +12,7 @@ from ui.shell.guidance.lesson_bar import open_step
 from ui.shell.guidance.lessons import Lesson
 from ui.shell.navigation import go_to, pages
 from ui.shell.presentation.presenter import presenting
+from ui.show.events import whole_number
 from ui.words.texts import common
 
 _HERE = Path(__file__).parent
@@ -41,7 +42,7 @@ def presenter_keys(
         data=keys_data(places, turn=_turn(page, focus, lesson), steps=steps),
         on_move_change=_moved,
     )
-    if result.move and result.move.get("what") == "turn":
+    if isinstance(result.move, dict) and result.move.get("what") == "turn":
         _go(page, focus, lesson, 1 if result.move.get("to") == 1 else -1)
 
 
@@ -80,8 +81,8 @@ def _moved() -> None:
     move = getattr(st.session_state.get(_KEY), "move", None)  # none where the page has been left
     if not isinstance(move, dict):
         return
-    what, to = move.get("what"), move.get("to")
+    what, to = move.get("what"), whole_number(move.get("to"))
     if what == "leave":
         shared_focus.change(presenter=0)
-    elif what in ("token", "head", "layer") and isinstance(to, int | float) and to >= 0:
-        shared_focus.change(**{what: int(to)})
+    elif what in ("token", "head", "layer") and to is not None:
+        shared_focus.change(**{what: to})

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import streamlit as st
 
-from transformer.runs.traces import Trace
+from transformer.runs.traces import STACKS, Trace
 from transformer.text.tokens import TokenSequence
 from ui.shell import focus as shared_focus
 from ui.shell.focus import Focus
+from ui.show.events import one_of, whole_numbers
 from ui.words.texts import common
 
 # In the session: of which checkpoint and sentence the first token was clicked, with which every focus begins by itself.
@@ -81,9 +82,10 @@ def _tokens(sequence: TokenSequence, thumbnails: list[list[float] | None]) -> li
 
 def _chosen() -> None:
     chosen = getattr(st.session_state.get("token strip"), "chosen", None)  # none where the page has been left
-    if chosen:
-        stack, token = str(chosen["stack"]), int(chosen["token"])
-        focus = shared_focus.current()
+    numbers = whole_numbers(chosen, ("token",))
+    stack = one_of(chosen.get("stack"), STACKS) if numbers else None
+    if stack:
+        (token,), focus = numbers, shared_focus.current()
         st.session_state[FIRST_CHOSEN] = None if token else (focus.checkpoint, focus.sentence)
         other = {} if stack == focus.stack else {"stack": stack, "kind": "self"}
         shared_focus.change(token=token, **other)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import streamlit as st
 
+from ui.show.events import whole_numbers
+
 __all__ = ["TONES", "Chip", "ChipRow", "chips", "chips_data"]
 
 TONES = ("plain", "word", "part", "byte", "special", "marked")
@@ -54,10 +56,10 @@ def chips(
     Texts are typed by users: they reach the page as text only (``textContent``).
     """
     result = _component(key=key, data=chips_data(rows, legend=legend, choose=choose), on_chosen_change=lambda: None)
-    chosen = result.chosen if choose else None
-    if not chosen:
+    chosen = whole_numbers(result.chosen, ("row", "card")) if choose else None
+    if chosen is None:
         return None
-    row, card = int(chosen["row"]), int(chosen["card"])
+    row, card = chosen
     return (row, card) if row < len(rows) and card < len(rows[row].chips) else None
 
 

@@ -9,6 +9,7 @@ from charts.toolkit.shades import colour_at, ink
 from charts.toolkit.style import CHOSEN, SEQUENTIAL, three_digits
 from transformer.runs.attention_view import AttentionView
 from ui.shell import focus as shared_focus
+from ui.show.events import whole_number
 from ui.words.texts import PageText
 
 _HERE = Path(__file__).parent
@@ -72,6 +73,6 @@ def height_above(view: AttentionView) -> int:
 
 
 def _chosen() -> None:
-    token = getattr(st.session_state.get(_KEY), "chosen", None)  # none where the page has been left
-    if isinstance(token, int) and not isinstance(token, bool) and token >= 0:
+    token = whole_number(getattr(st.session_state.get(_KEY), "chosen", None))  # none where the page has been left
+    if token is not None:
         shared_focus.change(token=token)

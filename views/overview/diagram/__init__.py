@@ -11,6 +11,7 @@ from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
 from ui.shell import focus as shared_focus
 from ui.shell.navigation import GROUPS, pages
+from ui.show.events import whole_number
 from ui.words.texts import common
 from views.overview.diagram.blocks import Block, Stack, model_stacks
 
@@ -37,7 +38,7 @@ def model_diagram(config: ModelConfig, trace: Trace, *, layer: int = 0) -> Block
         on_layer_change=_choose_layer,
     )
     blocks = {block.id: block for stack in stacks for block in stack.blocks}
-    return blocks.get(result.opened) if result.opened else None
+    return blocks.get(result.opened) if isinstance(result.opened, str) else None
 
 
 def diagram_data(stacks: tuple[Stack, ...], trace: Trace, *, pages: tuple[str, ...]) -> dict[str, Any]:
@@ -85,6 +86,6 @@ def _drawn(block: Block, *, titles: dict[str, str], pages: tuple[str, ...]) -> d
 
 
 def _choose_layer() -> None:
-    chosen = getattr(st.session_state.get("model diagram"), "layer", None)  # none where the page has been left
+    chosen = whole_number(getattr(st.session_state.get("model diagram"), "layer", None))  # none: the page has been left
     if chosen is not None:
-        shared_focus.change(layer=int(chosen))
+        shared_focus.change(layer=chosen)

@@ -1,0 +1,98 @@
+"""What a browser sends is checked before it is believed: a forged event changes nothing and breaks nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import pytest
+import streamlit as st
+
+from ui.shell import focus as shared_focus
+from ui.shell import picture, strip
+from ui.shell.presentation import presenter_keys
+from ui.show import chips as chips_module
+from ui.show.chips import Chip, ChipRow, chips
+from ui.show.events import measure, one_of, whole_number, whole_numbers
+from views.attention import shaded
+from views.decoding import stepper
+from views.overview import diagram
+
+WRONG = [-2, -1, 1.5, "1", True, None, [], {}, float("nan"), float("inf"), 10**9, 10**400, "x" * 5000]
+
+
+@pytest.fixture
+def changed(monkeypatch: pytest.MonkeyPatch) -> list[dict]:
+    """What would have become of the focus."""
+    found: list[dict] = []
+    monkeypatch.setattr("ui.shell.focus.change", lambda **values: found.append(values))
+    return found
+
+
+def says(monkeypatch: pytest.MonkeyPatch, key: str, **values: object) -> dict:
+    state = {key: SimpleNamespace(**values)}
+    monkeypatch.setattr(st, "session_state", state)
+    return state
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: repr(wrong)[:12])
+def test_what_is_no_position_is_none(wrong: object) -> None:
+    assert whole_number(wrong) is None
+    assert whole_numbers({"row": 0, "card": wrong}, ("row", "card")) is None
+    assert whole_numbers(wrong, ("row",)) is None
+
+
+def test_what_is_a_position_is_read() -> None:
+    assert [whole_number(value) for value in (0, 3, 3.0)] == [0, 3, 3]
+    assert whole_numbers({"row": 1, "card": 2.0, "more": "x"}, ("row", "card")) == (1, 2)
+    assert one_of("encoder", ("encoder", "decoder")) == "encoder"
+    assert one_of(["encoder"], ("encoder", "decoder")) is None and one_of("x", ("encoder",)) is None
+    assert [measure(value, 84, least=20, most=400) for value in (90, 1, 10**6, "x", None, float("nan"))] == [
+        *(90, 20, 400, 84, 84, 84)
+    ]
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: repr(wrong)[:12])
+def test_a_forged_event_changes_nothing(wrong: object, changed: list, monkeypatch: pytest.MonkeyPatch) -> None:
+    forged: list[tuple[str, Callable[[], None], dict]] = [
+        ("token strip", strip._chosen, {"chosen": {"stack": "encoder", "token": wrong}}),
+        ("token strip", strip._chosen, {"chosen": {"stack": wrong, "token": 1}}),
+        ("token strip", strip._chosen, {"chosen": {"stack": "middle", "token": 1}}),
+        ("token strip", strip._chosen, {"chosen": {"token": 1}}),
+        ("token strip", strip._chosen, {"chosen": wrong}),
+        ("model diagram", diagram._choose_layer, {"layer": wrong}),
+        (presenter_keys._KEY, presenter_keys._moved, {"move": {"what": "token", "to": wrong}}),
+        (presenter_keys._KEY, presenter_keys._moved, {"move": {"what": wrong, "to": 1}}),
+        (presenter_keys._KEY, presenter_keys._moved, {"move": wrong}),
+        (shaded._KEY, shaded._chosen, {"chosen": wrong}),
+    ]
+    for key, callback, values in forged:
+        state = says(monkeypatch, key, **values)
+        callback()
+        assert list(state) == [key], (key, values)
+    state = says(monkeypatch, stepper.KEY, step=wrong)
+    stepper.moved()
+    assert list(state) == [stepper.KEY]
+    if not isinstance(wrong, str):  # which may be a picture with a slip; the page says what is wrong with it
+        says(monkeypatch, "sidebar picture", chosen=wrong)
+        picture._chosen()
+    assert changed == []
+
+
+def test_a_click_on_the_strip_still_chooses(changed: list, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = shared_focus.current().stack
+    other = "encoder" if own == "decoder" else "decoder"
+    for stack in (own, other):
+        says(monkeypatch, "token strip", chosen={"stack": stack, "token": 2})
+        strip._chosen()
+    assert changed == [{"token": 2}, {"token": 2, "stack": other, "kind": "self"}]
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: repr(wrong)[:12])
+def test_a_forged_click_on_a_card_is_no_click(wrong: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [ChipRow("reads", (Chip("a"), Chip("b")))]
+    for chosen in (wrong, {"row": wrong, "card": 0}, {"row": 0, "card": wrong}, {"row": 0}, {"row": 0, "card": 2}):
+        monkeypatch.setattr(chips_module, "_component", lambda chosen=chosen, **_: SimpleNamespace(chosen=chosen))
+        assert chips(rows, key="k", choose=True) is None
+    monkeypatch.setattr(chips_module, "_component", lambda **_: SimpleNamespace(chosen={"row": 0, "card": 1}))
+    assert chips(rows, key="k", choose=True) == (0, 1)

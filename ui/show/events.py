@@ -1,0 +1,35 @@
+"""What a component of ours says in the browser, checked before it is believed: anybody can send anything.
+
+Each function gives ``None`` for what is no such event, and nothing happens then; ``measure`` gives what is usual.
+"""
+
+from collections.abc import Mapping, Sequence
+
+LARGEST = 10**9 - 1  # of a position, a layer, a step; one of a thousand digits would only fill the screen
+
+
+def whole_number(value: object) -> int | None:
+    """A number from 0 on without a part behind the point: the browser has one kind of number, so 3.0 is 3."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value) if 0 <= value <= LARGEST and value == int(value) else None
+
+
+def whole_numbers(value: object, names: Sequence[str]) -> tuple[int, ...] | None:
+    """The numbers of these names in an event that is a mapping."""
+    if not isinstance(value, Mapping):
+        return None
+    numbers = tuple(whole_number(value.get(name)) for name in names)
+    return None if None in numbers else numbers
+
+
+def measure(value: object, usual: float, *, least: float, most: float) -> float:
+    """A length, held between two ends; ``usual`` for what is no number."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+        return usual
+    return float(min(most, max(least, value)))
+
+
+def one_of(value: object, choices: Sequence[str]) -> str | None:
+    """A word that is one of ``choices``."""
+    return value if isinstance(value, str) and value in choices else None
