@@ -14,7 +14,7 @@ from views.attention.guess import SWITCH
 
 TEXT = page_text("attention")
 SENTENCE = "The old man told us a story."
-WITHOUT_A_MAP = ["canvas script", "frame", "token strip", "way to attention answer"]
+WITHOUT_A_MAP = ["canvas script", "frame", "token strip", "way to attention answer", "typing"]
 PLACES = [
     ("tiny-translator", "encoder", "self"),
     ("tiny-translator", "decoder", "cross"),

@@ -20,6 +20,7 @@ from transformer.analysis.answers.decoding_steps import guess_options, step_atte
 from transformer.analysis.answers.leave_one_out import leave_one_out
 from transformer.analysis.answers.masked_tokens import blanks, fillings
 from transformer.analysis.answers.word_alignment import align
+from ui.compute.store import store
 from ui.words.texts import page_text
 
 TEXT = page_text("decoding")
@@ -349,6 +350,7 @@ def test_the_sidebar_offers_only_what_changes_the_picture(open_app: Callable, ch
 
 def test_the_alignment_of_the_best_layer_has_no_layer_to_choose(open_app: Callable, monkeypatch) -> None:
     monkeypatch.setattr("views.decoding.alignment.best_alignment", lambda checkpoint: 0)
+    store.clear()  # what an earlier test found out about this checkpoint
     app = open_app("decoding", checkpoint="tiny-translator", sentence=SENTENCE, decoding_section="alignment")
     assert offered(app) == set()
     app.segmented_control(key="alignment_layer").set_value("chosen").run()

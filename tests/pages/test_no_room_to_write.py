@@ -98,7 +98,7 @@ def test_an_upload_without_room_is_one_sentence(
     assert not app.exception
     assert not app.error
     (warning,) = app.warning
-    assert "cannot keep the files" in warning.value and "nothing of them was kept" in warning.value
+    assert "cannot keep the files" in warning.value and "none of them was kept" in warning.value
     assert app.query_params["sentence"] in (SENTENCE, [SENTENCE])
     assert app.query_params["checkpoint"] in ("tiny-bert", ["tiny-bert"])
     assert "card" in str(app.tabs[0].label).lower()  # the rest of the page is there

@@ -52,7 +52,8 @@ def on_screen(app: AppTest) -> str:
 @pytest.mark.parametrize("page", PAGES)
 def test_every_page_opens_and_says_what_is_true(page: str, opened: Callable) -> None:
     """No LayerNorm, no mean that is taken away, no translation: the question is to fill a blank."""
-    app = opened(page, checkpoint="tiny-tasks", sentence=ASKED)
+    view = {"positions view": "bias"} if page == "positions" else {}
+    app = opened(page, checkpoint="tiny-tasks", sentence=ASKED, **view)
     is_fine(app)
     shown = on_screen(app)
     if page not in ("lessons", "bugs"):  # which have models of their own
@@ -68,13 +69,13 @@ def test_every_page_opens_and_says_what_is_true(page: str, opened: Callable) -> 
 
 def test_tasks_are_chosen_with_an_example_each(opened: Callable) -> None:
     app = opened("masks", checkpoint="tiny-tasks", language="en", sentence="The cat sat on the mat.")
-    assert any("No task stands before the sentence" in caption.value for caption in app.caption)
+    assert any("every sentence began with a task" in caption.value for caption in app.caption)
     box = next(box for box in app.selectbox if box.label == "Task")
     assert tuple(box.options) == tuple(TEXT_TASKS)
     for prefix, example in model_sentences()["task_example"].items():
         next(box for box in app.selectbox if box.label == "Task").set_value(prefix).run()
         assert app.text_area(key="sidebar sentence").value == prefix + example
-    assert not any("No task stands" in caption.value for caption in app.caption)
+    assert not any("began with a task" in caption.value for caption in app.caption)
     assert any("several tasks, by prefix" in caption.value for caption in app.sidebar.caption)
     next(button for button in app.button if button.label == "Plain").click().run()  # an example leaves the task
     assert app.query_params["sentence"] == "fill: The cat sat on the mat."
@@ -126,7 +127,7 @@ def test_what_is_offered_keeps_the_task(opened: Callable) -> None:
 
 def test_it_is_said_in_french(opened: Callable) -> None:
     app = opened("overview", checkpoint="tiny-tasks", language="fr", sentence="The cat sat on the mat.")
-    assert any("Aucune tâche ne précède la phrase" in caption.value for caption in app.caption)
+    assert any("chaque phrase commençait par une tâche" in caption.value for caption in app.caption)
     assert any("plusieurs tâches, par préfixe" in caption.value for caption in app.sidebar.caption)
 
 

@@ -25,7 +25,7 @@ _CARRIER = st.components.v2.component("glassformer_canvas_script", js=carrier())
 def bring_canvas() -> None:
     """Once on every page that may have a picture. Streamlit sends the bytes once, and from then on only their name.
 
-    They are some 32 KB, as much as a dozen pictures.
+    They are some 38 KB, as much as a dozen pictures.
     """
     _CARRIER(key="canvas script", data=packed_module())
 

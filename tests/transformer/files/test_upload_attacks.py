@@ -94,7 +94,10 @@ WEIGHTS: dict[str, tuple[Callable[[dict, bytes], bytes], str]] = {
         lambda h, b: safetensors(h | empty("x", [0] * 500_000, len(b)), b),
         "unexpected tensor 'x'",
     ),
-    "a name as long as a book": (lambda h, b: safetensors(h | empty("x" * 10**6, [0], len(b)), b), "its tensor 'xxx"),
+    "a name as long as a book": (
+        lambda h, b: safetensors(h | empty("x" * 10**6, [0], len(b)), b),
+        "an unexpected tensor 'xxx",
+    ),
     "a header of spaces": (lambda h, b: safetensors(b" " * (LONGEST_HEADER + 1), b), "its header has 2,000,001 bytes"),
 }
 

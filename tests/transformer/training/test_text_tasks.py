@@ -197,7 +197,7 @@ def test_exact_answers_are_counted(trained: Checkpoint, monkeypatch: pytest.Monk
         ({}, "tasks cannot be scored with the task None; its tasks are 'translate English to French', .*'fill'"),
         ({"task": "summarize"}, "cannot be scored with the task 'summarize'"),
         ({"task": "fill", "lowercase": True}, "only translations can be scored without regard to case"),
-        ({"task": "translate English to French", "train": "x"}, "translates: there is no baseline"),
+        ({"task": "translate English to French", "train": "x"}, "translates: no baseline of it needs a training file"),
     ],
 )
 def test_a_task_that_the_model_does_not_have_is_refused(

@@ -91,9 +91,9 @@ def test_what_was_saved_is_read_again_for_these_weights_only(grown: transformer.
     refused("made from other weights", checkpoint="0" * 12)
     refused("made from other weights", steps=[10, 30])
     refused("a number for each of its 3 steps", steps=[1, 2, 3])
-    refused("no whole file", heads=[{"stack": "decoder"}])
+    refused("is not a complete file", heads=[{"stack": "decoder"}])
     (folder / FILE).write_text("{", encoding="utf-8")
-    with pytest.raises(transformer.CheckpointError, match="no whole file"):
+    with pytest.raises(transformer.CheckpointError, match="is not a complete file"):
         load_role_history(checkpoint)
 
 
