@@ -17,6 +17,7 @@ from plotly.subplots import make_subplots
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from charts.canvas.attention import attention_grid
+from charts.canvas.choices import HeadChoice
 from charts.toolkit.style import CHOSEN, SEQUENTIAL, colour_scale
 from transformer.runs.attention_view import AttentionView
 from transformer.text.tokens import Token, TokenSequence
@@ -83,10 +84,11 @@ def main() -> None:
         st.plotly_chart(plotly_grid(views, selected), key="grid")
         return
     bring_canvas()
-    clicked = show_grid(attention_grid(views, selected=selected), key="grid")
-    if clicked is not None and tuple(clicked) != selected:
+
+    def choose(clicked: HeadChoice) -> None:
         state["chosen"] = clicked.layer * n_heads + clicked.head
-        st.rerun()
+
+    show_grid(attention_grid(views, selected=selected), key="grid", on_click=choose)
 
 
 if __name__ == "__main__":

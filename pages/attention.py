@@ -11,7 +11,7 @@ from ui.shell.selectors import chosen_section
 from ui.show.figures import show_source
 from views.attention import guess
 from views.attention.cell_arithmetic import explain_cell, more_about_cell
-from views.attention.controls import ARITHMETIC, choose_cell, close_cell, controls, draw, row_labels
+from views.attention.controls import ARITHMETIC, cell_opener, close_cell, controls, draw, row_labels
 from views.attention.facts import FEW_KEYS, drawn_view, facts, largest_of, places, read_aloud, rewrite
 from views.attention.firing import firing
 from views.attention.general import general
@@ -73,5 +73,5 @@ with page("attention", needs=("stack", "kind", "layer", "head", "token")) as p:
     else:
         with st.container(key="attention path"):
             step = stepper(p, path.rule)
-            choose_cell(p, draw_step(p, path, step, rows=rows, key=shown.key), shown)
+            draw_step(p, path, step, rows=rows, key=shown.key, on_click=cell_opener(p, shown))
         show_source(MultiHeadAttention.forward, attention_scores, attention_weights)

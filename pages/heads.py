@@ -18,7 +18,7 @@ from ui.show.figures import show_formula, show_snippet, show_source, show_table
 from views.heads import corpus
 from views.heads.controls import controls, snippet
 from views.heads.corpus_role_table import comparison_table, corpus_counts, corpus_role_text, depth, sections
-from views.heads.every_head import show_every_head
+from views.heads.every_head import look_at, show_every_head
 from views.heads.named import claim, head_words, named_heads, with_a_job
 from views.heads.pruned import pruned_note, pruned_places
 from views.heads.taught import taught_note
@@ -41,7 +41,7 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
     if shown.every:
         show_every_head(p, corpus=found if many else None, stretch=shown.stretch)
     else:
-        chosen = show_grid(
+        show_grid(
             attention_heads(
                 views,
                 named=named_heads(roles, off=off),
@@ -53,9 +53,8 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
                 stretch=shown.stretch,
             ),
             key="heads grid",
+            on_click=look_at,
         )
-        if chosen is not None and chosen != (focus.layer, focus.head):
-            p.set_focus(layer=chosen.layer, head=chosen.head)
     if not shown.stretch and (count := len(views[0].key)) > MANY_TOKENS:
         st.caption(text["dark"].format(count=count, switch=text["stretch"]))
 

@@ -31,10 +31,8 @@ with page("masks", needs=("stack", "kind", "layer", "head")) as p:
     picture, beside = picture_and_answer()
     with picture:
         height = 340 if focus.lesson else 400  # so that its legend stays in sight below the lesson's bar
-        stroke = show_mask_editor(mask_editor(now, head=focus.head, own=own.allowed, height=height), key="mask editor")
-        if stroke is not None:
-            editor.draw(stroke)
-            st.rerun()
+        drawn = mask_editor(now, head=focus.head, own=own.allowed, height=height)
+        show_mask_editor(drawn, key="mask editor", on_edit=editor.draw)
     with beside:
         show_answers(p, specs)
         show_numbers(p, effect)

@@ -13,7 +13,7 @@ from transformer.errors import InputError
 from transformer.files.trace_files import trace_to_bytes
 from transformer.text.message import Message
 from ui.compute.store import store
-from ui.shell.navigation import GROUPS, go_to, pages
+from ui.shell.navigation import GROUPS, pages
 from ui.shell.page import Page, page
 from ui.shell.picture import show_picture
 from ui.shell.presentation.presenter import presenting
@@ -165,8 +165,7 @@ with page("overview", strip=False) as p:
     answer = answer_of(p.trace)
     if not presenting():  # the picture says both, too
         show_answer(p, answer)
-    if block := model_diagram(p.checkpoint.config, p.trace, layer=p.focus.layer):
-        go_to(block.page, **block.focus)
+    model_diagram(p.checkpoint.config, p.trace, layer=p.focus.layer)
     st.caption(p.text["diagram_hint"])
     with st.container(horizontal=True, gap="large"):  # columns would stay side by side on a narrow window
         with st.container(width=CERTAINTY_WIDTH):

@@ -8,6 +8,8 @@ The weights are a real softmax of a fixed formula, so that a test knows every va
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -89,24 +91,26 @@ def main() -> None:
     state = st.session_state
     causal = view(SENTENCE, SENTENCE, layer=1, n_heads=8, kind="self", causal=True)
     if scene == "map":
-        clicked = show_map(attention_map(causal, head=2, selected=state.get("cell")), key="map")
-        remember("cell", clicked)
+        show_map(attention_map(causal, head=2, selected=state.get("cell")), key="map", on_click=remember("cell"))
     elif scene == "follows":
-        show_map(attention_map(causal, head=2, follow_pointer=True), key="follows")
+        show_map(attention_map(causal, head=2, follow_pointer=True), key="follows", on_click=remember("cell"))
     elif scene == "cross":
         source = [*SENTENCE[:8], "<pad>", "<pad>"]
         crossing = view(["<s>", "·Le", "·chat", "·est"], source, layer=0, n_heads=4, kind="cross", causal=False, pads=2)
         show_map(
-            attention_map(crossing, head=1, shifted_labels=["·Le", "·chat", "·est", "</s>"], stretch=True), key="cross"
+            attention_map(crossing, head=1, shifted_labels=["·Le", "·chat", "·est", "</s>"], stretch=True),
+            key="cross",
+            on_click=remember("cell"),
         )
     elif scene == "large":
         large = view(numbered(256), numbered(256), layer=0, n_heads=1, kind="self", causal=True)
-        show_map(attention_map(large, head=0), key="large")
+        show_map(attention_map(large, head=0), key="large", on_click=remember("cell"))
     elif scene == "mask":
-        remember("stroke", show_mask_editor(mask_editor(causal, head=2, own=causal.allowed), key="mask"))
+        editor = mask_editor(causal, head=2, own=causal.allowed)
+        show_mask_editor(editor, key="mask", on_edit=remember("stroke"))
     elif scene == "hostile":
         hostile = view(HOSTILE, HOSTILE, layer=0, n_heads=2, kind="self", causal=True)
-        show_map(attention_map(hostile, head=1), key="hostile")
+        show_map(attention_map(hostile, head=1), key="hostile", on_click=remember("cell"))
     elif scene == "scores":
         show_map(
             value_map(
@@ -121,14 +125,21 @@ def main() -> None:
                 value_name="score q·k/√dₖ",
             ),
             key="scores",
-            clickable=False,
         )
     elif scene == "faint":
         row = ["0", "1"]
-        show_map(value_map(np.array([[0.0112, -0.0044]]), row_labels=["all"], column_labels=row), key="faint")
+        show_map(
+            value_map(np.array([[0.0112, -0.0044]]), row_labels=["all"], column_labels=row),
+            key="faint",
+            on_click=remember("cell"),
+        )
     elif scene in ("words", "channels"):  # columns narrower than their labels, which are short
         names = [f"·{'abcdefg'[i % 7]}{'xyz'[i % 3]}" if scene == "words" else str(i) for i in range(64)]
-        show_map(value_map(np.ones((2, 64)), row_labels=["one", "other"], column_labels=names), key=scene)
+        show_map(
+            value_map(np.ones((2, 64)), row_labels=["one", "other"], column_labels=names),
+            key=scene,
+            on_click=remember("cell"),
+        )
     elif scene in ("grid", "sorted", "deep", "many", "many sorted"):
         layers, heads, words = {
             "grid": (6, 8, SENTENCE),
@@ -144,10 +155,8 @@ def main() -> None:
             if scene.endswith("sorted")
             else None
         )
-        clicked = show_grid(
-            attention_grid(views, selected=state.get("head"), captions=captions, order=order), key=scene
-        )
-        remember("head", clicked)
+        drawn = attention_grid(views, selected=state.get("head"), captions=captions, order=order)
+        show_grid(drawn, key=scene, on_click=remember("head"))
     elif scene.startswith("heads"):  # "heads 30 9": layers and heads
         layers, heads = (int(number) for number in scene.split()[1:])
         views = [view(SENTENCE, SENTENCE, layer=i, n_heads=heads, kind="self", causal=True) for i in range(layers)]
@@ -158,18 +167,18 @@ def main() -> None:
         }
         named = [(1, 2), (2, 0)]
         drawn = attention_heads(views, named=named, words=words, clear=named, selected=state.get("head"))
-        remember("head", show_grid(drawn, key=scene))
+        show_grid(drawn, key=scene, on_click=remember("head"))
     elif scene == "deep overview":
         views = [view(SENTENCE, SENTENCE, layer=i, n_heads=9, kind="self", causal=True) for i in range(30)]
-        show_overview(attention_overview([views], clear=[[(0, 0)]]), key=scene)
+        show_overview(attention_overview([views], clear=[[(0, 0)]]), key=scene, on_click=remember("head"))
     elif scene == "overview":
         own = [view(SENTENCE, SENTENCE, layer=i, n_heads=8, kind="self", causal=True) for i in range(3)]
         crossing = [view(["<s>", "·Le", "·chat"], SENTENCE, layer=0, n_heads=8, kind="cross", causal=False)]
         drawn = attention_overview([own, crossing], selected=state.get("head"), captions=[{(0, 0): "sink"}, {}])
-        remember("head", show_overview(drawn, key=scene))
+        show_overview(drawn, key=scene, on_click=remember("head"))
     elif scene == "lines":
-        clicked = show_lines(attention_lines(causal, heads=[0, 2, 5], selected_token=state.get("token")), key="lines")
-        remember("token", clicked)
+        drawn = attention_lines(causal, heads=[0, 2, 5], selected_token=state.get("token"))
+        show_lines(drawn, key="lines", on_click=remember("token"))
     st.text(f"runs {state.setdefault('runs', 0)}")
     state["runs"] += 1
     for name in ("cell", "head", "token", "stroke"):
@@ -177,11 +186,9 @@ def main() -> None:
             st.text(f"{name} {state[name]}")
 
 
-def remember(name: str, clicked: object) -> None:
-    """What was clicked goes back into the picture as what is selected."""
-    if clicked is not None and clicked != st.session_state.get(name):
-        st.session_state[name] = clicked
-        st.rerun()
+def remember(name: str) -> Callable[[object], None]:
+    """What is clicked goes back into the picture as what is selected."""
+    return partial(st.session_state.__setitem__, name)
 
 
 if __name__ == "__main__":

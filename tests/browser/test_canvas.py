@@ -198,13 +198,15 @@ def test_hovering_a_row_label_leaves_only_that_row(map_canvas):
     assert sum(canvas.pixel(*beside)[:3]) > sum(strong[:3]) + 60  # fades into the white page
 
 
-def test_a_click_returns_the_cell_to_python_once(show):
+def test_a_click_brings_the_cell_to_python_for_one_run(show):
     canvas = show("map")
     canvas.says("runs 0")
     canvas.page.mouse.click(*canvas.at(*canvas.cell(9, 4)))
     canvas.says("cell Cell(query=9, key=4)")
+    canvas.says("runs 1")
     canvas.page.mouse.click(*canvas.at(*canvas.cell(5, 1)))
     canvas.says("cell Cell(query=5, key=1)")
+    canvas.says("runs 2")
 
 
 def test_a_map_that_the_page_does_nothing_with_stays_in_the_browser(show):

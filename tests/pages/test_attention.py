@@ -193,8 +193,8 @@ def test_cross_attention_begins_with_the_token_that_is_predicted_and_its_title_s
     open_page: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn = []
-    monkeypatch.setattr(controls, "show_map", lambda figure, *, key: drawn.append(figure.metadata))
-    monkeypatch.setattr(controls, "show_lines", lambda figure, *, key: drawn.append(figure.metadata))
+    monkeypatch.setattr(controls, "show_map", lambda figure, **_: drawn.append(figure.metadata))
+    monkeypatch.setattr(controls, "show_lines", lambda figure, **_: drawn.append(figure.metadata))
     place = {"stack": "decoder", "kind": "cross", "token": "0", "target": "Le vieil homme."}
     for drawing in ("map", "lines", "values", "rollout"):
         for address, title, first in (

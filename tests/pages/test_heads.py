@@ -16,9 +16,9 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 import transformer
-from charts.canvas.choices import AnyHead
 from tests.conftest import ROOT, open_by_address
 from tests.pages.conftest import codes
+from tests.triggers import trigger
 from transformer.analysis.heads.head_roles import HeadRole, head_roles
 from transformer.analysis.heads.pruned import pruned_heads
 from transformer.training.card import _fine_tuning
@@ -94,9 +94,11 @@ def test_all_kinds_of_attention_stand_in_one_picture_and_a_click_looks_at_its_he
     open_page: Callable, tiny_checkpoint: Callable, monkeypatch: pytest.MonkeyPatch, checkpoint: str
 ) -> None:
     drawn = []
-    clicks = iter([AnyHead("decoder", "self", 1, 1)])
-    monkeypatch.setattr(every_head, "show_overview", lambda figure, *, key: drawn.append(figure) or next(clicks, None))
+    draw = every_head.show_overview
+    monkeypatch.setattr(every_head, "show_overview", lambda figure, **how: drawn.append(figure) or draw(figure, **how))
     app = open_page(checkpoint=checkpoint, heads_every="true")
+    clicked = {"stack": "decoder", "attention": "self", "layer": 1, "head": 1}
+    trigger(app, "heads of every kind", "click", clicked)
     figure = drawn[-1]
     trace = transformer.trace(tiny_checkpoint(checkpoint), SENTENCE)
     kinds = attention_kinds(tiny_checkpoint(checkpoint).config)
@@ -122,7 +124,7 @@ def test_a_pruned_head_is_called_pruned(
     transformer.save(tmp_path / "pruned", model, whole.tokenizer)
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path))
     drawn = []
-    monkeypatch.setattr(every_head, "show_overview", lambda figure, *, key: drawn.append(figure))
+    monkeypatch.setattr(every_head, "show_overview", lambda figure, **_: drawn.append(figure))
     place = {"checkpoint": "pruned", "stack": "decoder", "kind": "cross", "layer": "1", "head": "0"}
     app = open_by_address("heads", {"sentence": SENTENCE, "heads_every": "true", **place})
     assert not app.exception and not app.error
@@ -252,7 +254,7 @@ def test_the_large_maps_are_of_heads_that_have_the_job_and_all_others_carry_no_l
     language: str,
 ) -> None:
     drawn = []
-    monkeypatch.setattr("ui.show.canvas.show_grid", lambda figure, *, key: drawn.append(figure.metadata))
+    monkeypatch.setattr("ui.show.canvas.show_grid", lambda figure, **_: drawn.append(figure.metadata))
     open_page(checkpoint=checkpoint, stack=stack, kind=kind, language=language)
     trace = transformer.trace(tiny_checkpoint(checkpoint), SENTENCE)
     roles = {

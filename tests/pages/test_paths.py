@@ -8,8 +8,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import transformer
-from charts.canvas.choices import Cell
 from tests.pages.conftest import codes, is_fine, said
+from tests.triggers import trigger
 from transformer.analysis.answers.answer_rows import asked
 from transformer.analysis.heads.head_importance import Head
 from transformer.explanation import patching
@@ -33,7 +33,7 @@ def test_the_map_is_what_the_library_measures(
     kind: str, section: str,
 ) -> None:  # fmt: skip
     drawn: list = []
-    monkeypatch.setattr("views.paths.patching.show_map", lambda figure, *, key: drawn.append(figure))
+    monkeypatch.setattr("views.paths.patching.show_map", lambda figure, **_: drawn.append(figure))
     monkeypatch.setattr("views.paths.patching._LONG", 1000)  # untrained models do not find an end
     app = open_app("paths", checkpoint=f"tiny-{kind}", sentence=SENTENCE, paths_section=section)
     is_fine(app)
@@ -52,15 +52,12 @@ def test_the_map_is_what_the_library_measures(
     assert drawn[-1].metadata["title"] != figure.metadata["title"] or len(set(asked.options)) == 1
 
 
-def test_a_click_leads_to_the_head_or_chooses_the_place(open_app: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    clicks = [Cell(query=1, key=1)]
-    monkeypatch.setattr("views.paths.patching.show_map", lambda *_, **__: clicks.pop() if clicks else None)
+def test_a_click_leads_to_the_head_or_chooses_the_place(open_app: Open) -> None:
     app = open_app("paths", checkpoint="tiny-gpt", sentence=SENTENCE, paths_section="tokens")
-    is_fine(app)
+    is_fine(trigger(app, "patching", "click", {"query": 1, "key": 1}))
     assert (app.session_state["focus"].layer, app.session_state["focus"].token) == (1, 1)
-    clicks.append(Cell(query=0, key=1))
     app = open_app("paths", checkpoint="tiny-gpt", sentence=SENTENCE, paths_section="heads")
-    is_fine(app)
+    is_fine(trigger(app, "patching", "click", {"query": 0, "key": 1}))
     assert (app.session_state["focus"].layer, app.session_state["focus"].head) == (0, 1)
     assert app.title[0].value == page_text("attention").title
 
@@ -89,7 +86,7 @@ def test_a_sentence_without_words_offers_nothing(open_app: Open) -> None:
 
 def test_a_long_sentence_is_measured_only_when_it_is_asked_for(open_app: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list = []
-    monkeypatch.setattr("views.paths.patching.show_map", lambda figure, *, key: drawn.append(figure))
+    monkeypatch.setattr("views.paths.patching.show_map", lambda figure, **_: drawn.append(figure))
     monkeypatch.setattr("views.paths.patching._LONG", 4)
     app = open_app("paths", checkpoint="tiny-translator", sentence="A dog sat on the mat.", paths_section="heads")
     is_fine(app)
@@ -107,7 +104,7 @@ def test_what_a_head_hears_is_what_the_library_measures(
     open_app: Open, tiny_checkpoint: Callable, monkeypatch: pytest.MonkeyPatch, run_snippet: Callable
 ) -> None:
     drawn: list = []
-    monkeypatch.setattr("views.paths.head_to_head.show_map", lambda figure, *, key: drawn.append(figure))
+    monkeypatch.setattr("views.paths.head_to_head.show_map", lambda figure, **_: drawn.append(figure))
     place = {"stack": "decoder", "kind": "cross", "layer": "1", "head": "1"}
     app = open_app("paths", checkpoint="tiny-translator", sentence=SENTENCE, paths_section="edges", **place)
     is_fine(app)

@@ -17,7 +17,7 @@ from transformer.analysis.answers.answer_probabilities import answer_of
 from transformer.analysis.position_edits import reordered_positions, without_positions
 from transformer.analysis.position_scores import measured_position_scores
 from transformer.runs.inputs import prompt_ids
-from transformer.text.tokens import Token
+from ui.show.chips import ChipChoice
 from ui.words.texts import page_text
 from views.positions.order import _take
 
@@ -146,13 +146,11 @@ def test_an_address_says_which_two_change_places(open_app):
 
 
 def test_a_click_on_a_card_makes_it_one_of_the_two(monkeypatch):
-    again = []
     monkeypatch.setattr(st, "session_state", {"swap first": 1, "swap second": 4})
-    monkeypatch.setattr(st, "rerun", lambda: again.append(True))
-    for index, special, wanted in ((3, False, (4, 3)), (3, False, (4, 3)), (0, True, (4, 3)), (5, False, (3, 5))):
-        _take(Token(index=index, id=9, text="x", display="x", special=special))
+    movable = [[None, 1, 2, 3, 4, 5], [None, 1, 2, 3, 5, 4]]  # a special token stays where it is
+    for row, card, wanted in ((0, 3, (4, 3)), (0, 3, (4, 3)), (0, 0, (4, 3)), (1, 4, (3, 5))):
+        _take(movable, ChipChoice(row, card))
         assert (st.session_state["swap first"], st.session_state["swap second"]) == wanted
-    assert len(again) == 2
 
 
 def test_one_token_has_nothing_to_change_places_with(open_app, tiny_tokenizer):

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from charts.canvas.attention import attention_grid, attention_lines, attention_map
-from charts.canvas.choices import Cell, HeadChoice
+from charts.canvas.choices import AnyHead, Cell, HeadChoice, MaskStroke
 from charts.canvas.module import FOLDER, canvas_module
 from charts.toolkit.payload_bytes import unpack
+from tests.triggers import trigger
 from transformer.runs.attention_view import AttentionView
 from transformer.text.tokens import Token, TokenSequence
 from ui.show import canvas
@@ -39,21 +39,25 @@ def script() -> None:
     import streamlit
 
     from charts.canvas.attention import attention_grid, attention_lines, attention_map
+    from charts.canvas.attention_overview import attention_overview
     from charts.canvas.mask_editor import mask_editor
     from charts.canvas.value_map import value_map
     from tests.ui.test_attention_canvas import view
-    from ui.show.canvas import bring_canvas, show_grid, show_lines, show_map, show_mask_editor
+    from ui.show.canvas import bring_canvas, show_grid, show_lines, show_map, show_mask_editor, show_overview
 
     bring_canvas()
     labels = {"row_labels": ["a", "b"], "column_labels": ["c", "d"], "row_title": "row", "column_title": "column"}
-    returned = [
-        show_map(attention_map(view(), head=1, selected=(2, 3)), key="map"),
-        show_map(value_map(numpy.array([[1.0, -2.0], [0.0, 3.0]]), scale="diverging", **labels), key="values"),
-        show_grid(attention_grid([view(layer=0), view(layer=1)], selected=(1, 0)), key="grid"),
-        show_lines(attention_lines(view(), heads=[1]), key="lines"),
-        show_mask_editor(mask_editor(view(), head=0, own=view().allowed), key="mask"),
-    ]
-    streamlit.text(f"returned {returned}")
+    said = streamlit.session_state.setdefault("said", [])
+    show_map(attention_map(view(), head=1, selected=(2, 3)), key="map", on_click=said.append)
+    values = numpy.array([[1.0, -2.0], [0.0, 3.0]])
+    show_map(value_map(values, scale="diverging", **labels), key="values")
+    grid = attention_grid([view(layer=0), view(layer=1)], selected=(1, 0))
+    show_grid(grid, key="grid", on_click=said.append)
+    show_lines(attention_lines(view(), heads=[1]), key="lines", on_click=said.append)
+    show_mask_editor(mask_editor(view(), head=0, own=view().allowed), key="mask", on_edit=said.append)
+    every = attention_overview([[view(layer=0)]])
+    show_overview(every, key="every", on_click=said.append)
+    streamlit.session_state["runs"] = streamlit.session_state.get("runs", 0) + 1
 
 
 @pytest.fixture(scope="module")
@@ -69,13 +73,43 @@ def components(app: AppTest) -> list:
 def test_each_drawing_is_mounted_with_its_own_bytes(app):
     assert not app.exception
     _, *mounted = components(app)
-    assert [unpack(proto.bytes)[0]["kind"] for proto in mounted] == ["map", "map", "grid", "lines", "mask"]
+    assert [unpack(proto.bytes)[0]["kind"] for proto in mounted] == ["map", "map", "grid", "lines", "mask", "overview"]
     assert {proto.component_name for proto in mounted} == {"glassformer_canvas"}
     assert unpack(mounted[0].bytes)[0]["selected"] == [2, 3]
 
 
-def test_nothing_is_returned_before_a_click(app):
-    assert app.text[0].value == "returned [None, None, None, None, None]"
+def test_nothing_is_said_before_a_click(app):
+    assert app.session_state["said"] == [] and app.session_state["runs"] == 1
+
+
+def test_a_map_without_anything_to_do_cannot_be_clicked(app):
+    _, first, second, *_more = components(app)
+    assert "still" not in unpack(first.bytes)[0] and unpack(second.bytes)[0]["still"] is True
+
+
+CLICKS = {
+    "map": ("click", {"query": 2, "key": 3}, Cell(query=2, key=3)),
+    "grid": ("click", {"layer": 1, "head": 1}, HeadChoice(layer=1, head=1)),
+    "lines": ("click", {"token": 2}, 2),
+    "mask": ("edit", {"cells": [0, 1, 2, 3], "allowed": False}, MaskStroke((Cell(0, 1), Cell(2, 3)), False)),
+    "every": (
+        "click",
+        {"stack": "decoder", "attention": "cross", "layer": 0, "head": 1},
+        AnyHead("decoder", "cross", 0, 1),
+    ),
+}
+
+
+@pytest.mark.parametrize("key", CLICKS)
+def test_a_click_is_told_before_the_one_run_that_it_causes(key):
+    app = AppTest.from_string("from tests.ui.test_attention_canvas import script\n\nscript()", default_timeout=30).run()
+    event, value, choice = CLICKS[key]
+    trigger(app, key, event, value)
+    assert not app.exception
+    assert app.session_state["said"] == [choice] and app.session_state["runs"] == 2
+    trigger(app, key, event, {"query": 99, "key": "x", "layer": 99, "head": -1, "token": 99, "cells": 7})
+    assert not app.exception
+    assert app.session_state["said"] == [choice] and app.session_state["runs"] == 3
 
 
 def test_styles_are_isolated_and_no_html_is_sent(app):
@@ -110,26 +144,6 @@ def test_tokens_never_become_markup(folder_text):
         assert door not in code
 
 
-def clicking(monkeypatch, value: object) -> None:
-    monkeypatch.setattr(canvas, "_PICTURE", lambda **_: {"click": value})
-
-
-def test_a_click_on_the_map_is_a_cell(monkeypatch):
-    clicking(monkeypatch, {"query": 2, "key": 3})
-    cell = canvas.show_map(attention_map(view(), head=0), key="k")
-    assert cell == Cell(query=2, key=3)
-
-
-def test_a_click_on_the_grid_is_a_head(monkeypatch):
-    clicking(monkeypatch, {"layer": 5, "head": 1})
-    assert canvas.show_grid(attention_grid([view(layer=5)]), key="k") == HeadChoice(layer=5, head=1)
-
-
-def test_a_click_on_the_lines_is_a_token(monkeypatch):
-    clicking(monkeypatch, {"token": 2})
-    assert canvas.show_lines(attention_lines(view()), key="k") == 2
-
-
 NO_CELLS = [
     None,
     7,
@@ -146,17 +160,27 @@ NO_CELLS = [
 
 
 @pytest.mark.parametrize("value", NO_CELLS, ids=repr)
-def test_a_click_that_does_not_fit_the_map_is_none(monkeypatch, value):
-    clicking(monkeypatch, value)
-    assert canvas.show_map(attention_map(view(), head=0), key="k") is None
+def test_a_click_that_does_not_fit_the_map_is_none(value):
+    assert canvas.read_cell(value, (3, 4)) is None
 
 
-@pytest.mark.parametrize("value", [{"layer": 0, "head": 2}, {"layer": 1, "head": 0}, {"layer": 0}])
-def test_a_click_on_a_head_that_is_gone_is_none(monkeypatch, value):
-    clicking(monkeypatch, value)
-    assert canvas.show_grid(attention_grid([view(layer=0)]), key="k") is None
+@pytest.mark.parametrize("value", [None, {"layer": 0, "head": 2}, {"layer": 1, "head": 0}, {"layer": 0}])
+def test_a_click_on_a_head_that_is_gone_is_none(value):
+    shown = {HeadChoice(0, 0), HeadChoice(0, 1)}
+    assert canvas.read_head(value, shown) is None
+    assert canvas.read_head({"layer": 0, "head": 1}, shown) == HeadChoice(0, 1)
 
 
-def test_a_click_on_a_token_that_is_gone_is_none(monkeypatch):
-    clicking(monkeypatch, {"token": 3})
-    assert canvas.show_lines(attention_lines(view()), key="k") is None
+@pytest.mark.parametrize("stack", ["encoder", None, [], {}, 7])
+def test_a_click_on_an_attention_that_is_gone_is_none(stack):
+    value = {"stack": stack, "attention": "self", "layer": 0, "head": 1}
+    assert canvas.read_any_head(value, {AnyHead("decoder", "self", 0, 1)}) is None
+
+
+def test_a_click_on_a_token_that_is_gone_is_none():
+    assert canvas.read_token({"token": 3}, 3) is None
+
+
+@pytest.mark.parametrize("key", ["map", "grid"])
+def test_what_is_said_of_a_picture_that_has_been_left_changes_nothing(key):
+    canvas._told(key, "click", lambda value: value, pytest.fail)  # outside of any run there is no state, either

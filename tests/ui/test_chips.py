@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ui.show.chips import Chip, ChipRow, chips_data
+from ui.show.chips import Chip, ChipChoice, ChipRow, chips_data, read_choice
 
 
 def test_the_legend_explains_only_what_occurs():
@@ -24,3 +24,13 @@ def test_text_travels_as_it_is():
 def test_what_cannot_be_drawn_is_refused(values, message):
     with pytest.raises(ValueError, match=message):
         Chip("a", **values)
+
+
+NO_CHOICES = [None, 7, [], {}, {"row": 2, "card": 0}, {"row": 0, "card": 3}, {"row": -1, "card": 0}, {"row": 0}]
+NO_CHOICES += [{"row": True, "card": 0}, {"row": 0.5, "card": 0}, {"row": "0", "card": 0}]
+
+
+@pytest.mark.parametrize("value", NO_CHOICES, ids=repr)
+def test_a_click_on_no_card_is_none(value):
+    assert read_choice(value, (3, 1)) is None
+    assert read_choice({"row": 1, "card": 0}, (3, 1)) == ChipChoice(1, 0)

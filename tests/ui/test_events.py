@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -61,6 +62,7 @@ def test_a_forged_event_changes_nothing(wrong: object, changed: list, monkeypatc
         ("token strip", strip._chosen, {"chosen": {"token": 1}}),
         ("token strip", strip._chosen, {"chosen": wrong}),
         ("model diagram", diagram._choose_layer, {"layer": wrong}),
+        ("model diagram", partial(diagram._open, {"encoder": ("attention", {})}), {"opened": wrong}),
         (presenter_keys._KEY, presenter_keys._moved, {"move": {"what": "token", "to": wrong}}),
         (presenter_keys._KEY, presenter_keys._moved, {"move": {"what": wrong, "to": 1}}),
         (presenter_keys._KEY, presenter_keys._moved, {"move": wrong}),
@@ -90,9 +92,14 @@ def test_a_click_on_the_strip_still_chooses(changed: list, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: repr(wrong)[:12])
 def test_a_forged_click_on_a_card_is_no_click(wrong: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [ChipRow("reads", (Chip("a"), Chip("b")))]
+    rows, told = [ChipRow("reads", (Chip("a"), Chip("b")))], []
+    mounted = {}
+    monkeypatch.setattr(chips_module, "_component", lambda **how: mounted.update(how))
+    chips(rows, key="k", on_click=told.append)
     for chosen in (wrong, {"row": wrong, "card": 0}, {"row": 0, "card": wrong}, {"row": 0}, {"row": 0, "card": 2}):
-        monkeypatch.setattr(chips_module, "_component", lambda chosen=chosen, **_: SimpleNamespace(chosen=chosen))
-        assert chips(rows, key="k", choose=True) is None
-    monkeypatch.setattr(chips_module, "_component", lambda **_: SimpleNamespace(chosen={"row": 0, "card": 1}))
-    assert chips(rows, key="k", choose=True) == (0, 1)
+        says(monkeypatch, "k", chosen=chosen)
+        mounted["on_chosen_change"]()
+        assert told == []
+    says(monkeypatch, "k", chosen={"row": 0, "card": 1})
+    mounted["on_chosen_change"]()
+    assert told == [(0, 1)]

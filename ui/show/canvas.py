@@ -2,11 +2,14 @@
 
 A picture is a Streamlit component (``streamlit.components.v2``) fed with the bytes of a ``CanvasFigure``; the script
 that draws it comes to the browser once, by ``bring_canvas``. Hovering, zooming, switching heads, the table and the
-exports all happen in the browser; only a click comes back to Python, for one run of the script, as the function's
-return value.
+exports all happen in the browser; only a click comes back to Python. It is told to ``on_click`` in Streamlit's
+callback: what that changes (``ui.shell.focus.change``, the session's state) is there before the page runs, once.
+``on_click`` is kept until the next run: it should hold few numbers, not a trace.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+from typing import TypeVar
 
 import streamlit as st
 
@@ -14,8 +17,11 @@ from charts.canvas.attention_overview import heads_of
 from charts.canvas.choices import AnyHead, Cell, HeadChoice, MaskStroke
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.module import carrier, packed_module, picture
+from ui.show.events import whole_numbers
 from ui.words.catalogues import browser_words
 from ui.words.texts import language
+
+Choice = TypeVar("Choice")
 
 # Registered once, when this module is first imported.
 _PICTURE = st.components.v2.component("glassformer_canvas", js=picture())
@@ -30,39 +36,33 @@ def bring_canvas() -> None:
     _CARRIER(key="canvas script", data=packed_module())
 
 
-def show_map(figure: CanvasFigure, *, key: str, clickable: bool = True) -> Cell | None:
-    """One map (``attention_map``, ``value_map``). Returns the cell that was clicked as ``Cell(query=row, key=column)``,
-    in the run that the click causes, else ``None``; where the page does nothing with it, say ``clickable=False``."""
-    clicked = _mount(figure if clickable else figure.with_metadata(still=True), key=key, event="click")
-    return _cell(_whole_numbers(clicked, ("query", "key")), figure)
+def show_map(figure: CanvasFigure, *, key: str, on_click: Callable[[Cell], None] | None = None) -> None:
+    """One map (``attention_map``, ``value_map``). A click on a cell is told to ``on_click`` as ``Cell(query=row,
+    key=column)``; without it no cell can be clicked."""
+    read = partial(read_cell, shape=_shape(figure))
+    _mount(figure if on_click else figure.with_metadata(still=True), "click", read, on_click or _nothing, key=key)
 
 
-def show_mask_editor(figure: CanvasFigure, *, key: str) -> MaskStroke | None:
-    """``mask_editor``. Returns the stroke in the run that its end causes, else ``None``; applying it to the mask is the
-    caller's part."""
-    return read_stroke(_mount(figure, key=key, event="edit"), figure)
+def show_mask_editor(figure: CanvasFigure, *, key: str, on_edit: Callable[[MaskStroke], None]) -> None:
+    """``mask_editor``. The end of a stroke is told to ``on_edit``, which applies it to the mask."""
+    _mount(figure, "edit", partial(read_stroke, shape=_shape(figure)), on_edit, key=key)
 
 
-def show_grid(figure: CanvasFigure, *, key: str) -> HeadChoice | None:
-    """All heads of all layers (``attention_grid``). Returns the head that was clicked, else ``None``."""
-    choice = _whole_numbers(_mount(figure, key=key, event="click"), ("layer", "head"))
-    shown = {(tile["layer"], tile["head"]) for tile in figure.metadata["tiles"]}
-    return HeadChoice(*choice) if choice in shown else None
+def show_grid(figure: CanvasFigure, *, key: str, on_click: Callable[[HeadChoice], None]) -> None:
+    """All heads of all layers (``attention_grid``). A click on a head is told to ``on_click``."""
+    shown = frozenset(HeadChoice(tile["layer"], tile["head"]) for tile in figure.metadata["tiles"])
+    _mount(figure, "click", partial(read_head, shown=shown), on_click, key=key)
 
 
-def show_overview(figure: CanvasFigure, *, key: str) -> AnyHead | None:
-    """``attention_overview``. Returns the head that was clicked, else ``None``."""
-    value = _mount(figure, key=key, event="click")
-    choice = _whole_numbers(value, ("layer", "head"))
-    place = choice and AnyHead(value.get("stack"), value.get("attention"), *choice)
-    return place if place in heads_of(figure) else None
+def show_overview(figure: CanvasFigure, *, key: str, on_click: Callable[[AnyHead], None]) -> None:
+    """``attention_overview``. A click on a head is told to ``on_click``."""
+    _mount(figure, "click", partial(read_any_head, shown=frozenset(heads_of(figure))), on_click, key=key)
 
 
-def show_lines(figure: CanvasFigure, *, key: str) -> int | None:
-    """``attention_lines``. Returns the index of the token that was clicked, else ``None``; in cross-attention only
-    query tokens can be clicked."""
-    token = _whole_numbers(_mount(figure, key=key, event="click"), ("token",))
-    return token[0] if token and token[0] < len(figure.metadata["rows"]) else None
+def show_lines(figure: CanvasFigure, *, key: str, on_click: Callable[[int], None]) -> None:
+    """``attention_lines``. The index of a token that is clicked is told to ``on_click``; in cross-attention only query
+    tokens can be clicked."""
+    _mount(figure, "click", partial(read_token, count=len(figure.metadata["rows"])), on_click, key=key)
 
 
 def show_steps(figure: CanvasFigure, *, key: str, on_step: Callable[[], None]) -> None:
@@ -74,13 +74,27 @@ def show_steps(figure: CanvasFigure, *, key: str, on_step: Callable[[], None]) -
     _PICTURE(key=key, data=spoken(figure).packed(), on_step_change=on_step)
 
 
-def _mount(figure: CanvasFigure, *, key: str, event: str) -> object:
-    """What the browser says about ``event`` ("click", "edit"), in the run that the event causes."""
-    return _PICTURE(key=key, data=spoken(figure).packed(), **{f"on_{event}_change": _nothing}).get(event)
+def _mount(
+    figure: CanvasFigure,
+    event: str,
+    read: Callable[[object], Choice | None],
+    tell: Callable[[Choice], None],
+    *,
+    key: str,
+) -> None:
+    """What the browser says about ``event`` ("click", "edit") is told, where ``read`` finds a choice in it."""
+    callback = partial(_told, key, event, read, tell)
+    _PICTURE(key=key, data=spoken(figure).packed(), **{f"on_{event}_change": callback})
 
 
-def _nothing() -> None:
-    """Streamlit reports an event only if it has a callback; the returned value is all that is needed."""
+def _told(key: str, event: str, read: Callable[[object], Choice | None], tell: Callable[[Choice], None]) -> None:
+    said = getattr(st.session_state.get(key), event, None)  # none where the page has been left
+    if (choice := read(said)) is not None:
+        tell(choice)
+
+
+def _nothing(_choice: object) -> None:
+    """For a picture that cannot be clicked."""
 
 
 def spoken(figure: CanvasFigure) -> CanvasFigure:
@@ -89,12 +103,17 @@ def spoken(figure: CanvasFigure) -> CanvasFigure:
     return figure.with_metadata(words=words, language=language()) if words else figure
 
 
-def _cell(numbers: tuple[int, ...] | None, figure: CanvasFigure) -> Cell | None:
-    rows, columns = len(figure.metadata["rows"]), len(figure.metadata["columns"])
-    return Cell(*numbers) if numbers and numbers[0] < rows and numbers[1] < columns else None
+def _shape(figure: CanvasFigure) -> tuple[int, int]:
+    return len(figure.metadata["rows"]), len(figure.metadata["columns"])
 
 
-def read_stroke(value: object, figure: CanvasFigure) -> MaskStroke | None:
+def read_cell(value: object, shape: tuple[int, int]) -> Cell | None:
+    """A click as the browser sends it, {"query": row, "key": column}, on a map of that many rows and columns."""
+    numbers = whole_numbers(value, ("query", "key"))
+    return Cell(*numbers) if numbers and numbers[0] < shape[0] and numbers[1] < shape[1] else None
+
+
+def read_stroke(value: object, shape: tuple[int, int]) -> MaskStroke | None:
     """A stroke as the browser sends it: {"cells": [query, key, query, key, …], "allowed": bool}."""
     if not isinstance(value, Mapping) or not isinstance(value.get("allowed"), bool):
         return None
@@ -102,15 +121,29 @@ def read_stroke(value: object, figure: CanvasFigure) -> MaskStroke | None:
     if not isinstance(numbers, (list, tuple)) or len(numbers) % 2:
         return None
     pairs = ({"query": q, "key": k} for q, k in zip(*[iter(numbers)] * 2, strict=True))
-    cells = (_cell(_whole_numbers(pair, ("query", "key")), figure) for pair in pairs)
+    cells = (read_cell(pair, shape) for pair in pairs)
     painted = tuple(cell for cell in cells if cell)
     return MaskStroke(painted, value["allowed"]) if painted else None
 
 
-def _whole_numbers(value: object, names: Sequence[str]) -> tuple[int, ...] | None:
-    """The named numbers of an event. The browser may send anything, also a click on a picture that is gone."""
-    if not isinstance(value, Mapping):
+def read_head(value: object, shown: Collection[HeadChoice]) -> HeadChoice | None:
+    """{"layer": …, "head": …}, of a grid that shows these heads."""
+    numbers = whole_numbers(value, ("layer", "head"))
+    choice = numbers and HeadChoice(*numbers)
+    return choice if choice in shown else None
+
+
+def read_any_head(value: object, shown: Collection[AnyHead]) -> AnyHead | None:
+    """{"stack": …, "attention": …, "layer": …, "head": …}, of a picture that shows these heads."""
+    numbers = whole_numbers(value, ("layer", "head"))
+    named = numbers and tuple(value.get(name) for name in ("stack", "attention"))
+    if not named or not all(isinstance(name, str) for name in named):
         return None
-    numbers = tuple(value.get(name) for name in names)
-    fine = all(isinstance(number, int) and not isinstance(number, bool) and number >= 0 for number in numbers)
-    return numbers if fine else None
+    choice = AnyHead(*named, *numbers)
+    return choice if choice in shown else None
+
+
+def read_token(value: object, count: int) -> int | None:
+    """{"token": …}, one of ``count``."""
+    numbers = whole_numbers(value, ("token",))
+    return numbers[0] if numbers and numbers[0] < count else None

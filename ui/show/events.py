@@ -3,7 +3,7 @@
 Each function gives ``None`` for what is no such event, and nothing happens then; ``measure`` gives what is usual.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 LARGEST = 10**9 - 1  # of a position, a layer, a step; one of a thousand digits would only fill the screen
 
@@ -30,6 +30,6 @@ def measure(value: object, usual: float, *, least: float, most: float) -> float:
     return float(min(most, max(least, value)))
 
 
-def one_of(value: object, choices: Sequence[str]) -> str | None:
+def one_of(value: object, choices: Collection[str]) -> str | None:
     """A word that is one of ``choices``."""
     return value if isinstance(value, str) and value in choices else None

@@ -32,12 +32,12 @@ _MAX_STYLED = 20_000  # cells; a larger table keeps the signs of the browser
 _MARKS = re.compile(r"[*_`$\\]")  # of Markdown
 
 
-def show_figure(figure: Any, *, name: str, caption: str = "", alt: str = "", on_select: Any = "ignore") -> Any:
+def show_figure(figure: Any, *, name: str, caption: str = "", alt: str = "", on_select: Any = "ignore") -> None:
     """A Plotly or Altair figure over the full width, in the colours of the theme, with its numbers and exports.
 
     ``name`` (unique on its page, words with hyphens) names the exported files. ``alt`` describes the figure to readers
-    who cannot see it; where there is none, its caption does. Returns what Streamlit returns: with
-    ``on_select="rerun"`` the selection.
+    who cannot see it; where there is none, its caption does. ``on_select``: a callback; the selection is then in the
+    session's state under ``chart <name>``.
     """
     kind, alt = figure_kind(figure), alt or _MARKS.sub("", caption)
     if kind == "altair":
@@ -45,7 +45,7 @@ def show_figure(figure: Any, *, name: str, caption: str = "", alt: str = "", on_
     figure = for_a_room(figure, kind=kind)
     with st.container(key=f"figure {name}", gap="xsmall"):
         if kind == "plotly":
-            result = st.plotly_chart(
+            st.plotly_chart(
                 figure,
                 key=f"chart {name}",
                 on_select=on_select,
@@ -53,9 +53,8 @@ def show_figure(figure: Any, *, name: str, caption: str = "", alt: str = "", on_
                 config={"displaylogo": False, "toImageButtonOptions": {"format": "png", "filename": name, "scale": 2}},
             )
         else:
-            result = st.altair_chart(figure, key=f"chart {name}", on_select=on_select, alt=alt or None)
+            st.altair_chart(figure, key=f"chart {name}", on_select=on_select, alt=alt or None)
         _below(figure, kind=kind, name=name, caption=caption, title=_first_sentence(alt))
-    return result
 
 
 @st.fragment

@@ -1,6 +1,8 @@
 """What the Attention page shows, chosen above its map and kept in the address: drawing, row names, cell."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -98,15 +100,13 @@ def draw(p: Page, view: AttentionView, shown: Shown, weighted, *, lower: int = 0
         named = replace(view, query=p.trace.prediction) if shown.predicted else view
         drawn = attention_lines(named, heads=[p.focus.head], selected_token=p.focus.token)
         titled = drawn.with_metadata(row_title=_(row_title(view, shifted=shown.predicted)))
-        token = show_lines(titled, key="attention lines")
-        if token is not None and token != p.focus.token:
-            p.set_focus(token=token)
+        show_lines(titled, key="attention lines", on_click=_follow)
         return
     if shown.drawing == "rollout":
         _draw_rollout(p, view, labels, stretch=shown.stretch, height=height)
         return
     if shown.drawing == "map":
-        clicked = show_map(
+        show_map(
             attention_map(
                 view,
                 head=p.focus.head,
@@ -118,9 +118,10 @@ def draw(p: Page, view: AttentionView, shown: Shown, weighted, *, lower: int = 0
                 follow_pointer=True,
             ),
             key="attention map",
+            on_click=cell_opener(p, shown),
         )
     else:
-        clicked = show_map(
+        show_map(
             value_map(
                 weighted,
                 row_labels=labels,
@@ -138,18 +139,18 @@ def draw(p: Page, view: AttentionView, shown: Shown, weighted, *, lower: int = 0
                 follow_pointer=True,
             ),
             key="attention values",
+            on_click=cell_opener(p, shown),
         )
         block = p.checkpoint.model.get_submodule(f"{p.focus.stack}.layers.{p.focus.layer}")
         sandwich = p.text["show_values_sandwich"] if isinstance(block, SandwichLayer) else ""
         st.caption(f"{p.text['show_values_help']} {sandwich}")
-    choose_cell(p, clicked, shown)
 
 
 def _draw_rollout(p: Page, view: AttentionView, labels: tuple[str, ...], *, stretch: bool, height: int) -> None:
     """All heads of all layers up to the focused one, in one map; a click focuses the token of its row."""
     found = attention_rollout(p.trace, view.stack, layer=view.layer)
     mixed = found.view(view.kind)
-    clicked = show_map(
+    show_map(
         value_map(
             mixed.weights[0],
             row_labels=labels,
@@ -167,25 +168,36 @@ def _draw_rollout(p: Page, view: AttentionView, labels: tuple[str, ...], *, stre
             follow_pointer=True,
         ),
         key="attention rollout",
+        on_click=_follow_row,
     )
     st.caption(p.text["show_rollout_help"])
     if found.source is not None and found.target is not None:
         share = found.source[p.focus.token].sum()
         st.caption(p.text["show_rollout_source"].format(share=three_digits(float(share))))
-    if clicked is not None and clicked.query != p.focus.token:
-        p.set_focus(token=clicked.query)
 
 
-def choose_cell(p: Page, clicked: Cell | None, shown: Shown) -> None:
-    """Open the arithmetic of a cell that was just clicked."""
-    if clicked is not None and (clicked.query, clicked.key) != (p.focus.token, shown.key):
-        open_column(clicked.key)
+def _follow(token: int) -> None:
+    shared_focus.change(token=token)
+
+
+def _follow_row(cell: Cell) -> None:
+    shared_focus.change(token=cell.query)
+
+
+def cell_opener(p: Page, shown: Shown) -> Callable[[Cell], None]:
+    """For a click on a map: open the arithmetic of the cell, unless it is open."""
+    return partial(_open_cell, (p.focus.token, shown.key))
+
+
+def _open_cell(open_now: tuple[int, int | None], cell: Cell) -> None:
+    if cell != open_now:
+        open_column(cell.key)
         opened(ARITHMETIC)
-        p.set_focus(token=clicked.query)
+        shared_focus.change(token=cell.query)
 
 
 def open_column(key: int) -> None:
-    """Before the page runs again: open the arithmetic of the focused query and this key."""
+    """In a callback: open the arithmetic of the focused query and this key."""
     st.session_state[_PENDING] = key
 
 

@@ -1,9 +1,13 @@
 """This head in general, without a sentence: what it prefers to look at, what it writes, and which heads it reads."""
 
+from collections.abc import Sequence
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import streamlit as st
 
+from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
@@ -13,6 +17,7 @@ from transformer.explanation.head_circuits_composition import WAYS, Composition,
 from transformer.text.message import N_
 from ui.compute.long_jobs import jobs
 from ui.compute.store import store
+from ui.shell import focus as shared_focus
 from ui.shell.page import Page
 from ui.shell.selectors import chosen_option
 from ui.show.canvas import show_map
@@ -101,7 +106,7 @@ def _composition(p: Page) -> None:
     this = Head(focus.stack, focus.kind, focus.layer, focus.head)
     row = found.later.index(this)
     st.markdown(_in_words(p, found, row))
-    clicked = show_map(
+    show_map(
         value_map(
             np.where(known, found.scores, 0.0),
             row_labels=[_label(head) for head in found.later],
@@ -118,11 +123,14 @@ def _composition(p: Page) -> None:
             height=420,
         ),
         key="attention composition",
+        on_click=partial(_look_at, found.later),
     )
     st.caption(text["composition_caption"].format(random=three_digits(found.random)))
-    if clicked is not None and clicked.query != row:
-        head = found.later[clicked.query]
-        p.set_focus(kind=head.kind, layer=head.layer, head=head.head)
+
+
+def _look_at(heads: Sequence[Head], cell: Cell) -> None:
+    head = heads[cell.query]
+    shared_focus.change(kind=head.kind, layer=head.layer, head=head.head)
 
 
 def _in_words(p: Page, found: Composition, row: int) -> str:

@@ -190,5 +190,4 @@ def _map_so_far(p: Page, view: AttentionView, guesses: dict) -> None:
             height=MAP_HEIGHT,
         ),
         key="attention guessed rows",
-        clickable=False,
     )

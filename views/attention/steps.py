@@ -1,5 +1,8 @@
 """The path of one head as seven steps: for each a sentence, the formula with this sentence's shapes, and one figure."""
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -58,16 +61,16 @@ def _go(step: int) -> None:
     st.session_state[STEP] = step
 
 
-def draw_step(p: Page, path: AttentionPath, step: int, *, rows: tuple[str, ...], key: int | None) -> Cell | None:
-    """One step; ``rows``: names of the query tokens, ``key``: the chosen column, if any.
-
-    Returns the cell that was clicked, if the step has cells.
-    """
+def draw_step(
+    p: Page, path: AttentionPath, step: int, *, rows: tuple[str, ...], key: int | None, on_click: Callable[[Cell], None]
+) -> None:
+    """One step; ``rows``: names of the query tokens, ``key``: the chosen column, if any; ``on_click``: what a click on
+    a cell does, if the step has cells."""
     draw = (_projections, _products, _scaled, _masked, _softmax, _mix, _output)[step - 1]
-    return draw(p, path, rows, key)
+    draw(p, path, rows, partial(_cells, p, path, rows, key, on_click))
 
 
-def _projections(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None) -> None:
+def _projections(p: Page, path: AttentionPath, rows: tuple[str, ...], cells: Callable[..., None]) -> None:
     config = p.checkpoint.config
     attention, rule = _module(p, path), path.rule
     biased = attention.query_projection.bias is not None
@@ -114,7 +117,6 @@ def _projections(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int |
                         phrase=("", f" · {p.text['channel']} "),
                     ),
                     key=f"attention {name}",
-                    clickable=False,
                 )
     query_channel(p, path, rows[p.focus.token])
 
@@ -141,7 +143,7 @@ def _letters(rule: ScoreRule) -> tuple[str, ...]:
     )
 
 
-def _products(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None) -> Cell | None:
+def _products(p: Page, path: AttentionPath, rows: tuple[str, ...], cells: Callable[..., None]) -> None:
     n_queries, n_keys = path.products.shape
     said, formula = _said_and_formula()
     said.markdown(p.text["step_2"])
@@ -151,10 +153,10 @@ def _products(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | No
             rf"\underset{{{path.d_head} \times {n_keys}}}{{K^\top}} = "
             rf"\underset{{{n_queries} \times {n_keys}}}{{Q K^\top}}"
         )
-    return _cells(p, path, path.products, rows, key, name="q·k", step="products")
+    cells(path.products, name="q·k", step="products")
 
 
-def _scaled(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None) -> Cell | None:
+def _scaled(p: Page, path: AttentionPath, rows: tuple[str, ...], cells: Callable[..., None]) -> None:
     row = p.focus.token
     without, scaled = float(path.weights_without_scaling(row).max()), float(path.weights[row].max())
     rule = path.rule
@@ -181,10 +183,10 @@ def _scaled(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None
             rf"\underset{{{n_queries} \times {n_keys}}}{{S}} = " + " = ".join(dict.fromkeys((named, numbers))),
             caption=" ".join(p.text[f"step_3_{name}"] for name in _terms(rule)),
         )
-    return _cells(p, path, path.scores, rows, key, name="score", step="scaled")
+    cells(path.scores, name="score", step="scaled")
 
 
-def _masked(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None) -> Cell | None:
+def _masked(p: Page, path: AttentionPath, rows: tuple[str, ...], cells: Callable[..., None]) -> None:
     window = path.rule.window
     counts = mask_counts(path.view, window=window)
     said, formula = _said_and_formula()
@@ -197,10 +199,10 @@ def _masked(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None
         said.markdown(p.text["step_4_nothing" if p.checkpoint.special.pad is not None else "step_4_never"])
     with formula:
         show_formula(r"S'_{ij} = \begin{cases} S_{ij} & j \text{ allowed for } i \\ -\infty & \text{else} \end{cases}")
-    return _cells(p, path, path.scores, rows, key, name="score", step="masked", allowed=path.view.allowed)
+    cells(path.scores, name="score", step="masked", allowed=path.view.allowed)
 
 
-def _softmax(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None) -> None:
+def _softmax(p: Page, path: AttentionPath, rows: tuple[str, ...], cells: Callable[..., None]) -> None:
     row = p.focus.token
     st.markdown(p.text["step_5"].format(row=as_plain(rows[row])))
     n_allowed = int(path.view.allowed[row].sum())
@@ -211,7 +213,7 @@ def _softmax(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | Non
     show_figure(score_pipeline(path.view, head=path.head, row=row), name="softmax-of-one-row")
 
 
-def _mix(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None) -> None:
+def _mix(p: Page, path: AttentionPath, rows: tuple[str, ...], cells: Callable[..., None]) -> None:
     row = p.focus.token
     st.markdown(p.text["step_6"].format(row=as_plain(rows[row])))
     n_queries, n_keys = path.products.shape
@@ -222,7 +224,7 @@ def _mix(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None) -
     show_figure(value_mix(path.weights[row], values=path.value, tokens=path.view.key), name="weights-times-values")
 
 
-def _output(p: Page, path: AttentionPath, rows: tuple[str, ...], key: int | None) -> None:
+def _output(p: Page, path: AttentionPath, rows: tuple[str, ...], cells: Callable[..., None]) -> None:
     row, focus, config = p.focus.token, p.focus, p.checkpoint.config
     parts = output_sum(p.trace, focus.stack, focus.layer, focus.kind, row=row)
     st.markdown(
@@ -263,16 +265,17 @@ def mask_counts(view: AttentionView, *, window: int | None = None) -> dict[str, 
 def _cells(
     p: Page,
     path: AttentionPath,
-    values: np.ndarray,
     rows: tuple[str, ...],
     key: int | None,
+    on_click: Callable[[Cell], None],
+    values: np.ndarray,
     *,
     name: str,
     step: str,
     allowed: np.ndarray | None = None,
-) -> Cell | None:
+) -> None:
     shifted = rows != path.view.query.labels
-    return show_map(
+    show_map(
         value_map(
             values,
             row_labels=rows,
@@ -289,4 +292,5 @@ def _cells(
             height=_HEIGHT_IN_LESSON if p.focus.lesson else _HEIGHT,
         ),
         key=f"attention step {step}",
+        on_click=on_click,
     )

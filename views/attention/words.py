@@ -1,13 +1,18 @@
 """The Attention page: the focused head between whole words, whose pieces are put together."""
 
+from collections.abc import Sequence
+from functools import partial
+
 import streamlit as st
 
 from charts.canvas.attention import KEY_TITLE, row_title, title_of
+from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
 from charts.toolkit.words import _
 from transformer.analysis.attention.whole_words import in_words, spans
 from transformer.runs.attention_view import AttentionView
 from transformer.text.message import N_
+from ui.shell import focus as shared_focus
 from ui.shell.page import Page
 from ui.show.canvas import show_map
 from ui.show.figures import show_snippet, show_source
@@ -18,7 +23,7 @@ def words(p: Page, view: AttentionView) -> None:
     """One row and one column a word; a click on a row focuses the word's first piece."""
     together = in_words(view)
     parts = spans(view.query)
-    clicked = show_map(
+    show_map(
         value_map(
             together.weights[p.focus.head],
             row_labels=together.query.labels,
@@ -35,6 +40,7 @@ def words(p: Page, view: AttentionView) -> None:
             height=map_height(),
         ),
         key="attention words",
+        on_click=partial(_follow_word, [begin for begin, _end in parts]),
     )
     pieces = len(view.query) + len(view.key) - len(together.query) - len(together.key)
     st.caption(p.text["words_help" if pieces else "words_none"])
@@ -45,5 +51,7 @@ def words(p: Page, view: AttentionView) -> None:
         f"print(in_words(view).weights[{p.focus.head}].round(3))\n",
     )
     show_source(in_words, spans)
-    if clicked is not None and (token := parts[clicked.query][0]) != p.focus.token:
-        p.set_focus(token=token)
+
+
+def _follow_word(first_pieces: Sequence[int], cell: Cell) -> None:
+    shared_focus.change(token=first_pieces[cell.query])

@@ -96,7 +96,7 @@ def _two_maps(p: Page, views: list[AttentionView], *, head: int, answers: tuple[
         for number, (name, view) in enumerate(zip(_names(p), views, strict=True)):
             with st.container(gap="xsmall"):
                 drawn = attention_map(view, head=head, height=HEIGHT).headed(name)
-                show_map(drawn, key=f"bug map {number}", clickable=False)
+                show_map(drawn, key=f"bug map {number}")
                 if answers:
                     _answer(p, answers[0], answers[number], changed=bool(number))
 

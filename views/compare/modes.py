@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import streamlit as st
 
 import transformer
 from charts.canvas.attention import attention_map
+from charts.canvas.choices import Cell
 from charts.toolkit.style import three_digits
 from transformer.analysis.answers.comparison import alike_heads
 from transformer.config import KINDS
@@ -115,10 +117,7 @@ def checkpoints(p: Page) -> None:
         numbers = {"layer": one.layer, "head": one.head, "best_layer": best[0], "best_head": best[1]}
         largest, value = three_digits(float(far.max())), three_digits(float(far[best]))
         st.markdown(p.text["alike_intro"].format(**numbers, largest=largest, value=value))
-        clicked = heads_map(p, far, key="compare alike", selected=(layer, head))
-        if clicked is not None and clicked != (layer, head):
-            st.session_state[_PICKED] = (asked, (clicked.query, clicked.key))
-            st.rerun()
+        heads_map(p, far, key="compare alike", selected=(layer, head), on_click=partial(_pick, asked))
     code_of_checkpoints(p, [name])
 
 
@@ -173,6 +172,10 @@ def _read(p: Page, name: str) -> Trace | None:
         return None
 
 
+def _pick(asked: tuple, cell: Cell) -> None:
+    st.session_state[_PICKED] = (asked, (cell.query, cell.key))
+
+
 def _picked(asked: tuple, best: tuple[int, int], *, shape: tuple[int, int]) -> tuple[int, int]:
     """The head of B to show: the one that was clicked for just this question, in this session or where the address was
     copied; else the best one."""
@@ -216,7 +219,6 @@ def _small_map(p: Page, trace: Trace, stack: str, kind: str) -> None:
             height=map_height(),
         ),
         key=f"compare kind {checkpoint.name} {stack} {kind}",
-        clickable=False,
     )
 
 

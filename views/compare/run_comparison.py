@@ -1,5 +1,6 @@
 """Two runs side by side: both answers, both maps on one scale, their difference, and what else differs."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,7 @@ from transformer.analysis.answers.word_diff import Piece, word_diff
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.inputs import prompt_ids
 from transformer.runs.traces import Trace
+from ui.shell import focus as shared_focus
 from ui.shell.focus import start_of
 from ui.shell.page import Page
 from ui.shell.picture import show_picture
@@ -136,7 +138,7 @@ def show_maps(p: Page, first: Head, second: Head) -> MapDifference:
     for column, head in zip(columns, (first, second), strict=False):
         with column:
             drawn = attention_map(head.view, head=head.head, height=map_height()).headed(head.side.letter)
-            show_map(drawn, key=f"compare map {head.side.letter}", clickable=False)
+            show_map(drawn, key=f"compare map {head.side.letter}")
     with columns[2]:
         change = three_digits(difference.mean_change)
         told = "map_difference" if difference.known.any() else "map_difference_none"
@@ -157,7 +159,6 @@ def show_maps(p: Page, first: Head, second: Head) -> MapDifference:
                 height=map_height(),
             ).with_metadata(legend=""),  # the title says it
             key="compare map difference",
-            clickable=False,
         )
     st.caption(alignment_text(p, difference))
     return difference
@@ -182,10 +183,12 @@ def shorten(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
-def heads_map(p: Page, values: np.ndarray, *, key: str, selected: tuple[int, int] | None) -> Cell | None:
-    """One number for every head on a canvas; returns the one that was clicked as ``Cell(query=layer, key=head)``."""
+def heads_map(
+    p: Page, values: np.ndarray, *, key: str, selected: tuple[int, int] | None, on_click: Callable[[Cell], None]
+) -> None:
+    """One number for every head on a canvas; a click is told to ``on_click`` as ``Cell(query=layer, key=head)``."""
     layers, heads = values.shape
-    return show_map(
+    show_map(
         value_map(
             values,
             row_labels=[p.text["row_layer"].format(layer=layer) for layer in range(layers)],
@@ -200,6 +203,7 @@ def heads_map(p: Page, values: np.ndarray, *, key: str, selected: tuple[int, int
             height=min(420, 46 * layers + 110),
         ),
         key=key,
+        on_click=on_click,
     )
 
 
@@ -215,14 +219,15 @@ def which_heads(p: Page, first: Head, second: Head, difference: MapDifference) -
         for layer, head in order
     ]
     st.markdown(p.text["heads_intro"].format(largest=three_digits(float(values.max())), most=", ".join(most)))
-    here = (first.layer, first.head)
-    clicked = heads_map(p, values, key="compare heads", selected=here)
-    if clicked is not None and clicked != here:
-        p.set_focus(layer=clicked.query, head=clicked.key)
+    heads_map(p, values, key="compare heads", selected=(first.layer, first.head), on_click=_look_at)
     show_formula(
         p.text["heads_formula"],
         caption=p.text["heads_caption"].format(keys=len(difference.key.pairs), rows=len(difference.query.pairs)),
     )
+
+
+def _look_at(cell: Cell) -> None:
+    shared_focus.change(layer=cell.query, head=cell.key)
 
 
 def in_which_layer(p: Page, first: Head, second: Head) -> None:

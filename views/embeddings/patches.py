@@ -30,7 +30,6 @@ def patch_embedding(p: Page) -> None:
             height=430,
         ),
         key="patch vectors",
-        clickable=False,
     )
     st.caption(text["vectors_caption"].format(tokens=len(tokens), width=width))
     token, table = tokens[p.focus.token], p.checkpoint.model.encoder.embedding.table

@@ -1,9 +1,12 @@
 """Every head of the model in one picture: all kinds of attention, all layers, each with its role."""
 
+from functools import partial
+
 from charts.canvas.attention_overview import attention_overview
-from charts.canvas.choices import AnyHead
+from charts.canvas.choices import AnyHead, HeadChoice
 from transformer.analysis.heads.head_roles import head_roles
 from ui.lab.head_table import captions
+from ui.shell import focus as shared_focus
 from ui.shell.fitting import attention_kinds
 from ui.shell.page import Page
 from ui.show.canvas import show_overview
@@ -29,6 +32,14 @@ def show_every_head(p: Page, *, corpus: Corpus | None, stretch: bool) -> None:
         clear.append(jobs)
     here = AnyHead(focus.stack, focus.kind, focus.layer, focus.head)
     figure = attention_overview(groups, selected=here, captions=named, clear=clear, stretch=stretch)
-    chosen = show_overview(figure, key="heads of every kind")
-    if chosen is not None and chosen != here:
-        p.set_focus(stack=chosen.stack, kind=chosen.attention, layer=chosen.layer, head=chosen.head)
+    show_overview(figure, key="heads of every kind", on_click=partial(_look_at_any, here))
+
+
+def look_at(chosen: HeadChoice) -> None:
+    """In a callback: make all pages look at this head of the focused attention."""
+    shared_focus.change(layer=chosen.layer, head=chosen.head)
+
+
+def _look_at_any(here: AnyHead, chosen: AnyHead) -> None:
+    if chosen != here:  # another stack would begin at its first token
+        shared_focus.change(stack=chosen.stack, kind=chosen.attention, layer=chosen.layer, head=chosen.head)

@@ -1,11 +1,14 @@
 """Who wrote it? A word's logit as a sum over the parts of the model, and where each head took its share from."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
+from charts.canvas.choices import Cell
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.value_map import value_map
 from charts.figures.attribution import attribution_waterfall
@@ -120,11 +123,9 @@ def author(p: Page, lens: Lens, position: int | None, words: Words) -> None:
         )
     with right:
         columns, figure = heads_map(found, title=p.text["author_heads"].format(word=words.shown))
-        clicked = show_map(figure, key="lens heads")
+        show_map(figure, key="lens heads", on_click=partial(_open, columns, found.question.stack, position or 0))
         cross = any(column.kind == "cross_attention" for column in columns)
         st.caption(p.text["author_heads_caption" if cross else "author_heads_caption_self"])
-    if clicked is not None:
-        _open(found, columns[clicked.key]._replace(layer=clicked.query), position)
     sections = ("measured", "sources") if found.gated else ("sources", "measured")
     if chosen_section(p.text, sections, key="lens_section") == "measured":
         measured(p, found, words.shown)
@@ -160,9 +161,9 @@ def heads_map(found: Attribution, *, title: str) -> tuple[list[Part], CanvasFigu
     )
 
 
-def _open(found: Attribution, part: Part, position: int | None) -> None:
+def _open(columns: Sequence[Part], stack: str, token: int, cell: Cell) -> None:
     """The page that shows the part in full."""
-    place = {"stack": found.question.stack, "layer": part.layer, "token": position or 0}
+    part, place = columns[cell.key], {"stack": stack, "layer": cell.query, "token": token}
     if part.head < 0:
         go_to("feed_forward", **place)
     go_to("attention", kind=part.kind.removesuffix("_attention"), head=part.head, **place)

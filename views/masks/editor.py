@@ -119,7 +119,7 @@ def change(**values: object) -> None:
 
 
 def draw(stroke: MaskStroke) -> None:
-    """Add the cells of one stroke."""
+    """In a callback: add the cells of one stroke."""
     cells = st.session_state.get(_NOW, Recipe()).cells
     change(cells=(*cells, *((cell.query, cell.key, stroke.allowed) for cell in stroke.cells)))
 

@@ -59,7 +59,6 @@ def difference(p: Page, own: AttentionView, now: AttentionView) -> None:
             height=520,
         ),
         key="mask difference",
-        clickable=False,
     )
     st.caption(p.text["difference_caption"])
 

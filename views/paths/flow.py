@@ -37,17 +37,13 @@ def flow(p: Page, room: DeltaGenerator) -> None:
     found = _found(p, row, threshold)
     tokens = {stack: p.trace.tokens(stack) for stack in p.trace.stacks}
     st.markdown(_in_words(p, found, question.displays[question.rows.index(row)]))
-    chosen = show_figure(
+    show_figure(
         flow_graph(found, tokens=tokens),
         name=_FIGURE,
         caption=p.text["flow_caption"],
         alt=p.text["flow_alt"],
-        on_select="rerun",
+        on_select=_open,
     )
-    for point in chosen.selection.points if chosen else ():
-        if (place := point.get("customdata")) and place[3] >= 0:
-            stack, kind, layer, head, token = place
-            go_to("attention", stack=STACKS[stack], kind=KINDS[kind], layer=layer, head=head, token=token)
     formula = p.text["flow_formula"].replace("%BIAS%", output_bias(p.checkpoint.model))
     show_formula(formula, caption=p.text["flow_shapes"].format(edges=len(found.edges)))
     show_snippet(
@@ -60,6 +56,15 @@ def flow(p: Page, room: DeltaGenerator) -> None:
         "figure = flow_graph(flow, tokens={stack: trace.tokens(stack) for stack in trace.stacks})  # figure.show()\n",
     )
     show_source(information_flow, edges_into)
+
+
+def _open() -> None:
+    """The head of the band that was clicked, on the page that shows it in full."""
+    chosen = getattr(st.session_state.get(f"chart {_FIGURE}"), "selection", None)  # none where the page has been left
+    for point in chosen.points if chosen else ():
+        if (place := point.get("customdata")) and place[3] >= 0:
+            stack, kind, layer, head, token = place
+            go_to("attention", stack=STACKS[stack], kind=KINDS[kind], layer=layer, head=head, token=token)
 
 
 def _found(p: Page, row: int, threshold: float) -> Flow:

@@ -1,9 +1,13 @@
 """The Paths page: which earlier heads tell the chosen one, by path patching."""
 
+from collections.abc import Collection, Sequence
+from functools import partial
+
 import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
 from transformer.analysis.heads.head_importance import Head
@@ -75,6 +79,7 @@ def _map(p: Page, senders: tuple[Head, ...], shares: np.ndarray, receiver: str, 
     for head, share in zip(senders, shares, strict=True):
         values[rows.index(head[:3]), head.head] = share
     known = np.isfinite(values)
+    told = {head for head, share in zip(senders, shares, strict=True) if np.isfinite(share)}
     if not known.any():
         st.caption(text["no_gap_caption"])
         return
@@ -88,7 +93,7 @@ def _map(p: Page, senders: tuple[Head, ...], shares: np.ndarray, receiver: str, 
             answer=as_plain(answer),
         )
     )
-    clicked = show_map(
+    show_map(
         value_map(
             np.where(known, values, 0.0),
             row_labels=labels,
@@ -103,10 +108,14 @@ def _map(p: Page, senders: tuple[Head, ...], shares: np.ndarray, receiver: str, 
             masked_text=text["no_gap"],
         ),
         key="path patching",
+        on_click=partial(_open, rows, told),
     )
-    if clicked is not None and known[clicked.query, clicked.key]:
-        stack, kind, layer = rows[clicked.query]
-        go_to("attention", stack=stack, kind=kind, layer=layer, head=clicked.key)
+
+
+def _open(rows: Sequence[tuple[str, str, int]], senders: Collection[Head], cell: Cell) -> None:
+    sender = Head(*rows[cell.query], cell.key)
+    if sender in senders:
+        go_to("attention", **sender._asdict())
 
 
 def _name(p: Page, head: Head) -> str:

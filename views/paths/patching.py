@@ -1,11 +1,13 @@
 """The Paths page: activation patching, every place put back from the clean run, as one map."""
 
 from collections.abc import Callable, Hashable
+from functools import partial
 
 import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import signed, three_digits
 from transformer.explanation.patching import (
@@ -23,6 +25,7 @@ from transformer.explanation.patching import (
 from ui.compute.long_jobs import jobs
 from ui.compute.store import store
 from ui.lab.second_sentence import second_sentence
+from ui.shell import focus as shared_focus
 from ui.shell.navigation import go_to
 from ui.shell.page import Page
 from ui.shell.page_state import belongs_to
@@ -163,7 +166,7 @@ def _map(p: Page, both: Contrast, turn: Turn, view: str, places: list[list[Place
     rows = [f"{text[f'part_{row[0].part}']} {row[0].layer}" for row in places]
     columns = list(both.tokens(stack, turn).labels) if view == "tokens" else [str(place.index) for place in places[0]]
     known = np.isfinite(shares)
-    clicked = show_map(
+    show_map(
         value_map(
             np.where(known, shares, 0.0),
             row_labels=rows,
@@ -180,10 +183,9 @@ def _map(p: Page, both: Contrast, turn: Turn, view: str, places: list[list[Place
             masked_text=text["no_gap"],
         ),
         key="patching",
+        on_click=partial(_open, places),
     )
     st.caption(_strongest(p, places, columns, shares) + " " + text[f"caption_{view}"])
-    if clicked is not None:
-        _open(p, places[clicked.query][clicked.key])
 
 
 def _strongest(p: Page, places: list[list[Place]], columns: list[str], shares: np.ndarray) -> str:
@@ -195,10 +197,11 @@ def _strongest(p: Page, places: list[list[Place]], columns: list[str], shares: n
     return p.text["strongest"].format(place=where, share=three_digits(float(shares[row, column])))
 
 
-def _open(p: Page, place: Place) -> None:
+def _open(places: list[list[Place]], cell: Cell) -> None:
     """A head opens on Attention; a place of the stream becomes the layer and token that all pages show."""
+    place = places[cell.query][cell.key]
     if place.part in HEADS:
         kind = HEADS[place.part].removesuffix("_attention")
         go_to("attention", stack=place.stack, kind=kind, layer=place.layer, head=place.index)
     kind = "cross" if place.part == "cross_attention" else "self"
-    p.set_focus(layer=place.layer, token=place.index, kind=kind)
+    shared_focus.change(layer=place.layer, token=place.index, kind=kind)

@@ -33,7 +33,6 @@ def position_terms(p: Page, shown: Shown) -> None:
                         value_name=p.text[f"term_{kind}"],
                     ),
                     key=f"positions {kind}",
-                    clickable=False,
                 )
     st.markdown(p.text["terms"].format(layer=layer, head=p.focus.head))
     terms = {

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -21,7 +22,7 @@ from ui.shell.page import Page
 from ui.shell.presentation.presenter import labels
 from ui.shell.selectors import chosen_option, settle
 from ui.shell.strip import FIRST_CHOSEN
-from ui.show.chips import Chip, ChipRow, chips
+from ui.show.chips import Chip, ChipChoice, ChipRow, chips
 from ui.show.figures import show_figure
 from ui.words.catalogues import said
 from ui.words.texts import as_plain, numbered, page_texts
@@ -181,19 +182,19 @@ def _show_readings(p: Page, tokens: Sequence[Token], order: Sequence[int] | None
     rows = [ChipRow(p.text["before"], before), ChipRow(p.text["after"], after)]
     if len(tokens) > _MOST_IN_A_LINE:  # the strip above shows the old order; the answers are to stay on the screen
         rows = rows[1:]
-    clicked = chips(rows, key="order tokens", choose=swap)
-    if clicked:
-        row, place = clicked
-        _take(by_place[place] if rows[row].title == p.text["after"] else tokens[place])
-
-
-def _take(token: Token) -> None:
-    """It changes places with the one that was clicked before it."""
-    pair = st.session_state["swap first"], st.session_state["swap second"]
-    if token.special or token.index in pair:
+    if not swap:
+        chips(rows, key="order tokens")
         return
-    st.session_state["swap first"], st.session_state["swap second"] = pair[1], token.index
-    st.rerun()
+    movable = [[None if token.special else token.index for token in row] for row in (tokens, by_place)][-len(rows) :]
+    chips(rows, key="order tokens", on_click=partial(_take, movable))
+
+
+def _take(movable: Sequence[Sequence[int | None]], chosen: ChipChoice) -> None:
+    """It changes places with the one that was clicked before it; ``movable``: the tokens of both rows."""
+    pair = st.session_state["swap first"], st.session_state["swap second"]
+    token = movable[chosen.row][chosen.card]
+    if token is not None and token not in pair:
+        st.session_state["swap first"], st.session_state["swap second"] = pair[1], token
 
 
 def _show_looks(p: Page, before: Trace, after: Trace, token: int, order: Sequence[int] | None, n_read: int) -> None:

@@ -1,11 +1,13 @@
 """The Surgery page: the importance map of all heads, and the ways to change the model."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import streamlit as st
 
+from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
 from transformer import InputError
 from transformer.analysis.heads.head_importance import Importance, all_heads, importance_by_chunks
@@ -14,6 +16,7 @@ from transformer.runs.run import Run
 from ui.compute.loading import load_trace
 from ui.compute.long_jobs import jobs
 from ui.compute.store import store
+from ui.shell import focus as shared_focus
 from ui.shell.fitting import attention_kinds
 from ui.shell.focus import start_of
 from ui.shell.page import Page
@@ -54,7 +57,7 @@ def importance_map(p: Page, found: Importance, *, click: str, what: str) -> None
         [np.pad(table, ((0, 0), (0, most - table.shape[1])), constant_values=np.nan) for table in tables]
     )
     place = (p.focus.stack, p.focus.kind, p.focus.layer)
-    clicked = show_map(
+    show_map(
         value_map(
             values,
             row_labels=[f"{text['short'][f'{stack}_{kind}']} {layer}" for stack, kind, layer in rows],
@@ -73,16 +76,20 @@ def importance_map(p: Page, found: Importance, *, click: str, what: str) -> None
             masked_text=text["not_measured"],
         ),
         key="importance",
+        on_click=partial(_choose_head, rows, [table.shape[1] for table in tables for _row in table], click),
     )
     st.caption(text["map_caption"].format(count=len(found.heads)))
-    if clicked is not None:
-        stack, kind, layer = rows[clicked.query]
-        if clicked.key >= p.checkpoint.config.heads_in(stack):
-            return
-        if click == "focus":
-            p.set_focus(stack=stack, kind=kind, layer=layer, head=clicked.key)
-        edit_list.toggle(f"{click}:{stack}.{layer}.{kind}.{clicked.key}")
-        st.rerun()
+
+
+def _choose_head(rows: Sequence[tuple[str, str, int]], heads: Sequence[int], click: str, cell: Cell) -> None:
+    """``rows``: stack, kind and layer of each row of the map; ``heads``: how many it has."""
+    stack, kind, layer = rows[cell.query]
+    if cell.key >= heads[cell.query]:
+        return
+    if click == "focus":
+        shared_focus.change(stack=stack, kind=kind, layer=layer, head=cell.key)
+    else:
+        edit_list.toggle(f"{click}:{stack}.{layer}.{kind}.{cell.key}")
 
 
 def _cell(text: str, rows: list[tuple[str, str, int]]) -> tuple[int, int] | None:

@@ -1,5 +1,8 @@
 """The Tokens page of a model that reads pictures: a token is a square of pixels, and its id is made of their shades."""
 
+from collections.abc import Sequence
+from functools import partial
+
 import pandas as pd
 import streamlit as st
 
@@ -7,8 +10,9 @@ from charts.toolkit.numbers import whole
 from transformer.pictures.patches import N_SPECIAL, ids_of, patches_of
 from transformer.pictures.tokenizer import PatchTokenizer
 from transformer.text.message import N_
+from ui.shell import focus as shared_focus
 from ui.shell.page import Page
-from ui.show.chips import Chip, ChipRow, chips
+from ui.show.chips import Chip, ChipChoice, ChipRow, chips
 from ui.show.figures import show_formula, show_snippet, show_source, show_table
 from ui.words.texts import as_plain
 
@@ -44,9 +48,7 @@ def patches(p: Page) -> None:
         )
         for number, places in enumerate(rows)
     ]
-    chosen = chips(drawn, key="token cards", choose=True)
-    if chosen and (place := rows[chosen[0]][chosen[1]]) != p.focus.token:
-        p.set_focus(token=place)
+    chips(drawn, key="token cards", on_click=partial(_follow, rows))
     token, base = tokens[p.focus.token], config.n_levels
     if token.special:
         st.markdown(text["class_token"].format(token=as_plain(token.display), id=token.id))
@@ -87,3 +89,7 @@ def patches(p: Page) -> None:
         + f"ids = tokenizer.encode({p.focus.sentence!r})\n"
         + "print(ids, [tokenizer.display(id) for id in ids], tokenizer.decode(ids))\n",
     )
+
+
+def _follow(rows: Sequence[range], chosen: ChipChoice) -> None:
+    shared_focus.change(token=rows[chosen.row][chosen.card])

@@ -1,6 +1,6 @@
 """What the Tokens page shows: cards of tokens, and one text cut in two ways."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from operator import itemgetter
 from typing import NamedTuple
@@ -18,10 +18,11 @@ from transformer.text.tokenizer import Tokenizer
 from transformer.text.tokens import Token, TokenSequence
 from ui.compute.loading import checkpoint_names, config_of, load_checkpoint
 from ui.compute.store import store
+from ui.shell import focus as shared_focus
 from ui.shell.page import Page
 from ui.shell.page_state import belongs_to
 from ui.shell.selectors import one_of
-from ui.show.chips import Chip, ChipRow, chips
+from ui.show.chips import Chip, ChipChoice, ChipRow, chips
 from ui.show.figures import show_figure, show_table
 from ui.words.texts import PageText, page_texts
 
@@ -58,10 +59,13 @@ def token_cards(p: Page) -> None:
         title = text["given" if p.trace.forced else "writes"] if answer else text["reads"]
         rows.append(ChipRow(title, cards, chosen=p.focus.token if stack == p.focus.stack else None))
     legend = {tone: text[f"legend_{tone}"] for tone in ("word", "part", "byte", "special")}
-    if chosen := chips(rows, key="token cards", legend=legend, choose=True):
-        stack, token = p.trace.stacks[chosen[0]], chosen[1]
-        if (stack, token) != (p.focus.stack, p.focus.token):
-            p.set_focus(**({} if stack == p.focus.stack else {"stack": stack, "kind": "self"}), token=token)
+    chips(rows, key="token cards", legend=legend, on_click=partial(_follow, tuple(p.trace.stacks)))
+
+
+def _follow(stacks: Sequence[str], chosen: ChipChoice) -> None:
+    stack = stacks[chosen.row]
+    other = {} if stack == shared_focus.current().stack else {"stack": stack, "kind": "self"}
+    shared_focus.change(token=chosen.card, **other)
 
 
 def _hint(text: PageText, tokenizer: Tokenizer, token: Token) -> str:

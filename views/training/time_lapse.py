@@ -90,9 +90,7 @@ def _through_time(p: Page, moments: Sequence[Moment]) -> None:
         with picture:
             role = role_text(roles[here], heads)
             st.markdown(p.text["time_map"].format(step=names[here], role=role))
-            show_map(
-                attention_map(views[here], head=place.head, height=_MAP_HEIGHT), key="time-lapse map", clickable=False
-            )
+            show_map(attention_map(views[here], head=place.head, height=_MAP_HEIGHT), key="time-lapse map")
         with overview:
             st.markdown(summary(moments, p.text))
             _overview(p, moments, names, here)

@@ -135,7 +135,6 @@ def _maps(attention: AttentionView, predicted: TokenSequence, *, key: str) -> No
                     height=400 if alone else 300,
                 ),
                 key=f"{key} {head} of {attention.n_heads}",
-                clickable=False,
             )
 
 

@@ -1,14 +1,16 @@
 """Tokens as cards: the text with its spaces visible, a number below, a colour for its kind, a bar for a probability."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import streamlit as st
 
 from ui.show.events import whole_numbers
 
-__all__ = ["TONES", "Chip", "ChipRow", "chips", "chips_data"]
+__all__ = ["TONES", "Chip", "ChipChoice", "ChipRow", "chips", "chips_data", "read_choice"]
 
 TONES = ("plain", "word", "part", "byte", "special", "marked")
 
@@ -48,19 +50,41 @@ class ChipRow:
     chosen: int | None = None
 
 
+class ChipChoice(NamedTuple):
+    """A card that was clicked: which row, which of its cards."""
+
+    row: int
+    card: int
+
+
 def chips(
-    rows: Sequence[ChipRow], *, key: str, legend: Mapping[str, str] | None = None, choose: bool = False
-) -> tuple[int, int] | None:
-    """Draw rows of cards; ``legend`` explains the tones that occur. With ``choose`` a click returns (row, card), once.
+    rows: Sequence[ChipRow],
+    *,
+    key: str,
+    legend: Mapping[str, str] | None = None,
+    on_click: Callable[[ChipChoice], None] | None = None,
+) -> None:
+    """Draw rows of cards; ``legend`` explains the tones that occur. A click on a card is told to ``on_click`` before
+    the page runs; without it no card can be clicked.
 
     Texts are typed by users: they reach the page as text only (``textContent``).
     """
-    result = _component(key=key, data=chips_data(rows, legend=legend, choose=choose), on_chosen_change=lambda: None)
-    chosen = whole_numbers(result.chosen, ("row", "card")) if choose else None
-    if chosen is None:
-        return None
-    row, card = chosen
-    return (row, card) if row < len(rows) and card < len(rows[row].chips) else None
+    data = chips_data(rows, legend=legend, choose=on_click is not None)
+    counts = tuple(len(row.chips) for row in rows)
+    _component(key=key, data=data, on_chosen_change=partial(_told, key, counts, on_click))
+
+
+def _told(key: str, counts: Sequence[int], on_click: Callable[[ChipChoice], None] | None) -> None:
+    said = getattr(st.session_state.get(key), "chosen", None)  # none where the page has been left
+    if on_click and (choice := read_choice(said, counts)):
+        on_click(choice)
+
+
+def read_choice(value: object, counts: Sequence[int]) -> ChipChoice | None:
+    """A click as the browser sends it, {"row": …, "card": …}, on rows of so many cards. It may send anything."""
+    numbers = whole_numbers(value, ChipChoice._fields)
+    choice = numbers and ChipChoice(*numbers)
+    return choice if choice and choice.row < len(counts) and choice.card < counts[choice.row] else None
 
 
 def chips_data(rows: Sequence[ChipRow], *, legend: Mapping[str, str] | None, choose: bool) -> dict:

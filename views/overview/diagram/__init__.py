@@ -1,6 +1,8 @@
 """The loaded model as a picture with the shapes that this sentence has in it; every block leads to its page."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +12,15 @@ from transformer.config import ModelConfig
 from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
 from ui.shell import focus as shared_focus
-from ui.shell.navigation import GROUPS, pages
-from ui.show.events import whole_number
+from ui.shell.navigation import GROUPS, go_to, pages
+from ui.show.events import one_of, whole_number
 from ui.words.texts import common
 from views.overview.diagram.blocks import Block, Stack, model_stacks
 
 __all__ = ["Block", "Stack", "diagram_data", "model_diagram", "model_stacks"]
 
 _HERE = Path(__file__).parent
+_KEY = "model diagram"
 _component = st.components.v2.component(
     "glassformer_diagram",
     css=(_HERE / "diagram.css").read_text(encoding="utf-8"),
@@ -25,20 +28,22 @@ _component = st.components.v2.component(
 )
 
 
-def model_diagram(config: ModelConfig, trace: Trace, *, layer: int = 0) -> Block | None:
-    """Draw the model; returns the block that was just clicked, for ``go_to(block.page, **block.focus)``.
+def model_diagram(config: ModelConfig, trace: Trace, *, layer: int = 0) -> None:
+    """Draw the model; a click on a block opens its page.
 
     The layer drawn is the focused one; a click on another layer's number changes the shared focus.
     """
     stacks = model_stacks(config, trace, layer=layer)
-    result = _component(
-        key="model diagram",
-        data=diagram_data(stacks, trace, pages=tuple(pages())),
-        on_opened_change=lambda: None,
+    existing = tuple(pages())
+    blocks = {
+        block.id: (block.page, block.focus) for stack in stacks for block in stack.blocks if block.page in existing
+    }
+    _component(
+        key=_KEY,
+        data=diagram_data(stacks, trace, pages=existing),
+        on_opened_change=partial(_open, blocks),
         on_layer_change=_choose_layer,
     )
-    blocks = {block.id: block for stack in stacks for block in stack.blocks}
-    return blocks.get(result.opened) if isinstance(result.opened, str) else None
 
 
 def diagram_data(stacks: tuple[Stack, ...], trace: Trace, *, pages: tuple[str, ...]) -> dict[str, Any]:
@@ -85,7 +90,18 @@ def _drawn(block: Block, *, titles: dict[str, str], pages: tuple[str, ...]) -> d
     }
 
 
+def _open(blocks: Mapping[str, tuple[str, dict[str, Any]]], /) -> None:
+    """``blocks``: by id, the page that each opens and what that looks at."""
+    if clicked := one_of(_clicked("opened"), blocks):
+        page, place = blocks[clicked]
+        go_to(page, **place)
+
+
 def _choose_layer() -> None:
-    chosen = whole_number(getattr(st.session_state.get("model diagram"), "layer", None))  # none: the page has been left
+    chosen = whole_number(_clicked("layer"))
     if chosen is not None:
         shared_focus.change(layer=chosen)
+
+
+def _clicked(event: str) -> object:
+    return getattr(st.session_state.get(_KEY), event, None)  # none where the page has been left

@@ -1,0 +1,16 @@
+"""What the tests of the app lack in ``AppTest``: a click on a component."""
+
+from __future__ import annotations
+
+from streamlit.testing.v1 import AppTest
+
+from benchmarks.widget_states import event_state
+
+
+def trigger(app: AppTest, key: str, event: str, value: object) -> AppTest:
+    """The component with that key calls ``setTriggerValue(event, value)``: its callbacks, and the run that follows."""
+    shown = [element.proto.id for element in app if element.type == "bidi_component"]
+    (id,) = [id for id in shown if id.endswith(f"-{key}")]
+    states = app._tree.get_widget_states()
+    states.widgets.append(event_state(id, event, value))
+    return app._run(states)
