@@ -15,6 +15,7 @@ from ui.compute.store import store
 from ui.shell.page import page
 from ui.shell.selectors import tabs
 from ui.show.figures import show_source, show_table
+from ui.words.texts import without_pictures
 from views.checkpoint.family import family_view
 from views.checkpoint.upload_form import upload_form
 
@@ -39,7 +40,7 @@ with page("checkpoint", strip=False) as p:
             st.caption(p.text["received" if is_received(p.checkpoint.name) else "foreign_card"])
             st.code(p.checkpoint.card or p.text["no_card"], language=None, wrap_lines=True)
         else:
-            st.markdown(p.checkpoint.card or p.text["no_card"])
+            st.markdown(without_pictures(p.checkpoint.card) or p.text["no_card"])
     with weights:
         found = store.get(p.checkpoint, "parameters", lambda: tuple(parameter_statistics(model)))
         rows = [

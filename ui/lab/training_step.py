@@ -16,7 +16,7 @@ from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.shell.selectors import chosen_option
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
-from ui.words.texts import common, page_text
+from ui.words.texts import common, page_text, without_pictures
 
 _RATES = (0.0001, 0.001, 0.01, 0.1)
 _KINDS = (
@@ -106,6 +106,7 @@ def _step(p: Page, controls: DeltaGenerator, *, optimizer: str) -> tuple[Trainin
                 config.class_names,
                 default=p.trace.text,
                 required=True,
+                format_func=without_pictures,
                 key="training class",
                 **IN_ADDRESS,
             )

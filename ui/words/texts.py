@@ -22,6 +22,7 @@ _spoken_here: ContextVar[str] = ContextVar("the language of a file being made", 
 _language_of_run: Callable[[], str] = lambda: ENGLISH  # noqa: E731  (replaced by ui/shell/focus.py)
 
 # Everything that CommonMark, Streamlit's directives (:red[…], :material/…:, $TeX$) or HTML could read as markup.
+_PICTURES = re.compile(r"!+\[")  # all of them: of "!![" one would be left
 _MARKUP = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:^=&])")
 
 
@@ -198,6 +199,16 @@ def other_pictures(sentence: str) -> tuple[tuple[str, str], ...]:
 
 def default_sentence() -> str:
     return model_sentences()["default"]
+
+
+def without_pictures(markdown: str) -> str:
+    """Somebody's Markdown in which a picture is a link: a browser asks its server only when a reader clicks."""
+    return _PICTURES.sub("[", markdown)
+
+
+def in_code(text: str) -> str:
+    """What stands between two backticks: one of its own would end the code, and what follows would be markup."""
+    return text.replace("`", "ˋ")
 
 
 def as_plain(text: str) -> str:

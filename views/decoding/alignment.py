@@ -17,7 +17,7 @@ from ui.compute.store import store
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS
 from ui.show.figures import show_figure, show_formula, show_snippet, show_table
-from ui.words.texts import as_plain
+from ui.words.texts import as_plain, in_code
 from views.decoding.attention_choice import choose, choose_heads, settle
 
 
@@ -28,9 +28,12 @@ def alignment(p: Page) -> None:
         head = choose_heads(p)
         when = choose(p, "when", ["written", "read"], "when")
         tokens = dict.fromkeys(token.display for token in p.trace.source if token.special and token.role != "pad")
-        special = {"tokens": " ".join(tokens) or "–"}
+        named = " ".join(tokens) or "–"
         specials = st.toggle(
-            p.text["specials"].format(**special), key="align specials", help=p.text["specials_help"], **IN_ADDRESS
+            p.text["specials"].format(tokens=as_plain(named)),
+            key="align specials",
+            help=p.text["specials_help"],
+            **IN_ADDRESS,
         )
     settle(*(["layer"] if own else []), *(["head"] if head is not None else []))
     found = align(p.trace, layer=layer, head=head, when=when)
@@ -39,7 +42,7 @@ def alignment(p: Page) -> None:
     of = p.text["attention_of_mean" if head is None else "attention_of_one"].format(
         layer=layer, count=p.checkpoint.config.heads_in("decoder"), head=p.focus.head
     )
-    among = "" if specials else p.text["alignment_among"].format(**special)
+    among = "" if specials else p.text["alignment_among"].format(tokens=in_code(named))
     show_figure(
         alignment_heatmap(found.weights, target=target, source=source, best=best, row=p.text[f"when_row_{when}"]),
         name="word-alignment",

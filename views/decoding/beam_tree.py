@@ -16,7 +16,7 @@ from ui.compute.long_jobs import jobs
 from ui.shell.page import Page, guard
 from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.show.figures import show_figure, show_formula, show_snippet, show_table
-from ui.words.texts import as_plain, common
+from ui.words.texts import as_plain, common, in_code
 from views.decoding import generation
 from views.decoding.strategies import choose_beam
 
@@ -100,7 +100,7 @@ def _story(p: Page, tree: BeamTree) -> str:
         pruned=whole(sum(node.fate == PRUNED for node in tree.nodes)),
         finished=whole(sum(node.fate == FINISHED for node in tree.nodes)),
         steps=tree.n_steps,
-        end=generation.end_of(p),
+        end=in_code(generation.end_of(p)),
     )
     worst = max(words, key=lambda node: node.rank, default=None)
     if worst is None:

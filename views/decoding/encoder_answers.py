@@ -21,7 +21,7 @@ from ui.shell.selectors import one_of
 from ui.shell.streamlit_private import went_back_or_forward
 from ui.show.figures import show_figure, show_formula, show_snippet
 from ui.words.model_terms import logits_formula
-from ui.words.texts import PageText, as_plain, common, page_texts
+from ui.words.texts import PageText, as_plain, common, page_texts, without_pictures
 from views.decoding.attention_choice import choose_heads, settle
 
 _EXAMPLE = "`The ___ sat on the mat`"
@@ -170,7 +170,14 @@ def classify(p: Page) -> None:
     st.subheader(p.text["contributions"], anchor=False)
     belongs_to("class", (p.checkpoint.fingerprint, p.focus.sentence), default=names[verdict])
     chosen = st.segmented_control(
-        p.text["contributions_of"], names, default=names[verdict], required=True, key="class", wrap=True, **IN_ADDRESS
+        p.text["contributions_of"],
+        names,
+        default=names[verdict],
+        required=True,
+        format_func=without_pictures,
+        key="class",
+        wrap=True,
+        **IN_ADDRESS,
     )
     index = names.index(chosen)
     words = [word.text for word in found.words]

@@ -18,7 +18,7 @@ from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.shell.selectors import chosen_option
 from ui.shell.strip import FIRST_CHOSEN
-from ui.words.texts import as_plain
+from ui.words.texts import as_plain, in_code
 
 GRID = "logit-lens"
 _FIRST = "lens_start"  # in the address
@@ -165,7 +165,7 @@ def notes(p: Page, lens: Lens) -> str:
     if (cap := getattr(projection, "cap", None)) is not None:
         said.append(p.text["cap"].format(cap=three_digits(cap)))
     if lens.stack == "decoder" and (never := p.checkpoint.framing.never):
-        names = ", ".join(f"`{p.checkpoint.tokenizer.display(id)}`" for id in never)
+        names = ", ".join(f"`{in_code(p.checkpoint.tokenizer.display(id))}`" for id in never)
         said.append(p.text["every_word"].format(names=names))
     if len(p.trace.stacks) > 1:
         said.append(p.text["encoder"])

@@ -58,7 +58,9 @@ def patching(p: Page, room: DeltaGenerator, *, view: str) -> None:
     show_formula(
         p.text["patching_formula"],
         caption=p.text["patching_shapes"].format(
-            answer=display(both, turn.answer), other=display(both, turn.other), count=sum(map(len, places))
+            answer=as_plain(display(both, turn.answer)),
+            other=as_plain(display(both, turn.other)),
+            count=sum(map(len, places)),
         ),
     )
     row = "contrast.first_turn" if turn == both.first_turn else f"contrast.turns[{both.turns.index(turn)}]"

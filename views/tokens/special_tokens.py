@@ -8,7 +8,7 @@ from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS
 from ui.show.chips import Chip, ChipRow, chips
 from ui.show.figures import show_table
-from ui.words.texts import as_plain, counted
+from ui.words.texts import as_plain, counted, in_code
 from views.tokens.tokenization import kind_of, typed_tokens
 
 _ROLES = ("pad", "start", "end", "mask")
@@ -21,7 +21,7 @@ def added_tokens(p: Page) -> str:
     first, last = (typed[0], typed[-1]) if typed else (len(tokens), len(tokens))
     around = {"added_before": tokens[:first], "added_after": tokens[last + 1 :]}
     said = [
-        p.text[where].format(tokens=", ".join(f"`{token.display}` (id {token.id})" for token in found))
+        p.text[where].format(tokens=", ".join(f"`{in_code(token.display)}` (id {token.id})" for token in found))
         for where, found in around.items()
         if found
     ]
@@ -69,7 +69,7 @@ def special_tokens(p: Page) -> None:
     example = next(id for id in (special.end, special.start, *ids) if id is not None)
     as_text = tokenizer.encode(tokenizer.display(example))
     sentence = text["special_text"].format(
-        name=tokenizer.display(example),
+        name=in_code(tokenizer.display(example)),
         typed=counted(len(as_text), "token"),
         ids=", ".join(map(str, as_text)),
         id=example,

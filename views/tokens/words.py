@@ -15,7 +15,7 @@ from ui.shell.page import Page, guard
 from ui.shell.page_state import IN_ADDRESS, IN_SESSION, belongs_to
 from ui.shell.selectors import settle
 from ui.show.figures import show_figure, show_table
-from ui.words.texts import as_plain, counted, languages
+from ui.words.texts import as_plain, counted, in_code, languages
 
 LONGEST_WORD = 32  # bytes or characters; beyond that the boxes are too narrow to read
 FEWER_MERGES = (0, 20, 50, 100, 200, 500, 1000, 2000, 4000, 8000, 16000, 32000, 64000, 128000)
@@ -99,7 +99,7 @@ def _draw_merges(p: Page, word: str, n_merges: int | None) -> None:
         sentence = _ends_as(p, word, [tokenizer.readable(piece) for piece in steps[-1].pieces])
     else:
         following = steps[shown + 1]
-        left, right = (f"`{_code(tokenizer.readable(piece))}`" for piece in following.merged)
+        left, right = (f"`{in_code(tokenizer.readable(piece))}`" for piece in following.merged)
         sentence = text["waiting"].format(rank=whole(following.rank), left=left, right=right)
     st.markdown(sentence)
     show_figure(
@@ -121,9 +121,9 @@ def _draw_matches(p: Page, word: str) -> None:
     shown = _choose_step(p, (word,), len(steps))
     pieces = pieces_of(steps)
     if shown < len(steps):
-        sentence = text["match_next"].format(rest=f"`{_code(word[steps[shown].start :])}`")
+        sentence = text["match_next"].format(rest=f"`{in_code(word[steps[shown].start :])}`")
     elif pieces is None:
-        sentence = text["match_lost"].format(rest=f"`{_code(word[steps[-1].start :])}`", word=as_plain(word))
+        sentence = text["match_lost"].format(rest=f"`{in_code(word[steps[-1].start :])}`", word=as_plain(word))
     else:
         sentence = _ends_as(p, word, pieces)
     st.markdown(sentence)
@@ -144,9 +144,9 @@ def _draw_path(p: Page, word: str) -> None:
         sentence = _ends_as(p, word, pieces)
     else:
         part = _as_typed(p, word[:shown]) or "·"
-        listed = " ".join(f"`{_code(piece)}`" for piece in pieces)
+        listed = " ".join(f"`{in_code(piece)}`" for piece in pieces)
         sentence = text["path_next"].format(
-            part=f"`{_code(part)}`", total=number(f"{path[-1].total:.2f}"), pieces=listed
+            part=f"`{in_code(part)}`", total=number(f"{path[-1].total:.2f}"), pieces=listed
         )
     st.markdown(sentence)
     show_figure(
@@ -169,10 +169,5 @@ def _draw_path(p: Page, word: str) -> None:
 
 
 def _ends_as(p: Page, word: str, pieces: list[str]) -> str:
-    listed = " ".join(f"`{_code(piece)}`" for piece in pieces)
+    listed = " ".join(f"`{in_code(piece)}`" for piece in pieces)
     return p.text["end"].format(word=as_plain(_as_typed(p, word)), count=counted(len(pieces), "token"), pieces=listed)
-
-
-def _code(piece: str) -> str:
-    """A piece between backticks: a backtick would end the code."""
-    return piece.replace("`", "ˋ")

@@ -1,0 +1,84 @@
+"""No text of a checkpoint makes a visitor's browser ask another server: names, classes, words and cards stay text."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from transformer.text.tokenizer import Tokenizer
+from ui.shell.navigation import GROUPS
+from ui.words.texts import without_pictures
+
+Open = Callable[..., AppTest]
+PAGES = [entry.name for group in GROUPS.values() for entry in group]
+EVIL = "![{}](http://evil.test/p.png)"
+# What shows its texts as they are: code, boxes to type in, tables; the components and charts use textContent.
+AS_IT_IS = {
+    *("code", "text_input", "text_area", "selectbox", "arrow_data_frame", "plotly_chart", "bidi_component"),
+    *("arrow_vega_lite_chart", "html", "download_button", "imgs", "file_uploader", "iframe"),
+}
+_CODE = re.compile(r"`[^`\n]*`")
+_PICTURE = re.compile(r"(?<!\\)!\\?\[[^\]]*\]\\?\(")
+
+
+def shown_markdown(app: AppTest) -> Iterator[tuple[str, str]]:
+    """Every string that an element of the page holds, with the kind of the element, but of those that draw text."""
+    for root in (app.main, app.sidebar):
+        nodes = [root]
+        while nodes:
+            node = nodes.pop()
+            nodes += list(getattr(node, "children", {}).values())
+            proto = getattr(node, "proto", None)
+            if proto is not None and node.type not in AS_IT_IS:
+                yield from ((node.type, text) for text in _strings(proto))
+
+
+def _strings(message: object) -> Iterator[str]:
+    for field, value in message.ListFields():
+        many = [value] if isinstance(value, str) or not hasattr(value, "__len__") else value
+        if field.type == field.TYPE_STRING and field.name not in ("id", "element_id"):
+            yield from (one for one in many if isinstance(one, str))
+        elif field.type == field.TYPE_MESSAGE:
+            yield from (text for one in many if hasattr(one, "ListFields") for text in _strings(one))
+
+
+def pictures(app: AppTest) -> list[tuple[str, str]]:
+    """What is no code, where markup has no effect."""
+    found = [(kind, _CODE.sub("", text)) for kind, text in shown_markdown(app)]
+    return [(kind, text) for kind, text in found if "evil.test" in text and _PICTURE.search(text)]
+
+
+@pytest.fixture
+def hostile(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a classifier and a writer whose classes, words and cards are pictures of another server."""
+    for kind in ("sentiment", "gpt", "translator"):
+        folder = tmp_path / kind
+        shutil.copytree(checkpoints_folder / f"tiny-{kind}", folder)
+        (folder / "README.md").write_text(f"# A card\n\n{EVIL.format('card')} and !!{EVIL.format('two')} \\{EVIL}\n")
+    config = json.loads((tmp_path / "sentiment" / "config.json").read_text())
+    config["class_names"] = [EVIL.format("yes"), EVIL.format("no")]
+    (tmp_path / "sentiment" / "config.json").write_text(json.dumps(config))
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path))
+    own = Tokenizer.display
+    monkeypatch.setattr(Tokenizer, "display", lambda self, id: EVIL.format(own(self, id)))
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("checkpoint", ["sentiment", "gpt", "translator"])
+def test_no_page_shows_a_picture_of_another_server(hostile: Path, open_app: Open, page: str, checkpoint: str) -> None:
+    app = open_app(page, checkpoint=checkpoint, sentence="The cat sat on the mat.")
+    assert not app.exception
+    assert pictures(app) == []
+
+
+def test_a_card_keeps_its_words_and_its_pictures_become_links() -> None:
+    assert without_pictures("a ![b](http://c) d") == "a [b](http://c) d"
+    for text in ("![a](b)", "!![a](b)", "\\![a](b)", "!!!![a][b]"):
+        assert "![" not in without_pictures(text)
