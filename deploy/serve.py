@@ -18,7 +18,9 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import streamlit as st
 import uvicorn
+from starlette.types import ASGIApp
 
+from deploy.guard import Guard
 from deploy.static_files import CompressedStaticFiles, compress_all
 from deploy.warm_up import warm_up
 from deploy.websocket import RememberingWebSocket
@@ -37,7 +39,7 @@ async def ready(_: st.App) -> AsyncIterator[None]:
     yield
 
 
-def application(*, address: str | None = None, port: int | None = None) -> CompressedStaticFiles:
+def application(*, address: str | None = None, port: int | None = None) -> ASGIApp:
     """The ASGI application, with ``.streamlit/config.toml`` beside ``app.py``, wherever it is started from.
 
     ``address`` and ``port`` become settings of Streamlit's own: by them it checks where requests come from.
@@ -47,7 +49,7 @@ def application(*, address: str | None = None, port: int | None = None) -> Compr
         if value is not None:
             config.set_option(f"server.{name}", value)
     prefix = (config.get_option("server.baseUrlPath") or "").strip("/")
-    return CompressedStaticFiles(app, folder=STATIC, prefix=f"/{prefix}" if prefix else "")
+    return Guard(CompressedStaticFiles(app, folder=STATIC, prefix=f"/{prefix}" if prefix else ""))
 
 
 def main(arguments: Sequence[str] | None = None, *, program: str = "python -m deploy.serve") -> None:
