@@ -2,6 +2,14 @@
 
 import streamlit as st
 
+from ui.compute.settings import SettingError, settings
+
+try:
+    settings()  # before the rest, which reads them when it is loaded; deploy.serve does not even start
+except SettingError as error:
+    st.error(f"Glassformer was not started: {error}.")
+    st.stop()
+
 from ui.compute.turns import Visitor, turns
 from ui.shell.admission import admit
 from ui.shell.focus import begin

@@ -16,6 +16,10 @@ from pathlib import Path
 # Before torch is loaded: threads that spin while they wait take from thirty sessions most of their speed.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
+from ui.compute.settings import stop_if_wrong
+
+stop_if_wrong()  # before the rest, which reads settings when it is loaded
+
 import streamlit as st
 import uvicorn
 from starlette.types import ASGIApp

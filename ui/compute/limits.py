@@ -5,6 +5,8 @@ import os
 import re
 from dataclasses import dataclass
 
+from ui.compute.settings import settings
+
 UNLIMITED = 10**9
 # All of a path but its last name.
 _FOLDERS = re.compile(r"(?<![\w./:])(?:[A-Za-z]:)?(?:[\\/][^\\/\s:;,'\"<>|]+)+(?=[\\/])")
@@ -32,21 +34,21 @@ PUBLIC = Limits(jobs=1, trainings=1, characters=1_000, sessions=60, recording_mb
 
 def public() -> bool:
     """Whether everybody can reach this server. Any value but 0 says so: a typing error must not open what is closed."""
-    return os.environ.get("GLASSFORMER_PUBLIC", "").strip() not in ("", "0")
+    return os.environ.get("GLASSFORMER_PUBLIC", "").strip() not in ("", "0")  # also where another setting is wrong
 
 
 def limits() -> Limits:
     """By the environment; what it does not say depends on ``public()``."""
-    usual = PUBLIC if public() else PRIVATE
-    jobs = _number("JOBS", usual.jobs)
+    said, usual = settings(), PUBLIC if public() else PRIVATE
+    jobs = said.jobs or usual.jobs
     return Limits(
         jobs=jobs,
         trainings=min(usual.trainings, jobs) if public() else jobs,
-        characters=_number("CHARACTERS", usual.characters),
-        sessions=_number("SESSIONS", usual.sessions),
-        idle_minutes=_number("IDLE_MINUTES", usual.idle_minutes),
-        sentences=_number("SENTENCES", usual.sentences),
-        recording_mb=_number("RECORDING_MB", usual.recording_mb),
+        characters=said.characters or usual.characters,
+        sessions=said.sessions or usual.sessions,
+        idle_minutes=said.idle_minutes or usual.idle_minutes,
+        sentences=said.sentences or usual.sentences,
+        recording_mb=said.recording_mb or usual.recording_mb,
     )
 
 
@@ -57,11 +59,3 @@ def without_folders(text: str) -> str:
     for folder in filter(None, os.environ.get("GLASSFORMER_CHECKPOINTS", "").split(os.pathsep)):
         text = text.replace(folder.rstrip("/\\"), "…")  # its name may have a space
     return _FOLDERS.sub("…", text)
-
-
-def _number(name: str, usual: int) -> int:
-    """Raises ``ValueError`` for what is no whole number from 1."""
-    said = os.environ.get(f"GLASSFORMER_{name}", "").strip()
-    if said and not (said.isascii() and said.isdigit() and int(said)):
-        raise ValueError(f"GLASSFORMER_{name} is {said!r}; it must be an integer ≥ 1, or be left out")
-    return int(said or usual)

@@ -22,12 +22,12 @@ from transformer.runs.run import Run
 from transformer.training.recipe import Recipe, load_recipe
 from transformer.training.run_state import COLUMNS, HISTORY
 from ui.compute.limits import limits, public
+from ui.compute.settings import settings
 from ui.compute.store import store
 from ui.compute.uploads import is_here, own_uploads, uploads_folder
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 FOLDER_VARIABLE = "GLASSFORMER_CHECKPOINTS"
-THREADS_VARIABLE = "GLASSFORMER_THREADS"
 FAVOURITE = "en-fr"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _typed: dict[str, Path] = {}  # of a server for one person: what was opened by its path
@@ -236,7 +236,7 @@ def set_threads() -> None:
     """One thread per forward pass unless GLASSFORMER_THREADS says otherwise: thirty sessions fight for the cores."""
     import torch
 
-    torch.set_num_threads(max(1, int(os.environ.get(THREADS_VARIABLE) or 1)))
+    torch.set_num_threads(settings().threads or 1)
 
 
 @lru_cache(maxsize=1)

@@ -5,7 +5,6 @@ a person's state may be in it. How much is kept is said in bytes, since the size
 twelve tokens takes 2.5 MB, one of 256 tokens 60 MB.
 """
 
-import os
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Mapping
@@ -17,6 +16,7 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from transformer.runs.run import Run
+from ui.compute.settings import settings
 from ui.shell.streamlit_private import runs_a_script
 from ui.words.texts import common
 
@@ -45,10 +45,8 @@ _OVERHEAD = 4096  # bytes: the key with its sentence, and the objects around the
 
 def limits() -> dict[str, int]:
     """Bytes for each shelf, by the environment."""
-    return {
-        shelf: 1_000_000 * int(os.environ.get(f"GLASSFORMER_{shelf.upper()}_MB") or number)
-        for shelf, number in MEGABYTES.items()
-    }
+    said = settings()
+    return {shelf: 1_000_000 * (getattr(said, f"{shelf}_mb") or number) for shelf, number in MEGABYTES.items()}
 
 
 def size_of(value: object, kept: Collection[int] = ()) -> int:

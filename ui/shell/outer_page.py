@@ -9,15 +9,15 @@ import os
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
+from ui.compute.settings import settings
+
 PAGE = "page"
 
 
 def outer_page() -> str:
     """The address of that page: ``GLASSFORMER_OUTER_PAGE``, or that of the Space this runs in; empty where there is
     none. Raises ``ValueError`` for what is no address."""
-    named = os.environ.get("GLASSFORMER_OUTER_PAGE", "").strip()
-    if named and not (urlsplit(named).scheme in ("http", "https") and urlsplit(named).netloc):
-        raise ValueError(f"GLASSFORMER_OUTER_PAGE is {named!r}; it must be an address with http:// or https://")
+    named = settings().outer_page
     space = os.environ.get("SPACE_ID", "").strip()  # owner/name, set by Hugging Face
     return named or (f"https://huggingface.co/spaces/{space}" if space else "")
 

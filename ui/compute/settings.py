@@ -1,0 +1,89 @@
+"""All settings of the environment, read and checked once at the start: a wrong one stops the server with one sentence,
+and not every visitor's page. docs/settings.md lists what they mean. No Streamlit here."""
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+PREFIX = "GLASSFORMER_"
+_HOST = re.compile(r"(\*\.)?[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_])?|\[?[0-9A-Fa-f:.]+\]?|\*")
+_LARGEST = 10**9
+
+
+class SettingError(ValueError):
+    """A setting that makes no sense; the message names it, its value and what would be right."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """``None``: left out, so that what is usual holds. Fields are called as the variables are, without the prefix."""
+
+    checkpoints: str = ""
+    public: bool = False
+    threads: int | None = None
+    models_mb: int | None = None
+    traces_mb: int | None = None
+    results_mb: int | None = None
+    jobs: int | None = None
+    characters: int | None = None
+    recording_mb: int | None = None
+    sentences: int | None = None
+    sessions: int | None = None
+    idle_minutes: int | None = None
+    outer_page: str = ""
+    hosts: tuple[str, ...] = ()
+
+
+def settings(environment: Mapping[str, str] | None = None) -> Settings:
+    """What the environment says. Raises ``SettingError`` for the first setting that makes no sense."""
+    environment = os.environ if environment is None else environment
+    values = {}
+    for field in fields(Settings):
+        name = PREFIX + field.name.upper()
+        said = environment.get(name, "").strip()
+        if said:
+            values[field.name] = _READERS.get(field.name, _number)(name, said)
+    return Settings(**values)
+
+
+def stop_if_wrong() -> None:
+    """End the program with the sentence, before anything heavy is loaded or anybody is served."""
+    try:
+        settings()
+    except SettingError as error:
+        raise SystemExit(f"Glassformer was not started: {error}.") from None
+
+
+def _number(name: str, said: str) -> int:
+    if not (said.isascii() and said.isdigit() and 1 <= len(said) <= 10 and 0 < int(said) <= _LARGEST):
+        raise SettingError(f"{name} is {said[:40]!r}; it must be an integer ≥ 1, or be left out")
+    return int(said)
+
+
+def _truth(_: str, said: str) -> bool:
+    """Any value but 0 says yes: a typing error must not open what is closed."""
+    return said != "0"
+
+
+def _address(name: str, said: str) -> str:
+    if not re.fullmatch(r"https?://[^\s/]+(/\S*)?", said):
+        raise SettingError(f"{name} is {said[:200]!r}; it must be an address with http:// or https://")
+    return said
+
+
+def _hosts(name: str, said: str) -> tuple[str, ...]:
+    hosts = tuple(part.strip() for part in said.split(",") if part.strip())
+    if wrong := [host for host in hosts if not _HOST.fullmatch(host)]:
+        raise SettingError(
+            f"{name} names {wrong[0][:80]!r}; it must be names such as glassformer.example.org, with commas between "
+            "them, without http:// and without ports"
+        )
+    return hosts
+
+
+def _text(_: str, said: str) -> str:
+    return said
+
+
+_READERS = {"checkpoints": _text, "public": _truth, "outer_page": _address, "hosts": _hosts}
