@@ -10,7 +10,7 @@ from ui.shell.page import page
 from ui.shell.selectors import chosen_section
 from ui.show.figures import show_source
 from views.attention import guess
-from views.attention.cell_arithmetic import explain_cell, more_about_cell
+from views.attention.cell_arithmetic import arithmetic_of, explain_cell, more_about_cell
 from views.attention.controls import ARITHMETIC, cell_opener, close_cell, controls, draw, row_labels
 from views.attention.facts import FEW_KEYS, drawn_view, facts, largest_of, places, read_aloud, rewrite
 from views.attention.firing import firing
@@ -46,15 +46,16 @@ with page("attention", needs=("stack", "kind", "layer", "head", "token")) as p:
             limit = largest_of(drawn) if shown.stretch else 1.0
             shaded_sentence(p.text, drawn, row=row, name=rows[row], limit=limit, drawing=shown.drawing, wide=above)
     if cell:
+        arithmetic = arithmetic_of(p, key=shown.key)
         with place_of.beside, st.container(border=True, key=ARITHMETIC, gap="xsmall"):
-            explain_cell(p, view, key=shown.key, row_label=rows[row])
+            explain_cell(p, view, arithmetic, key=shown.key, row_label=rows[row])
             st.button(p.text["arithmetic_close"], icon=":material/close:", on_click=close_cell)
     with place_of.numbers:
         facts(p, drawn, shown.drawing, weighted)
     rewrite(p)
     if cell:
         edge_effect(p, view, key=shown.key)
-        more_about_cell(p, view, key=shown.key)
+        more_about_cell(p, view, arithmetic, key=shown.key)
     way_to(ARITHMETIC)
 
     # What a head prefers among all tokens, and in which sentences it fires, are questions about texts.

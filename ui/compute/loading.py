@@ -25,6 +25,7 @@ from ui.compute.limits import limits, public
 from ui.compute.settings import settings
 from ui.compute.store import store
 from ui.compute.uploads import is_here, own_uploads, uploads_folder
+from ui.words.once_a_run import once_a_run
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 FOLDER_VARIABLE = "GLASSFORMER_CHECKPOINTS"
@@ -49,6 +50,7 @@ def _folders(named: str) -> tuple[Path, ...]:
     return tuple(Path(part) for part in named.split(os.pathsep) if part) or (REPOSITORY / "checkpoints",)
 
 
+@once_a_run
 def checkpoint_names() -> tuple[str, ...]:
     """Folders that hold a checkpoint; the first is the one that the app opens with, a translator where there is one."""
     found = {name for folder in checkpoints_folders() for name in _inside(folder)}
@@ -119,7 +121,11 @@ def checkpoint_path(name: str) -> Path:
         return _typed[name]
     if is_received(name):
         return uploads_folder() / name
-    folders = checkpoints_folders()
+    return _in_folders(name, checkpoints_folders())
+
+
+@once_a_run
+def _in_folders(name: str, folders: Sequence[Path]) -> Path:
     return next((folder / name for folder in folders if os.path.isdir(f"{folder}/{name}")), folders[0] / name)
 
 
@@ -196,10 +202,11 @@ def _translates(name: str) -> bool:
     return config is not None and config.kind == "encoder-decoder"
 
 
+@once_a_run
 def _stamp(path: Path, files: Sequence[str] = _FILES) -> tuple[tuple[int, int], ...]:
     """Size and time of change of every file: another training run under the same name is another checkpoint.
 
-    Every page asks several times in a run; with paths as plain texts it is three times as fast.
+    With paths as plain texts it is three times as fast.
     """
     stamps = []
     for file in files:

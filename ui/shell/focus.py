@@ -18,6 +18,7 @@ from transformer.config import LEVELS, PictureConfig
 from ui.compute.loading import checkpoint_names, choosable_checkpoints, readable_config
 from ui.shell.openings import is_ready, opening_of
 from ui.shell.streamlit_private import page_hash, runs_a_script, went_back_or_forward
+from ui.words.once_a_run import begin_run
 from ui.words.texts import ENGLISH, common, languages, quoted, take_language_from
 
 MOST_PADS = 16
@@ -32,6 +33,7 @@ _PICTURE = re.compile(r"(?=.*[0-9])[0-9a-g]{64}")
 _FOCUS, _WRITTEN, _NOTES, _NOTES_OF = "focus", "focus: addresses as written", "focus: notes", "focus: notes of"
 # Who clicks twice at once sends the second click before the browser has heard of the address that the first one wrote.
 _LATE = 8
+_COPIED = "focus: as copied to the address"
 _spoken: ContextVar[str | None] = ContextVar("spoken", default=None)  # the language of the focus
 
 
@@ -206,6 +208,8 @@ def begin() -> Focus:
     Before the navigation: the browser then opens the new page under the whole address at once. After it, the page would
     be opened without parameters first, and "back" would lead there.
     """
+    if runs_a_script():
+        begin_run()
     address = _address()
     focus: Focus | None = st.session_state.get(_FOCUS)
     if st.session_state.get(_NOTES_OF) != _place(focus):
@@ -256,6 +260,7 @@ def store(focus: Focus, *, corrections: Sequence[str] = ()) -> Focus:
     st.session_state[_NOTES] = tuple(dict.fromkeys((*st.session_state.get(_NOTES, ()), *corrections)))
     st.session_state[_NOTES_OF] = _place(focus)
     _keep(focus)
+    st.session_state[_COPIED] = focus
     wanted = address_of(focus)
     written = [one for one in st.session_state.get(_WRITTEN, ()) if one != wanted]
     st.session_state[_WRITTEN] = (*written[-_LATE:], wanted)
@@ -265,6 +270,14 @@ def store(focus: Focus, *, corrections: Sequence[str] = ()) -> Focus:
         if wanted:
             st.query_params.update(wanted)
     return focus
+
+
+def store_if_corrected(focus: Focus, *, corrections: Sequence[str] = ()) -> None:
+    """``store`` what the page found to be wrong; ``begin`` has kept and copied everything else in this run."""
+    state = st.session_state
+    kept = focus == state.get(_FOCUS) == state.get(_COPIED) and state.get(_NOTES_OF) == _place(focus)
+    if corrections or not kept:
+        store(focus, corrections=corrections)
 
 
 def _keep(focus: Focus) -> None:

@@ -15,6 +15,7 @@ from ui.shell.embedded import embedded
 from ui.shell.focus import address_of, change, current
 from ui.shell.outer_page import PAGE
 from ui.shell.streamlit_private import StreamlitPage, runs_a_script
+from ui.words.once_a_run import once_a_run
 from ui.words.texts import common, page_text
 
 SIDEBAR_WIDTH = 280  # pixels
@@ -34,7 +35,12 @@ class Entry:
 
     @property
     def exists(self) -> bool:
-        return os.path.isfile(f"{REPOSITORY}/pages/{self.name}.py")
+        return _has_file(self.name)
+
+
+@once_a_run
+def _has_file(name: str) -> bool:
+    return os.path.isfile(f"{REPOSITORY}/pages/{name}.py")
 
 
 # The laboratory is a menu of its own; all others stand in one row above the page.

@@ -10,6 +10,7 @@ from transformer.config import LEVELS, ModelConfig, PictureConfig
 from transformer.files.opening import OPENING, PLACE, Example, Opening, in_language, read_opening
 from ui.compute.loading import checkpoint_names, checkpoint_path, readable_config
 from ui.words.texts import common, examples, language, model_sentences, pictures
+from ui.words.translations import changed
 
 _LOG = logging.getLogger(__name__)
 
@@ -62,11 +63,8 @@ def _ready_for_all() -> frozenset[str]:
 
 def _own(checkpoint: str) -> Opening | None:
     folder = checkpoint_path(checkpoint)
-    try:
-        changed = (folder / OPENING).stat().st_mtime_ns
-    except OSError:
-        return None
-    return _read(folder, changed)
+    when = changed(f"{folder}/{OPENING}")
+    return None if when is None else _read(folder, when)
 
 
 @lru_cache(maxsize=64)

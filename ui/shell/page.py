@@ -200,7 +200,7 @@ def _draw_frame(
     if strip and "token" in needs:
         places = {"place": marks(p) if marks else None, "only": only(p) if only else None}
         token_strip(p.trace, p.focus, choose=True, all_stacks="stack" not in needs, **places)
-    shared_focus.store(p.focus, corrections=corrections)
+    shared_focus.store_if_corrected(p.focus, corrections=corrections)
     # In a place of their own, also where there are none: lines that are said once would let everything below move up in
     # the next run, and a control in a column that moves loses its tie to the address (Streamlit 1.67).
     with st.container(gap="small"):

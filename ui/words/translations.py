@@ -14,6 +14,8 @@ from pathlib import Path
 from string import Formatter
 from typing import Any
 
+from ui.words.once_a_run import once_a_run
+
 ENGLISH = "en"
 SHARED = ("common", "examples")
 
@@ -22,6 +24,7 @@ _LATEX_ARGUMENT = re.compile(r"\\[A-Za-z]+\{[^{}]*\}|[_^]\{[^{}]*\}")
 _PLACEHOLDER = re.compile(r"\{\w+[^{}]*\}")
 
 
+@once_a_run
 def names_of_languages(folder: Path) -> dict[str, str]:
     """By code, i.e. name of the folder: those whose ``common.toml`` says ``[language] name``; English first."""
     found = {}
@@ -89,8 +92,9 @@ def over(english: Any, translated: Any, *, place: str = "") -> Any:
     return english
 
 
+@once_a_run
 def changed(path: str) -> int | None:
-    """When a file was changed; ``None`` where there is none. Asked for every text: as plain text, a path is faster."""
+    """When a file was changed; ``None`` where there is none. Asked for every text, and looked up once a run."""
     try:
         return os.stat(path).st_mtime_ns
     except OSError:

@@ -22,9 +22,9 @@ _STYLE = Path(__file__).with_suffix(".css")
 _SHOWN = 2  # products that are written out on the first line
 
 
-def explain_cell(p: Page, view: AttentionView, *, key: int, row_label: str) -> None:
+def explain_cell(p: Page, view: AttentionView, cell: CellArithmetic, *, key: int, row_label: str) -> None:
     """From q and k to the weight of the cell (focused token, ``key``) of the focused head."""
-    text, cell = p.text, _cell(p, key)
+    text = p.text
     st.html(_STYLE)
     named = "arithmetic" if row_label == view.query.labels[p.focus.token] else "arithmetic_predicted"
     st.markdown(f"**{text[named].format(row=as_plain(row_label), column=as_plain(view.key.labels[key]))}**")
@@ -39,9 +39,9 @@ def explain_cell(p: Page, view: AttentionView, *, key: int, row_label: str) -> N
     st.markdown(f":small[{check}]")
 
 
-def more_about_cell(p: Page, view: AttentionView, *, key: int) -> None:
+def more_about_cell(p: Page, view: AttentionView, cell: CellArithmetic, *, key: int) -> None:
     """The products channel by channel, the whole row of the softmax, and Python that gives the same number."""
-    focus, text, cell = p.focus, p.text, _cell(p, key)
+    focus, text = p.focus, p.text
     if p.checkpoint.config.positions == "rotary" and focus.kind == "self":
         attention = p.checkpoint.model.get_submodule(view.name)
         st.caption(rotary_words(text, "arithmetic_rotary", rotary_of(attention).attention_factor))
@@ -62,7 +62,8 @@ def more_about_cell(p: Page, view: AttentionView, *, key: int) -> None:
     show_snippet("cell arithmetic", snippet(p, cell, key=key))
 
 
-def _cell(p: Page, key: int) -> CellArithmetic:
+def arithmetic_of(p: Page, *, key: int) -> CellArithmetic:
+    """Of the cell (focused token, ``key``) of the focused head."""
     focus = p.focus
     return cell_arithmetic(p.trace, focus.stack, focus.layer, focus.kind, head=focus.head, query=focus.token, key=key)
 

@@ -1,0 +1,68 @@
+"""A run of the script asks the disk each question once; the next run asks again."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable
+from contextvars import Context
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.conftest import is_fine
+from ui.shell import focus as shared_focus
+from ui.words.once_a_run import begin_run
+from ui.words.translations import changed
+
+
+def test_within_a_run_a_file_is_as_old_as_it_was_when_it_was_first_asked(tmp_path: Path) -> None:
+    file = tmp_path / "a.toml"
+    file.write_text("")
+    assert changed(str(file)) is not None
+
+    def run() -> None:
+        begin_run()
+        before = changed(str(file))
+        os.utime(file, ns=(1, 1))
+        assert changed(str(file)) == before != 1
+        begin_run()
+        assert changed(str(file)) == 1
+
+    Context().run(run)
+    os.utime(file, ns=(2, 2))
+    assert changed(str(file)) == 2, "where no run has begun, the disk is asked"
+
+
+def test_a_warm_run_asks_the_disk_little(open_app: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_app("attention", checkpoint="tiny-translator", sentence="The cat sat on the mat.")
+    is_fine(app.run())
+    asked: Counter[str] = Counter()
+    stat = os.stat
+
+    def counted(path: object, *how: object, **more: object) -> os.stat_result:
+        if str(path).endswith((".toml", "config.json", "opening.json")):
+            asked[str(path)] += 1
+        return stat(path, *how, **more)
+
+    monkeypatch.setattr(os, "stat", counted)
+    is_fine(app.run())
+    # For its age; whether it is there; a checkpoint's, too, together with its weights. It was a hundred times.
+    assert asked and max(asked.values()) <= 3, asked.most_common(3)
+
+
+def test_the_address_is_written_once_a_run(open_app: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_app("attention", checkpoint="tiny-translator", sentence="The cat sat on the mat.")
+    written: list[object] = []
+    store = shared_focus.store
+    monkeypatch.setattr(
+        shared_focus, "store", lambda focus, **corrections: written.append(focus) or store(focus, **corrections)
+    )
+    is_fine(app.run())
+    assert len(written) == 1
+    app.session_state["focus"] = shared_focus.replace(app.session_state["focus"], token=999)
+    written.clear()
+    is_fine(app.run())
+    assert len(written) == 2 and written[-1].token < 999, "what the page corrects is written, too"
+    assert app.query_params.get("token") == str(written[-1].token)
