@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,21 @@ def test_examples_are_said_in_both_languages_and_can_be_told_apart(path: Path) -
         labels = [example.label[language] for example in opening.examples]
         assert len(set(labels)) == len(labels) == len({example.sentence for example in opening.examples})
         assert all(example.shows[language].endswith(".") for example in opening.examples)
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
+def test_what_is_said_of_a_head_names_the_head_that_is_opened(path: Path) -> None:
+    """It stands beside pages on which no head is chosen, too: "this head" would be nobody there."""
+    opening = read_opening(path)
+    for example in opening.examples:
+        for language, layer, head in (("en", "layer", "head"), ("fr", "couche", "tête")):
+            said = example.shows[language].lower()
+            assert "this head" not in said and "cette tête" not in said
+            named = {word: re.findall(rf"{word} (\d+)", said) for word in (layer, head)}
+            expected = {layer: "layer", head: "head"}
+            if any(named.values()):
+                assert named == {word: [str(example.place[name])] for word, name in expected.items()}
+    assert all("tête" in opening.first.shows["fr"] and "head" in text for text in [opening.first.shows["en"]])
 
 
 @pytest.fixture
