@@ -6,6 +6,7 @@ from charts.canvas.attention_heads import attention_heads
 from transformer.analysis.heads.corpus_roles import corpus_roles, summarise
 from transformer.analysis.heads.head_roles import choose_role, head_roles, place_shares
 from transformer.analysis.heads.induction import induction_test
+from transformer.analysis.heads.sentence_roles import sentence_roles
 from transformer.roles.alignment import alignment_tallies
 from transformer.roles.positional import positional_tallies
 from transformer.roles.syntactic import syntactic_tallies
@@ -28,7 +29,7 @@ MANY_TOKENS = 64  # with more tokens most weights are too small for the fixed sc
 with page("heads", needs=("stack", "kind", "layer", "head")) as p:
     focus, text = p.focus, p.text
     views = [p.trace.attention(focus.stack, layer, focus.kind) for layer in range(p.trace.n_layers(focus.stack))]
-    here = [role for view in views for role in head_roles(view)]
+    here = [role for view in views for role in sentence_roles(view)]
     off = pruned_places(p, views)
 
     shown = controls(p)
@@ -92,6 +93,6 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
         st.markdown(definitions(text))
     show_snippet("heads", snippet(p, found if many else None))
     tests = (corpus_roles, summarise, induction_test, positional_tallies, syntactic_tallies, alignment_tallies)
-    show_source(head_roles, choose_role, place_shares, *(tests if many else ()))
+    show_source(sentence_roles, head_roles, choose_role, place_shares, *(tests if many else ()))
     if shown.scope != "sentence":
         corpus.compute(p, shown.scope, reading)

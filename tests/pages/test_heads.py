@@ -217,7 +217,7 @@ def test_the_page_opens_with_each_job_once_then_with_its_second_head() -> None:
     assert [(one.layer, one.head) for one in at_rest(more)] == [(1, 0)]
     said = claim(more, TEXT)
     assert said.startswith("**4 of these 7 heads have a job in this sentence.** 1 rest")
-    assert "2: no job that our tests know." in said
+    assert "In 2, our tests find none." in said
 
 
 def test_where_no_head_has_a_job_the_page_says_so_and_shows_the_sharpest() -> None:

@@ -31,6 +31,9 @@ CORPUS_ORDERS = (*ORDERS, "consistency")
 MEASURES = ("entropy", "confidence", "sinks", "distance", "induction", "previous_random")  # beside the roles
 
 
+_ROLES_HERE = ("induction", *ROLES)  # of one sentence (``sentence_roles``)
+
+
 def sorted_heads(roles: Sequence[HeadRole | CorpusRole], *, order: str) -> list[tuple[int, int]] | None:
     """(layer, head) in the order of the tiles; ``None`` for the table of layers × heads.
 
@@ -39,7 +42,7 @@ def sorted_heads(roles: Sequence[HeadRole | CorpusRole], *, order: str) -> list[
     if order == "layer":
         return None
     keys = {
-        "role": lambda head: (ROLES.index(head.role), -_or_zero(head.score)),
+        "role": lambda head: (_ROLES_HERE.index(head.role), -_or_zero(head.score)),
         "entropy": lambda head: _or_zero(head.scores["broad"]),
         "sinks": lambda head: -_or_zero(head.scores["sinks"]),
         "consistency": lambda head: (head.role == "none", -_or_zero(head.consistency)),
@@ -94,7 +97,7 @@ def role_counts(roles: Sequence[HeadRole], text: PageText) -> str:
     if all(math.isnan(score) for head in roles for score in head.scores.values()):
         return text["too_short"].format(least=LEAST_ROWS)
     found = Counter(head.role for head in roles)
-    counts = [text["counts"].format(count=found[role], role=text["role"][role]) for role in ROLES if found[role]]
+    counts = [text["counts"].format(count=found[role], role=text["role"][role]) for role in _ROLES_HERE if found[role]]
     return text["counted"].format(roles=", ".join(counts))
 
 

@@ -64,9 +64,9 @@ def snippet(p: Page, corpus: Corpus | None) -> str:
     focus = p.focus
     if corpus is None:
         return (
-            f"{p.preamble}\nfrom transformer.analysis.heads.head_roles import head_roles\n\n"
+            f"{p.preamble}\nfrom transformer.analysis.heads.sentence_roles import sentence_roles\n\n"
             f'view = trace.attention("{focus.stack}", layer={focus.layer}, kind="{focus.kind}")\n'
-            f"role = head_roles(view)[{focus.head}]\nprint(role.role, role.score)\nprint(role.scores)\n"
+            f"role = sentence_roles(view)[{focus.head}]\nprint(role.role, role.score)\nprint(role.scores)\n"
         )
     return (
         "import transformer\nfrom transformer.analysis.heads.corpus_roles import corpus_roles\n"

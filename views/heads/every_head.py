@@ -4,7 +4,7 @@ from functools import partial
 
 from charts.canvas.attention_overview import attention_overview
 from charts.canvas.choices import AnyHead, HeadChoice
-from transformer.analysis.heads.head_roles import head_roles
+from transformer.analysis.heads.sentence_roles import sentence_roles
 from ui.lab.head_table import captions
 from ui.shell import focus as shared_focus
 from ui.shell.fitting import attention_kinds
@@ -25,7 +25,7 @@ def show_every_head(p: Page, *, corpus: Corpus | None, stretch: bool) -> None:
     named, clear = [], []
     for (stack, kind), views in zip(kinds, groups, strict=True):
         off = pruned_places(p, views)
-        roles = corpus.roles.of(stack, kind) if corpus else [role for view in views for role in head_roles(view)]
+        roles = corpus.roles.of(stack, kind) if corpus else [role for view in views for role in sentence_roles(view)]
         jobs = [(head.layer, head.head) for head in with_a_job(roles, off=off)]
         short = corpus_captions(roles, p.text) if corpus else captions(roles, p.text)
         named.append({place: short[place] for place in jobs} | pruned_captions(off, p.text))
