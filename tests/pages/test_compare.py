@@ -66,6 +66,8 @@ def test_two_sentences(open_app, tiny_checkpoint, checkpoint, drawn):
 def test_identical_sentences_change_nothing(open_app):
     app = open_app("compare", checkpoint="tiny-translator", sentence=SENTENCE)
     assert TEXT["same_sentence"] in said(app)
+    assert TEXT["heads_equal"] in said(app)
+    assert TEXT["heads_largest"].partition("{")[0] not in said(app)
     app.session_state["compare_more"] = "stream"
     is_fine(app.run())
     assert "has moved furthest apart" not in said(app)

@@ -218,7 +218,8 @@ def which_heads(p: Page, first: Head, second: Head, difference: MapDifference) -
         p.text["heads_head"].format(layer=layer, head=head, value=three_digits(float(values[layer, head])))
         for layer, head in order
     ]
-    st.markdown(p.text["heads_intro"].format(largest=three_digits(float(values.max())), most=", ".join(most)))
+    largest = p.text["heads_largest"].format(most=", ".join(most)) if values.max() > 0 else p.text["heads_equal"]
+    st.markdown(f"{p.text['heads_intro'].format(largest=three_digits(float(values.max())))} {largest}")
     heads_map(p, values, key="compare heads", selected=(first.layer, first.head), on_click=_look_at)
     show_formula(
         p.text["heads_formula"],
