@@ -186,3 +186,10 @@ def test_a_tasks_prefix_stays_where_it_is(open_app, monkeypatch):
     is_fine(app)
     tokens = transformer.trace(transformer.load(ROOT / "checkpoints" / "t5-small-tasks"), sentence).tokens("encoder")
     assert [tokens[app.session_state[f"swap {name}"]].text for name in ("first", "second")] == [" cat", " mat"]
+
+
+def test_a_note_that_the_page_has_is_not_said_again_below_the_answers(open_app, tiny_checkpoint):
+    app = open_app("positions", checkpoint="tiny-translator", sentence=SENTENCE)
+    notes = [note for note in transformer.trace(tiny_checkpoint("tiny-translator"), SENTENCE).notes if "end" in note]
+    assert notes, "an untrained model does not know when to stop"
+    assert said(app).count(notes[0]) == 1

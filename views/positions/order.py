@@ -76,7 +76,7 @@ def another_order(p: Page) -> None:
     _show_readings(p, tokens.tokens[:n_read], order, swap=change == "swap")
     _show_answers(p, answer_of(before), answer_of(after))
     _show_looks(p, before, after, _followed(p, tokens, movable), order, n_read)
-    for note in after.notes:
+    for note in (note for note in after.notes if note not in p.trace.notes):  # the page has said those already
         st.caption(f":material/info: {as_plain(said(note))}")
     hint = f"{text['swap_hint']} " if change == "swap" else ""
     st.caption(hint + text["order_text"].format(what=text[f"what_{p.checkpoint.config.positions}"]))
