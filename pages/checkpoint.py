@@ -7,6 +7,7 @@ import streamlit as st
 
 from charts.toolkit.numbers import number, whole
 from transformer.analysis.parameters import parameter_statistics
+from transformer.config import PictureConfig
 from transformer.families.weights import weight_files
 from transformer.files.checkpoints import WEIGHTS, load
 from transformer.files.uploads import is_received
@@ -25,7 +26,8 @@ with page("checkpoint", strip=False) as p:
     megabytes = sum(file.stat().st_size for file in files) / 1e6
     with st.container(horizontal=True, gap="large"):  # columns would cut the numbers in a narrow window
         st.metric(p.text["parameters"], whole(model.n_parameters), width="content")
-        st.metric(p.text["vocabulary"], whole(config.vocabulary_size), width="content")
+        if not isinstance(config, PictureConfig):  # there it counts the patches that are possible
+            st.metric(p.text["vocabulary"], whole(config.vocabulary_size), width="content")
         st.metric(p.text["size"], number(f"{megabytes:.1f}") + " MB", width="content")
         st.metric(p.text["fingerprint"], p.checkpoint.fingerprint, help=p.text["fingerprint_help"], width="content")
     upload_form(p)

@@ -40,10 +40,12 @@ def work_of(config: ModelConfig) -> str:
 def traits_of(config: ModelConfig) -> frozenset[str]:
     """What a sentence about a model may depend on: what it does (``work_of``), its positions, "pre" or "post" norm,
     "picture" where it reads one, "rms" where its norms subtract no mean, "gated" where its feed-forward layers have a
-    gate, "window" where some layers look only so far back."""
+    gate, "window" where some layers look only so far back, "tanh" where it stands between their two
+    matrices."""
     picture = ("picture",) if isinstance(config, PictureConfig) else ()
     more = [trait for trait, name in (("rms", "rms_norm"), ("gated", "gated")) if getattr(config, name, False)]
     more += ["window"] if any(getattr(config, "windows", ())) else []
+    more += ["tanh"] if config.activation == "tanh" else []
     return frozenset((work_of(config), config.positions, config.norm, *picture, *more))
 
 
