@@ -75,6 +75,7 @@ def decode(
     record_steps: bool = False,
     cached: bool = True,
     recorder: SearchRecorder | None = None,
+    read: tuple[Tensor | None, list[int]] | None = None,
 ) -> Decoding:
     """Translate ``sentence`` (encoder-decoder) or continue it (decoder-only), by ``strategy`` (default: ``Greedy()``).
 
@@ -82,7 +83,8 @@ def decode(
     this call only. ``record_steps`` keeps every activation of every step. ``cached=False`` recomputes everything at
     each step; with edits that is always done, because an edit may concern positions that a cache would not compute
     again. Forward hooks that somebody has registered see (and may change) every step. ``recorder`` watches a beam
-    search (``transformer.analysis.answers.beam_tree``).
+    search (``transformer.analysis.answers.beam_tree``). ``read``: what ``source_tensor`` and ``prompt_of`` give for
+    this sentence, where the caller has it already.
 
     Raises ``InputError`` for a text that the model cannot take, ``ValueError`` for a model that does not write.
     """
@@ -91,8 +93,11 @@ def decode(
         raise ValueError(f"{checkpoint.name} is an {model.config.kind} model: it does not write text; use trace()")
     strategy, edits = strategy or Greedy(), tuple(edits)
     check_edits(model.probes, edits)
-    source = source_tensor(checkpoint, sentence, pads=source_pads) if model.config.has_encoder else None
-    prompt, framing = prompt_of(checkpoint, sentence), checkpoint.framing
+    framing = checkpoint.framing
+    if read is None:
+        source = source_tensor(checkpoint, sentence, pads=source_pads) if model.config.has_encoder else None
+        read = source, prompt_of(checkpoint, sentence)
+    source, prompt = read
     forced_ids = forced_tokens(checkpoint, forced, sentence)
     limit = _room(checkpoint, source, prompt, forced_ids, strategy.max_new_tokens)
     with torch.inference_mode():

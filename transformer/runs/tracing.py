@@ -58,7 +58,7 @@ def trace_of(run: Run) -> Trace:
     source = source_tensor(checkpoint, run.sentence, pads=run.source_pads) if config.has_encoder else None
     read, written, notes = None, None, []
     if config.has_decoder:
-        prompt, answer, finished = _answer(run)
+        prompt, answer, finished = _answer(run, source)
         if not finished:
             notes.append(
                 Message("The answer did not end within {count} tokens; it was stopped there.", count=len(answer))
@@ -92,7 +92,7 @@ def trace_of(run: Run) -> Trace:
     )
 
 
-def _answer(run: Run) -> tuple[list[int], list[int], bool]:
+def _answer(run: Run, source: Tensor | None) -> tuple[list[int], list[int], bool]:
     """The tokens that the decoder begins with, the tokens of the answer, and whether the answer came to its end."""
     checkpoint = run.checkpoint
     if run.target is not None:
@@ -100,7 +100,7 @@ def _answer(run: Run) -> tuple[list[int], list[int], bool]:
         prompt = list(framing.given) if checkpoint.config.has_encoder else prompt_ids(checkpoint, run.sentence)
         return prompt, [*target_ids(checkpoint, run.target, run.sentence), *framing.end], True
     prompt = prompt_of(checkpoint, run.sentence)
-    decoding = decode(checkpoint, run.sentence, run.strategy, edits=run.edits, source_pads=run.source_pads)
+    decoding = decode(checkpoint, run.sentence, run.strategy, edits=run.edits, read=(source, prompt))
     return prompt, list(decoding.tokens.ids), decoding.finished
 
 
