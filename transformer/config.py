@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from transformer.errors import MessageError
+from transformer.files.plain_files import read_plain_text
 from transformer.text.special_ids import SPECIAL_TOKENS
 
 KINDS = ("encoder-decoder", "decoder-only", "encoder-only")
@@ -267,7 +268,9 @@ def config_class(values: Mapping[str, object]) -> type[ModelConfig]:
 def json_object(path: Path) -> dict:
     """The JSON object of a file. Raises ``ValueError`` that names the file and what is wrong in it."""
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = json.loads(read_plain_text(path))
+    except MessageError:  # which names the file
+        raise
     except (ValueError, RecursionError) as error:
         raise MessageError("{path} is not valid JSON: {problem}", path=path, problem=error) from error
     if not isinstance(values, dict):

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer.errors import CheckpointError
+from transformer.files.plain_files import read_plain_text
 from transformer.files.tensor_files import check_type, open_tensors
 from transformer.models import Model
 
@@ -109,7 +110,7 @@ def weight_files(folder: Path) -> list[Path]:
             tokenizer="tokenizer.json",
         )
     try:
-        shards = json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()
+        shards = json.loads(read_plain_text(index))["weight_map"].values()
         names = sorted(set(shards))
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
         raise CheckpointError("{file} is not an index of shards: {problem}", file=index, problem=repr(error)) from error

@@ -6,6 +6,7 @@ from pathlib import Path
 from transformer.config import ModelConfig
 from transformer.errors import CheckpointError
 from transformer.families.opening import fingerprint_files, read_config, read_json
+from transformer.files.plain_files import read_plain
 
 WEIGHTS, CONFIG, TOKENIZER, CARD = "model.safetensors", "config.json", "tokenizer.json", "README.md"
 GENERATION = "generation_config.json"
@@ -39,4 +40,7 @@ def config_of(path: Path) -> ModelConfig:
 def card_of(path: Path) -> str:
     """The model card of a checkpoint directory; empty where there is none."""
     card = Path(path) / CARD
-    return card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""
+    try:
+        return read_plain(card).decode("utf-8", errors="replace").replace("\r\n", "\n")
+    except (OSError, ValueError):  # none, or one that has no end
+        return ""

@@ -17,6 +17,7 @@ from transformer.analysis.heads.corpus_roles import LEAST_CONSISTENT, CorpusRole
 from transformer.analysis.heads.induction import InductionTest
 from transformer.errors import CheckpointError
 from transformer.files.checkpoints import Checkpoint
+from transformer.files.plain_files import read_plain_text
 from transformer.files.whole_files import write_text
 from transformer.roles import alignment, places, positional, syntactic, tally
 from transformer.roles.annotations import ARCS, PAIRS
@@ -111,7 +112,7 @@ def load_corpus_roles(checkpoint: Checkpoint) -> SavedRoles | None:
     if not path.is_file():
         return None
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = json.loads(read_plain_text(path))
         found, limits, version = values["checkpoint"], values["thresholds"], values.get("version", 1)
         lengths = list(induction.repeated_lengths(checkpoint.config.max_length))
         same = (

@@ -18,6 +18,7 @@ from transformer.analysis.heads.corpus_roles import corpus_roles
 from transformer.analysis.heads.induction import repeated_lengths, repeated_sequences
 from transformer.analysis.heads.role_files import broken_file, file_of_other_weights
 from transformer.files.checkpoints import Checkpoint
+from transformer.files.plain_files import read_plain_text
 from transformer.files.snapshots import snapshot
 from transformer.files.whole_files import write_text
 from transformer.roles.tally import Measure
@@ -138,7 +139,7 @@ def load_role_history(checkpoint: Checkpoint) -> RoleHistory | None:
     if not path.is_file():
         return None
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = json.loads(read_plain_text(path))
         found, steps = values.pop("checkpoint"), tuple(values["steps"])
         del values["sentence_digest"]
         heads = [{**head, "strengths": tuple(map(float, head["strengths"]))} for head in values.pop("heads")]

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from transformer.errors import CheckpointError, InputError
+from transformer.errors import CheckpointError, InputError, MessageError
+from transformer.files.plain_files import read_plain
 from transformer.text.message import Message
 
 MAX_BYTES = 64_000_000
@@ -31,7 +32,11 @@ def read_bytes(file: Path) -> bytes:
                 file,
                 Message("it has {bytes} bytes; at most {most} are read", bytes=f"{size:,}", most=f"{MAX_BYTES:,}"),
             )
-        return file.read_bytes()
+        return read_plain(file, MAX_BYTES)
+    except MessageError as error:
+        if isinstance(error, CheckpointError):
+            raise
+        raise CheckpointError("{problem}", problem=error) from error
     except OSError as error:
         raise unreadable(file, error.strerror or str(error)) from error
 

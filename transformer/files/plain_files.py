@@ -1,0 +1,27 @@
+"""Text files of a checkpoint, read as far as such a file can be long: a link to a device has no end."""
+
+import os
+import stat
+from pathlib import Path
+
+from transformer.errors import MessageError
+
+MAX_TEXT_BYTES = 20_000_000  # config, card, tables: the largest of a known model has 2 MB
+
+
+def read_plain(file: Path, most: int = MAX_TEXT_BYTES) -> bytes:
+    """All of a regular file. Raises ``ValueError`` for one that is a device, a pipe or a folder, or has more than
+    ``most`` bytes, and ``OSError`` for one that is not there."""
+    handle = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))  # a pipe would wait
+    with os.fdopen(handle, "rb") as opened:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise MessageError("{path} is no plain file", path=file)
+        content = opened.read(most + 1)  # and not its size: a file may grow while it is read
+    if len(content) > most:
+        raise MessageError("{path} has more than {most} bytes, and no more are read", path=file, most=f"{most:,}")
+    return content
+
+
+def read_plain_text(file: Path, most: int = MAX_TEXT_BYTES) -> str:
+    """The same as text. Raises ``ValueError`` for what is no UTF-8, too."""
+    return read_plain(file, most).decode("utf-8").replace("\r\n", "\n")
