@@ -1,4 +1,7 @@
-"""What every answer of the server says to the browser about other servers: it may ask none for anything.
+"""What the server does not answer, and what every answer says to the browser about other servers: it may ask none.
+
+Who names another host than the server has is refused: otherwise a page of a stranger whose name leads to 127.0.0.1
+could talk to the server of whoever reads that page. On a public server nobody sends files and nobody reads the metrics.
 
 Even a text that got by as markup could then not make a visitor's browser fetch a picture. ``streamlit run`` cannot send
 such headers; a proxy in front of it can, with the line of ``deploy/nginx.conf``.
@@ -6,8 +9,12 @@ such headers; a proxy in front of it can, with the line of ``deploy/nginx.conf``
 
 from collections.abc import Mapping
 
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ui.compute.limits import public
+from ui.shell.streamlit_private import names_our_host
 
 # Streamlit sets styles in the page and components are scripts of it; Vega compiles its formulas.
 CONTENT_SECURITY_POLICY = "; ".join(
@@ -33,8 +40,11 @@ HEADERS: Mapping[str, str] = {
 }
 
 
+_FILES, _METRICS = "/_stcore/upload_file/", "/_stcore/metrics"
+
+
 class Guard:
-    """ASGI middleware: ``HEADERS`` on every answer of ``app``."""
+    """ASGI middleware: ``HEADERS`` on every answer of ``app``, and no answer to what is refused."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -45,4 +55,23 @@ class Guard:
                 MutableHeaders(scope=message).update(HEADERS)
             await send(message)
 
-        await self.app(scope, receive, with_headers if scope["type"] == "http" else send)
+        refused = _refused(scope)
+        if refused is None:
+            await self.app(scope, receive, with_headers if scope["type"] == "http" else send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+        else:
+            await refused(scope, receive, with_headers)
+
+
+def _refused(scope: Scope) -> PlainTextResponse | None:
+    """What is answered in the place of the app, if anything."""
+    if scope["type"] not in ("http", "websocket"):
+        return None
+    if not names_our_host(Headers(scope=scope).get("host")):
+        return PlainTextResponse("This server has another name, see GLASSFORMER_HOSTS in docs/settings.md.", 421)
+    if public() and _FILES in scope["path"]:
+        return PlainTextResponse("This server is public: it takes no files.", 403)
+    if public() and scope["path"].rstrip("/").endswith(_METRICS):
+        return PlainTextResponse("Not Found", 404)
+    return None

@@ -28,6 +28,7 @@ from deploy.guard import Guard
 from deploy.static_files import CompressedStaticFiles, compress_all
 from deploy.warm_up import warm_up
 from deploy.websocket import RememberingWebSocket
+from ui.compute.limits import hosts
 from ui.shell.streamlit_private import config
 
 SCRIPT = Path(__file__).resolve().parent.parent / "app.py"
@@ -52,6 +53,8 @@ def application(*, address: str | None = None, port: int | None = None) -> ASGIA
     for name, value in (("address", address), ("port", port)):
         if value is not None:
             config.set_option(f"server.{name}", value)
+    if not config.get_option("server.allowedHosts"):
+        config.set_option("server.allowedHosts", hosts(config.get_option("server.address")))
     prefix = (config.get_option("server.baseUrlPath") or "").strip("/")
     return Guard(CompressedStaticFiles(app, folder=STATIC, prefix=f"/{prefix}" if prefix else ""))
 

@@ -243,10 +243,12 @@ def public_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The server is open to everybody; afterwards what a process sets once for good is as before."""
     from transformer.runs import inputs, recording_size
     from ui.compute import loading
-    from ui.shell import admission
+    from ui.shell import admission, streamlit_private
     from ui.shell.streamlit_private import config
 
-    set_once = (admission.seats, admission._take_no_files, loading.limit_texts)
+    set_once = (admission.seats, admission._take_no_files, admission._know_hosts, loading.limit_texts)
+    manager, hosts = streamlit_private.MemoryUploadedFileManager, config.get_option("server.allowedHosts")
+    monkeypatch.setattr(manager, "add_file", manager.add_file)
     files = config.get_option("server.maxUploadSize")
     monkeypatch.setenv("GLASSFORMER_PUBLIC", "1")
     monkeypatch.setattr(inputs, "MAX_CHARACTERS", inputs.MAX_CHARACTERS)
@@ -257,6 +259,7 @@ def public_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for setting in set_once:
         setting.cache_clear()
     config.set_option("server.maxUploadSize", files)
+    config.set_option("server.allowedHosts", hosts)
 
 
 @pytest.fixture

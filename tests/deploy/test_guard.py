@@ -7,14 +7,28 @@ from pathlib import Path
 
 import pytest
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 
 from deploy.guard import CONTENT_SECURITY_POLICY, HEADERS, Guard
+from ui.compute.limits import hosts
+from ui.shell.streamlit_private import config, take_no_files
 
 ROOT = Path(__file__).resolve().parents[2]
 PATHS = ("/", "/_stcore/health", "/_stcore/metrics", "/_stcore/upload_file/{session}/{file}")
+
+
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    names = ("server.allowedHosts", "server.maxUploadSize")
+    before = {name: config.get_option(name) for name in names}
+    yield
+    for name, value in before.items():
+        config.set_option(name, value)
 
 
 @pytest.fixture
@@ -34,6 +48,42 @@ def test_a_page_may_ask_no_other_server(client: TestClient) -> None:
     assert directives["img-src"] == "'self' data: blob:"
     allowed = {word for words in directives.values() for word in words.split()}
     assert not any("*" in word or "//" in word or word in ("http:", "https:") for word in allowed)
+
+
+def test_a_public_server_takes_no_files_and_shows_no_metrics(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, metrics = "/_stcore/upload_file/session/file", "/_stcore/metrics"
+    assert client.put(file).status_code == client.get(metrics).status_code == 200
+    monkeypatch.setenv("GLASSFORMER_PUBLIC", "1")
+    assert client.put(file, content=b"").status_code == 403, "an empty one, too"
+    assert client.get(metrics).status_code == 404
+    assert client.get("/_stcore/health").status_code == client.get("/").status_code == 200
+
+
+def test_who_names_another_host_is_refused(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    config.set_option("server.allowedHosts", hosts("127.0.0.1"))
+    for name, status in {"evil.com:8613": 421, "localhost:8501": 200, "127.0.0.1": 200, "[::1]:8501": 200}.items():
+        assert client.get("/", headers={"Host": name}).status_code == status, name
+    with pytest.raises(WebSocketDisconnect), client.websocket_connect("/", headers={"Host": "evil.com"}):
+        pass
+
+
+def test_the_names_of_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert hosts("127.0.0.1") == ["localhost", "127.0.0.1", "::1"]
+    assert hosts("0.0.0.0") == [], "of a class: by whatever address it is reached"
+    monkeypatch.setenv("GLASSFORMER_PUBLIC", "1")
+    assert hosts("127.0.0.1") == [], "behind a proxy of its own"
+    monkeypatch.setenv("GLASSFORMER_HOSTS", "glassformer.example.org,[fe80::1]")
+    assert hosts("0.0.0.0")[:2] == ["glassformer.example.org", "fe80::1"]
+
+
+def test_streamlit_itself_refuses_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    manager = MemoryUploadedFileManager("/_stcore/upload_file")
+    monkeypatch.setattr(MemoryUploadedFileManager, "add_file", MemoryUploadedFileManager.add_file)
+    take_no_files()
+    with pytest.raises(HTTPException, match="takes no files"):
+        manager.add_file("session", None)
 
 
 def test_the_proxy_says_the_same() -> None:

@@ -52,6 +52,19 @@ def limits() -> Limits:
     )
 
 
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+def hosts(address: str | None) -> list[str]:
+    """The names under which a server that listens on ``address`` is reached; empty: any. A server for this machine only
+    has this machine's names, or a stranger's page whose name leads here could talk to it. A public server has nothing
+    that a stranger could not have anyway."""
+    named = [host.strip("[]") for host in settings().hosts]
+    if named:
+        return [*named, *LOOPBACK]  # health checks come from this machine
+    return [*LOOPBACK] if address in LOOPBACK and not public() else []
+
+
 def without_folders(text: str) -> str:
     """What an error says, on a public server without the folders that the server's files lie in: their names stay."""
     if not public():

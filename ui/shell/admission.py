@@ -4,9 +4,9 @@ from functools import lru_cache
 
 import streamlit as st
 
-from ui.compute.limits import UNLIMITED, limits, public
+from ui.compute.limits import UNLIMITED, hosts, limits, public
 from ui.compute.seats import Seats
-from ui.shell.streamlit_private import config, is_connected, session_id
+from ui.shell.streamlit_private import config, is_connected, names_our_host, session_id, take_no_files
 from ui.words.texts import common
 
 LOOK_AGAIN = 5  # seconds
@@ -19,6 +19,9 @@ def admit() -> None:
     """
     if public():
         _take_no_files()
+    _know_hosts()
+    if not names_our_host(st.context.headers.get("Host", "localhost")):  # the first one; Streamlit refuses the others
+        st.stop()
     if limits().sessions < UNLIMITED and _place():
         _wait()
         st.stop()
@@ -45,4 +48,11 @@ def _place() -> int:
 @lru_cache(maxsize=1)
 def _take_no_files() -> None:
     """Streamlit takes files at an address of its own, whether a page asks for some or not."""
-    config.set_option("server.maxUploadSize", 0)
+    take_no_files()
+
+
+@lru_cache(maxsize=1)
+def _know_hosts() -> None:
+    """Under ``streamlit run``; ``deploy.serve`` has done so before it listens. What was set by hand stays."""
+    if not config.get_option("server.allowedHosts"):
+        config.set_option("server.allowedHosts", hosts(config.get_option("server.address")))

@@ -12,14 +12,17 @@ A minor version of Streamlit may change any of it, so ``requirements.in`` pins o
 from functools import lru_cache
 from threading import RLock
 
+from starlette.exceptions import HTTPException
 from streamlit import config
 from streamlit.navigation.page import StreamlitPage
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime import Runtime
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.session_manager import SessionClient
 from streamlit.runtime.state.safe_session_state import SafeSessionState
+from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
 
 __all__ = [
     "TEST_IDS",
@@ -30,9 +33,11 @@ __all__ = [
     "StreamlitPage",
     "config",
     "is_connected",
+    "names_our_host",
     "page_hash",
     "runs_a_script",
     "session_id",
+    "take_no_files",
     "went_back_or_forward",
 ]
 
@@ -73,6 +78,21 @@ def session_id() -> str:
 def is_connected(session: str) -> bool:
     """Whether the browser of that session is there; it may come back for two minutes after it has gone."""
     return bool(Runtime.instance().is_active_session(session))
+
+
+def names_our_host(host: str | None) -> bool:
+    """Whether a request's Host is one of ``server.allowedHosts``; every one is where that is empty."""
+    return is_host_allowed(host)
+
+
+def take_no_files() -> None:
+    """From now on Streamlit's own address for files refuses all of them, the empty ones too, whoever sends them."""
+    config.set_option("server.maxUploadSize", 0)  # more than that is not even read
+    MemoryUploadedFileManager.add_file = _refuse_file
+
+
+def _refuse_file(*_: object, **__: object) -> None:
+    raise HTTPException(status_code=403, detail="This server is public: it takes no files.")
 
 
 def went_back_or_forward() -> bool:
