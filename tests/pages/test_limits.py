@@ -49,6 +49,16 @@ def test_a_huge_text_is_not_even_cut_into_tokens(box: str, what: str, monkeypatc
     assert not type_into(app, box, "The cat.").warning
 
 
+@pytest.mark.parametrize(("box", "name"), [("sidebar sentence", "sentence"), ("sidebar target", "target")])
+def test_megabytes_are_not_kept_in_the_session(box: str, name: str) -> None:
+    app = type_into(open_page("attention", "tiny-translator"), box, "so " * 1_000_000)
+    is_sound(app)
+    assert "The text had 3,000,000 characters; only the first 40,000" in warned(app)
+    kept = getattr(app.session_state["focus"], name)
+    assert len(kept) == MAX_CHARACTERS
+    assert next(area for area in app.text_area if area.key == box).value == kept
+
+
 def test_a_list_of_sentences_that_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corpus, "limits", lambda: replace(PRIVATE, characters=60))
     text = page_text("heads")

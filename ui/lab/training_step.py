@@ -100,17 +100,17 @@ def _step(p: Page, controls: DeltaGenerator, *, optimizer: str) -> tuple[Trainin
             **IN_ADDRESS,
         )
         if config.n_classes:
-            belongs_to("training class", (p.checkpoint.fingerprint, p.focus.sentence), default=p.trace.text)
+            names, own = [without_pictures(each) for each in config.class_names], without_pictures(p.trace.text)
+            belongs_to("training class", (p.checkpoint.fingerprint, p.focus.sentence), default=own)
             name = st.segmented_control(
                 text["class"],
-                config.class_names,
-                default=p.trace.text,
+                names,
+                default=own,
                 required=True,
-                format_func=without_pictures,
                 key="training class",
                 **IN_ADDRESS,
             )
-            arguments["label"] = config.class_names.index(name)
+            arguments["label"] = names.index(name)
     arguments["rate"] = rate
     if not config.has_decoder and not config.n_classes:  # it has to guess the followed token
         arguments["masked"] = min(p.focus.token, len(_real(p)) - 1)

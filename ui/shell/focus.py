@@ -14,7 +14,9 @@ from dataclasses import asdict, dataclass, fields, replace
 
 import streamlit as st
 
+from charts.toolkit.numbers import whole
 from transformer.config import LEVELS, PictureConfig
+from ui.compute.limits import limits
 from ui.compute.loading import checkpoint_names, choosable_checkpoints, readable_config
 from ui.shell.openings import is_ready, opening_of
 from ui.shell.streamlit_private import page_hash, runs_a_script, went_back_or_forward
@@ -29,6 +31,10 @@ PLACE = ("stack", "kind", "layer", "head")
 VIEW = ("sentence", "target", *PLACE, "token", "pads", "lesson")
 LONGEST_IN_ADDRESS = 4000  # characters; browsers and chat programs cut or refuse much longer addresses
 
+# A text that is somewhat too long stays in its box, to be shortened. A session is no place for megabytes of one: of
+# what is so many times too long, only what could be read is kept.
+_TOO_MUCH = 5
+_CUT = "focus: what was cut"
 _PICTURE = re.compile(r"(?=.*[0-9])[0-9a-g]{64}")
 _FOCUS, _WRITTEN, _NOTES, _NOTES_OF = "focus", "focus: addresses as written", "focus: notes", "focus: notes of"
 # Who clicks twice at once sends the second click before the browser has heard of the address that the first one wrote.
@@ -250,7 +256,21 @@ def change(**values: object) -> None:
         values = {name: value for name, value in fitting.items() if name in new} | values
     if values.keys() & {"sentence", "target", "stack", "writes"} and "token" not in values:
         values["token"] = 0
+    most, told = limits().characters, []
+    for name in ("sentence", "target"):
+        text = values.get(name)
+        if isinstance(text, str) and len(text) > _TOO_MUCH * most:
+            values[name] = text[:most]
+            told.append(common("problem.not_kept", count=whole(len(text)), most=whole(most)))
     _keep(replace(current(), **values))
+    if told:
+        st.session_state[_NOTES], st.session_state[_NOTES_OF] = tuple(told), _place(current())
+    st.session_state[_CUT] = " ".join(told)
+
+
+def cut_line() -> str:
+    """That the text typed last was not kept whole, where that is so."""
+    return st.session_state.get(_CUT, "")
 
 
 def store(focus: Focus, *, corrections: Sequence[str] = ()) -> Focus:

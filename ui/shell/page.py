@@ -225,6 +225,8 @@ def guard() -> Iterator[None]:
     except _Finished:
         pass
     except transformer.InputError as error:
+        if line := shared_focus.cut_line():  # before what else is wrong with it
+            st.warning(as_plain(line), icon=":material/content_cut:")
         st.warning(as_plain(said(error)), icon=":material/edit:")
     except Exception as error:  # the reader gets a sentence about any error
         number = f"{random.randrange(16**6):06X}"

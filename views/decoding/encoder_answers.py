@@ -149,7 +149,7 @@ def classify(p: Page) -> None:
     )
     if found is None:  # stopped
         return
-    names, verdict = list(found.class_names), int(found.probabilities.argmax())
+    names, verdict = [without_pictures(name) for name in found.class_names], int(found.probabilities.argmax())
     st.markdown(
         p.text["class_line"].format(
             count=len(names),
@@ -174,7 +174,6 @@ def classify(p: Page) -> None:
         names,
         default=names[verdict],
         required=True,
-        format_func=without_pictures,
         key="class",
         wrap=True,
         **IN_ADDRESS,
