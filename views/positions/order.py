@@ -212,7 +212,10 @@ def _show_looks(p: Page, before: Trace, after: Trace, token: int, order: Sequenc
             rows[0][head],
             after=rows[1][head],
             tokens=tokens,
-            rows=(f"{text['before']}: {text['at'].format(place=token)}", f"{text['after']}: {place}"),
+            rows=(
+                text["looks_row"].format(when=text["before"], place=text["at"].format(place=token)),
+                text["looks_row"].format(when=text["after"], place=place),
+            ),
             bar=text["looks_bar"],
         ),
         name="looks-before-and-after",
