@@ -44,7 +44,7 @@ def exports_of(page: Page) -> None:
 def figure(request: pytest.FixtureRequest, visit: Callable[..., Page]) -> Page:
     """A page that begins with a figure of Plotly or of Altair; the latter needs a checkpoint that was trained."""
     if request.param == "plotly":
-        return visit(f"{request.getfixturevalue('app')}/add_norm", dark=True)
+        return visit(f"{request.getfixturevalue('app')}/positions?positions+view=waves", dark=True)
     return visit(f"{request.getfixturevalue('shipped')}/training", dark=True)
 
 
@@ -66,7 +66,7 @@ def test_a_figure_is_saved_as_picture_page_and_numbers(figure: Page, tmp_path: P
             said = said_by(content, suffix)
             assert said["software"] == "Glassformer" and len(said["fingerprint"]) == 12 and said["title"]
             assert parse_qs(urlsplit(said["view"]).query)["checkpoint"] == [said["checkpoint"]]
-            assert ("sentence" in said) == ("add_norm" in page.url)
+            assert ("sentence" in said) == ("positions" in page.url)
         if suffix == "csv":
             table = pd.read_csv(io.BytesIO(content))
             assert len(table) > 3 and table.select_dtypes("number").notna().any().any()

@@ -36,6 +36,7 @@ ARITHMETIC = "attention arithmetic"  # the container beside the map
 SHOW, STRETCH, KEY = "attention_show", "attention_stretch", "attention_key"
 # Pixels: with everything above it, a map ends on the first screen of a projector, with one line less while presenting.
 MAP_HEIGHT, PRESENTED_HEIGHT = 410, 475
+SECOND_STRIP = 28  # the tokens of both sides stand above a map of cross-attention
 LESSON_HEIGHT = 375  # above the bar of a lesson, with the tokens and the controls that it names
 _PENDING = "attention: cell that was clicked"
 
@@ -93,7 +94,7 @@ def draw(p: Page, view: AttentionView, shown: Shown, weighted, *, lower: int = 0
     """The main picture; a click on a cell opens its arithmetic, a click on a token focuses it. ``weighted``: ‖α·v‖.
     ``lower``: by how many pixels, where something stands above it.
     """
-    height = map_height() - lower
+    height = map_height() - lower - (SECOND_STRIP if p.focus.kind == "cross" else 0)
     labels = row_labels(p, view, shown)
     selected = None if shown.key is None else (p.focus.token, shown.key)
     if shown.drawing == "lines":

@@ -77,14 +77,15 @@ class Places:
 
 def places(*, wide: bool, cell: bool) -> Places:
     """Beside a map stands the arithmetic if a ``cell`` is open, else sentence and numbers, unless the map is ``wide``:
-    the sentence stands above that, and the numbers below."""
-    above = st.container()
+    the sentence stands above that, and the numbers below. An open cell pushes the sentence below the map, so that map
+    and arithmetic are whole in the window."""
+    above = st.empty() if cell else st.container()
     if wide and not cell:
         return Places(above, st.container(), st.empty(), st.container())
     both = st.grid(3, min_column_width=270 if cell else 205, key="attention picture")
     picture, beside = both.cell(column_span=2), both.cell()
     if cell:
-        return Places(above, picture, beside, st.container())
+        return Places(st.container(), picture, beside, st.container())
     return Places(beside.container(), picture, beside, beside.container())
 
 
