@@ -76,7 +76,7 @@ def embedding_rows(rows: Any, *, tokens: TokenSequence, vocabulary_size: int, fo
     if followed is not None:
         box = {"x0": -0.5, "x1": n_dimensions - 0.5, "y0": followed - 0.5, "y1": followed + 0.5}
         figure.add_shape(type="rect", **box, line={"color": style.CHOSEN, "width": 3}, xref="x3", yref="y3")
-    style.finish(figure, height=max(340, style.rows_height(n_tokens, around=160)), top=90)
+    style.finish(figure, height=max(340, style.rows_height(n_tokens, around=140)), top=90)
     figure.update_yaxes(matches=None, fixedrange=True)
     column = {"range": [vocabulary_size, 0], "showgrid": False, "zeroline": False}
     figure.update_yaxes(**column, title_text=_("row of E = token id"), col=1)

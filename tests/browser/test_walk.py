@@ -53,14 +53,13 @@ def opening(checkpoint: str) -> Example:
     return read_opening(SHIPPED / checkpoint).first
 
 
-def draws(page: Page, entry: Entry, sentence: str, *, own: bool = True) -> None:
-    """The page shows this sentence in its box, what is chosen marked, a picture, and no error. ``own``: the checkpoints
-    are those that ship, with openings of their own."""
+def draws(page: Page, entry: Entry, sentence: str) -> None:
+    """The page shows this sentence in its box, what is chosen marked, a picture, and no error."""
     expect(page.get_by_test_id("stSidebar").get_by_role("textbox").first).to_have_value(sentence)
     marked, asked = page.evaluate(MARKED), address(page)
     # An address that says nothing of the view opens as its checkpoint does; one that does, with the first of the rest.
     silent = not asked.keys() - {"checkpoint", "language", "presenter"}
-    first = opening(asked.get("checkpoint", "en-fr")).place if silent and own else {}
+    first = opening(asked.get("checkpoint", "en-fr")).place if silent else {}
     for name in {"Layer", "Head"} & marked.keys():
         begins = str(first.get(name.lower(), 0))
         assert marked[name] == [asked.get(name.lower(), begins)], f"{entry.name} marks {marked}"

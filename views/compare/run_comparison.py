@@ -35,7 +35,7 @@ from ui.show.figures import show_figure, show_formula
 from ui.words.catalogues import said
 from ui.words.texts import as_plain, common
 
-MAP_HEIGHT, PRESENTED_HEIGHT = 245, 195  # with the answers above them, three maps end on the first screen
+MAP_HEIGHT, PRESENTED_HEIGHT = 245, 180  # with the answers above them, three maps end on the first screen
 LONGEST = 36  # characters of a sentence above its answer
 SMALLEST_SCALE = 0.05  # a difference map ends at least here, or rounding errors would show
 
