@@ -56,7 +56,15 @@ TEST_IDS = {
         "stMetricLabel",
         "stMetricValue",
     ),
-    *("stSidebar", "stSidebarContent", "stSidebarHeader", "stSidebarUserContent", "stTopNavLink", "stVerticalBlock"),
+    *(
+        "stSidebar",
+        "stSidebarContent",
+        "stSidebarHeader",
+        "stSidebarUserContent",
+        "stTextInputRootElement",
+        "stTopNavLink",
+        "stVerticalBlock",
+    ),
 }
 
 
