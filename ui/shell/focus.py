@@ -18,13 +18,13 @@ from charts.toolkit.numbers import whole
 from transformer.config import LEVELS, PictureConfig
 from ui.compute.limits import limits
 from ui.compute.loading import checkpoint_names, choosable_checkpoints, readable_config
-from ui.shell.openings import is_ready, opening_of
+from ui.shell.openings import is_ready, opening_of, start_of
 from ui.shell.streamlit_private import page_hash, runs_a_script, went_back_or_forward
+from ui.show.events import LARGEST
 from ui.words.once_a_run import begin_run
 from ui.words.texts import ENGLISH, common, languages, quoted, take_language_from
 
 MOST_PADS = 16
-LARGEST = 10**9 - 1  # of a number in an address; one of a thousand digits would only fill the screen
 PLACE = ("stack", "kind", "layer", "head")
 # What an address says of the view. One that says none of it opens as the checkpoint does; one that says any of it says
 # it all: the rest is the first head of the first layer, whatever the checkpoint opens with, now or later.
@@ -167,11 +167,6 @@ def address_of(focus: Focus, *, whole: bool = False) -> dict[str, str]:
     if all(getattr(focus, name) == getattr(opening, name) for name in VIEW):
         return {name: value for name, value in said.items() if name not in VIEW}
     return said if said.keys() & set(VIEW) else {**said, "layer": str(focus.layer)}
-
-
-def start_of(sentence: str, starts: Sequence[str]) -> str:
-    """The task's prefix that a sentence begins with, or nothing."""
-    return next((start for start in starts if sentence.startswith(start)), "")
 
 
 def with_task(sentence: str, focus: Focus) -> str:

@@ -43,8 +43,12 @@ def name_in_list(checkpoint: str) -> str:
 
 def is_ready(sentence: str, tasks: Sequence[str]) -> bool:
     """Whether a sentence is one of the app's own, of whatever checkpoint, maybe behind one of ``tasks``."""
-    task = next((task for task in tasks if sentence.startswith(task)), "")
-    return bool({sentence, sentence.removeprefix(task)} & _ready(checkpoint_names()))
+    return bool({sentence, sentence.removeprefix(start_of(sentence, tasks))} & _ready(checkpoint_names()))
+
+
+def start_of(sentence: str, starts: Sequence[str]) -> str:
+    """The task's prefix that a sentence begins with, or nothing."""
+    return next((start for start in starts if sentence.startswith(start)), "")
 
 
 def _ready(names: Sequence[str]) -> frozenset[str]:

@@ -17,7 +17,7 @@ from charts.canvas.attention_overview import heads_of
 from charts.canvas.choices import AnyHead, Cell, HeadChoice, MaskStroke
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.module import carrier, packed_module, picture
-from ui.show.events import whole_numbers
+from ui.show.events import heard, whole_numbers
 from ui.words.catalogues import browser_words
 from ui.words.texts import language
 
@@ -88,7 +88,7 @@ def _mount(
 
 
 def _told(key: str, event: str, read: Callable[[object], Choice | None], tell: Callable[[Choice], None]) -> None:
-    said = getattr(st.session_state.get(key), event, None)  # none where the page has been left
+    said = heard(key, event)
     if (choice := read(said)) is not None:
         tell(choice)
 

@@ -5,7 +5,15 @@ Each function gives ``None`` for what is no such event, and nothing happens then
 
 from collections.abc import Collection, Mapping, Sequence
 
-LARGEST = 10**9 - 1  # of a position, a layer, a step; one of a thousand digits would only fill the screen
+import streamlit as st
+
+# Of a position, a layer, a step, in an event or in an address; one of a thousand digits would only fill the screen.
+LARGEST = 10**9 - 1
+
+
+def heard(key: str, event: str) -> object:
+    """In a callback: what the component with this key has sent as ``event``; ``None`` where its page has been left."""
+    return getattr(st.session_state.get(key), event, None)
 
 
 def whole_number(value: object) -> int | None:

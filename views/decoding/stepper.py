@@ -7,7 +7,7 @@ names the step where Python last put the reader, and stays the same while the re
 
 import streamlit as st
 
-from ui.show.events import whole_number
+from ui.show.events import heard, whole_number
 
 KEY = "stepper"
 _STATE, _TEXT, _BEGIN, PARAMETER = "step: current", "step: of which text", "step: begins at", "step"
@@ -44,6 +44,6 @@ def move_to(step: int, *, text: object) -> None:
 def moved() -> None:
     """The callback of the drawing: the reader rests at another step; what comes late, from a page that has been left,
     has no state any more."""
-    step = whole_number(getattr(st.session_state.get(KEY), "step", None))
+    step = whole_number(heard(KEY, "step"))
     if step is not None:
         st.session_state[_STATE] = step

@@ -13,6 +13,7 @@ from ui.shell.navigation import go_to
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to, number_in_address
 from ui.shell.selectors import one_of
+from ui.show.events import heard
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
 from ui.words.catalogues import said
 from ui.words.model_terms import output_bias
@@ -60,7 +61,7 @@ def flow(p: Page, room: DeltaGenerator) -> None:
 
 def _open() -> None:
     """The head of the band that was clicked, on the page that shows it in full."""
-    chosen = getattr(st.session_state.get(f"chart {_FIGURE}"), "selection", None)  # none where the page has been left
+    chosen = heard(f"chart {_FIGURE}", "selection")
     for point in chosen.points if chosen else ():
         if (place := point.get("customdata")) and place[3] >= 0:
             stack, kind, layer, head, token = place

@@ -10,6 +10,7 @@ from transformer.errors import InputError
 from transformer.pictures.text import levels_in
 from ui.shell import focus as shared_focus
 from ui.shell.focus import Focus
+from ui.show.events import heard
 from ui.words.texts import common, pictures
 
 _HERE = Path(__file__).parent
@@ -63,6 +64,6 @@ def _levels(text: str, config: PictureConfig) -> Sequence[int] | None:
 
 
 def _chosen() -> None:
-    chosen = getattr(st.session_state.get("sidebar picture"), "chosen", None)  # none where the page has been left
+    chosen = heard("sidebar picture", "chosen")
     if isinstance(chosen, str) and chosen:
         shared_focus.change(sentence=chosen)

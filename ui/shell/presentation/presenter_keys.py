@@ -12,7 +12,7 @@ from ui.shell.guidance.lesson_bar import open_step
 from ui.shell.guidance.lessons import Lesson
 from ui.shell.navigation import go_to, pages
 from ui.shell.presentation.presenter import presenting
-from ui.show.events import whole_number
+from ui.show.events import heard, whole_number
 from ui.words.texts import common
 
 _HERE = Path(__file__).parent
@@ -78,7 +78,7 @@ def _go(page: str, focus: Focus, lesson: Lesson | None, by: int) -> None:
 
 def _moved() -> None:
     """Before the page runs: the focus is where the keys went. What does not fit, the page corrects and says."""
-    move = getattr(st.session_state.get(_KEY), "move", None)  # none where the page has been left
+    move = heard(_KEY, "move")
     if not isinstance(move, dict):
         return
     what, to = move.get("what"), whole_number(move.get("to"))

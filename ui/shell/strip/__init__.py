@@ -8,7 +8,7 @@ from transformer.runs.traces import STACKS, Trace
 from transformer.text.tokens import TokenSequence
 from ui.shell import focus as shared_focus
 from ui.shell.focus import Focus
-from ui.show.events import one_of, whole_numbers
+from ui.show.events import heard, one_of, whole_numbers
 from ui.words.texts import common
 
 # In the session: of which checkpoint and sentence the first token was clicked, with which every focus begins by itself.
@@ -81,7 +81,7 @@ def _tokens(sequence: TokenSequence, thumbnails: list[list[float] | None]) -> li
 
 
 def _chosen() -> None:
-    chosen = getattr(st.session_state.get("token strip"), "chosen", None)  # none where the page has been left
+    chosen = heard("token strip", "chosen")
     numbers = whole_numbers(chosen, ("token",))
     stack = one_of(chosen.get("stack"), STACKS) if numbers else None
     if stack:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from ui.show.events import whole_numbers
+from ui.show.events import heard, whole_numbers
 
 __all__ = ["TONES", "Chip", "ChipChoice", "ChipRow", "chips", "chips_data", "read_choice"]
 
@@ -75,7 +75,7 @@ def chips(
 
 
 def _told(key: str, counts: Sequence[int], on_click: Callable[[ChipChoice], None] | None) -> None:
-    said = getattr(st.session_state.get(key), "chosen", None)  # none where the page has been left
+    said = heard(key, "chosen")
     if on_click and (choice := read_choice(said, counts)):
         on_click(choice)
 

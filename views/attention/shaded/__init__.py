@@ -9,7 +9,7 @@ from charts.toolkit.shades import colour_at, ink
 from charts.toolkit.style import CHOSEN, SEQUENTIAL, three_digits
 from transformer.runs.attention_view import AttentionView
 from ui.shell import focus as shared_focus
-from ui.show.events import whole_number
+from ui.show.events import heard, whole_number
 from ui.words.texts import PageText
 
 _HERE = Path(__file__).parent
@@ -73,6 +73,6 @@ def height_above(view: AttentionView) -> int:
 
 
 def _chosen() -> None:
-    token = whole_number(getattr(st.session_state.get(_KEY), "chosen", None))  # none where the page has been left
+    token = whole_number(heard(_KEY, "chosen"))
     if token is not None:
         shared_focus.change(token=token)

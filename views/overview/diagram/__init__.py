@@ -13,7 +13,7 @@ from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
 from ui.shell import focus as shared_focus
 from ui.shell.navigation import GROUPS, go_to, pages
-from ui.show.events import one_of, whole_number
+from ui.show.events import heard, one_of, whole_number
 from ui.words.texts import common
 from views.overview.diagram.blocks import Block, Stack, model_stacks
 
@@ -92,16 +92,12 @@ def _drawn(block: Block, *, titles: dict[str, str], pages: tuple[str, ...]) -> d
 
 def _open(blocks: Mapping[str, tuple[str, dict[str, Any]]], /) -> None:
     """``blocks``: by id, the page that each opens and what that looks at."""
-    if clicked := one_of(_clicked("opened"), blocks):
+    if clicked := one_of(heard(_KEY, "opened"), blocks):
         page, place = blocks[clicked]
         go_to(page, **place)
 
 
 def _choose_layer() -> None:
-    chosen = whole_number(_clicked("layer"))
+    chosen = whole_number(heard(_KEY, "layer"))
     if chosen is not None:
         shared_focus.change(layer=chosen)
-
-
-def _clicked(event: str) -> object:
-    return getattr(st.session_state.get(_KEY), event, None)  # none where the page has been left
