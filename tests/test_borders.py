@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import importlib
 import pkgutil
+import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -200,6 +201,64 @@ def test_editors_know_the_names_that_load_lazily() -> None:
     known = {name.asname: node.module for node in imports for name in node.names if name.name == name.asname}
     assert known == {name: f"transformer.{home}" for name, home in transformer._HOME.items()}
     assert sorted(known) == transformer.__all__
+
+
+# ---- rooms ----------------------------------------------------------------------------------------------------------
+
+# Rooms that still import one that stands above them. Nothing is added here: each pair that is mended goes.
+STILL_UPWARDS = {
+    "transformer": {
+        *(("", room) for room in ("text", "variants", "pictures", "files")),
+        *(("text", "files"), ("families", "files"), ("files", "runs"), ("analysis", "roles"), ("analysis", "training")),
+        *(("analysis", "explanation"), ("roles", "explanation"), ("roles", "training"), ("training", "scores")),
+    },
+}
+
+
+def rooms_in_order(package: str) -> list[str]:
+    """The rooms of a package from the lowest to the highest, as the table of ``docs/code.md`` has them; "" is what lies
+    at the root of the package, which is the lowest."""
+    rows = re.findall(r"^\| (`.*?) \|", (ROOT / "docs" / "code.md").read_text(encoding="utf-8"), re.MULTILINE)
+    return ["", *(room for row in rows for room in re.findall(rf"`{package}/(\w+)/`", row))]
+
+
+def room_of(module: str) -> str:
+    """ "text" of "transformer.text.tokens", "" of "transformer.attention"."""
+    _, *path = module.split(".")
+    is_room = len(path) > 1 or (ROOT / module.replace(".", "/")).is_dir()
+    return path[0] if path and is_room else ""
+
+
+def upward_imports(
+    package: str, order: Sequence[str], graph: Mapping[str, set[str]]
+) -> dict[tuple[str, str], set[tuple[str, str]]]:
+    """(room, room above it) → the imports (module, module) that lead upwards. ``__main__`` may import everything."""
+    found: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    for module, others in graph.items():
+        if module.split(".")[0] == package and module != f"{package}.__main__":
+            for other in others:
+                rooms = room_of(module), room_of(other)
+                if other.split(".")[0] == package and order.index(rooms[0]) < order.index(rooms[1]):
+                    found.setdefault(rooms, set()).add((module, other))
+    return found
+
+
+@pytest.mark.parametrize("package", STILL_UPWARDS)
+def test_rooms_are_floors(package: str) -> None:
+    """A room imports those below it only; so no two rooms import each other."""
+    order = rooms_in_order(package)
+    there = {path.parent.name for path in (ROOT / package).glob("*/__init__.py")}
+    assert sorted(order[1:]) == sorted(there), "docs/code.md names every room once"
+    found = upward_imports(package, order, graph())
+    assert found.keys() == STILL_UPWARDS[package], found
+
+
+def test_an_import_upwards_is_seen() -> None:
+    below = {"transformer.runs.run": {"transformer.text.tokens", "transformer.config"}}
+    assert not upward_imports("transformer", ["", "text", "runs"], below)
+    above = {"transformer.config": {"transformer.text.tokens"}, "transformer.__main__": {"transformer.text.tokens"}}
+    found = upward_imports("transformer", ["", "text", "runs"], above)
+    assert found == {("", "text"): {("transformer.config", "transformer.text.tokens")}}
 
 
 # ---- folders --------------------------------------------------------------------------------------------------------
