@@ -1,6 +1,5 @@
 """Add & Norm: what do the residual connection and LayerNorm do?"""
 
-import charts.figures.norms
 from charts.toolkit.numbers import number
 from transformer.analysis.layer_norm_steps import norm_kind, norm_parameters, norm_statistics
 from transformer.decoder import DecoderLayer
@@ -10,6 +9,7 @@ from ui.shell.page import Page, page
 from ui.shell.presentation.presenter import labels
 from ui.shell.selectors import chosen_option
 from ui.show.figures import show_figure, show_formula, show_source
+from views.add_norm import norm_figures
 from views.add_norm.norm_arithmetic import norm_arithmetic
 from views.add_norm.one_vector import choose_norm, one_vector, place_of
 from views.add_norm.residual import residual_stream, say_order, sublayer_updates
@@ -21,7 +21,7 @@ def statistics(p: Page, name: str) -> None:
     found = norm_statistics(p.trace, name, after=after)
     label = p.text[f"after_{after}"]
     show_figure(
-        charts.figures.norms.norm_statistics(
+        norm_figures.norm_statistics(
             found.mean_before,
             std_before=found.std_before,
             mean_after=found.mean_after,
@@ -46,7 +46,7 @@ def parameters(p: Page, name: str) -> None:
     """γ and β."""
     gain, bias, _ = norm_parameters(p.checkpoint, name)
     show_figure(
-        charts.figures.norms.gain_and_bias(gain, bias=bias),
+        norm_figures.gain_and_bias(gain, bias=bias),
         name="layer-norm-parameters",
         caption=p.text["parameters_caption" if bias is not None else "parameters_caption_rms"],
         alt=p.text["parameters_alt"].format(norm=norm_kind(p.checkpoint, name)),

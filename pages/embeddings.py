@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-from charts.figures.embeddings import embedding_rows
 from charts.toolkit.numbers import whole
 from transformer.analysis.neighbours import analogy, nearest_rows
 from transformer.analysis.projection import principal_components
@@ -15,6 +14,7 @@ from ui.shell.selectors import chosen_section
 from ui.show.figures import show_figure, show_snippet, show_source
 from ui.words.texts import as_plain
 from views.embeddings import word_vectors
+from views.embeddings.embedding_row_figures import embedding_rows
 from views.embeddings.patches import patch_embedding
 from views.embeddings.word_vectors import embedding_table
 

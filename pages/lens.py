@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-from charts.figures.lens import lens_grid, word_course
 from charts.toolkit.numbers import whole
 from transformer.analysis.lens import decided_step, logit_lens
 from transformer.analysis.lens import word_course as course_of
@@ -10,6 +9,7 @@ from ui.shell.page import page
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
 from ui.words.texts import common
 from views.lens.author import author, choose_words
+from views.lens.lens_figures import lens_grid, word_course
 from views.lens.logit_lens import (
     GRID,
     choose,
@@ -71,7 +71,8 @@ with page("lens", needs=("token",), marks=place_of) as p:
     st.markdown(notes(p, lens))
     show_snippet(
         "lens",
-        f"{p.preamble}\nfrom charts.figures.lens import lens_grid\nfrom transformer.analysis.lens import logit_lens\n\n"
+        f"{p.preamble}\nfrom transformer.analysis.lens import logit_lens\n"
+        "from views.lens.lens_figures import lens_grid\n\n"
         f"lens = logit_lens(trace, sublayers={len(lens.steps) != p.trace.n_layers(lens.stack) + 1})\n"
         "for step, words, probabilities in zip(lens.steps, lens.words, lens.probability):\n"
         f"    print(step, words[{position}], probabilities[{position}])\n"

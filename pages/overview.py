@@ -3,7 +3,6 @@
 import pandas as pd
 import streamlit as st
 
-from charts.figures.overview import time_and_parameters
 from charts.toolkit.numbers import in_tex, whole
 from charts.toolkit.style import three_digits, three_digits_alike
 from charts.toolkit.words import in_words
@@ -24,6 +23,7 @@ from ui.words.catalogues import said
 from ui.words.texts import as_plain, language, page_text, speaking
 from views.overview.diagram import model_diagram
 from views.overview.handout import check_length, handout
+from views.overview.time_and_parameters_figure import time_and_parameters
 from views.overview.tour import offer_tour
 
 CERTAINTY_WIDTH = 560  # pixels; what remains of a window goes to the links beside it

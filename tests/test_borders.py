@@ -34,6 +34,7 @@ DATA_CLASSES = {
     "errors",
     "text.message",
 }
+FIGURES = "_figure"  # in the name of a module of a view: drawn from arrays with labels, as in charts/
 LAZY = ROOT / "transformer" / "__init__.py"  # imports by a table of names, each once somebody asks for it
 BESIDE_THE_PAPER = {  # what a student reads; everything else of the library lies in a room
     *("attention", "embedding", "positions", "feed_forward", "layer_norm", "residual", "encoder", "decoder"),
@@ -51,6 +52,11 @@ def modules_after(code: str) -> set[str]:
 
 def sources(package: str) -> list[Path]:
     return sorted((ROOT / package).rglob("*.py"))
+
+
+def figure_modules() -> list[Path]:
+    """What only draws: ``charts/``, and the figures of one page beside its sections."""
+    return [*sources("charts"), *(path for path in sources("views") if FIGURES in path.stem)]
 
 
 def module_name(path: Path) -> str:
@@ -132,11 +138,11 @@ def test_the_library_loads_nothing_of_the_app() -> None:
 
 
 def test_the_figures_load_neither_torch_nor_streamlit() -> None:
-    names = [module.name for module in pkgutil.walk_packages([str(ROOT / "charts")], "charts.")]
-    assert len(names) > 5
+    names = [module_name(path) for path in figure_modules()]
+    assert len(names) > 40 and {name.split(".")[0] for name in names} == {"charts", "views"}
     loaded = modules_after("\n".join(f"import {name}" for name in names))
-    assert "charts" in loaded
-    assert not loaded & FORBIDDEN["charts"]
+    assert {"charts", "views"} <= loaded
+    assert not loaded & (FORBIDDEN["charts"] - {"views"})
 
 
 def test_decoding_needs_nothing_that_only_training_needs() -> None:
@@ -156,9 +162,24 @@ def test_no_source_file_imports_what_its_package_must_not(package: str) -> None:
         assert not forbidden, f"{path.relative_to(ROOT)} imports {', '.join(sorted(forbidden))}"
 
 
+def test_a_figure_of_a_page_imports_what_a_shared_one_may() -> None:
+    for path in figure_modules():
+        forbidden = {name for name in imports_of(path) if name.split(".")[0] in FORBIDDEN["charts"]}
+        assert not forbidden, f"{path.relative_to(ROOT)} imports {', '.join(sorted(forbidden))}"
+
+
+def test_a_view_never_imports_another_page_s_view() -> None:
+    for path in sources("views"):
+        own = ".".join(path.relative_to(ROOT).parts[:2])
+        other = {
+            name for name in imports_of(path) if name.startswith("views.") and not f"{name}.".startswith(f"{own}.")
+        }
+        assert not other, f"{path.relative_to(ROOT)} imports {', '.join(sorted(other))}"
+
+
 def test_the_figures_take_only_data_classes_from_the_library() -> None:
     allowed = {"transformer", *(f"transformer.{name}" for name in DATA_CLASSES)}
-    for path in sources("charts"):
+    for path in figure_modules():
         for name in imports_of(path):
             if name.split(".")[0] == "transformer":
                 known = name in allowed or name.rsplit(".", 1)[0] in allowed - {"transformer"}

@@ -13,14 +13,14 @@ import torch
 from playwright.sync_api import Browser, Page
 
 import transformer
-from charts.figures.decoding import candidate_bars
 from tests.conftest import TINY_CONFIGS
 from transformer.__main__ import main
 from ui.shell.focus import Focus
 from ui.show.exports import self_contained_html
 from ui.words.texts import page_text
+from views.decoding.candidate_figures import candidate_bars
 from views.lessons.worksheet import as_html
-from views.lessons.worksheet_figure import figure_of
+from views.lessons.worksheet_drawings import figure_of
 from views.lessons.worksheet_questions import view_sheet
 
 pytestmark = pytest.mark.browser

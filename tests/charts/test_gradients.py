@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from charts.figures.embeddings import gradient_by_block
+from charts.figures.gradients import gradient_by_block
 
 
 def test_every_block_stands_in_its_row_and_column_and_what_is_not_there_stays_empty() -> None:

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from charts.figures.training_curves import loss_curves
 from charts.toolkit.paper import PRINT, paper_svg
 from tests.charts.test_style import _oklab as oklab
+from views.training.curve_figures import loss_curves
 
 SVG = "{http://www.w3.org/2000/svg}"
 HISTORY = pd.DataFrame({"step": [1, 1000], "train_loss": [3.0, 2.5], "dev_loss": [3.0, 2.25]})

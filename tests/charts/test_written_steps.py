@@ -10,7 +10,7 @@ import pytest
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.written_steps import StepBars, written_steps
 from charts.toolkit.payload_bytes import unpack
-from tests.charts.conftest import sequence
+from tests.figures import sequence
 from transformer.text.tokens import TokenSequence
 
 

@@ -19,7 +19,7 @@ from ui.shell.guidance.lessons import Lesson, Step, lessons
 from ui.shell.guidance.routes import routes
 from ui.words.texts import as_plain, page_text, speaking
 from views.lessons.worksheet import Exercise, Sheet, as_html, lesson_sheet, link_to, read_link, with_figures
-from views.lessons.worksheet_figure import PARTS, figure_of, framed_figure, step_figures
+from views.lessons.worksheet_drawings import PARTS, figure_of, framed_figure, step_figures
 from views.lessons.worksheet_questions import questions, view_sheet
 
 TEXT = page_text("lessons")

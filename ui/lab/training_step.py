@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from charts.figures.embeddings import gradient_by_block, gradient_rows
+from charts.figures.gradients import gradient_by_block, gradient_rows
 from charts.toolkit.numbers import number, whole
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _

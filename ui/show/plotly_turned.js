@@ -1,4 +1,4 @@
-// A grid of words on its side: a sentence that is too wide for a column runs down it. charts/figures/lens.py says of its
+// A grid of words on its side: a sentence that is too wide for a column runs down it. views/lens/lens_figures.py says of its
 // figure that it may be turned (layout.meta.turns).
 
 const ROW = 28; // height of a row of words in letters of style.TEXT_SIZE

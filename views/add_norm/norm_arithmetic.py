@@ -3,13 +3,13 @@
 import pandas as pd
 import streamlit as st
 
-import charts.figures.norms
 from charts.toolkit.numbers import in_tex, number
 from transformer.analysis.layer_norm_steps import NormSteps, norm_kind, norm_steps
 from ui.shell import page_state
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_formula, show_snippet, show_table
 from ui.words.texts import as_plain
+from views.add_norm import norm_figures
 
 _ROWS = 8
 _EXACT = "%.9g"  # enough digits to give back any float32
@@ -57,7 +57,7 @@ def norm_arithmetic(p: Page, name: str) -> None:
         )
     show_snippet("norm arithmetic", _snippet(p, name, steps, int(first)))
     show_figure(
-        charts.figures.norms.position_distribution(
+        norm_figures.position_distribution(
             steps.x,
             after=steps.output,
             token=token.display,

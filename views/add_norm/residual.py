@@ -5,7 +5,6 @@ from dataclasses import astuple
 import pandas as pd
 import streamlit as st
 
-import charts.figures.residual
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import in_words
@@ -14,6 +13,7 @@ from transformer.text.message import N_
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_table
 from ui.words.texts import as_plain, common
+from views.add_norm import residual_figures
 
 
 def say_order(p: Page) -> None:
@@ -44,7 +44,7 @@ def residual_stream(p: Page) -> None:
     )
     steps, lengths = stream_lengths(p.trace, stack)
     show_figure(
-        charts.figures.residual.residual_growth(lengths, steps=steps, tokens=tokens, highlighted=p.focus.token),
+        residual_figures.residual_growth(lengths, steps=steps, tokens=tokens, highlighted=p.focus.token),
         name="residual-stream-growth",
         caption=p.text["growth_caption"],
         alt=p.text["growth_alt"],
@@ -63,7 +63,7 @@ def sublayer_updates(p: Page) -> None:
     """Ratio and cosine of every update, for every token."""
     sublayers, ratio, cosine = contributions(p.trace, p.focus.stack)
     show_figure(
-        charts.figures.residual.sublayer_contribution(
+        residual_figures.sublayer_contribution(
             ratio, cosine=cosine, sublayers=sublayers, tokens=p.trace.tokens(p.focus.stack)
         ),
         name="sublayer-updates",

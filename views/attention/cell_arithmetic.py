@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from charts.figures.attention_row import dot_product
 from charts.toolkit.numbers import number
 from transformer.analysis.attention.cell_arithmetic import CellArithmetic, cell_arithmetic, why_masked
 from transformer.analysis.attention.query_arithmetic import query_input
@@ -17,6 +16,7 @@ from ui.show.figures import show_figure, show_snippet, show_table
 from ui.show.score_formula import score_formula, signed, tex_number
 from ui.words.model_terms import rotary_words
 from ui.words.texts import as_plain
+from views.attention.attention_row_figures import dot_product
 
 _STYLE = Path(__file__).with_suffix(".css")
 _SHOWN = 2  # products that are written out on the first line

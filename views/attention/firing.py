@@ -4,8 +4,6 @@ from functools import partial
 
 import streamlit as st
 
-from charts.figures.query_key_space import COLOURS
-from charts.figures.query_key_space import query_key_space as drawn_space
 from charts.toolkit.numbers import percent
 from charts.toolkit.style import three_digits
 from transformer.analysis.attention.score_rule import score_rule
@@ -25,6 +23,8 @@ from ui.shell.selectors import chosen_option
 from ui.show.figures import show_figure, show_snippet, show_source
 from ui.words.texts import as_plain, common
 from views.attention.controls import ARITHMETIC, open_column
+from views.attention.query_key_space_figure import COLOURS
+from views.attention.query_key_space_figure import query_key_space as drawn_space
 
 _BATCH = 8  # small, so that a click on "stop" soon takes effect
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from charts.figures.attention_row import row_on_picture
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
 from transformer.pictures.text import levels_in
@@ -10,6 +9,7 @@ from transformer.runs.attention_view import AttentionView
 from ui.shell.page import Page
 from ui.show.figures import show_figure
 from ui.words.texts import as_plain
+from views.attention.attention_row_figures import row_on_picture
 
 
 def on_picture(p: Page, view: AttentionView, *, stretch: bool) -> None:

@@ -10,7 +10,6 @@ from streamlit.delta_generator import DeltaGenerator
 from charts.canvas.attention import KEY_TITLE, row_title
 from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
-from charts.figures.attention_row import head_contributions, score_pipeline, value_mix
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
 from transformer.analysis.attention.attention_path import AttentionPath, output_sum
@@ -24,6 +23,7 @@ from ui.show.canvas import show_map
 from ui.show.figures import show_figure, show_formula
 from ui.show.score_formula import score_formula
 from ui.words.texts import as_plain, page_texts
+from views.attention.attention_row_figures import head_contributions, score_pipeline, value_mix
 from views.attention.query_channel import query_channel
 
 STEP = "attention_step"

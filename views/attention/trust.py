@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from charts.figures.attention_trust import MOST_NUMBERS, NAMES, ROOM, aligned_measures
 from charts.toolkit.numbers import number
 from charts.toolkit.style import signed, three_digits
 from charts.toolkit.words import _
@@ -32,6 +31,7 @@ from ui.shell.selectors import chosen_option, one_of
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source, show_table
 from ui.words.model_terms import embedding_scale
 from ui.words.texts import as_plain, common, page_texts
+from views.attention.trust_figure import MOST_NUMBERS, NAMES, ROOM, aligned_measures
 
 _BASELINES = ("mean", "pad", "zero")
 _STEPS = (16, 32, 64, 128)
@@ -252,7 +252,7 @@ def _snippet(p: Page, found: InputAttributions, *, row: int) -> None:
     show_snippet(
         "trust",
         f"{p.preamble}\n"
-        "from charts.figures.attention_trust import aligned_measures\n"
+        "from views.attention.trust_figure import aligned_measures\n"
         "from transformer.analysis.attention.attention_trust import beside_attention, input_attributions\n"
         "from transformer.analysis.attention.quantity import quantity_of\n\n"
         f'quantity = quantity_of(trace, row={row}, of="{whole.quantity.of}")\n'

@@ -6,7 +6,6 @@ import pandas as pd
 import streamlit as st
 
 from charts.canvas.attention import attention_map
-from charts.figures.faults import two_courses
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
 from transformer.analysis.answers.answer_probabilities import Answer
@@ -21,6 +20,7 @@ from ui.show.canvas import show_map
 from ui.show.figures import show_figure, show_table
 from ui.words.texts import as_plain
 from views.bugs.runs import WORD, runs_of, toy_of
+from views.bugs.two_courses_figure import two_courses
 
 HEIGHT = 315
 WORDS = (WORD, "abcd", "attention")

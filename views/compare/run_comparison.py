@@ -9,7 +9,6 @@ import streamlit as st
 from charts.canvas.attention import attention_map
 from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
-from charts.figures.comparison import stream_distance
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _, in_words
 from transformer.analysis.answers.answer_probabilities import answer_of
@@ -34,6 +33,7 @@ from ui.show.canvas import show_map
 from ui.show.figures import show_figure, show_formula
 from ui.words.catalogues import said
 from ui.words.texts import as_plain, common
+from views.compare.stream_distance_figure import stream_distance
 
 MAP_HEIGHT, PRESENTED_HEIGHT = 245, 180  # with the answers above them, three maps end on the first screen
 LONGEST = 36  # characters of a sentence above its answer

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from charts.figures.word_alignment import alignment_heatmap
 from charts.toolkit.style import three_digits
 from transformer.analysis.answers.word_alignment import WordAlignment, align
 from transformer.analysis.heads.role_files import load_corpus_roles
@@ -18,6 +17,7 @@ from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS
 from ui.show.figures import show_figure, show_formula, show_snippet, show_table
 from ui.words.texts import as_plain, in_code
+from views.decoding.alignment_figure import alignment_heatmap
 from views.decoding.attention_choice import choose, choose_heads, settle
 
 

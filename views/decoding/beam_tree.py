@@ -5,7 +5,6 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from charts.figures.beam_tree import COLUMN, search_tree
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer.analysis.answers.beam_tree import FINISHED, PRUNED, BeamTree
@@ -18,6 +17,7 @@ from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.show.figures import show_figure, show_formula, show_snippet, show_table
 from ui.words.texts import as_plain, common, in_code
 from views.decoding import generation
+from views.decoding.beam_tree_figure import COLUMN, search_tree
 from views.decoding.strategies import choose_beam
 
 STEPS = 12  # that fit on a screen
@@ -131,7 +131,7 @@ def _snippet(p: Page, beam: Beam, tree: BeamTree) -> None:
     end = tree.winner[-1]
     show_snippet(
         "beam tree",
-        "import transformer\nfrom charts.figures.beam_tree import search_tree\n"
+        "import transformer\nfrom views.decoding.beam_tree_figure import search_tree\n"
         "from transformer.analysis.answers.beam_tree import beam_tree\n\n"
         f"{p.load_line}"
         f"tree = beam_tree(checkpoint, {generation.arguments_of(p, beam)})\n"

@@ -5,8 +5,6 @@ from dataclasses import asdict
 import pandas as pd
 import streamlit as st
 
-import charts.figures.decoding
-from charts.figures.attribution import word_contributions
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer.analysis.answers.decoding_steps import StepAttention
@@ -22,7 +20,9 @@ from ui.shell.streamlit_private import went_back_or_forward
 from ui.show.figures import show_figure, show_formula, show_snippet
 from ui.words.model_terms import logits_formula
 from ui.words.texts import PageText, as_plain, common, page_texts, without_pictures
+from views.decoding import candidate_figures
 from views.decoding.attention_choice import choose_heads, settle
+from views.decoding.word_contributions_figure import word_contributions
 
 _EXAMPLE = "`The ___ sat on the mat`"
 _FOLLOWED = "blank: focused token"  # of the run before
@@ -53,7 +53,7 @@ def fill_blanks(p: Page) -> None:
     left, right = st.columns(2)
     with left:
         show_figure(
-            charts.figures.decoding.candidate_bars(
+            candidate_figures.candidate_bars(
                 rows,
                 rest=filling.rest,
                 axis=p.text["blank_axis"],
@@ -125,7 +125,7 @@ def _attention(p: Page, view: AttentionView, position: int) -> None:
     of = p.text["attention_of_mean" if head is None else "attention_of_one"]
     with figure:
         show_figure(
-            charts.figures.decoding.step_attention(
+            candidate_figures.step_attention(
                 found.of(head),
                 tokens=found.key,
                 allowed=found.allowed,
@@ -160,7 +160,7 @@ def classify(p: Page) -> None:
     rows = pd.DataFrame({"piece": names, "probability": found.probabilities})
     rows["chosen"] = rows.index == verdict
     show_figure(
-        charts.figures.decoding.candidate_bars(
+        candidate_figures.candidate_bars(
             rows, axis=p.text["class_axis"], row=p.text["class_row"], chosen_name=p.text["class_chosen"]
         ),
         name="classes",

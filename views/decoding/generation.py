@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass, replace
 import pandas as pd
 import streamlit as st
 
-import charts.figures.decoding
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer import Decoding, Greedy, Sample, decode
@@ -26,6 +25,7 @@ from ui.shell.selectors import chosen_option
 from ui.show.figures import show_figure, show_formula, show_snippet
 from ui.words.model_terms import logits_formula
 from ui.words.texts import as_plain, slider_format
+from views.decoding import candidate_figures
 from views.decoding.attention_choice import choose, choose_heads, settle
 
 SHOWN = 10
@@ -144,7 +144,7 @@ def candidates(p: Page, decoding: Decoding, step: int) -> None:
     """What could have come at this step, by the model's own probability."""
     own = reshape_step(decoding.steps[step], shown=SHOWN)
     show_figure(
-        charts.figures.decoding.candidate_bars(
+        candidate_figures.candidate_bars(
             pd.DataFrame([asdict(row) for row in own.rows]).drop(columns="kept"),
             rest=own.rest,
             axis=p.text["candidates_axis"],
@@ -180,7 +180,7 @@ def attention(p: Page, decoding: Decoding, step: int) -> None:
     found = step_attention(p.checkpoint, decoding, p.focus.sentence, step=step, layer=layer, kind=kind)
     with figure:
         show_figure(
-            charts.figures.decoding.step_attention(
+            candidate_figures.step_attention(
                 found.of(head),
                 tokens=found.key,
                 allowed=found.allowed,
@@ -198,7 +198,7 @@ def reshaping(p: Page, decoding: Decoding, settings: Settings, step: int) -> Non
     rules = [p.text["rule_k"].format(k=settings.top_k)] if settings.top_k else []
     rules += [p.text["rule_p"].format(p=three_digits(settings.top_p))] if settings.top_p < 1 else []
     show_figure(
-        charts.figures.decoding.reshaping(
+        candidate_figures.reshaping(
             pd.DataFrame([asdict(row) for row in shaped.rows]),
             temperature=settings.temperature,
             rule=", ".join(rules) or p.text["rule_none"],
@@ -230,7 +230,7 @@ def sureness(p: Page, decoding: Decoding, step: int) -> None:
     """The probability of every token of the answer when it was written."""
     sure = confidence(decoding)
     show_figure(
-        charts.figures.decoding.answer_confidence(
+        candidate_figures.answer_confidence(
             sure.probability, tokens=decoding.tokens, runner_up=sure.runner_up, current=step
         ),
         name="confidence",

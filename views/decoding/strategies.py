@@ -5,7 +5,6 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-import charts.figures.strategies
 from charts.toolkit.style import three_digits
 from transformer import Beam, Decoding, Greedy, Sample
 from transformer.analysis.answers.decoding_steps import token_log_probabilities
@@ -15,7 +14,7 @@ from ui.shell.page import Page, guard
 from ui.shell.page_state import IN_ADDRESS, number_in_address
 from ui.show.figures import show_figure, show_formula, show_snippet, show_table
 from ui.words.texts import as_plain, slider_format
-from views.decoding import generation
+from views.decoding import generation, running_log_probability_figure
 from views.decoding.word_differences import marked
 
 NAMES = ("greedy", "sampling", "beam")
@@ -50,7 +49,7 @@ def strategies(p: Page) -> None:
             st.caption(p.text["ignored"].format(settings=", ".join(f"`{setting}`" for setting in ignored)))
         names = {name: p.text[f"strategy_{name}"] for name in NAMES}
         show_figure(
-            charts.figures.strategies.running_log_probability(
+            running_log_probability_figure.running_log_probability(
                 {names[name]: token_log_probabilities(each) for name, each in written.items()},
                 tokens={names[name]: each.tokens.displays for name, each in written.items()},
             ),

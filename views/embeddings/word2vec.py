@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 
-from charts.figures.vocabulary import nearest_neighbours, vocabulary_projection
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer.analysis.neighbours import Neighbour, analogy, nearest_rows
@@ -22,6 +21,7 @@ from ui.shell.selectors import chosen_option
 from ui.show.figures import show_figure
 from ui.words.texts import as_plain
 from views.embeddings.frames import N_NEIGHBOURS, neighbour_frame
+from views.embeddings.vocabulary_figures import nearest_neighbours, vocabulary_projection
 
 FOLDER: Path = REPOSITORY / "checkpoints" / "word2vec-en"
 

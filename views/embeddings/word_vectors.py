@@ -4,8 +4,6 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from charts.figures.embeddings import embedding_window
-from charts.figures.vocabulary import nearest_neighbours, vocabulary_projection
 from charts.toolkit.numbers import in_tex, whole
 from charts.toolkit.style import three_digits
 from transformer import Checkpoint
@@ -19,7 +17,9 @@ from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.show.figures import show_figure, show_formula, show_table
 from ui.words.texts import as_plain, counted
 from views.embeddings import word2vec
+from views.embeddings.embedding_row_figures import embedding_window
 from views.embeddings.frames import N_NEIGHBOURS, neighbour_frame
+from views.embeddings.vocabulary_figures import nearest_neighbours, vocabulary_projection
 
 SHOWN_DIMENSIONS = 8
 # (a, b, c, expected): a − b + c should be near what is expected. Only those whose words are single tokens are offered.

@@ -6,8 +6,6 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-import charts.figures.activation_curve
-import charts.figures.feed_forward
 from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import in_words
@@ -29,6 +27,7 @@ from ui.shell.page import Page
 from ui.shell.selectors import chosen_option
 from ui.show.figures import show_figure, show_snippet, show_table
 from ui.words.texts import as_plain, common
+from views.feed_forward import activation_curve_figure, unit_figures
 
 STRONGEST = 12
 _HEATMAP_UNITS = 48
@@ -61,7 +60,7 @@ def one_token(p: Page) -> None:
     both = st.container(horizontal=True)
     with both.container():
         show_figure(
-            charts.figures.activation_curve.activation_curve(
+            activation_curve_figure.activation_curve(
                 p.trace.values(f"{name}.pre_activation")[p.focus.token],
                 activation=activation,
                 token=token.display,
@@ -73,7 +72,7 @@ def one_token(p: Page) -> None:
         )
     with both.container():
         show_figure(
-            charts.figures.feed_forward.strongest_units(
+            unit_figures.strongest_units(
                 p.trace.values(f"{name}.hidden")[p.focus.token], token=token.display, top=STRONGEST
             ),
             name="strongest-units",
@@ -114,7 +113,7 @@ def words_of_units(p: Page) -> None:
     words = found[strongest.index(choose_unit(p, strongest))]
     axis = p.text["axis_logits" if words.logits else "axis_similarity"].format(unit=words.unit)
     show_figure(
-        charts.figures.feed_forward.unit_writes(_effects(words), unit=words.unit, axis=axis),
+        unit_figures.unit_writes(_effects(words), unit=words.unit, axis=axis),
         name="words-of-a-unit",
         caption=p.text["words_caption"].format(unit=words.unit, token=token, hidden=three_digits(words.hidden)),
         alt=p.text["words_alt" if words.logits else "words_alt_encoder"],
@@ -145,7 +144,7 @@ def all_tokens(p: Page) -> None:
     n_units = p.trace[f"{stack}.layers.{layer}.feed_forward.hidden"].shape[-1]
     share = _silent_share(p, stack)
     show_figure(
-        charts.figures.feed_forward.silent_share(
+        unit_figures.silent_share(
             share, tokens=tokens, layers=[p.text["layer_name"].format(layer=index) for index in range(len(share))]
         ),
         name="silent-units",
@@ -160,7 +159,7 @@ def all_tokens(p: Page) -> None:
     units = most_active_units(p.trace, stack, layer, count=_HEATMAP_UNITS)
     values = p.trace.values(f"{stack}.layers.{layer}.feed_forward.{'hidden' if what == 'hidden' else 'pre_activation'}")
     show_figure(
-        charts.figures.feed_forward.hidden_heatmap(
+        unit_figures.hidden_heatmap(
             values[:, units], tokens=tokens, units=units.tolist(), name=p.text[f"heatmap_{what}"]
         ),
         name="most-active-units",

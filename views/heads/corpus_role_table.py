@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from charts.figures.heads import entropy_strip, head_profiles, head_scores
 from charts.toolkit.style import three_digits
 from transformer.analysis.heads.corpus_roles import CorpusRole
 from transformer.analysis.heads.head_roles import ROLES, HeadRole
@@ -24,6 +23,7 @@ from ui.shell.selectors import chosen_option
 from ui.show.figures import show_figure, show_table
 from ui.words.texts import PageText, as_plain
 from views.heads.corpus import Corpus
+from views.heads.head_figures import entropy_strip, head_profiles, head_scores
 from views.heads.measure_words import measure_captions, measure_counts, measure_table, measure_text
 
 _ON_THE_MAP = ("consistency", "confidence", "sinks", "broad", "induction")  # measures that lie in 0…1

@@ -11,7 +11,6 @@ import streamlit as st
 from charts.canvas.choices import Cell
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.value_map import value_map
-from charts.figures.attribution import attribution_waterfall
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import signed, three_digits
 from charts.toolkit.words import _, in_words
@@ -30,6 +29,7 @@ from ui.shell.selectors import chosen_section
 from ui.show.canvas import show_map
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source, show_table
 from ui.words.texts import as_plain
+from views.lens.attribution_figures import attribution_waterfall
 from views.lens.measured import measured
 
 MOST = 9  # parts that have a bar of their own

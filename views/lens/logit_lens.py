@@ -4,7 +4,6 @@ from collections import Counter
 
 import streamlit as st
 
-from charts.figures.lens import ROOM
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _, in_words
 from transformer.analysis.lens import Lens, logit_lens
@@ -19,6 +18,7 @@ from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.shell.selectors import chosen_option
 from ui.shell.strip import FIRST_CHOSEN
 from ui.words.texts import as_plain, in_code
+from views.lens.lens_figures import ROOM
 
 GRID = "logit-lens"
 _FIRST = "lens_start"  # in the address

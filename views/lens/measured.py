@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from charts.figures.attribution import measured_effects
 from charts.toolkit.numbers import number
 from charts.toolkit.style import signed
 from charts.toolkit.words import in_words
@@ -19,6 +18,7 @@ from ui.shell.page import Page
 from ui.show.figures import show_figure, show_source, show_table
 from ui.words.catalogues import said
 from ui.words.texts import as_plain, common
+from views.lens.attribution_figures import measured_effects
 
 MOST = 12  # parts that are removed
 _ANSWERS = 3  # parts that are named for each

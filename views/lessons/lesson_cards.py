@@ -18,7 +18,7 @@ from ui.words import texts
 from ui.words.catalogues import said
 from ui.words.texts import as_plain
 from views.lessons.worksheet import Sheet, as_html, lesson_sheet, link_to, read_link, with_figures
-from views.lessons.worksheet_figure import framed_figure, step_figures
+from views.lessons.worksheet_drawings import framed_figure, step_figures
 from views.lessons.worksheet_questions import view_sheet
 
 _COLUMNS = 2

@@ -3,7 +3,6 @@
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from charts.figures.information_flow import KINDS, STACKS, flow_graph
 from charts.toolkit.style import three_digits
 from transformer.analysis.answers.answer_rows import asked
 from transformer.errors import MessageError
@@ -18,6 +17,7 @@ from ui.show.figures import show_figure, show_formula, show_snippet, show_source
 from ui.words.catalogues import said
 from ui.words.model_terms import output_bias
 from ui.words.texts import as_plain, page_texts, slider_format
+from views.paths.flow_figure import KINDS, STACKS, flow_graph
 
 _FIGURE = "information-flow"
 _THRESHOLDS = (0.01, 0.4)  # smallest, largest
@@ -49,7 +49,7 @@ def flow(p: Page, room: DeltaGenerator) -> None:
     show_formula(formula, caption=p.text["flow_shapes"].format(edges=len(found.edges)))
     show_snippet(
         "flow",
-        f"{p.preamble}\nfrom charts.figures.information_flow import flow_graph\n"
+        f"{p.preamble}\nfrom views.paths.flow_figure import flow_graph\n"
         "from transformer.explanation.information_flow import information_flow, start_of\n\n"
         f"flow = information_flow(trace, start_of(trace, {row}), threshold={threshold})\n"
         "for edge in sorted(flow.edges, key=lambda edge: -edge.share)[:10]:\n"

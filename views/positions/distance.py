@@ -3,7 +3,6 @@
 import numpy as np
 import streamlit as st
 
-from charts.figures.relative_positions import agreement_by_distance, relative_bias
 from charts.toolkit.style import signed
 from transformer.analysis import position_scores, positional
 from transformer.families.config import FamilyConfig
@@ -11,6 +10,7 @@ from transformer.text.tokens import TokenSequence
 from ui.compute.store import store
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_formula
+from views.positions.distance_figures import agreement_by_distance, relative_bias
 from views.positions.table import Shown, table_of
 
 MOST = 64  # positions; the measurement reaches half as far

@@ -5,8 +5,6 @@ from collections.abc import Callable
 import numpy as np
 import streamlit as st
 
-from charts.figures.positions import embedding_sum, encoding_heatmap, encoding_waves, position_similarity
-from charts.figures.relative_positions import distance_buckets, relative_bias
 from charts.toolkit.numbers import in_tex
 from charts.toolkit.style import three_digits
 from transformer.analysis import positional
@@ -23,6 +21,8 @@ from ui.words.model_terms import embedding_scale
 from ui.words.texts import PageText, as_plain, page_texts
 from views.positions.disentangled import position_terms
 from views.positions.distance import by_distance
+from views.positions.distance_figures import distance_buckets, relative_bias
+from views.positions.encoding_figures import embedding_sum, encoding_heatmap, encoding_waves, position_similarity
 from views.positions.rotary import angles
 from views.positions.table import Shown, even, table_of
 

@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-from charts.figures.relative_positions import rotary_angles
 from charts.toolkit.numbers import in_tex
 from charts.toolkit.style import three_digits
 from transformer.analysis import positional
@@ -11,6 +10,7 @@ from transformer.variants.rotary_scaling import LinearScaling, Llama3Scaling, Lo
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_formula
 from ui.words.texts import PageText
+from views.positions.distance_figures import rotary_angles
 from views.positions.table import Shown
 
 _SHOWN = 64  # distances at least

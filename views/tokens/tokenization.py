@@ -8,7 +8,6 @@ from typing import NamedTuple
 import pandas as pd
 import streamlit as st
 
-from charts.figures.tokens import token_lengths
 from charts.toolkit.numbers import whole
 from transformer import Checkpoint
 from transformer.analysis import tokenizations
@@ -25,6 +24,7 @@ from ui.shell.selectors import one_of
 from ui.show.chips import Chip, ChipChoice, ChipRow, chips
 from ui.show.figures import show_figure, show_table
 from ui.words.texts import PageText, page_texts
+from views.tokens.token_figures import token_lengths
 
 COMPARED_MERGES = (100, 500, 2000)
 

@@ -3,8 +3,6 @@
 import pandas as pd
 import streamlit as st
 
-from charts.figures.tokens import merge_tree
-from charts.figures.word_pieces import candidate_pieces, longest_matches
 from charts.toolkit.numbers import number, whole
 from transformer.analysis import tokenizations
 from transformer.text.best_path import kept, path_steps
@@ -16,6 +14,8 @@ from ui.shell.page_state import IN_ADDRESS, IN_SESSION, belongs_to
 from ui.shell.selectors import settle
 from ui.show.figures import show_figure, show_table
 from ui.words.texts import as_plain, counted, in_code, languages
+from views.tokens.token_figures import merge_tree
+from views.tokens.word_piece_figures import candidate_pieces, longest_matches
 
 LONGEST_WORD = 32  # bytes or characters; beyond that the boxes are too narrow to read
 FEWER_MERGES = (0, 20, 50, 100, 200, 500, 1000, 2000, 4000, 8000, 16000, 32000, 64000, 128000)

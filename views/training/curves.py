@@ -4,7 +4,6 @@ import math
 
 import streamlit as st
 
-from charts.figures.training_curves import loss_curves, rate_curve, score_curve
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer.errors import CheckpointError
@@ -17,6 +16,7 @@ from ui.shell.selectors import work_of
 from ui.show.figures import show_figure, show_formula, show_source, show_table
 from ui.words.catalogues import said
 from ui.words.texts import PageText, as_plain
+from views.training.curve_figures import loss_curves, rate_curve, score_curve
 
 # The columns of history.csv, for translators.
 HEADINGS = (

@@ -6,7 +6,6 @@ import pandas as pd
 import streamlit as st
 
 import transformer
-from charts.figures.training_curves import repeated_loss_curve, role_curves
 from charts.toolkit.numbers import whole
 from transformer.analysis.heads.role_history import FILE, HeadHistory, RoleHistory, load_role_history, role_history
 from ui.compute.store import store
@@ -15,6 +14,7 @@ from ui.shell.page import Page
 from ui.show.figures import show_figure, show_snippet, show_source
 from ui.words.catalogues import said
 from ui.words.texts import as_plain, common, page_text
+from views.training.curve_figures import repeated_loss_curve, role_curves
 
 _MOST = 12  # lines that can be told apart
 _WITHOUT_JOB = 3

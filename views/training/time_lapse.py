@@ -8,7 +8,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from charts.canvas.attention import attention_map
-from charts.figures.time_lapse import map_strip, role_timeline
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer.analysis.development import (
@@ -33,6 +32,7 @@ from ui.show.figures import show_figure, show_formula, show_snippet, show_source
 from ui.words.texts import as_plain, common, page_text, page_texts
 from views.training.jobs import jobs_through_training
 from views.training.moments import moment, version, with_snapshots
+from views.training.time_lapse_figures import map_strip, role_timeline
 from views.training.time_lapse_words import marked, probability, step_name, step_names, story, summary
 
 STEP = "training_step"

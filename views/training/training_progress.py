@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import streamlit as st
 
 from charts.canvas.attention import attention_map
-from charts.figures.live_curves import live_loss, live_shares
 from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits
 from transformer.runs.attention_view import AttentionView
@@ -19,6 +18,7 @@ from ui.show.canvas import show_map
 from ui.show.figures import show_figure
 from ui.words.texts import PageText, as_plain
 from views.training.background_trainings import PATIENCE, Progress
+from views.training.live_curves_figure import live_loss, live_shares
 
 
 @dataclass(frozen=True)

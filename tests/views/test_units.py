@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from charts.figures.activation_curve import activation_curve
-from charts.figures.feed_forward import hidden_heatmap, silent_share, strongest_units, unit_writes
 from charts.toolkit import style
+from views.feed_forward.activation_curve_figure import activation_curve
+from views.feed_forward.unit_figures import hidden_heatmap, silent_share, strongest_units, unit_writes
 
 
 def test_signed_values_diverge_and_relu_outputs_do_not(tokens, numbers):

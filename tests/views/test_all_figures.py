@@ -8,22 +8,22 @@ import json
 import pkgutil
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import plotly.graph_objects as go
 
-import charts.figures
+import charts
 from charts.toolkit import style
+from tests.conftest import ROOT
 
 # Bounds of a figure of seven tokens and 16 dimensions; a template or a copied array would break them.
 _BYTES = 40_000
 
 
-def test_every_figure_of_the_package_is_drawn_here(figures):
+def test_every_figure_is_drawn_here(figures):
     public = set()
-    for module in pkgutil.iter_modules(charts.figures.__path__):
-        loaded = importlib.import_module(f"charts.figures.{module.name}")
+    for file in [*ROOT.glob("charts/figures/*.py"), *ROOT.glob("views/*/*_figure*.py")]:
+        loaded = importlib.import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
         for name, function in inspect.getmembers(loaded, inspect.isfunction):
             returns = inspect.signature(function).return_annotation
             made_here = function.__module__ == loaded.__name__ and not name.startswith("_")
@@ -101,8 +101,7 @@ def test_importing_charts_loads_neither_torch_nor_streamlit():
         f"for name in {modules!r}: importlib.import_module(name)\n"
         f"print([name for name in ('torch', 'streamlit', 'pandas', 'plotly.express', 'altair') if name in sys.modules])"
     )
-    root = Path(__file__).parents[2]
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert done.stdout.strip() == "[]"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from charts.figures.attention_row import head_contributions
+from views.attention.attention_row_figures import head_contributions
 
 PARTS = np.array([[1.0, -2.0, 0.5], [0.25, 4.0, -1.0]])
 BIAS = np.array([0.5, 0.0, -0.5])

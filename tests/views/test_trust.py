@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from charts.figures.attention_trust import aligned_measures
 from charts.toolkit import style
-from tests.charts.conftest import small_measures
+from tests.figures import small_measures
+from views.attention.trust_figure import aligned_measures
 
 
 def test_shares_are_sequential_and_signed_rows_are_centred_on_zero():

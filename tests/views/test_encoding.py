@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from charts.figures.positions import embedding_sum, encoding_heatmap, encoding_waves, position_similarity
-from charts.figures.relative_positions import agreement_by_distance, distance_buckets, relative_bias, rotary_angles
+from views.positions.distance_figures import agreement_by_distance, distance_buckets, relative_bias, rotary_angles
+from views.positions.encoding_figures import embedding_sum, encoding_heatmap, encoding_waves, position_similarity
 
 
 def test_encoding_heatmap_is_centred_on_0_and_marks_the_sentence(tokens, numbers):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from charts.figures.beam_tree import search_tree
-from charts.figures.decoding import reshaping
-from charts.figures.strategies import running_log_probability
-from charts.figures.word_alignment import alignment_heatmap
 from charts.toolkit import style
-from tests.charts.conftest import small_tree
+from tests.figures import small_tree
+from views.decoding.alignment_figure import alignment_heatmap
+from views.decoding.beam_tree_figure import search_tree
+from views.decoding.candidate_figures import reshaping
+from views.decoding.running_log_probability_figure import running_log_probability
 
 
 def boxes(figure) -> dict[str, tuple[float, float]]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from charts.figures.lens import lens_grid, word_course
 from charts.toolkit import style
-from tests.charts.conftest import small_lens
+from tests.figures import small_lens
 from transformer.analysis.lens import WordCourse
+from views.lens.lens_figures import lens_grid, word_course
 
 
 def test_cells_hold_words_and_the_final_one_is_bold():

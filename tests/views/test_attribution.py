@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from charts.figures.attribution import attribution_waterfall, measured_effects
+from views.lens.attribution_figures import attribution_waterfall, measured_effects
 
 
 def test_every_bar_begins_where_the_last_one_ends():

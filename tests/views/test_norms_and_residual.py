@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from charts.figures.norms import gain_and_bias, norm_statistics, position_distribution
-from charts.figures.residual import residual_growth, sublayer_contribution
+from views.add_norm.norm_figures import gain_and_bias, norm_statistics, position_distribution
+from views.add_norm.residual_figures import residual_growth, sublayer_contribution
 
 
 def test_norm_statistics_draws_before_and_after_of_both(tokens):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from charts.figures.attention_row import dot_product, row_on_picture, score_pipeline, value_mix
-from charts.figures.heads import entropy_strip, head_scores
 from charts.toolkit import style
+from views.attention.attention_row_figures import dot_product, row_on_picture, score_pipeline, value_mix
+from views.heads.head_figures import entropy_strip, head_scores
 
 
 def test_pipeline_shows_scores_what_the_mask_leaves_powers_and_weights(causal_view):

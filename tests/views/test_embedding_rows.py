@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from charts.figures.embeddings import embedding_rows, embedding_window, gradient_rows
-from charts.figures.vocabulary import nearest_neighbours, vocabulary_projection
+from charts.figures.gradients import gradient_rows
 from charts.toolkit import style
+from views.embeddings.embedding_row_figures import embedding_rows, embedding_window
+from views.embeddings.vocabulary_figures import nearest_neighbours, vocabulary_projection
 
 
 def test_embedding_rows_shows_the_rows_and_marks_their_true_height(tokens, numbers):

@@ -13,21 +13,18 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from charts.figures import (
-    attention_row,
-    decoding,
-    feed_forward,
-    lens,
-    live_curves,
-    residual,
-    training_curves,
-    vocabulary,
-)
 from charts.toolkit import words
 from charts.toolkit.figure_table import figure_table
 from charts.toolkit.style import escape
-from tests.charts.conftest import WORDS, every_figure, sequence, small_lens
+from tests.figures import WORDS, every_figure, sequence, small_lens
 from ui.words.catalogues import catalogue
+from views.add_norm import residual_figures
+from views.attention import attention_row_figures
+from views.decoding import candidate_figures
+from views.embeddings import vocabulary_figures
+from views.feed_forward import unit_figures
+from views.lens import lens_figures
+from views.training import curve_figures, live_curves_figure
 
 PLOTLY = {"name", "text", "hovertext", "hovertemplate", "texttemplate", "customdata", "ticktext"}
 ALTAIR = {"title", "domain", "curve"}
@@ -83,13 +80,13 @@ def curves() -> dict:
     )
     steps, loss = [0, 1], np.array([2.0, 1.0])
     return {
-        "loss_curves": training_curves.loss_curves(history),
-        "score_curve": training_curves.score_curve(history, score="BLEU"),
-        "rate_curve": training_curves.rate_curve(history),
-        "role_curves": training_curves.role_curves(history.assign(value=loss, head="·a", test="·b")),
-        "repeated_loss_curve": training_curves.repeated_loss_curve(history.assign(value=loss)),
-        "live_loss": live_curves.live_loss(loss, steps=steps, last_step=2),
-        "live_shares": live_curves.live_shares({"words": loss / 4}, steps=steps, last_step=2),
+        "loss_curves": curve_figures.loss_curves(history),
+        "score_curve": curve_figures.score_curve(history, score="BLEU"),
+        "rate_curve": curve_figures.rate_curve(history),
+        "role_curves": curve_figures.role_curves(history.assign(value=loss, head="·a", test="·b")),
+        "repeated_loss_curve": curve_figures.repeated_loss_curve(history.assign(value=loss)),
+        "live_loss": live_curves_figure.live_loss(loss, steps=steps, last_step=2),
+        "live_shares": live_curves_figure.live_shares({"words": loss / 4}, steps=steps, last_step=2),
     }
 
 
@@ -98,15 +95,21 @@ def variants(tokens, causal_view) -> dict:
     classes = small_lens(of_classes=True)
     rows = np.linspace(-1, 1, len(tokens) * 16).reshape(len(tokens), 16)
     return {
-        "lens_rank": lens.lens_grid(small_lens(), colour="rank"),
-        "lens_kl": lens.lens_grid(small_lens(), colour="divergence"),
-        "lens_classes": lens.lens_grid(classes),
-        "lens_classes_rank": lens.lens_grid(classes, colour="rank"),
-        "attention_of": decoding.step_attention(rows[:, 0] ** 2, tokens=tokens, allowed=None, of="layer 1, head 2"),
-        "no_mask": attention_row.score_pipeline(causal_view, head=0, row=4),
-        "projection": vocabulary.vocabulary_projection(rows[:, :2], displays=["·a"] * len(rows), tokens=tokens[:1]),
-        "growth": residual.residual_growth(np.abs(rows[:3, : len(tokens)]), steps=["embedding"] * 3, tokens=tokens),
-        "units": feed_forward.hidden_heatmap(rows, tokens=tokens, units=list(range(16))),
+        "lens_rank": lens_figures.lens_grid(small_lens(), colour="rank"),
+        "lens_kl": lens_figures.lens_grid(small_lens(), colour="divergence"),
+        "lens_classes": lens_figures.lens_grid(classes),
+        "lens_classes_rank": lens_figures.lens_grid(classes, colour="rank"),
+        "attention_of": candidate_figures.step_attention(
+            rows[:, 0] ** 2, tokens=tokens, allowed=None, of="layer 1, head 2"
+        ),
+        "no_mask": attention_row_figures.score_pipeline(causal_view, head=0, row=4),
+        "projection": vocabulary_figures.vocabulary_projection(
+            rows[:, :2], displays=["·a"] * len(rows), tokens=tokens[:1]
+        ),
+        "growth": residual_figures.residual_growth(
+            np.abs(rows[:3, : len(tokens)]), steps=["embedding"] * 3, tokens=tokens
+        ),
+        "units": unit_figures.hidden_heatmap(rows, tokens=tokens, units=list(range(16))),
     }
 
 
@@ -200,7 +203,7 @@ def test_an_altair_figure_in_french(french: dict) -> None:
 
 def test_a_token_that_is_also_a_word_of_a_figure_stays(in_french: None) -> None:
     typed = ("<s>", "before", "layer", "layer 0", "kept")
-    figure = feed_forward.hidden_heatmap(np.eye(5), tokens=sequence(typed))
+    figure = unit_figures.hidden_heatmap(np.eye(5), tokens=sequence(typed))
     assert figure.layout.yaxis.title.text == "jeton" and list(figure.layout.yaxis.ticktext)[1:] == list(typed[1:])
 
 
@@ -239,12 +242,12 @@ def test_two_sessions_at_once_get_a_figure_each_in_its_own_language(tokens, monk
     def titles(language: str) -> set[str]:
         session.language = language
         return {
-            feed_forward.hidden_heatmap(np.eye(len(tokens)), tokens=tokens).layout.yaxis.title.text for _ in range(30)
+            unit_figures.hidden_heatmap(np.eye(len(tokens)), tokens=tokens).layout.yaxis.title.text for _ in range(30)
         }
 
     with ThreadPoolExecutor(2) as threads:
         found = dict(zip(said, threads.map(titles, said), strict=True))
     assert found == {language: {title} for language, title in said.items()}
-    assert feed_forward.hidden_heatmap(np.eye(len(tokens)), tokens=tokens).layout.yaxis.title.text == "token", (
+    assert unit_figures.hidden_heatmap(np.eye(len(tokens)), tokens=tokens).layout.yaxis.title.text == "token", (
         "a notebook"
     )

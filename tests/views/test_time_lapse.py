@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from charts.figures.time_lapse import ROLE_COLOURS, map_strip, role_timeline
 from charts.toolkit import style
-from tests.charts.conftest import roles_through_training
+from tests.figures import roles_through_training
 from transformer.analysis.heads.head_roles import ROLES
+from views.training.time_lapse_figures import ROLE_COLOURS, map_strip, role_timeline
 
 NAMES, NOTES = ("0", "<300>"), ("broad", "previous")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from charts.figures.faults import two_courses
+from views.bugs.two_courses_figure import two_courses
 
 
 def test_both_curves_are_drawn_in_full():

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from charts.figures.overview import time_and_parameters
-from charts.figures.tokens import merge_tree, token_lengths
 from charts.toolkit import style
 from transformer.text.tokens import Token, TokenSequence
+from views.overview.time_and_parameters_figure import time_and_parameters
+from views.tokens.token_figures import merge_tree, token_lengths
 
 
 def test_merged_pieces_stand_below_their_parts():

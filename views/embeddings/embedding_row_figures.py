@@ -1,4 +1,4 @@
-"""Embeddings: rows of the matrix E that a sentence fetches, where they lie in it, and what a training step moves."""
+"""Embeddings: rows of the matrix E that a sentence fetches, and where they lie in it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ import plotly.graph_objects as go
 
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, require_index, require_same_length
-from charts.toolkit.numbers import whole
-from charts.toolkit.sheet import Sheet, side_by_side, stacked, stacked_height
+from charts.toolkit.sheet import Sheet, side_by_side
 from charts.toolkit.words import _
-from transformer.text.message import N_
 
 if TYPE_CHECKING:
     from transformer.text.tokens import TokenSequence
@@ -147,88 +145,4 @@ def embedding_window(
     style.finish(figure, height=style.rows_height(len(order)), top=64)
     figure.update_yaxes(**style.label_rows(labels, title=_("rows of E (⋮ rows left out, ▶ fetched)")))
     figure.update_xaxes(title_text=_("dimension (d_model = {n})", n=values.shape[1]))
-    return figure.drawn()
-
-
-def gradient_rows(moved: Any, *, tokens: TokenSequence, what: str = N_("length of the move")) -> go.Figure:
-    """How far every row of E moved in one training step: bars for the sentence's tokens, a skyline of all rows.
-
-    ``moved``: [vocabulary], ‖E_after[i] − E_before[i]‖ for every id, or another length of every row, which ``what``
-    names. The last bar is the largest of all rows that the sentence does not fetch, exactly 0 where only fetched rows
-    get a gradient.
-    """
-    what = _(what)
-    distances = as_array(moved, name="moved", axes=("vocabulary",), signed=False)
-    for token in tokens:
-        require_index(token.id, name=f"the id of token {token.display!r}", size=len(distances))
-    first = {token.id: token for token in reversed(tokens.tokens)}
-    fetched = [token for token in tokens if first[token.id] is token]
-    ids = np.array([token.id for token in fetched])
-    others = np.ones(len(distances), dtype=bool)
-    others[ids] = False
-    labels = [token.display for token in fetched]
-    values = distances[ids]
-    if others.any():
-        labels.append(_("largest of the other {n}", n=whole(others.sum())))
-        values = np.append(values, distances[others].max())
-    heights = [24 * min(len(labels), style.MAX_LABELS), 130]
-    figure = stacked([_("rows this sentence fetches"), _("all rows of E")], heights=heights, gap=90)
-    colours = [style.CHOSEN] * len(fetched) + [style.MASKED]
-    figure.add_trace(parts.bar_rows(values, hover=style.lines("%{y}", what), colours=colours[: len(values)]), row=1)
-    everywhere = np.arange(len(distances), dtype=np.int32)
-    for chosen, colour, size, name in (
-        (others, style.QUIET, 0, _("not fetched")),
-        (~others, style.CHOSEN, 8, _("fetched")),
-    ):
-        figure.scatter(
-            x=everywhere[chosen],
-            y=distances[chosen],
-            # A skyline is one shape; thousands of dots are as many elements, which take the browser seconds.
-            mode="markers" if size else "lines",
-            fill=None if size else "tozeroy",
-            line={"width": 1, "color": colour},
-            fillcolor=colour,
-            name=name,
-            marker={"size": size, "color": colour},
-            showlegend=False,
-            hovertemplate=style.hover(_("row {row} ({name})", row="%{x}", name=name), f"{what} {style.exact('y')}"),
-            row=2,
-        )
-    style.finish(figure, height=stacked_height(heights, around=90, gap=90), top=30)
-    figure.update_layout(margin_r=64)
-    figure.update_xaxes(
-        matches=None,
-        showticklabels=True,
-        range=parts.room(values, share=0.0),
-        title_text=what,
-        row=1,
-        nticks=6,
-    )
-    figure.update_xaxes(matches=None, range=[-0.01 * len(distances), 1.01 * len(distances)], row=2)
-    figure.update_xaxes(title_text=_("row of E = token id"), row=2)
-    figure.update_yaxes(**style.label_rows(labels, title=_("row of")), row=1)
-    figure.update_yaxes(title_text=what, rangemode="tozero", row=2)
-    return figure.drawn()
-
-
-def gradient_by_block(gradient: Any, *, places: Sequence[str], kinds: Sequence[str]) -> go.Figure:
-    """The length of the gradient in every block: a row for each place in the model, a column for each kind of block.
-
-    ``gradient``: [place, kind], at least 0, NaN where a place has no such block (nothing is drawn there); ``places``:
-    in the order of the model, "encoder 0" …; ``kinds``: "self-attention" …
-    """
-    sizes = {"place": len(places), "kind": len(kinds)}
-    lengths = as_array(gradient, name="gradient", axes=("place", "kind"), sizes=sizes, signed=False)
-    trace = parts.heatmap(
-        lengths,
-        hover=style.lines("%{y}, %{x}", _("length of the gradient")),
-        bar=style.colour_bar(_("length of the gradient")),
-        maximum=float(np.nanmax(lengths, initial=0.0)) or 1.0,
-        xgap=2,
-        ygap=2,
-    )
-    figure = Sheet(trace, parts.cell_texts(trace))
-    style.finish(figure, height=style.rows_height(len(places)), top=64)
-    figure.update_xaxes(**style.label_axis(kinds, title=_("kind of block")))
-    figure.update_yaxes(**style.label_rows(places, title=_("where in the model")))
     return figure.drawn()

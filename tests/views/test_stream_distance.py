@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from charts.figures.comparison import stream_distance
+from views.compare.stream_distance_figure import stream_distance
 
 
 def test_the_scale_ends_at_the_largest_distance_of_equal_words_and_says_so():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from charts.figures.training_curves import (
+from views.training.curve_figures import (
     DEV,
     TRAIN,
     loss_curves,

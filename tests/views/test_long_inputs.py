@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from charts.figures.embeddings import gradient_rows
-from charts.figures.feed_forward import hidden_heatmap
-from charts.figures.time_lapse import MOST_CELLS, map_strip
-from charts.figures.tokens import token_lengths
+from charts.figures.gradients import gradient_rows
 from charts.toolkit import parts, style
 from charts.toolkit.figure_table import figure_table
 from transformer.runs.attention_view import AttentionView
 from transformer.text.tokens import Token, TokenSequence
+from views.feed_forward.unit_figures import hidden_heatmap
+from views.tokens.token_figures import token_lengths
+from views.training.time_lapse_figures import MOST_CELLS, map_strip
 
 N = 256
 

@@ -1,0 +1,368 @@
+"""A sentence with everything that can go wrong in a label, small arrays that go with it, and every figure once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from charts.toolkit import sheet
+from transformer.runs.attention_view import AttentionView
+from transformer.text.message import Message
+from transformer.text.tokens import Token, TokenSequence
+
+# A repeated word, a special token, HTML, TeX, a template's placeholder, an entity.
+WORDS = ("<s>", "·the", "·<b>x</b>", "·$y$", "·%{z}", "·&amp;", "·the")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def every_setting_is_checked() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sheet, "VALIDATE", True)
+        yield
+
+
+def sequence(words: Sequence[str], name: str = "source") -> TokenSequence:
+    """Tokens with the ids 2, 3, 4 … in the order in which words first occur; a repeated word keeps its id."""
+    ids = {word: 2 + place for place, word in enumerate(dict.fromkeys(words))}
+    return TokenSequence(
+        tuple(
+            Token(place, ids[word], word.replace("·", " "), word, special=word == "<s>")
+            for place, word in enumerate(words)
+        ),
+        name,
+    )
+
+
+@pytest.fixture(scope="session")
+def tokens() -> TokenSequence:
+    return sequence(WORDS)
+
+
+@pytest.fixture(scope="session")
+def target() -> TokenSequence:
+    return sequence(("<s>", "·le", "·chat", "·<i>", "."), "target")
+
+
+@pytest.fixture
+def numbers() -> np.random.Generator:
+    return np.random.default_rng(7)
+
+
+@pytest.fixture(scope="session")
+def causal_view(target: TokenSequence) -> AttentionView:
+    """Three heads, five tokens, nobody looks ahead."""
+    scores = np.random.default_rng(3).normal(size=(3, 5, 5)).astype(np.float32)
+    allowed = np.tril(np.ones((5, 5), dtype=bool))
+    exponentials = np.where(allowed, np.exp(scores), 0)
+    weights = (exponentials / exponentials.sum(axis=-1, keepdims=True)).astype(np.float32)
+    return AttentionView(
+        "decoder.layers.1.self_attention", "decoder", 1, "self", weights, allowed, scores, target, target
+    )
+
+
+@pytest.fixture(scope="session")
+def candidates() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "piece": ["·chat", "·<b>", "·chien", "."],
+            "own": [0.4, 0.3, 0.2, 0.1],
+            "logit": [3.0, 2.0, 1.0, -1.0],
+            "scaled": [6.0, 4.0, 2.0, -2.0],
+            "probability": [0.6, 0.2, 0.1, 0.05],
+            "kept": [True, True, False, False],
+            "final": [0.75, 0.25, 0.0, 0.0],
+            "chosen": [False, True, False, False],
+        }
+    )
+
+
+def roles_through_training() -> pd.DataFrame:
+    """Two heads a layer at two steps; head 1 of layer 1 of the first group takes up a role, all others stay grey."""
+    return pd.DataFrame(
+        [
+            {
+                "group": group,
+                "layer": layer,
+                "head": head,
+                "moment": moment,
+                "role": "previous" if (taken := (group, layer, head, moment) == (0, 1, 1, 1)) else "none",
+                "role_name": "previous <token>" if taken else "no clear role",
+                "score": 0.75 if taken else np.nan,
+                "spread": 0.25,
+            }
+            for group in (0, 1)
+            for layer in range(2 - group)
+            for head in (0, 1)
+            for moment in (0, 1)
+        ]
+    )
+
+
+def small_lens(**changed):
+    """Three steps, four places: the first decided in the embedding, the next after layer 0, after layer 1 and never."""
+    from transformer.analysis.lens import Lens
+
+    ids = np.array(
+        [[[5, 6], [6, 5], [7, 5], [6, 7]], [[5, 7], [5, 6], [7, 6], [7, 5]], [[5, 6], [5, 7], [5, 7], [7, 6]]]
+    )
+    first = np.array([[0.9, 0.5, 0.4, 0.6], [0.8, 0.6, 0.5, 0.6], [0.99, 0.7, 0.8, 0.9]])
+    values = {
+        "stack": "decoder",
+        "steps": (Message("embedding"), *(Message("layer {layer}", layer=layer) for layer in (0, 1))),
+        "read": ("<s>", "·the", "·<b>x</b>", "·$y$"),
+        "ids": ids,
+        "probabilities": np.stack([first, (1 - first) / 2], axis=-1),
+        "followed": np.array([5, 5, 5, 5]),
+        "probability": np.where(ids[:, :, 0] == 5, first, (1 - first) / 2),
+        "rank": np.where(ids[:, :, 0] == 5, 1, 20),
+        "divergence": np.array([[0.2, 1.5, 3.0, 2.0], [0.1, 0.4, 2.0, 0.3], [0.0, 0.0, 0.0, 0.0]]),
+        "entropy": np.ones((3, 4)),
+        "decided": np.array([0, 1, 2, -1]),
+        "final_norm": True,
+        "of_classes": False,
+        "pieces": {5: "·<b>", 6: "·$y$", 7: "·incomprehensible"},
+    }
+    return Lens(**{**values, **changed})
+
+
+def small_measures(*, shares: bool = True):
+    """Three tokens, one of which cannot be left out; a row of shares and two signed rows of different scales."""
+    from transformer.analysis.attention.attention_trust import Aligned, Measure
+
+    tokens = sequence(("<s>", "·<b>x</b>", "·$y$", "·%{z}"))
+    rows = (
+        (Measure("head", np.array([0.7, 0.2, 0.1]), False, 0.5),) if shares else (),
+        (Measure("integrated_gradients", np.array([10.0, -20.0, 0.001]), True, -0.25),),
+        (Measure("leave_one_out", np.array([0.5, -0.25, np.nan]), True, np.nan),),
+    )
+    return Aligned(tokens, (0, 1, 3), sum(rows, ()))
+
+
+def small_path():
+    """The ways through "<b>x": as a whole, or in two pieces."""
+    from transformer.text.best_path import best_path
+
+    return best_path("<b>x", {"<b>": -1.0, "x": -2.0, "<b>x": -2.5, "<": -4.0}, longest=4, unknown=-20.0)
+
+
+def small_tree(*, n_steps: int = 2):
+    """A search of width 2: <b> wins after being second, $y$ was first and is given up, the rest is pruned at once."""
+    from transformer.analysis.answers.beam_tree import BeamNode, BeamTree
+    from transformer.runs.decoding import Hypothesis
+    from transformer.runs.strategies import Beam
+
+    rows = [  # step, parent, id, display, log p, total, rank, fate
+        (1, -1, 5, "·$y$", -0.7, -0.7, 1, "kept"),
+        (1, -1, 6, "·<b>", -0.9, -0.9, 2, "kept"),
+        (1, -1, 7, "·%{z}", -2.0, -2.0, 3, "pruned"),
+        (2, 0, 2, "</s>", -3.0, -3.7, 3, "finished"),
+        (2, 0, 7, "·%{z}", -1.5, -2.2, 2, "open"),
+        (2, 1, 2, "</s>", -0.1, -1.0, 1, "finished"),
+        (2, 1, 8, "·incomprehensible", -1.0, -1.9, 1, "open"),
+        (2, 1, 7, "·%{z}", -4.0, -4.9, 3, "pruned"),
+        (2, 1, 5, "·$y$", -4.5, -5.4, 4, "pruned"),
+    ]
+    nodes = tuple(
+        BeamNode(index, step, parent, id, display, log_p, total, total, rank, fate)
+        for index, (step, parent, id, display, log_p, total, rank, fate) in enumerate(rows)
+        if step <= n_steps
+    )
+    found = (Hypothesis((6, 2), "<b>", -1.0, -1.0, True), Hypothesis((5, 2), "$y$", -3.7, -3.7, True))
+    return BeamTree(nodes, found, Beam(2, length_penalty=0.0))
+
+
+def small_flow():
+    """Decoder token 1 behind one layer: from itself, from token 0 by a head, and from two tokens of the source."""
+    from transformer.explanation.information_flow import Edge, Flow, Node
+
+    top = Node("decoder", 1, 1)
+    edges = (
+        Edge(Node("decoder", 0, 1), top, "residual", -1, 0.4),
+        Edge(Node("decoder", 0, 1), top, "self", 1, 0.05),
+        Edge(Node("decoder", 0, 0), top, "self", 0, 0.15),
+        Edge(Node("encoder", 0, 1), top, "cross", 0, 0.3),
+        Edge(Node("encoder", 0, 2), top, "cross", 1, 0.1),
+    )
+    weights = {top: 1.0} | {edge.source: edge.share for edge in edges[::-1]}
+    return Flow({top: 1.0}, 0.05, edges, weights, {top: 0.2})
+
+
+@pytest.fixture(scope="session")
+def figures(tokens, target, causal_view, candidates) -> dict:
+    return every_figure(tokens, target, causal_view, candidates)
+
+
+def every_figure(tokens, target, causal_view, candidates) -> dict:
+    """Every public figure, drawn once, by name."""
+    from charts.figures import edit_effects, firing, gradients
+    from transformer.analysis.lens import WordCourse
+    from transformer.text.best_path import kept
+    from transformer.text.longest_match import MatchStep
+    from views.add_norm import norm_figures, residual_figures
+    from views.attention import attention_row_figures, query_key_space_figure, trust_figure
+    from views.bugs import two_courses_figure
+    from views.compare import stream_distance_figure
+    from views.decoding import (
+        alignment_figure,
+        beam_tree_figure,
+        candidate_figures,
+        running_log_probability_figure,
+        word_contributions_figure,
+    )
+    from views.embeddings import embedding_row_figures, vocabulary_figures
+    from views.feed_forward import activation_curve_figure, unit_figures
+    from views.heads import head_figures
+    from views.lens import attribution_figures, lens_figures
+    from views.overview import time_and_parameters_figure
+    from views.paths import flow_figure
+    from views.positions import distance_figures, encoding_figures
+    from views.tokens import token_figures, word_piece_figures
+    from views.training import time_lapse_figures
+
+    n, numbers = len(tokens), np.random.default_rng(11)
+    rows = numbers.normal(size=(n, 16))
+    moved = np.zeros(40)
+    moved[list(tokens.ids)] = 0.5
+    steps = ["embedding", "0 self-attention", "0 feed-forward"]
+    blocks = pd.DataFrame(
+        {
+            "block": ["embedding", "layer 0", "layer 0"],
+            "part": ["embedding", "self-attention", "feed-forward"],
+            "parameters": [1000, 400, 800],
+            "milliseconds": [0.1, 0.5, 0.7],
+        }
+    )
+    neighbours = pd.DataFrame({"piece": ["·<i>", "·cat"], "similarity": [0.9, 0.4]})
+    share = numbers.dirichlet(np.ones(n))
+    before_and_after = pd.DataFrame(
+        {"piece": ["·<b>", "·$y$"], "before": [0.7, 0.1], "after": [0.2, 0.6], "chosen": [True, False]}
+    )
+    return {
+        "head_importance": edit_effects.head_importance({"encoder": numbers.normal(size=(2, 3)), "cross": -np.eye(3)}),
+        "candidates_before_and_after": edit_effects.candidates_before_and_after(before_and_after),
+        "divergence_per_token": edit_effects.divergence_per_token(share, labels=tokens.displays),
+        "agreement_by_distance": distance_figures.agreement_by_distance(
+            {"learned": share, "<b>": share[::-1]}, chosen="<b>"
+        ),
+        "two_courses": two_courses_figure.two_courses(
+            rows[0], patient=rows[1], at=range(16), title="loss", across="step", names=("healthy", "<b>")
+        ),
+        "embedding_rows": embedding_row_figures.embedding_rows(rows, tokens=tokens, vocabulary_size=40, followed=1),
+        "embedding_window": embedding_row_figures.embedding_window(
+            rows[:4], row_ids=[2, 3, 6, 7], displays=["a", "·<b>", "c", "d"], looked_up=[3]
+        ),
+        "gradient_rows": gradients.gradient_rows(moved, tokens=tokens),
+        "gradient_by_block": gradients.gradient_by_block(
+            [[0.5, np.nan], [np.nan, 0.25]], kinds=["<b>x", "outside"], places=["encoder 0", "·<b>"]
+        ),
+        "vocabulary_projection": vocabulary_figures.vocabulary_projection(
+            numbers.normal(size=(40, 2)), displays=["·<b>"] * 40, tokens=tokens, explained=(0.2, 0.1)
+        ),
+        "nearest_neighbours": vocabulary_figures.nearest_neighbours(neighbours, of="·<b>"),
+        "encoding_heatmap": encoding_figures.encoding_heatmap(numbers.normal(size=(12, 16)), tokens=tokens),
+        "encoding_waves": encoding_figures.encoding_waves(
+            numbers.normal(size=(12, 16)), dimensions=[0, 5], tokens=tokens
+        ),
+        "position_similarity": encoding_figures.position_similarity(np.eye(5)),
+        "embedding_sum": encoding_figures.embedding_sum(rows, position=rows, total=2 * rows, tokens=tokens),
+        "relative_bias": distance_figures.relative_bias(numbers.normal(size=(3, 5)), distances=range(-2, 3)),
+        "distance_buckets": distance_figures.distance_buckets([2, 1, 0, 17], distances=range(-2, 2)),
+        "rotary_angles": distance_figures.rotary_angles(numbers.normal(size=(6, 4)), pairs=[0, 3]),
+        "norm_statistics": norm_figures.norm_statistics(
+            np.ones(n), std_before=np.ones(n), mean_after=np.zeros(n), std_after=np.ones(n), tokens=tokens
+        ),
+        "gain_and_bias": norm_figures.gain_and_bias(np.ones(16), bias=rows[0]),
+        "position_distribution": norm_figures.position_distribution(rows[0], after=rows[1], token="·<b>"),
+        "residual_growth": residual_figures.residual_growth(
+            np.abs(rows[:3, :n]), steps=steps, tokens=tokens, highlighted=2
+        ),
+        "sublayer_contribution": residual_figures.sublayer_contribution(
+            np.abs(rows[:2, :n]), cosine=np.tanh(rows[:2, :n]), sublayers=steps[1:], tokens=tokens
+        ),
+        "hidden_heatmap": unit_figures.hidden_heatmap(rows, tokens=tokens),
+        "silent_share": unit_figures.silent_share(share[None], tokens=tokens, layers=["layer <0>"]),
+        "strongest_units": unit_figures.strongest_units(rows[0], token="·<b>", top=5),
+        "unit_writes": unit_figures.unit_writes(pd.DataFrame({"piece": ["·<b>", "a"], "effect": [0.5, -1.0]}), unit=3),
+        "activation_curve": activation_curve_figure.activation_curve(rows[0], activation="gelu", token="·<b>"),
+        "candidate_bars": candidate_figures.candidate_bars(candidates, rest=0.05),
+        "reshaping": candidate_figures.reshaping(candidates, temperature=0.5, rule="top-k 2"),
+        "flow_graph": flow_figure.flow_graph(small_flow(), tokens={"encoder": tokens, "decoder": target}),
+        "firing_strips": firing.firing_strips(
+            [share, -share[:2] / 2],
+            tokens=[tokens, TokenSequence(tokens.tokens[:2])],
+            places=[1, 0],
+            marked=[0, None],
+            rows=["·<b>", "$y$"],
+            what="hidden value",
+            title="token",
+            signed=True,
+        ),
+        "query_key_space": query_key_space_figure.query_key_space(
+            rows[:, :2].repeat(2, axis=0), tokens=[*tokens, *tokens], n_queries=n, colour="word", explained=(0.5, 0.25)
+        ),
+        "search_tree": beam_tree_figure.search_tree(small_tree()),
+        "alignment_heatmap": alignment_figure.alignment_heatmap(
+            np.eye(2), target=["<b>x", "$y$"], source=["·<i>", "%{z}"], best=[0, 1]
+        ),
+        "running_log_probability": running_log_probability_figure.running_log_probability(
+            {"greedy": [-0.5, -1.0], "<b>": [-0.1]}, tokens={"greedy": ["·<i>", "·$y$"], "<b>": ["·<b>"]}
+        ),
+        "answer_confidence": candidate_figures.answer_confidence(share, tokens=tokens, runner_up=share / 2, current=1),
+        "step_attention": candidate_figures.step_attention(share, tokens=tokens, allowed=np.arange(n) < 5),
+        "head_contributions": attention_row_figures.head_contributions(
+            rows[:3], bias=rows[3], output=rows[:4].sum(axis=0), head=1
+        ),
+        "word_contributions": word_contributions_figure.word_contributions(
+            [0.3, -0.2], words=["<b>good", "bad"], of="·<i> class"
+        ),
+        "row_on_picture": attention_row_figures.row_on_picture(
+            np.full((2, 2, 2), 0.2), ink=np.eye(4), names=["·<i>", "$y$"], labels=["·<b>", "$y$", "·%{z}", "<s>"]
+        ),
+        "score_pipeline": attention_row_figures.score_pipeline(causal_view, head=1, row=2),
+        "dot_product": attention_row_figures.dot_product(rows[0], key=rows[1], query_token="·<b>", key_token="·<i>"),
+        "aligned_measures": trust_figure.aligned_measures(small_measures(), answer="‘·<b>’"),
+        "value_mix": attention_row_figures.value_mix(share, values=rows, tokens=tokens, shown=3),
+        "head_scores": head_figures.head_scores(np.full((2, 3), 0.25), name="sink share", roles=[["<b>", "", ""]] * 2),
+        "entropy_strip": head_figures.entropy_strip(causal_view),
+        "head_profiles": head_figures.head_profiles(
+            {(0, 0): {-1: 0.9, 0: 0.1}, (0, 1): {-1: 0.25, 0: 0.5}},
+            names={(0, 0): "·<b>", (0, 1): "%{x}"},
+            chosen=(0, 1),
+        ),
+        "lens_grid": lens_figures.lens_grid(small_lens(), selected=1),
+        "attribution_waterfall": attribution_figures.attribution_waterfall(
+            [0.5, -0.2], labels=["0 feed-forward", "·<b>"], total=0.7, n_others=3, of="·$y$ − ·%{z}"
+        ),
+        "measured_effects": attribution_figures.measured_effects(
+            [0.5, -0.2],
+            zero=[0.3, 0.1],
+            mean=[np.nan, 0.1],
+            patched=[0, 0.1],
+            labels=["0 feed-forward", "·<b>"],
+            of="·$y$",
+        ),
+        "word_course": lens_figures.word_course(
+            WordCourse(("embedding", "layer 0"), ("·<b>", "·$y$", "·%{z}"), (5, 6, 7), np.full((3, 2), 0.3))
+        ),
+        "stream_distance": stream_distance_figure.stream_distance(
+            np.linspace(0.4, 1, 6).reshape(2, 3), steps=steps[:2], labels=["·<b>", "·$y$ / ·%{z}", "·&amp; (A)"]
+        ),
+        "time_and_parameters": time_and_parameters_figure.time_and_parameters(blocks),
+        "map_strip": time_lapse_figures.map_strip(
+            [causal_view] * 2, head=1, names=["0", "·<b>"], notes=["", "<s>"], chosen=1
+        ),
+        "role_timeline": time_lapse_figures.role_timeline(
+            roles_through_training(), groups=["·<i>", "cross"], moments=["0", "<s>"], current=0, chosen=(0, 1, 0)
+        ),
+        "merge_tree": token_figures.merge_tree([["·", "<", "b"], ["·<", "b"], ["·<b"]], ranks=[4, 9]),
+        "longest_matches": word_piece_figures.longest_matches(
+            [MatchStep(0, ("<b>xy$y$",), "<b>x"), MatchStep(4, ("##y$y$",), None)], word="<b>xy$y$"
+        ),
+        "candidate_pieces": word_piece_figures.candidate_pieces(
+            small_path(), word="<b>x", path=kept(small_path()), display=lambda piece: f"·{piece}"
+        ),
+        "token_lengths": token_figures.token_lengths({"this": tokens, "other": target}),
+    }

@@ -1,0 +1,11 @@
+"""What the figures of the pages are tested with."""
+
+from tests.figures import (  # noqa: F401
+    candidates,
+    causal_view,
+    every_setting_is_checked,
+    figures,
+    numbers,
+    target,
+    tokens,
+)
