@@ -25,8 +25,7 @@ ENTRIES = {
 class AppServer:
     """``with AppServer() as server: server.base``. ``entry`` is one of ``ENTRIES``; ``options`` are added to its
     command. It shows the checkpoints of the repository, unless ``environment`` says otherwise. ``script``: what
-    ``streamlit run`` runs, if not the app. ``within``: a command that runs the one after it in its own process, as
-    ``nice`` does. ``start_seconds``: from the start of the process to its first answer.
+    ``streamlit run`` runs, if not the app. ``start_seconds``: from the start of the process to its first answer.
 
     Raises ``RuntimeError`` with the last lines of its output where it does not start.
     """
@@ -39,12 +38,11 @@ class AppServer:
         script: str = "app.py",
         options: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
-        within: Sequence[str] = (),
     ) -> None:
         self.port = port or free_port()
         self.base = f"http://127.0.0.1:{self.port}"
         parts = (part.format(port=self.port, script=script) for part in ENTRIES[entry])
-        self._command = [*within, sys.executable, "-m", *parts, *options]
+        self._command = [sys.executable, "-m", *parts, *options]
         self._environment = {**os.environ, "GLASSFORMER_CHECKPOINTS": "", **(environment or {})}
 
     def __enter__(self) -> AppServer:

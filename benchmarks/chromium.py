@@ -85,14 +85,6 @@ class Tab:
         self.settle()
         return self.page.evaluate("window.firstPicture")
 
-    def throttle(self, megabits: float, *, latency: float = 0.02) -> None:
-        """A network of so many megabits and so many seconds there and back."""
-        speed = megabits * 1e6 / 8
-        self._network.send(
-            "Network.emulateNetworkConditions",
-            {"offline": False, "latency": 1000 * latency, "downloadThroughput": speed, "uploadThroughput": speed},
-        )
-
     def settle(self) -> None:
         """Wait until the script rests and nothing has come over the wire for a while."""
         end = time.monotonic() + PATIENCE
@@ -109,10 +101,6 @@ class Tab:
         self.received.clear()
         self.sent.clear()
         self._changed = time.monotonic()
-
-    def fetched(self, name: str) -> bool:
-        """Whether the tab asked for a file whose name begins so, e.g. ``PlotlyChart``."""
-        return any(urlsplit(address).path.rpartition("/")[2].startswith(name) for address in self.files)
 
     def _listen(self, socket: WebSocket) -> None:
         for event, sizes in (("framereceived", self.received), ("framesent", self.sent)):

@@ -1,16 +1,15 @@
-"""What goes over the wire, and how soon a click is painted, against the goals.
+"""What goes over the wire, against the goals.
 
-    python -m benchmarks.wire [--rounds 5] [--grid-only]
+    python -m benchmarks.wire [--entry deploy.serve]
 
-In a real Chromium: the bytes of a grid of all heads; a page that runs again with nothing changed; hovering, switching
-heads, moving with the keys and stepping; and a click on the grid beside the same grid as Plotly's subplots.
+In a real Chromium: a page that runs again with nothing changed; hovering, switching heads, moving with the keys and
+stepping.
 """
 
 import argparse
 import json
-import statistics
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from playwright.sync_api import Browser, Page
@@ -19,112 +18,29 @@ from benchmarks.app_server import ENTRIES, AppServer
 from benchmarks.chromium import Tab, chromium, new_visitor
 from benchmarks.counting_proxy import CountingProxy
 
-ROUNDS = 5
-GRIDS = {(6, 8, 32): 60_000, (12, 12, 64): 600_000}  # layers, heads, tokens → bytes at most
 RERUN = 2_000  # bytes at most
-FASTER = 10.0  # times at least
 STEPS = 5
 PAGES = {"Overview": "", "Attention": "attention", "Heads": "heads"}
-# Where the mouse went down, until the drawing shows the head that was chosen then and the browser has painted it.
-_CLOCK = """() => {
-    window.clicked = null;
-    addEventListener("pointerdown", () => { window.clicked = performance.now(); }, {capture: true, once: true});
-}"""
-_PLOTLY = "() => document.querySelector('.js-plotly-plot .gtitle')?.textContent"
-# Around the corner of the first few tiles: one of them gets its outline and one loses it. All pixels would take long.
-_CANVAS = """() => {
-    const find = (root) => root.querySelector("canvas[data-geometry]") ??
-        [...root.querySelectorAll("*")].map((e) => e.shadowRoot && find(e.shadowRoot)).find(Boolean);
-    const canvas = window.canvas?.isConnected ? window.canvas : (window.canvas = find(document));
-    const ratio = canvas.width / canvas.clientWidth;
-    const [x, y, width] = JSON.parse(canvas.dataset.geometry).tiles[0];
-    const [place, long] = [(y + 20) * ratio, (x + 8 * width) * ratio].map(Math.round);
-    return String(canvas.getContext("2d").getImageData(0, place, long, 1).data);
-}"""
-_PAINTED = """([look, before]) => new Promise((done) => {
-    const state = eval(look);
-    const wait = () => state() !== before
-        ? requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - window.clicked)))
-        : requestAnimationFrame(wait);
-    wait();
-})"""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the result; a goal is a most, or with ``at_least`` a least."""
+    """One line of the result; a goal is a most."""
 
     what: str
     value: float
     unit: str
     goal: float | None = None
-    at_least: bool = False
 
     @property
     def met(self) -> bool:
-        return self.goal is None or (self.value >= self.goal if self.at_least else self.value <= self.goal)
+        return self.goal is None or self.value <= self.goal
 
     def __str__(self) -> str:
-        value = f"{self.value:,.1f}" if self.unit == "times" else f"{self.value:,.0f}"
-        line = f"  {self.what:<72}{value:>12} {self.unit:<9}"
+        line = f"  {self.what:<72}{self.value:>12,.0f} {self.unit:<9}"
         if self.goal is None:
             return line.rstrip()
-        return f"{line}goal {'≥' if self.at_least else '≤'} {self.goal:,.0f}: {'met' if self.met else 'MISSED'}"
-
-
-def grids(browser: Browser, base: str, *, rounds: int, clicked: Collection[tuple[int, int, int]]) -> list[Row]:
-    """The message that carries a grid, labels included, as Streamlit sends it (the script has come in one before), and
-    the time from a click until another head is outlined, of those that are ``clicked``; both drawings take turns.
-
-    On the canvas, the head itself is clicked. A heatmap of Plotly tells Python nothing of a click: a button stands in.
-    """
-    sizes, clicks = [], []
-    for (layers, heads, tokens), goal in GRIDS.items():
-        grid = f"{layers} × {heads} heads, {tokens} tokens"
-        seconds: dict[str, list[float]] = {"canvas": [], "plotly": []}
-        with new_visitor(browser) as context:
-            tabs = {}
-            for drawing in seconds if (layers, heads, tokens) in clicked else ("canvas",):
-                tabs[drawing] = tab = Tab(context)
-                address = f"{base}/?drawing={drawing}&layers={layers}&heads={heads}&tokens={tokens}"
-                tab.open(address, figure=".js-plotly-plot .gtitle" if drawing == "plotly" else "")
-            sizes.append(Row(f"grid of {grid}, random weights", max(tabs["canvas"].received), "bytes", goal))
-            if len(tabs) == 1:
-                continue
-            for _ in range(rounds + 1):
-                for drawing, tab in tabs.items():
-                    tab.page.bring_to_front()
-                    seconds[drawing].append(_click_button(tab.page) if drawing == "plotly" else _click_head(tab.page))
-                    tab.settle()
-        kept = {drawing: times[1:] for drawing, times in seconds.items()}  # the first only warms up
-        ratios = [slow / fast for slow, fast in zip(kept["plotly"], kept["canvas"], strict=True)]
-        clicks += [
-            *(Row(f"{grid}: click → painted, {d}", statistics.median(t), "ms") for d, t in kept.items()),
-            Row(f"{grid}: Plotly ÷ canvas", statistics.median(ratios), "times", FASTER, at_least=True),
-        ]
-    return [*sizes, *clicks]
-
-
-def _click_button(page: Page) -> float:
-    return _painted(page, page.get_by_role("button", name="Next head").click, look=_PLOTLY)
-
-
-def _click_head(page: Page) -> float:
-    """One of the first heads that is not chosen: the pointer rests on it before it is clicked, as a hand does."""
-    place, box = _geometry(page)
-    chosen = int(page.locator("text=/^chosen \\d/").inner_text().split()[-1])
-    x, y, width, height = place["tiles"][1 + chosen % 3]
-    page.mouse.move(box["x"] + x + width / 2, box["y"] + y + height / 2)
-    page.wait_for_timeout(200)
-    return _painted(page, lambda: (page.mouse.down(), page.mouse.up()), look=_CANVAS)
-
-
-def _painted(page: Page, click: Callable[[], object], *, look: str) -> float:
-    """Milliseconds from the click until what ``look`` sees has changed and is painted."""
-    before = page.evaluate(look)
-    page.evaluate(_CLOCK)
-    click()
-    return page.evaluate(_PAINTED, [look, before])
+        return f"{line}goal ≤ {self.goal:,.0f}: {'met' if self.met else 'MISSED'}"
 
 
 def reruns(browser: Browser, port: int, entry: str, *, goal: float | None) -> list[Row]:
@@ -243,11 +159,8 @@ def _rest(tab: Tab) -> None:
     tab.settle()
 
 
-def measure(
-    *, rounds: int, grid_only: bool = False, clicked: Collection[tuple[int, int, int]] = tuple(GRIDS)
-) -> list[Row]:
-    """Measure and print; returns the rows that were printed. ``clicked``: the grids that Plotly draws, too, which takes
-    a minute for the large one."""
+def measure(entries: Collection[str] = tuple(ENTRIES)) -> list[Row]:
+    """Measure and print; returns the rows that were printed. ``entries``: the ways to start the app."""
     rows: list[Row] = []
 
     def show(title: str, found: list[Row]) -> None:
@@ -255,14 +168,7 @@ def measure(
         rows.extend(found)
 
     with chromium() as browser:
-        with AppServer(script="benchmarks/grid_app.py") as server:
-            show(
-                "All heads on one screen, and a click on it",
-                grids(browser, server.base, rounds=rounds, clicked=clicked),
-            )
-        if grid_only:
-            return rows
-        for entry in ENTRIES:
+        for entry in entries:
             with AppServer(entry) as server:
                 goal = RERUN if entry == "deploy.serve" else None
                 found = reruns(browser, server.port, entry, goal=goal)
@@ -274,12 +180,9 @@ def measure(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.wire", description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help="clicks on each grid")
-    parser.add_argument("--grid-only", action="store_true", help="leave the app's pages out")
-    options = parser.parse_args(arguments)
-    if options.rounds < 1:
-        parser.error(f"--rounds is {options.rounds}; at least 1 is needed")
-    measure(rounds=options.rounds, grid_only=options.grid_only)
+    parser.add_argument("--entry", choices=sorted(ENTRIES), help="one way to start the server (default: both)")
+    entry = parser.parse_args(arguments).entry
+    measure([entry] if entry else tuple(ENTRIES))
     return 0
 
 
