@@ -1,4 +1,4 @@
-"""A small app that shows every drawing of the attention canvas, for tests/browser/test_canvas.py.
+"""Every drawing of the attention canvas, and a small app that shows it, for tests/browser/test_canvas.py.
 
     streamlit run tests/browser/canvas_harness.py
 
@@ -8,7 +8,7 @@ The weights are a real softmax of a fixed formula, so that a test knows every va
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from charts.canvas.attention import attention_grid, attention_lines, attention_map
 from charts.canvas.attention_heads import HeadWords, attention_heads
 from charts.canvas.attention_overview import attention_overview
+from charts.canvas.figure import CanvasFigure
 from charts.canvas.mask_editor import mask_editor
 from charts.canvas.value_map import value_map
 from transformer.runs.attention_view import AttentionView
@@ -84,70 +85,54 @@ def numbered(count: int) -> list[str]:
     return [f"·w{i}" for i in range(count)]
 
 
-def main() -> None:
-    st.set_page_config(layout="wide")
-    bring_canvas()
-    scene = st.query_params.get("scene", "map")
-    state = st.session_state
+GRIDS = {
+    "grid": (6, 8, SENTENCE),
+    "sorted": (3, 4, SENTENCE[:8]),
+    "deep": (12, 12, numbered(64)),
+    "many": (32, 32, SENTENCE[:8]),
+    "many sorted": (32, 32, SENTENCE[:8]),
+}
+
+
+def drawn(scene: str, state: Mapping[str, object] | None = None) -> CanvasFigure:
+    """The picture of a scene; ``state``: what has been clicked in it."""
+    state = state or {}
     causal = view(SENTENCE, SENTENCE, layer=1, n_heads=8, kind="self", causal=True)
     if scene == "map":
-        show_map(attention_map(causal, head=2, selected=state.get("cell")), key="map", on_click=remember("cell"))
-    elif scene == "follows":
-        show_map(attention_map(causal, head=2, follow_pointer=True), key="follows", on_click=remember("cell"))
-    elif scene == "cross":
+        return attention_map(causal, head=2, selected=state.get("cell"))
+    if scene == "follows":
+        return attention_map(causal, head=2, follow_pointer=True)
+    if scene == "cross":
         source = [*SENTENCE[:8], "<pad>", "<pad>"]
         crossing = view(["<s>", "·Le", "·chat", "·est"], source, layer=0, n_heads=4, kind="cross", causal=False, pads=2)
-        show_map(
-            attention_map(crossing, head=1, shifted_labels=["·Le", "·chat", "·est", "</s>"], stretch=True),
-            key="cross",
-            on_click=remember("cell"),
-        )
-    elif scene == "large":
+        return attention_map(crossing, head=1, shifted_labels=["·Le", "·chat", "·est", "</s>"], stretch=True)
+    if scene == "large":
         large = view(numbered(256), numbered(256), layer=0, n_heads=1, kind="self", causal=True)
-        show_map(attention_map(large, head=0), key="large", on_click=remember("cell"))
-    elif scene == "mask":
-        editor = mask_editor(causal, head=2, own=causal.allowed)
-        show_mask_editor(editor, key="mask", on_edit=remember("stroke"))
-    elif scene == "hostile":
+        return attention_map(large, head=0)
+    if scene == "mask":
+        return mask_editor(causal, head=2, own=causal.allowed)
+    if scene == "hostile":
         hostile = view(HOSTILE, HOSTILE, layer=0, n_heads=2, kind="self", causal=True)
-        show_map(attention_map(hostile, head=1), key="hostile", on_click=remember("cell"))
-    elif scene == "scores":
-        show_map(
-            value_map(
-                causal.scores[3],
-                row_labels=causal.query.labels,
-                column_labels=causal.key.labels,
-                row_title="query: the token that looks",
-                column_title="key: the token that is looked at",
-                scale="diverging",
-                allowed=causal.allowed,
-                title="scores · head 3",
-                value_name="score q·k/√dₖ",
-            ),
-            key="scores",
+        return attention_map(hostile, head=1)
+    if scene == "scores":
+        return value_map(
+            causal.scores[3],
+            row_labels=causal.query.labels,
+            column_labels=causal.key.labels,
+            row_title="query: the token that looks",
+            column_title="key: the token that is looked at",
+            scale="diverging",
+            allowed=causal.allowed,
+            title="scores · head 3",
+            value_name="score q·k/√dₖ",
         )
-    elif scene == "faint":
-        row = ["0", "1"]
-        show_map(
-            value_map(np.array([[0.0112, -0.0044]]), row_labels=["all"], column_labels=row),
-            key="faint",
-            on_click=remember("cell"),
-        )
-    elif scene in ("words", "channels"):  # columns narrower than their labels, which are short
+    if scene == "faint":
+        return value_map(np.array([[0.0112, -0.0044]]), row_labels=["all"], column_labels=["0", "1"])
+    if scene in ("words", "channels"):  # columns narrower than their labels, which are short
         names = [f"·{'abcdefg'[i % 7]}{'xyz'[i % 3]}" if scene == "words" else str(i) for i in range(64)]
-        show_map(
-            value_map(np.ones((2, 64)), row_labels=["one", "other"], column_labels=names),
-            key=scene,
-            on_click=remember("cell"),
-        )
-    elif scene in ("grid", "sorted", "deep", "many", "many sorted"):
-        layers, heads, words = {
-            "grid": (6, 8, SENTENCE),
-            "sorted": (3, 4, SENTENCE[:8]),
-            "deep": (12, 12, numbered(64)),
-            "many": (32, 32, SENTENCE[:8]),
-            "many sorted": (32, 32, SENTENCE[:8]),
-        }[scene]
+        return value_map(np.ones((2, 64)), row_labels=["one", "other"], column_labels=names)
+    if scene in GRIDS:
+        layers, heads, words = GRIDS[scene]
         views = [view(words, words, layer=i, n_heads=heads, kind="self", causal=scene != "deep") for i in range(layers)]
         captions = {(0, 0): "previous token", (1, 2): "sink", (2, 1): "first token"} if scene != "deep" else None
         order = (
@@ -155,9 +140,8 @@ def main() -> None:
             if scene.endswith("sorted")
             else None
         )
-        drawn = attention_grid(views, selected=state.get("head"), captions=captions, order=order)
-        show_grid(drawn, key=scene, on_click=remember("head"))
-    elif scene.startswith("heads"):  # "heads 30 9": layers and heads
+        return attention_grid(views, selected=state.get("head"), captions=captions, order=order)
+    if scene.startswith("heads"):  # "heads 30 9": layers and heads
         layers, heads = (int(number) for number in scene.split()[1:])
         views = [view(SENTENCE, SENTENCE, layer=i, n_heads=heads, kind="self", causal=True) for i in range(layers)]
         words = {
@@ -166,19 +150,36 @@ def main() -> None:
             for h in range(heads)
         }
         named = [(1, 2), (2, 0)]
-        drawn = attention_heads(views, named=named, words=words, clear=named, selected=state.get("head"))
-        show_grid(drawn, key=scene, on_click=remember("head"))
-    elif scene == "deep overview":
+        return attention_heads(views, named=named, words=words, clear=named, selected=state.get("head"))
+    if scene == "deep overview":
         views = [view(SENTENCE, SENTENCE, layer=i, n_heads=9, kind="self", causal=True) for i in range(30)]
-        show_overview(attention_overview([views], clear=[[(0, 0)]]), key=scene, on_click=remember("head"))
-    elif scene == "overview":
+        return attention_overview([views], clear=[[(0, 0)]])
+    if scene == "overview":
         own = [view(SENTENCE, SENTENCE, layer=i, n_heads=8, kind="self", causal=True) for i in range(3)]
         crossing = [view(["<s>", "·Le", "·chat"], SENTENCE, layer=0, n_heads=8, kind="cross", causal=False)]
-        drawn = attention_overview([own, crossing], selected=state.get("head"), captions=[{(0, 0): "sink"}, {}])
-        show_overview(drawn, key=scene, on_click=remember("head"))
+        return attention_overview([own, crossing], selected=state.get("head"), captions=[{(0, 0): "sink"}, {}])
+    if scene == "lines":
+        return attention_lines(causal, heads=[0, 2, 5], selected_token=state.get("token"))
+    raise ValueError(f"there is no scene {scene!r}")
+
+
+def main() -> None:
+    st.set_page_config(layout="wide")
+    bring_canvas()
+    scene, state = st.query_params.get("scene", "map"), st.session_state
+    figure = drawn(scene, state)
+    if scene == "mask":
+        show_mask_editor(figure, key=scene, on_edit=remember("stroke"))
+    elif scene in GRIDS or scene.startswith("heads"):
+        show_grid(figure, key=scene, on_click=remember("head"))
+    elif scene.endswith("overview"):
+        show_overview(figure, key=scene, on_click=remember("head"))
     elif scene == "lines":
-        drawn = attention_lines(causal, heads=[0, 2, 5], selected_token=state.get("token"))
-        show_lines(drawn, key="lines", on_click=remember("token"))
+        show_lines(figure, key=scene, on_click=remember("token"))
+    elif scene == "scores":
+        show_map(figure, key=scene)
+    else:
+        show_map(figure, key=scene, on_click=remember("cell"))
     st.text(f"runs {state.setdefault('runs', 0)}")
     state["runs"] += 1
     for name in ("cell", "head", "token", "stroke"):

@@ -18,12 +18,15 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 import benchmarks.chromium
+from tests.browser import canvas_harness
+from tests.browser.scenes import Canvas, opened
 from tests.browser.seats import Seat, Seats
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,6 +69,27 @@ def shipped(start_app: Callable[..., str]) -> str:
 def drawings(start_app: Callable[..., str], tmp_path_factory: pytest.TempPathFactory) -> str:
     """The address of every drawing of the attention canvas; they need no checkpoint."""
     return start_app(tmp_path_factory.mktemp("none"), script=Path(__file__).with_name("canvas_harness.py"))
+
+
+@pytest.fixture
+def in_the_app(seats: Seats, drawings: str) -> Iterator[Callable[..., Canvas]]:
+    """``in_the_app("map")`` opens a scene in the app, which Python hears of."""
+    with ExitStack() as scenes:
+        yield lambda scene, **how: scenes.enter_context(opened(seats, f"{drawings}/?scene={scene}", **how))
+
+
+@pytest.fixture(scope="session")
+def saved_scene(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
+    """``saved_scene("map")`` → the address of a scene's page as a file."""
+    folder = tmp_path_factory.mktemp("scenes")
+    return cache(lambda scene: canvas_harness.drawn(scene).save(folder / f"{scene}.html").as_uri())
+
+
+@pytest.fixture
+def show(seats: Seats, saved_scene: Callable[[str], str]) -> Iterator[Callable[..., Canvas]]:
+    """``show("map")`` opens a scene without Streamlit."""
+    with ExitStack() as scenes:
+        yield lambda scene, **how: scenes.enter_context(opened(seats, saved_scene(scene), **how))
 
 
 @pytest.fixture(scope="session")

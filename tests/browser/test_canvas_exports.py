@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 from xml.etree import ElementTree
@@ -21,19 +19,13 @@ from charts.toolkit import paper, style
 from tests.browser import canvas_harness
 from tests.browser.figure_files import said_by
 from tests.browser.offline import opened_offline, tip_at
-from tests.browser.seats import Seats
-from tests.browser.test_canvas import SEEN, Canvas, opened
+from tests.browser.scenes import Canvas
+from tests.browser.test_canvas import SEEN
 
 pytestmark = pytest.mark.browser
 TITLE = "decoder self-attention · layer 0 · head 1"
 SVG = "{http://www.w3.org/2000/svg}"
 PAPER = "Save for a paper"
-
-
-@pytest.fixture
-def show(seats: Seats, drawings: str) -> Iterator[Callable[..., Canvas]]:
-    with ExitStack() as scenes:
-        yield lambda scene, **how: scenes.enter_context(opened(seats, f"{drawings}/?scene={scene}", **how))
 
 
 def saved(canvas: Canvas, button: str, folder: Path, *, title: str | None = None, width: str = "84") -> Path:
@@ -108,8 +100,8 @@ def test_a_figure_for_a_paper_is_white_with_black_letters_in_millimetres(show, t
         assert {"head 0", "head 2", "head 5"} <= set(texts(file))
 
 
-def test_what_was_clicked_is_not_marked_in_a_picture(show, tmp_path: Path) -> None:
-    canvas = show("map")
+def test_what_was_clicked_is_not_marked_in_a_picture(in_the_app, tmp_path: Path) -> None:
+    canvas = in_the_app("map")
     canvas.page.mouse.click(*canvas.at(*canvas.cell(7, 5)))
     canvas.says("cell Cell(query=7, key=5)")
     chosen = style.CHOSEN.lower()
@@ -120,8 +112,8 @@ def test_what_was_clicked_is_not_marked_in_a_picture(show, tmp_path: Path) -> No
     assert f">{weight:.2f}<" in printed or f">{weight:.3f}<" in printed
 
 
-def test_every_head_of_every_kind_is_one_picture_to_choose_from_and_to_print(show, tmp_path: Path) -> None:
-    canvas = show("overview")
+def test_every_head_of_every_kind_is_one_picture_to_choose_from_and_to_print(in_the_app, tmp_path: Path) -> None:
+    canvas = in_the_app("overview")
     own, crossing = canvas.geometry["parts"]
     assert (len(own), len(crossing)) == (24, 8)
     x, y, width, height = crossing[5]
@@ -147,8 +139,8 @@ def test_every_head_of_every_kind_is_one_picture_to_choose_from_and_to_print(sho
 HOSTILE = '</metadata><script>alert(1)</script> & "quoted" Léa 👩🏽‍🚀 {{payload}}'
 
 
-def test_every_file_says_where_it_comes_from(show, chromium, tmp_path: Path) -> None:
-    canvas = show("hostile")
+def test_every_file_says_where_it_comes_from(in_the_app, chromium, tmp_path: Path) -> None:
+    canvas = in_the_app("hostile")
     view = {"checkpoint": "en-fr", "fingerprint": "2c4db36623ec", "sentence": HOSTILE, "target": ""}
     canvas.page.evaluate("view => { globalThis.glassformerView = view }", view)
 
@@ -265,7 +257,6 @@ def test_the_saved_page_zooms_and_switches_heads(show, chromium, tmp_path: Path)
         page.get_by_role("button", name="Zoom in").click()
         page.get_by_role("button", name="Zoom in").click()
         page.get_by_role("button", name="Show the whole map").click()
-        page.wait_for_timeout(200)
         assert tip_at(page, (), 10, 5) == before
 
 

@@ -1,0 +1,92 @@
+"""A scene of ``canvas_harness.py`` in a tab: where things are painted, what is told, and what went over the wire."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.browser.seats import Seat, Seats
+
+FIND_CANVAS = """[...document.querySelectorAll("*")].map((e) => e.shadowRoot?.querySelector("canvas")).find(Boolean)"""
+
+_WAITS = itertools.count()
+# What is painted (two frames late at most), what the tooltip says, and where all stands; each wait counts anew.
+_AT_REST = f"""(wait) => {{
+    const canvas = {FIND_CANVAS};
+    if (!canvas) return false;
+    const tip = canvas.getRootNode().querySelector(".tip");
+    const now = [canvas.dataset.geometry, canvas.width, canvas.clientWidth, tip?.hidden, tip?.textContent, wait].join();
+    const rested = window.seenBefore === now;
+    window.framesAtRest = rested ? window.framesAtRest + 1 : 0;
+    window.seenBefore = now;
+    return window.framesAtRest >= 5;
+}}"""
+
+
+class Canvas:
+    """One scene of the harness in one browser tab, with everything that went over the wire."""
+
+    def __init__(self, seat: Seat, url: str) -> None:
+        self.page, self.sent = seat.page, seat.sent
+        self.page.goto(url)
+        self.page.wait_for_selector("canvas[data-geometry]", timeout=60_000)
+        self.page.wait_for_function("document.fonts.status === 'loaded'")
+        self.rest()
+
+    def rest(self) -> None:
+        """Waits until the drawing has been the same for some frames: what is painted, told, and where it stands."""
+        self.page.wait_for_function(_AT_REST, arg=next(_WAITS), polling="raf")
+
+    @property
+    def geometry(self) -> dict:
+        return json.loads(self.page.get_attribute("canvas", "data-geometry"))
+
+    def at(self, x: float, y: float) -> tuple[float, float]:
+        """A place on the canvas as a place on the page."""
+        box = self.page.locator("canvas").bounding_box()
+        return box["x"] + x, box["y"] + y
+
+    def cell(self, row: int, column: int) -> tuple[float, float]:
+        place = self.geometry
+        return place["x"] + (column + 0.5) * place["stepX"], place["y"] + (row + 0.5) * place["stepY"]
+
+    def hover(self, x: float, y: float) -> str:
+        self.page.mouse.move(*self.at(x, y))
+        self.rest()
+        return self.tip()
+
+    def tip(self) -> str:
+        tip = self.page.locator(".tip")
+        return tip.inner_text() if tip.is_visible() else ""
+
+    def pixel(self, x: float, y: float) -> tuple[int, ...]:
+        read = f"""([x, y]) => {{
+            const canvas = {FIND_CANVAS};
+            const ratio = canvas.width / canvas.clientWidth;
+            return [...canvas.getContext("2d").getImageData(Math.round(x * ratio), Math.round(y * ratio), 1, 1).data];
+        }}"""
+        return tuple(self.page.evaluate(read, [x, y]))
+
+    def colours(self) -> int:
+        """How many different colours the canvas shows: 1 for a blank one."""
+        count = f"""() => {{
+            const canvas = {FIND_CANVAS};
+            const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+            return new Set(new Uint32Array(data.buffer)).size;
+        }}"""
+        return self.page.evaluate(count)
+
+    def says(self, text: str) -> None:
+        """Waits until the page shows a text, as Python wrote it."""
+        self.page.get_by_text(text, exact=True).wait_for(timeout=60_000)
+
+
+@contextmanager
+def opened(
+    seats: Seats, url: str, *, width: int = 1440, height: int = 1000, dark: bool = False, ratio: float = 1
+) -> Iterator[Canvas]:
+    """A scene in a tab of its own; at the end nothing must have gone wrong in it."""
+    with seats.taken(width=width, height=height, dark=dark, ratio=ratio) as seat:
+        yield Canvas(seat, url)
