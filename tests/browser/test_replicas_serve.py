@@ -21,12 +21,10 @@ from benchmarks.app_server import AppServer, free_port
 CONFIGURATION = Path(__file__).resolve().parents[2] / "deploy" / "nginx.conf"
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
 MISSING = "there is no nginx on this machine; install Debian's with: apt-get install nginx-light"
-ASKED = os.environ.get("GLASSFORMER_REPLICAS") == "1"
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.slow,
+    pytest.mark.nightly,
     pytest.mark.skipif(NGINX is None, reason=MISSING),
-    pytest.mark.skipif(not ASKED, reason="four minutes with three more servers: GLASSFORMER_REPLICAS=1"),
 ]
 SOON = 120_000  # milliseconds; Streamlit waits longer and longer between its attempts to come back
 N_READERS = 2

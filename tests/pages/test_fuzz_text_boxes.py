@@ -27,24 +27,16 @@ from tests.pages.fuzzing import (
 
 KINDS = ("tiny-gpt", "tiny-bert", "tiny-sentiment")  # beside the translator, which is always tried
 ALL_MARKUP = "<b>zq</b> **zq** :red[zq] :material/zq: [zq](http://zq) $zq$ `zq` ~~zq~~ </s> \x00 \u202e"
-# One is enough to notice a mistake in every box and address at each run; with GLASSFORMER_FUZZ=60 rare ones are
-# looked for, for an hour.
+# One is enough to notice a mistake in every box and address; in the night GLASSFORMER_FUZZ=60 looks for rare ones, for
+# hours.
 EXAMPLES = int(os.environ.get("GLASSFORMER_FUZZ") or 1)
-for_an_hour = pytest.mark.skipif(EXAMPLES == 1, reason="an hour of fuzzing all kinds of models: GLASSFORMER_FUZZ=60")
+SAMPLE = [pytest.param(page, marks=() if n % 4 == 0 else pytest.mark.nightly) for n, page in enumerate(PAGES)]
 FUZZ = settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture(autouse=True)
 def tiny(checkpoints_folder: Path) -> None:
     """The app finds the tiny checkpoints and no others."""
-
-
-def type_everywhere(checkpoint: str, page: str) -> None:
-    """Any texts into each box of a page, one after the other, as somebody does who tries what it takes. The note of
-    Share, which is the same everywhere, on the first page."""
-    for box in walk(page, checkpoint).boxes:
-        if box.key != "share note" or page == PAGES[0]:
-            _type_into_one(box, checkpoint)
 
 
 def _type_into_one(box: Box, checkpoint: str) -> None:
@@ -69,15 +61,22 @@ def _type_into_one(box: Box, checkpoint: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
-def test_texts_in_all_boxes(page: str) -> None:
-    type_everywhere("tiny-translator", page)
+def test_texts_in_the_boxes_of_a_page(page: str) -> None:
+    """Any texts into each box, one after the other, as somebody does who tries what it takes. Boxes that stand on every
+    page: on the first."""
+    everywhere = {box.key for box in walk(PAGES[0], "tiny-translator").boxes}
+    for box in walk(page, "tiny-translator").boxes:
+        if page == PAGES[0] or box.key not in everywhere:
+            _type_into_one(box, "tiny-translator")
 
 
-@for_an_hour
+@pytest.mark.nightly
 @pytest.mark.parametrize("page", PAGES)
-@pytest.mark.parametrize("checkpoint", KINDS)
-def test_texts_in_all_boxes_of_the_other_kinds(page: str, checkpoint: str) -> None:
-    type_everywhere(checkpoint, page)
+@pytest.mark.parametrize("checkpoint", ("tiny-translator", *KINDS))
+def test_texts_in_all_boxes(page: str, checkpoint: str) -> None:
+    for box in walk(page, checkpoint).boxes:
+        if box.key != "share note" or page == PAGES[0]:  # which is the same everywhere
+            _type_into_one(box, checkpoint)
 
 
 def test_the_walk_finds_the_boxes() -> None:
@@ -118,7 +117,7 @@ def test_any_address(page: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", SAMPLE)
 def test_each_parameter_alone(page: str) -> None:
     """Of the widgets: beside others that make no sense, either, one might never be read."""
     for name in walk(page, "tiny-translator").bound:
@@ -138,7 +137,7 @@ def test_a_huge_address_is_answered_at_once(page: str, parameter: str) -> None:
         assert time.process_time() - begun < 10
 
 
-@for_an_hour
+@pytest.mark.nightly
 @pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize("checkpoint", KINDS)
 def test_any_address_of_the_other_kinds(page: str, checkpoint: str) -> None:

@@ -1,4 +1,4 @@
-"""As many tokens as a model reads, on every page: a picture each, and the elements of one do not become thousands."""
+"""Long texts on every page: 64 tokens in every run, and as many as a model reads in the night."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import transformer
-from benchmarks.long_inputs import long_sentence
 from tests.conftest import ROOT, open_by_address
+from tests.long_texts import long_sentence
 from tests.pages.conftest import said
 from tests.pages.fuzzing import PAGES, choose, is_sound
 from ui.words.texts import page_text
@@ -35,9 +35,9 @@ def opened(page: str, checkpoint: str, sentence: str) -> AppTest:
 
 
 @cache
-def longest(name: str) -> str:
-    """As long as a checkpoint that ships can read."""
-    return long_sentence(transformer.load(ROOT / "checkpoints" / name))
+def of_length(name: str, n_tokens: int) -> str:
+    """For a checkpoint that ships."""
+    return long_sentence(transformer.load(ROOT / "checkpoints" / name), n_tokens)
 
 
 def read_all_of_it(app: AppTest) -> None:
@@ -46,14 +46,20 @@ def read_all_of_it(app: AppTest) -> None:
     assert not app.warning, [warning.value for warning in app.warning]
 
 
-@pytest.mark.parametrize("page", PAGES)
-@pytest.mark.parametrize("checkpoint", KINDS)
+# Every page once in every run, with all kinds in turn; all pages with all kinds in the night.
+@pytest.mark.parametrize(
+    ("checkpoint", "page"),
+    [
+        pytest.param(checkpoint, page, marks=() if (number + k) % 4 == 0 else pytest.mark.nightly)
+        for k, checkpoint in enumerate(KINDS)
+        for number, page in enumerate(PAGES)
+    ],
+)
 def test_a_tiny_model_to_its_limit(tiny_checkpoint: Callable, checkpoint: str, page: str) -> None:
-    sentence = long_sentence(tiny_checkpoint(checkpoint))
-    limit = tiny_checkpoint(checkpoint).config.max_length - (checkpoint == "tiny-gpt")
     loaded = tiny_checkpoint(checkpoint)
+    sentence = long_sentence(loaded, loaded.config.max_length)
     trace = transformer.trace(loaded, sentence)
-    assert len(trace.tokens(trace.stacks[0])) == limit
+    assert len(trace.tokens(trace.stacks[0])) == loaded.config.max_length - (checkpoint == "tiny-gpt")
     read_all_of_it(opened(page, checkpoint, sentence))
 
 
@@ -66,23 +72,29 @@ def shipped(monkeypatch: pytest.MonkeyPatch) -> Path:
 
 # Patching makes a pass for every place: at 256 tokens minutes of work, whose progress the page shows and which can be
 # cancelled. The tiny models go through it to their limit.
-@pytest.mark.parametrize("page", [page for page in PAGES if page != "paths"])
+WITHOUT_PATCHING = [page for page in PAGES if page != "paths"]
+LONG = pytest.mark.parametrize("n_tokens", [64, pytest.param(256, marks=pytest.mark.nightly)])
+
+
+@LONG
+@pytest.mark.parametrize("page", WITHOUT_PATCHING)
 @pytest.mark.parametrize("name", ["en-fr", "gpt-en"])
-def test_256_tokens_of_a_model_that_ships(shipped: Path, name: str, page: str) -> None:
-    read_all_of_it(opened(page, name, longest(name)))
+def test_a_model_that_ships(shipped: Path, name: str, page: str, n_tokens: int) -> None:
+    read_all_of_it(opened(page, name, of_length(name, n_tokens)))
 
 
 @pytest.mark.slow
+@LONG
 @pytest.mark.parametrize(("page", "key", "option"), VIEWS, ids=[option for *_, option in VIEWS])
-def test_256_tokens_of_the_slowest_views(shipped: Path, page: str, key: str, option: str) -> None:
-    app = opened(page, "en-fr", longest("en-fr")).run()
+def test_the_slowest_views(shipped: Path, page: str, key: str, option: str, n_tokens: int) -> None:
+    app = opened(page, "en-fr", of_length("en-fr", n_tokens)).run()
     found = next((group.key for group in app.get("button_group") if group.key and group.key.startswith(key)), "")
     read_all_of_it(choose(app, [(found, page_text(page)[option])]))
 
 
 @pytest.mark.parametrize("name", ["bert-en", "sentiment"])
 def test_a_model_that_reads_fewer_says_how_many(shipped: Path, name: str) -> None:
-    long = longest("en-fr")
+    long = of_length("en-fr", 256)
     app = opened("attention", name, long)
     is_sound(app)
     assert "this model reads at most 128" in app.warning[0].value.replace("\\", "")
@@ -91,7 +103,7 @@ def test_a_model_that_reads_fewer_says_how_many(shipped: Path, name: str) -> Non
 
 def test_the_lens_looks_at_a_long_text_piece_by_piece(tiny_checkpoint: Callable) -> None:
     text = page_text("lens")
-    app = opened("lens", "tiny-gpt", long_sentence(tiny_checkpoint("gpt")))
+    app = opened("lens", "tiny-gpt", long_sentence(tiny_checkpoint("gpt"), 96))
     read_all_of_it(app)
     assert text["window_caption"].format(first=55, last=94, count=95) in said(app)
     app.slider(key="lens_first").set_value(3).run()
@@ -103,7 +115,7 @@ def test_the_lens_looks_at_a_long_text_piece_by_piece(tiny_checkpoint: Callable)
 
 def test_the_heads_of_a_long_text_say_how_to_see_them(tiny_checkpoint: Callable) -> None:
     text = page_text("heads")
-    app = opened("heads", "tiny-translator", long_sentence(tiny_checkpoint("translator")))
+    app = opened("heads", "tiny-translator", long_sentence(tiny_checkpoint("translator"), 96))
     hint = text["dark"].format(count=96, switch=text["stretch"]).replace("**", "")
     assert hint in said(app).replace("**", "")
     app.toggle(key="heads_stretch").set_value(True).run()

@@ -1,0 +1,25 @@
+"""Sentences of as many tokens as a test asks for."""
+
+from __future__ import annotations
+
+from transformer.files.checkpoints import Checkpoint
+from transformer.text.sentence_files import SHIPPED, read_sentences
+
+
+def long_sentence(checkpoint: Checkpoint, n_tokens: int) -> str:
+    """Whole shipped sentences, then single words, so that the model reads ``n_tokens`` (special ones included), or as
+    many as it takes; one fewer where what it writes comes behind them."""
+    config = checkpoint.config
+    most = min(n_tokens, config.max_length) - (not config.has_encoder)
+    words = " ".join(read_sentences(SHIPPED)).split()
+    text, used = "", 0
+    while used < len(words) and _length(checkpoint, longer := f"{text} {words[used]}".strip()) <= most:
+        text, used = longer, used + 1
+    while _length(checkpoint, f"{text} a") <= most:
+        text = f"{text} a"
+    return text
+
+
+def _length(checkpoint: Checkpoint, text: str) -> int:
+    """With special tokens: ``<s>``, ``</s>`` or both."""
+    return len(checkpoint.tokenizer.encode(text)) + (2 if checkpoint.config.kind == "encoder-only" else 1)
