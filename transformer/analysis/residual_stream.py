@@ -40,11 +40,15 @@ class SubLayer:
 
 def in_a_sentence(label: str) -> str:
     """The label of a step or of a part of it, as it stands in a sentence: "2 cross-attention" is "the cross-attention
-    of layer 2"."""
-    if not isinstance(label, Message) or "layer" not in label.values:
+    of layer 2", "embedding: token" is "the embedding of the token"."""
+    if not isinstance(label, Message):
         return label
-    layer, head = label.values["layer"], label.values.get("head")
+    layer, head, name = (label.values.get(key) for key in ("layer", "head", "name"))
     sentences = {
+        "embedding: token": Message("the embedding of the token"),
+        "embedding: position": Message("the embedding of the position"),
+        "{layer} β of {name}": Message("β of {name} in layer {layer}", layer=layer, name=name),
+        "{layer} bias of {name}": Message("the bias of {name} in layer {layer}", layer=layer, name=name),
         "{layer} self-attention": Message("the self-attention of layer {layer}", layer=layer),
         "{layer} cross-attention": Message("the cross-attention of layer {layer}", layer=layer),
         "{layer} feed-forward": Message("the feed-forward of layer {layer}", layer=layer),

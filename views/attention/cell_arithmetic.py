@@ -17,6 +17,7 @@ from ui.show.score_formula import score_formula, signed, tex_number
 from ui.words.model_terms import rotary_words
 from ui.words.texts import as_plain
 from views.attention.attention_row_figures import dot_product
+from views.attention.cell_writers import writers
 
 _STYLE = Path(__file__).with_suffix(".css")
 _SHOWN = 2  # products that are written out on the first line
@@ -59,6 +60,8 @@ def more_about_cell(p: Page, view: AttentionView, cell: CellArithmetic, *, key: 
         show_figure(figure, name="query-key-products")
     with st.expander(text["whole_row"], icon=":material/table_rows:"):
         show_table(row_table(p, view, cell), name="softmax-row")
+    with st.expander(text["writers"], icon=":material/edit_note:"):
+        writers(p, view, key=key)
     show_snippet("cell arithmetic", snippet(p, cell, key=key))
 
 
