@@ -63,13 +63,13 @@ def _other_key(p: Page, view: AttentionView, key: int) -> int | None:
     """The key that the score is compared with: one of this row's, the most looked at first."""
     weights, allowed = view.weights[p.focus.head, p.focus.token], view.allowed[p.focus.token]
     others = [int(place) for place in (-weights).argsort(kind="stable") if allowed[place] and place != key]
-    belongs_to("score_against", (view.name, p.focus.head, p.focus.token, key), default=None)
+    belongs_to("score against", (view.name, p.focus.head, p.focus.token, key), default=None)
     return st.selectbox(
         p.text["writers_against"],
         others,
         index=None,
         format_func=lambda place: view.key.labels[place],
-        key="score_against",
+        key="score against",
         placeholder=p.text["writers_against_placeholder"],
         help=p.text["writers_against_help"],
         width=280,
