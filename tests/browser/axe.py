@@ -15,7 +15,7 @@ NAVIGATION = ("list", "listitem")
 # region by themselves, which axe does not know.
 SCROLLS = ("katex-display", "<pre")
 COLOUR = ("color-contrast", "link-in-text-block")  # the rules whose answer another theme can change
-AT_REST = 400  # milliseconds; fading in would count as too little contrast
+AT_REST = 400  # milliseconds
 _AXE = Axe()
 
 
@@ -36,13 +36,13 @@ def findings(page: Page, *, rules: Sequence[str] = ()) -> list[str]:
     return found
 
 
-def lasting(page: Page) -> list[str]:
-    """Findings about colour that stay: on a busy machine a drawing takes the other theme later than the page."""
-    found = []
+def lasting(page: Page, *, rules: Sequence[str] = COLOUR) -> list[str]:
+    """Findings that stay: what fades in has too little contrast at first, and on a busy machine a drawing takes the
+    other theme later than the page."""
     for _ in range(6):
-        page.wait_for_timeout(AT_REST)
-        if not (found := findings(page, rules=COLOUR)):
+        if not (found := findings(page, rules=rules)):
             break
+        page.wait_for_timeout(AT_REST)
     return found
 
 

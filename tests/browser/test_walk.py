@@ -74,11 +74,13 @@ def test_all_nine_pages_are_there() -> None:
     assert all(entry.exists for entry in FOLLOW) and len(FOLLOW) == 9
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("name", "width", "dark"), [("gpt-en", 800, True), ("bert-en", 1440, False)])
 def test_the_shipped_checkpoints_go_through_all_pages(
     shipped: str, visit: Callable[..., Page], name: str, width: int, dark: bool
 ) -> None:
-    """One of each other architecture; all others, without a browser: tests/pages/test_shipped_checkpoints.py."""
+    """One of each other architecture. Every run opens en-fr in Chromium (tests/browser/test_first_screen.py), and all
+    of them without it (tests/pages/test_shipped_checkpoints.py)."""
     walk(visit(f"{shipped}/?checkpoint={name}", width=width, dark=dark), opening(name).sentence)
 
 
