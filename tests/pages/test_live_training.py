@@ -75,6 +75,7 @@ def test_before_the_start_the_untrained_model_is_shown(live: AppTest) -> None:
     assert RUN not in live.session_state
 
 
+@pytest.mark.slow
 def test_from_the_start_to_a_word_of_ones_own(live: AppTest) -> None:
     live.session_state["toy task"] = TEXT["now_copy"]
     press(live.run(), "start")
@@ -99,6 +100,7 @@ def test_from_the_start_to_a_word_of_ones_own(live: AppTest) -> None:
     assert struck.count("~~") == 2 * len(answer.wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("word", "reason"), [("zoë", "letters a to z only"), ("x" * 16, "16 letters")])
 def test_an_own_word_that_is_none_gets_a_sentence(live: AppTest, word: str, reason: str) -> None:
     press(live, "start")
@@ -137,6 +139,7 @@ def test_stop(live: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "of 100,000 steps" in said(live) and not live.button(key="toy start").disabled
 
 
+@pytest.mark.slow
 def test_all_settings_reach_the_training(live: AppTest) -> None:
     choices = {"toy positions": TEXT["now_positions_none"], "toy heads": 2, "toy rate": 0.02, "toy seed": 7}
     for key, value in choices.items():
@@ -154,6 +157,7 @@ def test_all_settings_reach_the_training(live: AppTest) -> None:
     assert [s.score.loss for s in live.session_state[RUN].run.look().states] == expected
 
 
+@pytest.mark.slow
 def test_the_snippet_gives_what_the_page_shows(live: AppTest, run_snippet: Callable[[str], str]) -> None:
     press(live, "start")
     wait(live, lambda: "done in" in said(live))
@@ -208,6 +212,7 @@ def test_a_training_that_fails_says_so(live: AppTest, monkeypatch: pytest.Monkey
     assert not live.exception and not live.error and not live.button(key="toy start").disabled
 
 
+@pytest.mark.slow
 def test_a_training_ends_when_its_page_is_left_and_its_result_stays(
     live: AppTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:

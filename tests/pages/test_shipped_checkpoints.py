@@ -8,8 +8,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.conftest import ROOT
+from tests.nights import by_day
 from tests.pages.conftest import is_fine
-from tests.shipped import SHIPPED
+from tests.shipped import ONE_OF_A_KIND, SHIPPED
 from ui.shell.navigation import GROUPS
 
 PAGES = [entry.name for group in GROUPS.values() for entry in group if entry.exists]
@@ -17,7 +18,7 @@ PAGES = [entry.name for group in GROUPS.values() for entry in group if entry.exi
 AROUND = {"glassformer_canvas_script", "glassformer_frame"}  # components that every page has; they draw nothing
 
 
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", by_day(SHIPPED, [path.name for path in ONE_OF_A_KIND], id_of="name"))
 def test_every_page_opens(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(path.parent))
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.nights import by_day
 from tests.pages.conftest import codes, is_fine, said
 from tests.transformer.families.hugging_face import build
 from tests.transformer.text.foreign_folders import (
@@ -79,7 +80,7 @@ def test_the_page_says_how_words_are_cut_and_what_was_added(open_other, name):
     assert f"**{SIZE}** entries" in said(app)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", by_day(MODELS, ("gpt2", "t5")))
 @pytest.mark.parametrize("word", ["unbelievable", "zyx", "x" * 70, "é😀", "`$<b>", ""])
 def test_any_word_can_be_cut(open_other, name, word):
     app = open_other(name, token="2")
@@ -93,7 +94,7 @@ def test_any_word_can_be_cut(open_other, name, word):
         is_fine(app)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", by_day(MODELS, ("bert", "llama")))
 def test_every_pair_of_tokenizers_can_be_compared(open_other, name):
     app = open_other(name)
     for option in widget(app.selectbox, TEXT["second"]).options:

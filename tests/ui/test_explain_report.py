@@ -14,6 +14,7 @@ import transformer
 from charts.toolkit.style import three_digits
 from glassformer.commands import explain
 from tests.foreign_checkpoints import FOREIGN
+from tests.nights import FAMILIES_BY_DAY, by_day
 from tests.pages.nasty import NASTY
 from transformer.__main__ import main
 from transformer.analysis.answers.answer_rows import asked
@@ -89,7 +90,7 @@ def test_numbers_are_those_of_the_library(tiny_checkpoint: Callable, name: str) 
     }
 
 
-@pytest.mark.parametrize("name", list(FOREIGN))
+@pytest.mark.parametrize("name", by_day(FOREIGN, FAMILIES_BY_DAY))
 def test_other_families(families_folder: Path, name: str) -> None:
     found = checkpoint_report(transformer.load(families_folder / name), ["The cat sat.", "A dog sees the cat."])
     check(report(found, sentence_file="own.txt"), found)

@@ -17,6 +17,7 @@ import transformer
 from charts.documents.frame import document
 from charts.toolkit.payload_bytes import unpack
 from tests.foreign_checkpoints import FOREIGN
+from tests.nights import FAMILIES_BY_DAY, SHIPPED_BY_DAY, by_day
 from tests.pages.nasty import NASTY
 from tests.shipped import ONE_OF_A_KIND
 from transformer.__main__ import main
@@ -82,9 +83,8 @@ def check(html: str, trace: transformer.Trace, focus: Focus) -> None:
     assert written(trace.values((own or [first])[0])[0, 0]) in " ".join(lines_of(norm)[0][0])
 
 
-@pytest.mark.parametrize(
-    ("name", "language"), [*((path.name, "en") for path in ONE_OF_A_KIND), ("captions-en-de", "fr")]
-)
+@pytest.mark.parametrize("language", by_day(("en", "fr"), ("en",)))
+@pytest.mark.parametrize("name", by_day([path.name for path in ONE_OF_A_KIND], SHIPPED_BY_DAY))
 def test_every_shipped_model_has_a_handout(name: str, language: str) -> None:
     trace = shipped(name)
     stack = "decoder" if trace.source is None else "encoder"
@@ -96,7 +96,7 @@ def test_every_shipped_model_has_a_handout(name: str, language: str) -> None:
     assert f'<html lang="{language}">' in html
 
 
-@pytest.mark.parametrize("name", FOREIGN)
+@pytest.mark.parametrize("name", by_day(FOREIGN, FAMILIES_BY_DAY))
 def test_every_family_has_a_handout(family: Callable, name: str) -> None:
     trace = transformer.trace(family(name), "The cat sat on the mat.")
     focus = Focus(checkpoint=name, stack="decoder" if trace.source is None else "encoder")

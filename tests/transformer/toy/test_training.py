@@ -134,7 +134,9 @@ def test_stopping_is_break() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("task", "positions"), [("copy", "sinusoidal"), ("sort", "none")])
+@pytest.mark.parametrize(
+    ("task", "positions"), [("copy", "sinusoidal"), pytest.param("sort", "none", marks=pytest.mark.nightly)]
+)
 def test_it_learns(task: str, positions: str) -> None:
     states = list(train_toy(task, positions=positions, steps=300, every=150))
     assert states[0].score.accuracy == 0
@@ -142,7 +144,7 @@ def test_it_learns(task: str, positions: str) -> None:
     assert max(states[-1].score.on_target) > 0.6 > 0.3 > max(states[0].score.on_target)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_reversing_is_learned_and_its_attention_runs_backwards() -> None:
     """Usually in half of its steps: the rest is not waited for."""
 
@@ -153,7 +155,7 @@ def test_reversing_is_learned_and_its_attention_runs_backwards() -> None:
     assert any(state.score.accuracy >= 0.9 and state.written == "tneidarg" and backwards(state) for state in states)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("task", ["copy", "reverse"])
 def test_without_positions_order_cannot_be_learned(task: str) -> None:
     """The encoder then sees a bag of letters: both words look the same to the decoder, so it answers the same."""

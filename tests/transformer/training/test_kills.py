@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[3]
     ("processes", "files"),
     [
         (1, ("5", "15")),  # of the best checkpoint; of what is published
-        (2, ("8",)),  # the state at step 4
+        pytest.param(2, ("8",), marks=pytest.mark.nightly),  # the state at step 4; of one process: test_trainer.py
     ],
 )
 def test_a_run_that_is_killed_while_it_writes(
