@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from transformer.config import ModelConfig
+from transformer.families.build import build_model
 from transformer.files.checkpoints import Checkpoint
-from transformer.models import build_model
 from transformer.text.tokenizer import END_ID, SPECIAL_TOKENS, Tokenizer
 
 

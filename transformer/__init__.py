@@ -21,7 +21,7 @@ _HOME = {
     "Probe": "probes",
     "record": "probes",
     "fast_path": "probes",
-    "build_model": "models",
+    "build_model": "families.build",
     "Checkpoint": "files.checkpoints",
     "load": "files.checkpoints",
     "snapshot": "files.snapshots",

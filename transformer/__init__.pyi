@@ -4,6 +4,7 @@ from transformer.config import ModelConfig as ModelConfig
 from transformer.errors import CheckpointError as CheckpointError
 from transformer.errors import InputError as InputError
 from transformer.errors import TraceFileError as TraceFileError
+from transformer.families.build import build_model as build_model
 from transformer.files.checkpoints import Checkpoint as Checkpoint
 from transformer.files.checkpoints import load as load
 from transformer.files.checkpoints import save as save
@@ -11,7 +12,6 @@ from transformer.files.snapshots import snapshot as snapshot
 from transformer.files.snapshots import snapshot_steps as snapshot_steps
 from transformer.files.trace_files import read_trace as read_trace
 from transformer.files.trace_files import save_trace as save_trace
-from transformer.models import build_model as build_model
 from transformer.probes import Edit as Edit
 from transformer.probes import Probe as Probe
 from transformer.probes import fast_path as fast_path

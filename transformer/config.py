@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from pathlib import Path
 from typing import ClassVar
 
 from transformer.errors import MessageError
-from transformer.files.plain_files import read_plain_text
-from transformer.text.special_ids import SPECIAL_TOKENS
 
+SPECIAL_TOKENS = ("<pad>", "<s>", "</s>", "<mask>")  # of our own vocabularies: ids 0 to 3
 KINDS = ("encoder-decoder", "decoder-only", "encoder-only")
 POSITIONS = ("sinusoidal", "learned", "rotary", "relative", "none")
 NORMS = ("pre", "post")
@@ -204,15 +202,6 @@ class ModelConfig:
             )
         return cls(**values)
 
-    @classmethod
-    def from_json(cls, path: Path) -> ModelConfig:
-        """Read a file. Raises ``ValueError`` that names the file and what is wrong in it."""
-        values = json_object(Path(path))
-        try:
-            return cls.from_dict(values)
-        except ValueError as error:
-            raise MessageError("{where}: {problem}", where=path, problem=error) from error
-
 
 @dataclass(frozen=True)
 class PictureConfig(ModelConfig):
@@ -263,16 +252,3 @@ class PictureConfig(ModelConfig):
 def config_class(values: Mapping[str, object]) -> type[ModelConfig]:
     """Which class the fields of a configuration belong to."""
     return PictureConfig if "patch_size" in values else ModelConfig
-
-
-def json_object(path: Path) -> dict:
-    """The JSON object of a file. Raises ``ValueError`` that names the file and what is wrong in it."""
-    try:
-        values = json.loads(read_plain_text(path))
-    except MessageError:  # which names the file
-        raise
-    except (ValueError, RecursionError) as error:
-        raise MessageError("{path} is not valid JSON: {problem}", path=path, problem=error) from error
-    if not isinstance(values, dict):
-        raise MessageError("{path} must contain a JSON object, not {type}", path=path, type=type(values).__name__)
-    return values

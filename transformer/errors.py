@@ -1,16 +1,14 @@
 """The errors that a user of the library is meant to read."""
 
-from collections.abc import Iterable
-from difflib import get_close_matches
-
-from transformer.text.message import Message
-
 
 class MessageError(ValueError):
-    """An error whose text is a ``Message``: ``InputError("{name} is empty", name="sentence")``."""
+    """An error that remembers what its text was made of, so that it can be said in another language
+    (``transformer.text.message``): ``InputError("{name} is empty", name="sentence")``."""
 
     def __init__(self, template: str, /, **values: object) -> None:
-        super().__init__(Message(template, **values))
+        texts = {name: text_of(value) if isinstance(value, Exception) else value for name, value in values.items()}
+        super().__init__(template.format(**texts) if values else template)
+        self.template, self.values = template, values
 
 
 class InputError(MessageError):
@@ -29,14 +27,7 @@ class TraceFileError(MessageError):
     """A file that holds no whole trace. The message says what is wrong with it."""
 
 
-def did_you_mean(name: str, known: Iterable[str], *, otherwise: str) -> str:
-    """The end of a sentence about an unknown name: what was probably meant, or ``otherwise`` where nothing is near."""
-    match get_close_matches(name, list(known), n=3):
-        case []:
-            return otherwise
-        case [one]:
-            return Message("did you mean {one}?", one=one)
-        case [one, two]:
-            return Message("did you mean {one} or {two}?", one=one, two=two)
-        case [one, two, three]:
-            return Message("did you mean {one} or {two} or {three}?", one=one, two=two, three=three)
+def text_of(error: Exception) -> str:
+    """What an error says; its name if nothing. A ``KeyError`` puts quotes around its text, which are left out."""
+    said = error.args[0] if isinstance(error, KeyError) and error.args else error
+    return str(said) or type(error).__name__

@@ -1,4 +1,4 @@
-"""Layer normalisation (Ba, Kiros & Hinton 2016, §3), spelled out, and the choice between it and RMSNorm."""
+"""Layer normalisation (Ba, Kiros & Hinton 2016, §3), spelled out, and RMSNorm, which later models have in its place."""
 
 import torch
 from torch import Tensor, nn
@@ -6,7 +6,6 @@ from torch.nn import functional as F
 
 from transformer.config import ModelConfig
 from transformer.probes import Probe, takes_fast_path
-from transformer.variants.rms_norm import RMSNorm
 
 
 class LayerNorm(nn.Module):
@@ -39,6 +38,31 @@ class LayerNorm(nn.Module):
         std = self.std(torch.sqrt(variance + self.epsilon))  # [batch, position]
         normalized = self.normalized(centred / std.unsqueeze(-1))
         return self.output(normalized * self.weight + self.bias)
+
+
+class RMSNorm(nn.Module):
+    """y = γ · x / √(mean(x²) + ε), over the last axis: [..., width] → [..., width] (Zhang & Sennrich 2019): no mean, no
+    bias.
+
+    The probe ``mean_square`` shows mean(x²). Multiplying by the reciprocal root rounds as the families' own code does.
+    """
+
+    def __init__(self, width: int, epsilon: float, *axes: str) -> None:
+        super().__init__()
+        axes = axes or ("position",)
+        last = "channel" if "head" in axes else "model"
+        self.epsilon = epsilon
+        self.weight = nn.Parameter(torch.ones(width))  # γ
+        self.input = Probe(*axes, last)
+        self.mean_square = Probe(*axes)
+        self.normalized = Probe(*axes, last)
+        self.output = Probe(*axes, last)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.input(x)
+        mean_square = self.mean_square(x.square().mean(dim=-1))  # [...]
+        normalized = self.normalized(x * torch.rsqrt(mean_square + self.epsilon).unsqueeze(-1))
+        return self.output(normalized * self.weight)
 
 
 def norm_layer(config: ModelConfig) -> LayerNorm | RMSNorm:

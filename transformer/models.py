@@ -1,4 +1,4 @@
-"""Three models from the same parts: encoder-decoder, decoder-only, encoder-only; and one that reads pictures."""
+"""Three models from the same parts: encoder-decoder, decoder-only, encoder-only."""
 
 import copy
 from collections.abc import Callable
@@ -8,14 +8,12 @@ import torch
 from torch import Tensor, nn
 
 from transformer.cache import DecoderCache
-from transformer.config import ModelConfig, PictureConfig
+from transformer.config import ModelConfig
 from transformer.decoder import Decoder
 from transformer.embedding import embedding_table
 from transformer.encoder import Encoder
 from transformer.masks import padding_mask
-from transformer.pictures.embedding import PatchEmbedding
 from transformer.probes import Probe, name_probes
-from transformer.variants.heads import FirstTokenClassifier
 
 
 class Model(nn.Module):
@@ -155,24 +153,4 @@ class EncoderOnly(Model):
         return self.classify(hidden, ids) if self.config.n_classes else self.project(hidden)
 
 
-class VisionTransformer(EncoderOnly):
-    """Classifies a picture (Dosovitskiy et al. 2021): an encoder over a class token and the picture's patches.
-
-    The patches' pixels are mapped to vectors, which are not multiplied by √d_model. The class is read from the class
-    token alone, by "a MLP with one hidden layer" (§3.1), with tanh as in the authors' code.
-    """
-
-    def __init__(self, config: PictureConfig) -> None:
-        Model.__init__(self, config)
-        self.encoder = Encoder(config, PatchEmbedding(config))
-        self.encoder.embedding.scale = 1.0
-        self.classifier = FirstTokenClassifier(config, torch.tanh)
-        self.finish()
-
-
 MODELS = {"encoder-decoder": EncoderDecoder, "decoder-only": DecoderOnly, "encoder-only": EncoderOnly}
-
-
-def build_model(config: ModelConfig) -> Model:
-    """A freshly initialised model of the kind that ``config`` names."""
-    return VisionTransformer(config) if isinstance(config, PictureConfig) else MODELS[config.kind](config)

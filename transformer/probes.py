@@ -13,8 +13,6 @@ from dataclasses import dataclass, replace
 
 from torch import Tensor, nn
 
-from transformer.errors import did_you_mean
-
 
 class Probe(nn.Module):
     """Passes its tensor through unchanged and names the tensor's axes (the batch axis is not named)."""
@@ -164,11 +162,3 @@ def name_probes(model: nn.Module) -> dict[str, Probe]:
         if name.endswith("embedding.token"):
             probe.begins_pass = True
     return probes
-
-
-def check_edits(probes: dict[str, Probe], edits: Iterable[Edit]) -> None:
-    """Refuse an edit of a probe that does not exist: it would silently do nothing."""
-    for edit in edits:
-        if edit.name not in probes:
-            hint = did_you_mean(edit.name, probes, otherwise="model.probes has all names")
-            raise ValueError(f"there is no activation {edit.name!r} to edit; {hint}")

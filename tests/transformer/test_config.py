@@ -11,6 +11,7 @@ import pytest
 
 from tests.transformer.tiny import LAYERS, config, random_model, run
 from transformer import ModelConfig
+from transformer.files.layout import own_config
 
 
 @pytest.mark.parametrize(
@@ -78,8 +79,8 @@ def test_json_and_back(kind: str, tmp_path: Path) -> None:
     settings = config(kind, class_names=("bad", "good") if kind == "encoder-only" else ())
     path = tmp_path / "config.json"
     path.write_text(settings.to_json())
-    assert ModelConfig.from_json(path) == settings
-    assert hash(ModelConfig.from_json(path)) == hash(settings)
+    assert own_config(path) == settings
+    assert hash(own_config(path)) == hash(settings)
 
 
 def test_every_field_must_be_stated() -> None:
@@ -96,7 +97,7 @@ def test_fields_that_are_younger_than_many_files(tmp_path: Path) -> None:
     assert ModelConfig.from_dict(old) == config()
     path = tmp_path / "config.json"
     path.write_text(config(rms_norm=True, task_prefixes=("fill: ",)).to_json())
-    assert ModelConfig.from_json(path) == config(rms_norm=True, task_prefixes=("fill: ",))
+    assert own_config(path) == config(rms_norm=True, task_prefixes=("fill: ",))
 
 
 def test_an_unknown_field_is_refused() -> None:
@@ -109,7 +110,7 @@ def test_a_file_that_is_no_json_is_refused(content: str, tmp_path: Path) -> None
     path = tmp_path / "config.json"
     path.write_text(content)
     with pytest.raises(ValueError, match="config.json is not valid JSON"):
-        ModelConfig.from_json(path)
+        own_config(path)
 
 
 @pytest.mark.parametrize("content", [[], 3, None, "text"])
@@ -117,14 +118,14 @@ def test_json_that_is_no_object_is_refused(content: object, tmp_path: Path) -> N
     path = tmp_path / "config.json"
     path.write_text(json.dumps(content))
     with pytest.raises(ValueError, match="must contain a JSON object"):
-        ModelConfig.from_json(path)
+        own_config(path)
 
 
 def test_text_that_is_no_utf8_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "config.json"
     path.write_bytes(b'{"kind": "\xff"}')
     with pytest.raises(ValueError, match="config.json is not valid JSON"):
-        ModelConfig.from_json(path)
+        own_config(path)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import torch
 
 from tests.transformer.tiny import random_model, run
 from transformer.config import NORMS, POSITIONS
-from transformer.probes import Edit, Probe, check_edits, fast_path, name_probes, record, takes_fast_path
+from transformer.probes import Edit, Probe, fast_path, name_probes, record, takes_fast_path
+from transformer.runs.edits import check_edits
 
 KINDS = ("encoder-decoder", "decoder-only", "encoder-only")
 WEIGHTS = "decoder.layers.0.cross_attention.weights"

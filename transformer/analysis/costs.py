@@ -8,11 +8,10 @@ from statistics import median
 import torch
 from torch import nn
 
-from transformer.layer_norm import LayerNorm
+from transformer.layer_norm import LayerNorm, RMSNorm
 from transformer.models import Model
 from transformer.runs.traces import Trace
 from transformer.text.message import Message
-from transformer.variants.rms_norm import RMSNorm
 
 REST = Message("adding, masks")
 _STACKS = {"encoder": Message("encoder"), "decoder": Message("decoder")}

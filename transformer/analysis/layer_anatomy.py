@@ -9,13 +9,13 @@ from types import NoneType
 from torch import nn
 
 from transformer.analysis.positional import rotary_of
+from transformer.layer_norm import RMSNorm
 from transformer.models import Model
 from transformer.positions import LearnedEncoding, RotaryEncoding
 from transformer.text.message import N_, Message
 from transformer.variants.disentangled_attention import ConvolvedLayer, DisentangledAttention
 from transformer.variants.gated_feed_forward import GatedFeedForward
 from transformer.variants.layers import ParallelLayer, SandwichLayer
-from transformer.variants.rms_norm import RMSNorm
 from transformer.variants.rotary import PartialRotaryEncoding
 from transformer.variants.rotary_scaling import LinearScaling, Llama3Scaling, LongRope, Yarn
 

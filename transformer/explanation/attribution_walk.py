@@ -13,8 +13,8 @@ import numpy as np
 from torch import Tensor, nn
 
 from transformer.analysis.residual_stream import CONVOLUTION, SUBLAYERS
+from transformer.layer_norm import RMSNorm
 from transformer.text.message import Message
-from transformer.variants.rms_norm import RMSNorm
 
 Values = Callable[[str], np.ndarray]  # a recorded activation by its name
 

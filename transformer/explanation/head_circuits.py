@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from transformer.layer_norm import RMSNorm
 from transformer.models import Model
-from transformer.variants.rms_norm import RMSNorm
 
 BLOCK = 256  # rows of vocabulary × vocabulary that are made at a time
 

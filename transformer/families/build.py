@@ -1,4 +1,4 @@
-"""A model of somebody else's kind: our own skeleton, with the parts replaced in which the family differs."""
+"""A model from its configuration: one of our own, or our skeleton with the parts replaced in which a family differs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -8,13 +8,14 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from transformer.attention import MultiHeadAttention
-from transformer.config import ModelConfig
+from transformer.config import ModelConfig, PictureConfig
 from transformer.decoder import Decoder, DecoderLayer
 from transformer.encoder import Encoder, EncoderLayer
 from transformer.families.config import FamilyConfig
 from transformer.feed_forward import ACTIVATION_FUNCTIONS
 from transformer.layer_norm import norm_layer
-from transformer.models import Model, build_model
+from transformer.models import MODELS, Model
+from transformer.pictures.vision_transformer import VisionTransformer
 from transformer.positions import LearnedEncoding, RelativePositionBias
 from transformer.probes import Probe, name_probes
 from transformer.variants.disentangled_attention import ConvolvedLayer, DisentangledAttention, RelativeEmbedding
@@ -30,10 +31,15 @@ _DRAWS = (Tensor.uniform_, Tensor.normal_, Tensor.fill_, Tensor.zero_)
 _LAYERS = {"parallel": ParallelLayer, "sandwich": SandwichLayer}
 
 
+def build_model(config: ModelConfig) -> Model:
+    """A freshly initialised model of the kind that ``config`` names."""
+    return VisionTransformer(config) if isinstance(config, PictureConfig) else MODELS[config.kind](config)
+
+
 def build_family(config: FamilyConfig) -> Model:
     """A model whose tensors have shapes but no memory (torch's ``meta`` device): they are assigned afterwards."""
     with _ShapesOnly():
-        model = build_model(_skeleton(config))
+        model = MODELS[config.kind](_skeleton(config))
         model.config = config
         tables = _tables(config)
         if config.has_encoder:

@@ -8,8 +8,9 @@ from torch import Tensor
 
 from transformer.analysis.answers.padding import without_padding_mask
 from transformer.analysis.position_edits import without_positions
+from transformer.families.build import build_model
 from transformer.files.checkpoints import Checkpoint
-from transformer.models import Model, build_model
+from transformer.models import Model
 from transformer.probes import Edit, recorded_so_far
 
 LIVE_FAULTS = ("scale", "positions", "padding", "norm")

@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 
 from transformer.config import ModelConfig, PictureConfig
 from transformer.errors import CheckpointError
-from transformer.families.build import mask_padding
+from transformer.families.build import build_model, mask_padding
 from transformer.families.framing import framing_of, padding_of
 from transformer.families.opening import open_model, read_json
 from transformer.files.layout import (
@@ -24,11 +24,12 @@ from transformer.files.layout import (
     card_of,
     fingerprint,
     is_foreign,
+    own_config,
 )
 from transformer.files.once import once
 from transformer.files.tensor_files import check_type, open_tensors
 from transformer.files.whole_files import atomic_path, not_whole, write_text
-from transformer.models import Model, build_model
+from transformer.models import Model
 from transformer.pictures.tokenizer import load_tokenizer
 from transformer.text.foreign.tokenizer import open_tokenizer
 from transformer.text.message import Message
@@ -103,7 +104,7 @@ def load(path: str | Path, *, device: str | torch.device = "cpu") -> Checkpoint:
         return _load_foreign(path, device)
     _check_files(path)
     try:
-        config = ModelConfig.from_json(path / CONFIG)
+        config = own_config(path / CONFIG)
     except ValueError as error:
         raise CheckpointError("{problem}", problem=error) from error
     tokenizer = load_tokenizer(config, path / TOKENIZER)

@@ -4,9 +4,9 @@ import hashlib
 from pathlib import Path
 
 from transformer.config import ModelConfig
-from transformer.errors import CheckpointError
+from transformer.errors import CheckpointError, MessageError
 from transformer.families.opening import fingerprint_files, read_config, read_json
-from transformer.files.plain_files import read_plain
+from transformer.files.plain_files import json_object, read_plain
 
 WEIGHTS, CONFIG, TOKENIZER, CARD = "model.safetensors", "config.json", "tokenizer.json", "README.md"
 GENERATION = "generation_config.json"
@@ -34,7 +34,16 @@ def is_foreign(path: Path) -> bool:
 def config_of(path: Path) -> ModelConfig:
     """The configuration of a checkpoint directory, without its weights. Raises ``ValueError`` when it is wrong."""
     path = Path(path)
-    return read_config(path, read_json(path / CONFIG)) if is_foreign(path) else ModelConfig.from_json(path / CONFIG)
+    return read_config(path, read_json(path / CONFIG)) if is_foreign(path) else own_config(path / CONFIG)
+
+
+def own_config(file: Path) -> ModelConfig:
+    """The configuration in our own layout. Raises ``ValueError`` that names the file and what is wrong in it."""
+    values = json_object(file)
+    try:
+        return ModelConfig.from_dict(values)
+    except ValueError as error:
+        raise MessageError("{where}: {problem}", where=file, problem=error) from error
 
 
 def card_of(path: Path) -> str:

@@ -1,5 +1,6 @@
 """Text files of a checkpoint, read as far as such a file can be long: a link to a device has no end."""
 
+import json
 import os
 import stat
 from pathlib import Path
@@ -25,3 +26,16 @@ def read_plain(file: Path, most: int = MAX_TEXT_BYTES) -> bytes:
 def read_plain_text(file: Path, most: int = MAX_TEXT_BYTES) -> str:
     """The same as text. Raises ``ValueError`` for what is no UTF-8, too."""
     return read_plain(file, most).decode("utf-8").replace("\r\n", "\n")
+
+
+def json_object(path: Path) -> dict:
+    """The JSON object of a file. Raises ``ValueError`` that names the file and what is wrong in it."""
+    try:
+        values = json.loads(read_plain_text(path))
+    except MessageError:  # which names the file
+        raise
+    except (ValueError, RecursionError) as error:
+        raise MessageError("{path} is not valid JSON: {problem}", path=path, problem=error) from error
+    if not isinstance(values, dict):
+        raise MessageError("{path} must contain a JSON object, not {type}", path=path, type=type(values).__name__)
+    return values

@@ -58,7 +58,8 @@ def receive(files: Mapping[str, bytes], folder: Path) -> Path:
             os.replace(waiting, place)
     except (CheckpointError, ValueError) as error:
         message = Message("{problem}", problem=error).replaced(f"{waiting}{os.sep}", "")
-        raise CheckpointError(message.replaced(str(waiting), Message("this"))) from error
+        message = message.replaced(str(waiting), Message("this"))
+        raise CheckpointError(message.template, **message.values) from error
     finally:
         shutil.rmtree(waiting, ignore_errors=True)
     _forget_the_oldest(folder)

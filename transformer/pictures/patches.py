@@ -8,8 +8,7 @@ the highest, to the base ``n_levels``; the special tokens' ids come before them.
 import torch
 from torch import Tensor
 
-from transformer.config import PictureConfig
-from transformer.text.special_ids import SPECIAL_TOKENS
+from transformer.config import SPECIAL_TOKENS, PictureConfig
 
 N_SPECIAL = len(SPECIAL_TOKENS)
 

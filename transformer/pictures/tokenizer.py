@@ -12,11 +12,12 @@ from pathlib import Path
 
 import torch
 
-from transformer.config import LEVELS, ModelConfig, PictureConfig, json_object
+from transformer.config import LEVELS, SPECIAL_TOKENS, ModelConfig, PictureConfig
 from transformer.errors import CheckpointError
+from transformer.files.plain_files import json_object
 from transformer.pictures.patches import N_SPECIAL, ids_of, levels_of, patches_of, pixels_of
 from transformer.pictures.text import levels_in
-from transformer.text.special_ids import SPECIAL_TOKENS, Framing, SpecialIds
+from transformer.text.special_ids import Framing, SpecialIds
 from transformer.text.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID, Tokenizer
 from transformer.text.tokens import Token, TokenSequence
 

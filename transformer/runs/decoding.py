@@ -10,11 +10,12 @@ from torch import Tensor
 from transformer.errors import InputError
 from transformer.files.checkpoints import Checkpoint
 from transformer.models import log_probabilities
-from transformer.probes import Edit, check_edits, fast_path, has_forward_hooks, record
+from transformer.probes import Edit, fast_path, has_forward_hooks, record
 from transformer.runs.activation import Activation
 from transformer.runs.activation_arrays import activations_of
 from transformer.runs.beam_search import Hypothesis, SearchRecorder, beam_search
 from transformer.runs.decoding_state import DecodingState, writable
+from transformer.runs.edits import check_edits
 from transformer.runs.inputs import prompt_of, source_tensor, target_ids
 from transformer.runs.step_activations import StepActivations
 from transformer.runs.strategies import Beam, Greedy, Sample, Strategy, reshape_logits

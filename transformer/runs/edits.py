@@ -4,13 +4,22 @@ Whole sub-layers and residuals: ``transformer.runs.sublayer_edits``. Masks by na
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from transformer.probes import Edit
+from transformer.probes import Edit, Probe
+from transformer.text.message import did_you_mean
+
+
+def check_edits(probes: Mapping[str, Probe], edits: Iterable[Edit]) -> None:
+    """Refuse an edit of a probe that does not exist: it would silently do nothing."""
+    for edit in edits:
+        if edit.name not in probes:
+            hint = did_you_mean(edit.name, probes, otherwise="model.probes has all names")
+            raise ValueError(f"there is no activation {edit.name!r} to edit; {hint}")
 
 
 def ablate_head(stack: str, *, layer: int, kind: str = "self", head: int) -> Edit:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from transformer.errors import did_you_mean
 from transformer.runs.activation import Activation
 from transformer.runs.attention_view import KINDS, AttentionView
 from transformer.runs.run import Run
+from transformer.text.message import did_you_mean
 from transformer.text.tokens import TokenSequence
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ import torch
 from torch import Tensor
 
 from transformer.files.checkpoints import Checkpoint
-from transformer.probes import Edit, check_edits, record
+from transformer.probes import Edit, record
 from transformer.runs.decoding import decode
+from transformer.runs.edits import check_edits
 from transformer.runs.inputs import check_length, padding, prompt_ids, prompt_of, source_tensor, target_ids
 from transformer.runs.recording_size import check_recording
 from transformer.runs.run import Run

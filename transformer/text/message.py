@@ -8,8 +8,10 @@ that knows its template says it in another language. The tools of translators fi
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
 
+from transformer.errors import MessageError, text_of
 from transformer.text.foreign_messages import N_, found_template
 
 __all__ = ["N_", "Message"]
@@ -61,12 +63,10 @@ class Message(str):
 
 
 def message_of(error: Exception) -> str:
-    """What an error says, as a ``Message`` where it carries one or another library's is known; its name if nothing."""
-    said = error.args[0] if error.args else ""
-    if isinstance(said, Message):
-        return said
-    # A KeyError puts quotes around its text.
-    return foreign_message(str(said if isinstance(error, KeyError) else error)) or type(error).__name__
+    """What an error says, as a ``Message`` where its template is known; its name if nothing."""
+    if isinstance(error, MessageError):
+        return Message(error.template, **error.values)
+    return foreign_message(text_of(error))
 
 
 def foreign_message(sentence: str) -> str:
@@ -75,3 +75,16 @@ def foreign_message(sentence: str) -> str:
         return sentence
     template, values = found
     return Message(template, **{name: foreign_message(v) if name == "problem" else v for name, v in values.items()})
+
+
+def did_you_mean(name: str, known: Iterable[str], *, otherwise: str) -> str:
+    """The end of a sentence about an unknown name: what was probably meant, or ``otherwise`` where nothing is near."""
+    match get_close_matches(name, list(known), n=3):
+        case []:
+            return otherwise
+        case [one]:
+            return Message("did you mean {one}?", one=one)
+        case [one, two]:
+            return Message("did you mean {one} or {two}?", one=one, two=two)
+        case [one, two, three]:
+            return Message("did you mean {one} or {two} or {three}?", one=one, two=two, three=three)

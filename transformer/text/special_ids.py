@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-SPECIAL_TOKENS = ("<pad>", "<s>", "</s>", "<mask>")  # of our own vocabularies: ids 0 to 3
-
 
 @dataclass(frozen=True)
 class SpecialIds:

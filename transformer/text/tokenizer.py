@@ -17,9 +17,10 @@ from pathlib import Path
 import tokenizers
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
+from transformer.config import SPECIAL_TOKENS
 from transformer.errors import CheckpointError
 from transformer.text.piece_bytes import BYTES_OF, WRITTEN_AS, byte_alphabet
-from transformer.text.special_ids import SPECIAL_TOKENS, Framing, SpecialIds
+from transformer.text.special_ids import Framing, SpecialIds
 from transformer.text.tokenizer_files import check_tokenizer_file
 from transformer.text.tokens import Token, TokenSequence, visible
 

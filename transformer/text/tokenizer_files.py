@@ -6,10 +6,10 @@ it, padding. A file from elsewhere gets none of that, and no vocabulary that wou
 
 from pathlib import Path
 
+from transformer.config import SPECIAL_TOKENS
 from transformer.errors import CheckpointError
 from transformer.text.foreign.files import read_object
 from transformer.text.message import Message
-from transformer.text.special_ids import SPECIAL_TOKENS
 
 MAX_BYTES = 32_000_000
 MAX_ENTRIES = 200_000

@@ -8,7 +8,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from transformer.config import ModelConfig
-from transformer.models import Model, build_model
+from transformer.families.build import build_model
+from transformer.models import Model
 from transformer.positions import LearnedEncoding
 from transformer.probes import Edit, Recording, fast_path, record
 from transformer.runs.activation_arrays import activations_of

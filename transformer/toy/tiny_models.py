@@ -7,10 +7,10 @@ import torch
 from torch import nn
 
 from transformer.config import ModelConfig
-from transformer.families.build import build_family
+from transformer.families.build import build_family, build_model
 from transformer.families.llama import llama_config
 from transformer.families.values import Values
-from transformer.models import Model, build_model
+from transformer.models import Model
 
 LLAMA = {
     "vocab_size": 256,

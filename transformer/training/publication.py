@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from transformer.config import ModelConfig
 from transformer.files.checkpoints import CARD, CONFIG, TOKENIZER, WEIGHTS, load_weights
+from transformer.files.layout import own_config
 from transformer.files.snapshots import snapshot_file, snapshot_steps, write_snapshot
 from transformer.files.whole_files import atomic_path, remove_unfinished, write_text
 from transformer.training.card import checkpoint_step, model_card
@@ -69,7 +69,7 @@ def publish_snapshots(run_directory: Path, output: Path, steps: Sequence[int]) -
             f"{run_directory} has no snapshot of step {impossible[0]} from before the checkpoint in {output}; it has "
             f"those of steps {', '.join(map(str, possible)) or '(none)'}"
         )
-    config = ModelConfig.from_json(output / CONFIG)
+    config = own_config(output / CONFIG)
     for step in sorted(set(steps)):
         write_snapshot(output / snapshot_file(step), load_weights(config, run_directory / snapshot_file(step)), step)
     for step in set(snapshot_steps(output)) - set(steps):

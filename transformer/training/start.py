@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 from torch import nn
 
 from transformer.attention import MultiHeadAttention
-from transformer.config import ModelConfig, PictureConfig
+from transformer.config import PictureConfig
+from transformer.families.build import build_model
 from transformer.feed_forward import FeedForward
 from transformer.files.checkpoints import WEIGHTS, load_weights
+from transformer.files.layout import own_config
 from transformer.files.whole_files import atomic_path
-from transformer.models import Model, build_model
+from transformer.models import Model
 from transformer.pictures.tokenizer import PatchTokenizer, load_tokenizer
 from transformer.text.tokenizer import Tokenizer
 from transformer.training.attention_entropy import price
@@ -68,7 +70,7 @@ def initial_model(recipe: Recipe) -> Model:
     model = build_model(recipe.model)
     if recipe.start_from:
         start = Path(recipe.start_from)
-        pretrained = load_weights(ModelConfig.from_json(start / "config.json"), start / WEIGHTS)
+        pretrained = load_weights(own_config(start / "config.json"), start / WEIGHTS)
         for stack in ("encoder", "decoder"):
             if hasattr(model, stack) and hasattr(pretrained, stack):
                 getattr(model, stack).load_state_dict(getattr(pretrained, stack).state_dict(), strict=False)

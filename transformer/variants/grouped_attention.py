@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from transformer.attention import MultiHeadAttention, attention_scores, attention_weights
 from transformer.cache import AttentionCache
 from transformer.config import ModelConfig
-from transformer.variants.rms_norm import RMSNorm
+from transformer.layer_norm import RMSNorm
 
 
 def sliding_window(n_queries: int, n_keys: int, window: int, device: torch.device | None = None) -> Tensor:

@@ -6,7 +6,7 @@ import streamlit as st
 from charts.canvas.value_map import value_map
 from charts.toolkit.numbers import in_tex, number
 from charts.toolkit.style import three_digits
-from transformer.pictures.embedding import PatchEmbedding
+from transformer.pictures.vision_transformer import PatchEmbedding
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS
 from ui.show.canvas import show_map

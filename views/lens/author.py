@@ -19,8 +19,8 @@ from transformer.analysis.residual_stream import in_a_sentence
 from transformer.explanation.attribution import Attribution, attribute
 from transformer.explanation.attribution_by_key import strongest_sources
 from transformer.explanation.attribution_walk import Part
+from transformer.layer_norm import RMSNorm
 from transformer.text.message import N_
-from transformer.variants.rms_norm import RMSNorm
 from ui.compute.store import store
 from ui.shell.navigation import go_to
 from ui.shell.page import Page

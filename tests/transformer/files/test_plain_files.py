@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 import transformer
-from transformer.config import json_object
 from transformer.files import plain_files
 from transformer.files.layout import card_of
-from transformer.files.plain_files import read_plain
+from transformer.files.plain_files import json_object, read_plain
 
 ENDLESS = Path("/dev/zero")
 

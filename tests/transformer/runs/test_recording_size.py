@@ -12,7 +12,7 @@ import torch
 import transformer
 from tests.foreign_checkpoints import FOREIGN, foreign_checkpoint
 from transformer.config import ModelConfig
-from transformer.models import build_model
+from transformer.families.build import build_model
 from transformer.probes import record
 from transformer.runs import recording_size
 from transformer.runs.activation_arrays import RecordedActivations

@@ -31,7 +31,7 @@ from transformer.text.foreign.steps import (
     steps_of,
 )
 from transformer.text.foreign.tokenizer import open_tokenizer
-from transformer.text.message import Message
+from transformer.text.message import Message, message_of
 
 FILE = Path("tokenizer.json")
 
@@ -93,7 +93,7 @@ def test_what_would_fill_the_memory_is_refused_at_once(content: dict, message: s
     started = time.process_time()
     with pytest.raises(CheckpointError, match=message) as caught:
         check_steps(FILE, content)
-    assert isinstance(caught.value.args[0], Message)
+    assert isinstance(message_of(caught.value), Message)
     assert time.process_time() - started < 1
 
 

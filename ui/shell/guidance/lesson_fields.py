@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from transformer.errors import MessageError, did_you_mean
+from transformer.errors import MessageError
 from transformer.runs.edit_specs import EditSpec
-from transformer.text.message import Message
+from transformer.text.message import Message, did_you_mean
 from ui.shell.guidance.regions import NAME, PAGE
 
 CHANGES = ("edit", "mask", "second")  # what a page keeps in the address beside its controls, by the name it has there

@@ -11,10 +11,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from transformer.errors import MessageError, did_you_mean
+from transformer.errors import MessageError
 from transformer.runs.attention_view import KINDS
 from transformer.runs.traces import STACKS
-from transformer.text.message import Message, message_of
+from transformer.text.message import Message, did_you_mean, message_of
 from ui.compute.loading import REPOSITORY
 from ui.shell.focus import MOST_PADS, Focus
 from ui.shell.guidance import lesson_fields as fields
