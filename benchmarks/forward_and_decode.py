@@ -15,8 +15,9 @@ import torch
 
 from benchmarks.interleaved import Ratio, Timings, time_interleaved
 from benchmarks.workload import MEDIUM, SMALL, Shape, random_checkpoint, sentence_of
+from transformer.fast.shortcut import fast_path
 from transformer.files.checkpoints import Checkpoint
-from transformer.probes import fast_path, record
+from transformer.probes import record
 from transformer.runs.activation_arrays import activations_of
 from transformer.runs.decoding import Decoding, decode
 from transformer.runs.strategies import Greedy

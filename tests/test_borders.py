@@ -38,7 +38,7 @@ FIGURES = "_figure"  # in the name of a module of a view: drawn from arrays with
 LAZY = ROOT / "transformer" / "__init__.py"  # imports by a table of names, each once somebody asks for it
 BESIDE_THE_PAPER = {  # what a student reads; everything else of the library lies in a room
     *("attention", "embedding", "positions", "feed_forward", "layer_norm", "residual", "encoder", "decoder"),
-    *("models", "masks", "cache", "config", "probes", "errors", "__init__", "__main__"),
+    *("models", "masks", "config", "probes", "errors", "__init__", "__main__"),
 }
 
 

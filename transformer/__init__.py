@@ -20,7 +20,7 @@ _HOME = {
     "Edit": "probes",
     "Probe": "probes",
     "record": "probes",
-    "fast_path": "probes",
+    "fast_path": "fast.shortcut",
     "build_model": "families.build",
     "Checkpoint": "files.checkpoints",
     "load": "files.checkpoints",

@@ -5,6 +5,7 @@ from transformer.errors import CheckpointError as CheckpointError
 from transformer.errors import InputError as InputError
 from transformer.errors import TraceFileError as TraceFileError
 from transformer.families.build import build_model as build_model
+from transformer.fast.shortcut import fast_path as fast_path
 from transformer.files.checkpoints import Checkpoint as Checkpoint
 from transformer.files.checkpoints import load as load
 from transformer.files.checkpoints import save as save
@@ -14,7 +15,6 @@ from transformer.files.trace_files import read_trace as read_trace
 from transformer.files.trace_files import save_trace as save_trace
 from transformer.probes import Edit as Edit
 from transformer.probes import Probe as Probe
-from transformer.probes import fast_path as fast_path
 from transformer.probes import record as record
 from transformer.runs.activation import Activation as Activation
 from transformer.runs.attention_view import AttentionView as AttentionView

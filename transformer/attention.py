@@ -6,10 +6,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from transformer.cache import AttentionCache
 from transformer.config import ModelConfig
 from transformer.positions import RotaryEncoding
-from transformer.probes import Probe, takes_fast_path
+from transformer.probes import Probe, current_shortcut
 
 
 def attention_scores(query: Tensor, key: Tensor, scale: float | None = None) -> Tensor:
@@ -71,30 +70,23 @@ class MultiHeadAttention(nn.Module):
         self,
         query_input: Tensor,  # [batch, query, model]
         key_input: Tensor,  # [batch, key, model]
-        allowed: Tensor | None,  # [batch, query, key]; None (all of them) on the fused path only
+        allowed: Tensor,  # [batch, query, key]
         position_bias: Tensor | None = None,  # [1, head, query, key]
-        cache: AttentionCache | None = None,
     ) -> Tensor:  # [batch, query, model]
-        query, key, value = self.project(query_input, key_input, cache)  # [batch, head, query or key, channel]
-        attend = self.attend_fused if takes_fast_path() else self.attend
-        context = attend(query, key, value, allowed, position_bias)  # [batch, head, query, channel]
-        return self.output(self.output_projection(self.merge_heads(context)))  # [batch, query, model]
+        if (shortcut := current_shortcut()) is not None:  # the same, faster: transformer/fast/
+            return shortcut.attention(self, query_input, key_input, allowed, position_bias)
+        query = self.queries(query_input)  # [batch, head, query, channel]
+        key, value = self.keys_and_values(key_input)  # [batch, head, key, channel]
+        return self.written(self.attend(query, key, value, allowed, position_bias))  # [batch, query, model]
 
-    def project(
-        self, query_input: Tensor, key_input: Tensor, cache: AttentionCache | None
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values of all heads. With a cache only the new positions are projected."""
-        start = 0 if cache is None or self.rotary is None else cache.length
-        query = self.split_heads(self.query_projection(query_input))  # [batch, head, query, channel]
-        query = self.query(self.rotate(query, start))  # [batch, head, query, channel]
-        if cache is not None and cache.complete:  # cross-attention: the source does not change while decoding
-            return query, cache.key, cache.value
-        key = self.split_heads(self.key_projection(key_input))  # [batch, head, key, channel]
-        key = self.key(self.rotate(key, start))  # [batch, head, key, channel]
-        value = self.value(self.split_heads(self.value_projection(key_input)))  # [batch, head, key, channel]
-        if cache is not None:
-            key, value = cache.append(key, value)  # [batch, head, all keys, channel]
-        return query, key, value
+    def queries(self, query_input: Tensor, start: int = 0) -> Tensor:
+        """Q = x W_Q of all heads: [batch, head, query, channel]; ``start``: the position of the first of them."""
+        return self.query(self.rotate(self.split_heads(self.query_projection(query_input)), start))
+
+    def keys_and_values(self, key_input: Tensor, start: int = 0) -> tuple[Tensor, Tensor]:
+        """K = x W_K and V = x W_V of all heads: [batch, head, key, channel] each."""
+        key = self.key(self.rotate(self.split_heads(self.key_projection(key_input)), start))
+        return key, self.value(self.split_heads(self.value_projection(key_input)))
 
     def attend(
         self, query: Tensor, key: Tensor, value: Tensor, allowed: Tensor, position_bias: Tensor | None
@@ -109,21 +101,9 @@ class MultiHeadAttention(nn.Module):
         weights = F.dropout(weights, self.dropout, self.training)  # [batch, head, query, key]
         return self.context(weights @ value)  # [batch, head, query, channel]
 
-    def attend_fused(
-        self, query: Tensor, key: Tensor, value: Tensor, allowed: Tensor | None, position_bias: Tensor | None
-    ) -> Tensor:
-        """The same mathematics in one kernel that never writes the weights down (Dao et al. 2022).
-
-        ``allowed`` is ``None`` where every query may attend to every key: the kernel is quicker without a mask.
-        """
-        mask = position_bias  # [1, head, query, key]
-        if allowed is not None:
-            mask = allowed[:, None]  # [batch, 1, query, key]
-            if position_bias is not None:  # a row of nothing but −∞ gives zeros here, too
-                mask = torch.where(mask, position_bias, -torch.inf)  # [batch, head, query, key]
-        dropout = self.dropout if self.training else 0.0
-        # [batch, head, query, channel]
-        return F.scaled_dot_product_attention(query, key, value, mask, dropout, scale=self.scale)
+    def written(self, context: Tensor) -> Tensor:
+        """Concat(head_1, …, head_h) W_O: [batch, query, model] from [batch, head, query, channel]."""
+        return self.output(self.output_projection(self.merge_heads(context)))
 
     def rotate(self, heads: Tensor, start: int) -> Tensor:
         return heads if self.rotary is None else self.rotary(heads, start)

@@ -1,10 +1,9 @@
 """The decoder: causal self-attention, cross-attention to the encoder, feed-forward (Vaswani et al. 2017, §3.1)."""
 
-import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from transformer.attention import MultiHeadAttention
-from transformer.cache import AttentionCache, DecoderCache
 from transformer.config import ModelConfig
 from transformer.embedding import Embedding, vocabulary_projection
 from transformer.feed_forward import FeedForward
@@ -34,17 +33,15 @@ class DecoderLayer(nn.Module):
     def forward(
         self,
         stream: Tensor,  # [batch, target position, model]
-        allowed: Tensor | None,  # [batch, target position, target position]
+        allowed: Tensor,  # [batch, target position, target position]
         memory: Tensor | None = None,  # [batch, source position, model]
         memory_allowed: Tensor | None = None,  # [batch, target position, source position]
         position_bias: Tensor | None = None,
-        self_cache: AttentionCache | None = None,
-        cross_cache: AttentionCache | None = None,
     ) -> Tensor:
         stream = self.residual["in"](stream)
         stream = residual_connection(
             stream,
-            lambda x: self.self_attention(x, x, allowed, position_bias, self_cache),
+            lambda x: self.self_attention(x, x, allowed, position_bias),
             self.self_attention_norm,
             self.dropout,
             pre_norm=self.pre_norm,
@@ -53,7 +50,7 @@ class DecoderLayer(nn.Module):
         if self.cross_attention is not None:
             stream = residual_connection(
                 stream,
-                lambda x: self.cross_attention(x, memory, memory_allowed, cache=cross_cache),
+                lambda x: self.cross_attention(x, memory, memory_allowed),
                 self.cross_attention_norm,
                 self.dropout,
                 pre_norm=self.pre_norm,
@@ -84,28 +81,21 @@ class Decoder(nn.Module):
 
     def forward(
         self,
-        ids: Tensor,  # [batch, position]; with a cache only the new positions
+        ids: Tensor,  # [batch, position]
         memory: Tensor | None = None,  # [batch, source position, model]
         memory_keys_allowed: Tensor | None = None,  # [batch, source position]
-        cache: DecoderCache | None = None,
-        keys_allowed: Tensor | None = None,  # [batch, all target positions]; default: every id that is no pad
+        start: int = 0,  # position of the first id; what stands before it, without pads, is in a cache
     ) -> Tensor:  # [batch, position, model]
-        start = 0 if cache is None else cache.length
         n_queries = ids.shape[1]
-        if keys_allowed is None:
-            keys_allowed = padding_mask(ids, self.pad_id)
-            if start:  # decoding steps hold no pads: everything before may be seen
-                keys_allowed = torch.cat((keys_allowed.new_ones(len(ids), start), keys_allowed), dim=1)
+        keys_allowed = F.pad(padding_mask(ids, self.pad_id), (start, 0), value=True)  # [batch, all positions]
         allowed = combined_mask(keys_allowed, n_queries, causal=True)
         memory_allowed = None
         if memory is not None:
             memory_allowed = combined_mask(memory_keys_allowed, n_queries, causal=False)
         bias = None if self.position_bias is None else self.position_bias(n_queries, start + n_queries)
         stream = self.embedding(ids, start)
-        for index, layer in enumerate(self.layers):
-            self_cache = None if cache is None else cache.self_attention[index]
-            cross_cache = None if cache is None else cache.cross_attention[index]
-            stream = layer(stream, allowed, memory, memory_allowed, bias, self_cache, cross_cache)
+        for layer in self.layers:
+            stream = layer(stream, allowed, memory, memory_allowed, bias)
         return stream if self.final_norm is None else self.final_norm(stream)
 
     def project(self, hidden: Tensor) -> Tensor:

@@ -2,10 +2,9 @@
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from transformer.config import ModelConfig
-from transformer.probes import Probe, takes_fast_path
+from transformer.probes import Probe, current_shortcut
 
 
 class LayerNorm(nn.Module):
@@ -29,8 +28,11 @@ class LayerNorm(nn.Module):
         self.output = Probe("position", "model")
 
     def forward(self, x: Tensor) -> Tensor:
-        if takes_fast_path():
-            return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.epsilon)
+        shortcut = current_shortcut()  # the same, faster: transformer/fast/
+        return self.normalise(x) if shortcut is None else shortcut.layer_norm(self, x)
+
+    def normalise(self, x: Tensor) -> Tensor:
+        """The formula, every step of it shown."""
         x = self.input(x)
         mean = self.mean(x.mean(dim=-1))  # [batch, position]
         centred = x - mean.unsqueeze(-1)  # [batch, position, model]

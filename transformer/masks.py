@@ -27,8 +27,3 @@ def combined_mask(keys_allowed: Tensor, n_queries: int, *, causal: bool) -> Tens
     if causal and n_queries > 1:  # a single query stands last: everything lies before it
         allowed = allowed & causal_mask(n_queries, n_keys, keys_allowed.device)
     return allowed
-
-
-def unless_all(allowed: Tensor | None) -> Tensor | None:
-    """The mask, or ``None`` where it allows everything: fused kernels are quicker when they need not look at one."""
-    return None if allowed is None or bool(allowed.all()) else allowed

@@ -7,7 +7,6 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
-from transformer.cache import DecoderCache
 from transformer.config import ModelConfig
 from transformer.decoder import Decoder
 from transformer.embedding import embedding_table
@@ -79,11 +78,9 @@ class EncoderDecoder(Model):
         """[batch, source position] → [batch, source position, model]."""
         return self.encoder(source_ids)
 
-    def decode(
-        self, target_ids: Tensor, memory: Tensor, source_ids: Tensor, cache: DecoderCache | None = None
-    ) -> Tensor:
+    def decode(self, target_ids: Tensor, memory: Tensor, source_ids: Tensor, start: int = 0) -> Tensor:
         """[batch, target position] → [batch, target position, model]; ``source_ids`` tell what is padding."""
-        return self.decoder(target_ids, memory, padding_mask(source_ids, self.config.pad_id), cache)
+        return self.decoder(target_ids, memory, padding_mask(source_ids, self.config.pad_id), start)
 
     def project(self, hidden: Tensor) -> Tensor:
         return self.decoder.project(hidden)
@@ -101,8 +98,8 @@ class DecoderOnly(Model):
         self.decoder = Decoder(config, embedding_table(config))
         self.finish()
 
-    def decode(self, ids: Tensor, cache: DecoderCache | None = None) -> Tensor:
-        return self.decoder(ids, cache=cache)
+    def decode(self, ids: Tensor, start: int = 0) -> Tensor:
+        return self.decoder(ids, start=start)
 
     def project(self, hidden: Tensor) -> Tensor:
         return self.decoder.project(hidden)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -88,11 +89,12 @@ class Recording:
 class Call:
     """What belongs to the call that runs, and not to the model, which many threads share.
 
-    ``fast``: layers may take torch's fused kernels. ``before_pass`` is called before each stack's pass.
+    ``shortcut`` computes in the place of some modules (``transformer.fast``). ``before_pass`` is called before each
+    stack's pass.
     """
 
     recording: Recording | None = None
-    fast: bool = False
+    shortcut: object | None = None
     before_pass: Callable[[], None] | None = None
 
 
@@ -117,12 +119,9 @@ def record(edits: Iterable[Edit] = ()) -> Iterator[Recording]:
         yield recording
 
 
-def fast_path() -> AbstractContextManager[None]:
-    """Let layers take torch's fused kernels, which hide the attention weights.
-
-    Same results up to rounding (a test holds the two equal). A recording always takes the readable path.
-    """
-    return _with(fast=True)
+def taking(shortcut: object) -> AbstractContextManager[None]:
+    """Let modules that know a shorter way to what they compute take it (``transformer.fast.shortcut``)."""
+    return _with(shortcut=shortcut)
 
 
 def interruptible(before_pass: Callable[[], None]) -> AbstractContextManager[None]:
@@ -144,9 +143,13 @@ def recorded_so_far(name: str) -> Tensor:
     return recording.tensors[name]
 
 
-def takes_fast_path() -> bool:
-    call = _call.get()
-    return call.fast and call.recording is None
+def current_shortcut() -> Any:
+    """What ``taking`` was given; ``None`` where every module computes its formula."""
+    return _call.get().shortcut
+
+
+def is_recording() -> bool:
+    return _call.get().recording is not None
 
 
 def has_forward_hooks(model: nn.Module) -> bool:

@@ -15,7 +15,8 @@ from transformer.attention import (
     attention_weights,
     scaled_dot_product_attention,
 )
-from transformer.probes import fast_path, name_probes, record
+from transformer.fast.shortcut import fast_path
+from transformer.probes import name_probes, record
 
 
 def heads(n_queries: int = 3, n_keys: int = 5, *, batch: int = 2, n_heads: int = 2, channel: int = 4) -> tuple:

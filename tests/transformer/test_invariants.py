@@ -10,8 +10,9 @@ from torch import Tensor
 
 from tests.transformer.tiny import SOURCE, TARGET, random_model, run
 from transformer.config import NORMS, POSITIONS
+from transformer.fast.shortcut import fast_path
 from transformer.models import Model
-from transformer.probes import Recording, fast_path, record
+from transformer.probes import Recording, record
 
 KINDS = ("encoder-decoder", "decoder-only", "encoder-only")
 # Every kind with every position scheme; pre- and post-norm take turns, so that each meets every scheme somewhere.

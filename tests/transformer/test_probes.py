@@ -7,7 +7,8 @@ import torch
 
 from tests.transformer.tiny import random_model, run
 from transformer.config import NORMS, POSITIONS
-from transformer.probes import Edit, Probe, fast_path, name_probes, record, takes_fast_path
+from transformer.fast.shortcut import fast_path, takes_fast_path
+from transformer.probes import Edit, Probe, name_probes, record
 from transformer.runs.edits import check_edits
 
 KINDS = ("encoder-decoder", "decoder-only", "encoder-only")

@@ -24,7 +24,7 @@ from transformer import (
     override_mask,
     trace,
 )
-from transformer.probes import fast_path, takes_fast_path
+from transformer.fast.shortcut import fast_path, takes_fast_path
 
 N_THREADS, N_ROUNDS = 8, 6
 SENTENCES = (

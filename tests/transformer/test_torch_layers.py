@@ -13,10 +13,10 @@ from transformer.attention import MultiHeadAttention
 from transformer.config import ModelConfig
 from transformer.decoder import DecoderLayer
 from transformer.encoder import EncoderLayer
+from transformer.fast.shortcut import fast_path
 from transformer.feed_forward import FeedForward
 from transformer.layer_norm import LayerNorm, norm_layer
 from transformer.masks import causal_mask, combined_mask
-from transformer.probes import fast_path
 
 CASES = [(norm, activation) for norm in ("pre", "post") for activation in ("relu", "gelu")]
 BATCH, SOURCE, TARGET, MODEL = 3, 7, 5, 16

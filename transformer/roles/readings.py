@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from transformer.errors import InputError
+from transformer.fast.shortcut import fast_path
 from transformer.files.checkpoints import Checkpoint
-from transformer.probes import Recording, fast_path, record
+from transformer.probes import Recording, record
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.decoding_state import greedy_batch
 from transformer.runs.inputs import prompt_ids, source_tensor, target_ids

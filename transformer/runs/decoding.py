@@ -8,9 +8,10 @@ import torch
 from torch import Tensor
 
 from transformer.errors import InputError
+from transformer.fast.shortcut import fast_path
 from transformer.files.checkpoints import Checkpoint
 from transformer.models import log_probabilities
-from transformer.probes import Edit, fast_path, has_forward_hooks, record
+from transformer.probes import Edit, has_forward_hooks, record
 from transformer.runs.activation import Activation
 from transformer.runs.activation_arrays import activations_of
 from transformer.runs.beam_search import Hypothesis, SearchRecorder, beam_search

@@ -6,11 +6,12 @@ from itertools import takewhile
 import torch
 from torch import Tensor
 
-from transformer.cache import DecoderCache
+from transformer.fast.cache import DecoderCache
+from transformer.fast.shortcut import keeping, takes_fast_path
+from transformer.fast.writing_steps import WritingSteps
 from transformer.masks import padding_mask
 from transformer.models import Model
-from transformer.probes import has_forward_hooks, takes_fast_path
-from transformer.runs.writing_steps import WritingSteps
+from transformer.probes import has_forward_hooks
 from transformer.text.special_ids import Framing
 from transformer.text.tokenizer import FRAMINGS, NEVER_WRITTEN
 
@@ -33,7 +34,7 @@ class DecodingState:
         self.model = model
         self.source_ids = source_ids
         self.memory = None if source_ids is None else model.encode(source_ids)
-        self.cache = DecoderCache(model.config.n_decoder_layers) if cached else None
+        self.cache = DecoderCache(model.decoder) if cached else None
         self.ids: Tensor | None = None  # everything fed so far: [batch, position]
         # A module that is being trained drops, and one with a hook shows something: both have to be called.
         self.unobserved = cached and not model.training and not has_forward_hooks(model)
@@ -52,15 +53,17 @@ class DecodingState:
         self.ids = ids if self.ids is None else torch.cat((self.ids, ids), dim=1)
         config, now = self.model.config, self.ids.shape[1]
         if self.cache is not None and any(before <= length < now for length in config.switch_lengths):
-            self.cache = DecoderCache(config.n_decoder_layers)  # what was kept of the shorter text does not hold here
+            self.cache = DecoderCache(self.model.decoder)  # what was kept of the shorter text does not hold here
         new = self.ids if self.cache is None else self.ids[:, self.cache.length :]
         if self.unobserved and new.shape[1] == 1 and self.cache.length and takes_fast_path():
             self.steps = self.steps or WritingSteps(self.model.decoder)
             keys_allowed = None if self.memory is None else padding_mask(self.source_ids, config.pad_id)
             return self.steps(new, self.cache, self.memory, keys_allowed)
-        if self.memory is None:
-            return self.model.decode(new, cache=self.cache)
-        return self.model.decode(new, self.memory, self.source_ids, cache=self.cache)
+        read = (new,) if self.memory is None else (new, self.memory, self.source_ids)
+        if self.cache is None:
+            return self.model.decode(*read)
+        with keeping(self.cache):
+            return self.model.decode(*read, start=self.cache.length)
 
     def select(self, rows: Tensor) -> None:
         """Go on with these rows of the batch, in this order; a row may be taken several times."""

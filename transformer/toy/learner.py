@@ -9,9 +9,10 @@ from torch.nn import functional as F
 
 from transformer.config import ModelConfig
 from transformer.families.build import build_model
+from transformer.fast.shortcut import fast_path
 from transformer.models import Model
 from transformer.positions import LearnedEncoding
-from transformer.probes import Edit, Recording, fast_path, record
+from transformer.probes import Edit, Recording, record
 from transformer.runs.activation_arrays import activations_of
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.decoding_state import greedy_batch, writable

@@ -11,9 +11,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from transformer.fast.shortcut import fast_path
 from transformer.models import Model
 from transformer.pictures.patches import ids_of, levels_of, patches_of, pixels_of
-from transformer.probes import fast_path, record
+from transformer.probes import record
 from transformer.text.tokenizer import END_ID, MASK_ID, PAD_ID, SPECIAL_TOKENS, START_ID, Tokenizer
 from transformer.training.attention_entropy import mean_entropy
 from transformer.training.batches import pad

@@ -7,7 +7,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from transformer.attention import MultiHeadAttention, attention_scores, attention_weights
-from transformer.cache import AttentionCache
 from transformer.config import ModelConfig
 from transformer.encoder import EncoderLayer
 from transformer.layer_norm import LayerNorm
@@ -78,17 +77,16 @@ class DisentangledAttention(MultiHeadAttention):
         key_input: Tensor,  # [batch, key, model]
         allowed: Tensor,  # [batch, query, key]
         position_bias: Tensor | None = None,
-        cache: AttentionCache | None = None,
     ) -> Tensor:  # [batch, query, model]
-        query, key, value = self.project(query_input, key_input, None)  # [batch, head, query or key, channel]
+        query = self.queries(query_input)  # [batch, head, query, channel]
+        key, value = self.keys_and_values(key_input)  # [batch, head, key, channel]
         scores = attention_scores(query, key, self.scale)  # [batch, head, query, key]
         if self.relative[0] is not None:
             scores = scores + self.position_terms(query, key)  # [batch, head, query, key]
         scores = self.scores(scores)  # [batch, head, query, key]
         allowed = self.allowed(allowed)  # [batch, query, key]
         weights = self.weights(attention_weights(scores, allowed[:, None]))  # [batch, head, query, key]
-        context = self.context(weights @ value)  # [batch, head, query, channel]
-        return self.output(self.output_projection(self.merge_heads(context)))  # [batch, query, model]
+        return self.written(self.context(weights @ value))  # [batch, query, model]
 
     def position_terms(self, query: Tensor, key: Tensor) -> Tensor:
         """The second and the third term: [batch, head, query, key]."""

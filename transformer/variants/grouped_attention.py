@@ -4,8 +4,8 @@ import torch
 from torch import Tensor, nn
 
 from transformer.attention import MultiHeadAttention, attention_scores, attention_weights
-from transformer.cache import AttentionCache
 from transformer.config import ModelConfig
+from transformer.fast.shortcut import attend_fused
 from transformer.layer_norm import RMSNorm
 
 
@@ -45,22 +45,16 @@ class GroupedQueryAttention(MultiHeadAttention):
             self.query_norm = RMSNorm(self.d_head, query_key_norm_epsilon, "head", "position")
             self.key_norm = RMSNorm(self.d_head, query_key_norm_epsilon, "head", "position")
 
-    def project(
-        self, query_input: Tensor, key_input: Tensor, cache: AttentionCache | None
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values of all heads. With a cache only the new positions are projected."""
-        start = 0 if cache is None else cache.length
+    def queries(self, query_input: Tensor, start: int = 0) -> Tensor:
         query = self.split_heads(self.query_projection(query_input))  # [batch, head, query, channel]
+        query = query if self.query_norm is None else self.query_norm(query)
+        return self.query(self.rotate(query, start))
+
+    def keys_and_values(self, key_input: Tensor, start: int = 0) -> tuple[Tensor, Tensor]:
         key = self.split_heads(self.key_projection(key_input))  # [batch, key head, key, channel]
         value = self.split_heads(self.value_projection(key_input))  # [batch, key head, key, channel]
-        if self.query_norm is not None:
-            query, key = self.query_norm(query), self.key_norm(key)
-        query = self.query(self.rotate(query, start))  # [batch, head, query, channel]
-        key = self.key(self.share(self.rotate(key, start)))  # [batch, head, key, channel]
-        value = self.value(self.share(value))  # [batch, head, key, channel]
-        if cache is not None:
-            key, value = cache.append(key, value)  # [batch, head, all keys, channel]
-        return query, key, value
+        key = key if self.key_norm is None else self.key_norm(key)
+        return self.key(self.share(self.rotate(key, start))), self.value(self.share(value))
 
     def share(self, heads: Tensor) -> Tensor:
         """One copy for every head of queries: [batch, key head, …] → [batch, head, …]."""
@@ -78,17 +72,25 @@ class GroupedQueryAttention(MultiHeadAttention):
         weights = self.weights(attention_weights(scores, allowed[:, None]))  # [batch, head, query, key]
         return self.context(weights @ value)  # [batch, head, query, channel]
 
-    def attend_fused(
-        self, query: Tensor, key: Tensor, value: Tensor, allowed: Tensor | None, position_bias: Tensor | None
-    ) -> Tensor:
-        """The fused kernel bends no scores: with a cap the readable way is the only one."""
-        if allowed is None and (self.window is not None or self.score_cap is not None):
-            allowed = query.new_ones(1, query.shape[-2], key.shape[-2], dtype=torch.bool)  # [1, query, key]
-        if self.score_cap is not None:
-            return self.attend(query, key, value, allowed, position_bias)
-        return super().attend_fused(query, key, value, self.within_window(allowed), position_bias)
-
     def within_window(self, allowed: Tensor) -> Tensor:
         if self.window is None:
             return allowed
         return allowed & sliding_window(*allowed.shape[-2:], self.window, allowed.device)
+
+
+@attend_fused.register(GroupedQueryAttention)
+def _(
+    attention: GroupedQueryAttention,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    allowed: Tensor | None,
+    position_bias: Tensor | None,
+) -> Tensor:
+    """The fused kernel bends no scores: with a cap the readable way is the only one."""
+    if allowed is None and (attention.window is not None or attention.score_cap is not None):
+        allowed = query.new_ones(1, query.shape[-2], key.shape[-2], dtype=torch.bool)  # [1, query, key]
+    if attention.score_cap is not None:
+        return attention.attend(query, key, value, allowed, position_bias)
+    within = attention.within_window(allowed)
+    return attend_fused.dispatch(MultiHeadAttention)(attention, query, key, value, within, position_bias)

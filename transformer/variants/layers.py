@@ -2,7 +2,6 @@
 
 from torch import Tensor
 
-from transformer.cache import AttentionCache
 from transformer.config import ModelConfig
 from transformer.decoder import DecoderLayer
 from transformer.layer_norm import norm_layer
@@ -17,16 +16,14 @@ class _ReorderedLayer(DecoderLayer):
     def forward(
         self,
         stream: Tensor,  # [batch, position, model]
-        allowed: Tensor | None,  # [batch, position, position]
+        allowed: Tensor,  # [batch, position, position]
         memory: Tensor | None = None,
         memory_allowed: Tensor | None = None,
         position_bias: Tensor | None = None,
-        self_cache: AttentionCache | None = None,
-        cross_cache: AttentionCache | None = None,
     ) -> Tensor:
         stream = self.residual["in"](stream)
         normed = self.self_attention_norm(stream)
-        attended = self.self_attention(normed, normed, allowed, position_bias, self_cache)
+        attended = self.self_attention(normed, normed, allowed, position_bias)
         return self.residual["out"](self.add(stream, attended))
 
     def add(self, stream: Tensor, attended: Tensor) -> Tensor:

@@ -14,9 +14,9 @@ import torch
 
 from tests.transformer.tiny import SOURCE, random_model
 from transformer import Beam, Checkpoint, Greedy, InputError, Sample, Tokenizer, decode
-from transformer.cache import AttentionCache, DecoderCache
 from transformer.config import NORMS, POSITIONS
-from transformer.probes import Edit, fast_path
+from transformer.fast.shortcut import fast_path
+from transformer.probes import Edit
 from transformer.runs.decoding_state import DecodingState, greedy_batch, writable
 from transformer.text.tokenizer import END_ID, PAD_ID, START_ID
 
@@ -85,19 +85,6 @@ def test_select_keeps_and_doubles_rows_of_the_cache() -> None:
         whole = torch.cat((ids[rows], following), dim=1)
         expected = DecodingState(model, SOURCE.expand(4, -1), cached=False).feed(whole)
     torch.testing.assert_close(logits, expected, rtol=0, atol=1e-5)
-
-
-def test_caches_grow_or_stay() -> None:
-    key = torch.randn(1, 2, 3, 4)
-    growing, fixed = AttentionCache(), AttentionCache(fixed=True)
-    for cache in (growing, fixed):
-        assert cache.length == 0
-        assert not cache.complete
-        cache.append(key, key)
-    growing.append(key[:, :, :1], key[:, :, :1])
-    assert (growing.length, growing.complete) == (4, False)
-    assert (fixed.length, fixed.complete) == (3, True)
-    assert DecoderCache(2).length == 0
 
 
 # ---- what a decoding says -------------------------------------------------------------------------------------------

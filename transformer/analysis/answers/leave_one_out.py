@@ -7,8 +7,8 @@ import numpy as np
 import torch
 
 from transformer.config import PictureConfig
+from transformer.fast.shortcut import fast_path
 from transformer.files.checkpoints import Checkpoint
-from transformer.probes import fast_path
 from transformer.runs.inputs import source_tensor
 from transformer.text.tokens import Token, TokenSequence, visible
 

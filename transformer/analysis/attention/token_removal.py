@@ -14,8 +14,8 @@ import numpy as np
 import torch
 
 from transformer.analysis.attention.quantity import Quantity, numbers
+from transformer.fast.shortcut import fast_path
 from transformer.files.checkpoints import Checkpoint
-from transformer.probes import fast_path
 
 ROWS = 32  # of a batch
 

@@ -1,7 +1,11 @@
 """Keys and values that decoding has already computed, so that each step projects one token only."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 
 class AttentionCache:
@@ -39,17 +43,27 @@ class AttentionCache:
 
 
 class DecoderCache:
-    """One self-attention and one cross-attention cache per decoder layer."""
+    """A cache for every attention of a decoder; ``keeping`` (``transformer.fast.shortcut``) lets the decoder use it."""
 
-    def __init__(self, n_layers: int) -> None:
-        self.self_attention = [AttentionCache() for _ in range(n_layers)]
-        self.cross_attention = [AttentionCache(fixed=True) for _ in range(n_layers)]
+    def __init__(self, decoder: nn.Module) -> None:
+        self.by_attention = dict(_caches(decoder))
 
     @property
     def length(self) -> int:
         """How many target positions have been decoded."""
-        return self.self_attention[0].length
+        return next(cache.length for cache in self.by_attention.values() if not cache.fixed)
+
+    def of(self, attention: nn.Module) -> AttentionCache | None:
+        """The cache of one attention; ``None`` for one that is not of this decoder."""
+        return self.by_attention.get(attention)
 
     def select(self, rows: Tensor) -> None:
-        for cache in self.self_attention + self.cross_attention:
+        for cache in self.by_attention.values():
             cache.select(rows)
+
+
+def _caches(decoder: nn.Module) -> Iterator[tuple[nn.Module, AttentionCache]]:
+    for layer in decoder.layers:
+        yield layer.self_attention, AttentionCache()
+        if layer.cross_attention is not None:
+            yield layer.cross_attention, AttentionCache(fixed=True)

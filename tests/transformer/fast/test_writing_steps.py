@@ -9,10 +9,10 @@ from torch import nn
 from tests.transformer.tiny import SOURCE, random_model
 from transformer.config import NORMS, POSITIONS
 from transformer.decoder import DecoderLayer
+from transformer.fast.shortcut import fast_path
+from transformer.fast.writing_steps import WritingLayer, WritingSteps
 from transformer.models import Model
-from transformer.probes import fast_path
 from transformer.runs.decoding_state import DecodingState
-from transformer.runs.writing_steps import WritingLayer, WritingSteps
 
 IDS = torch.tensor([[1, 7, 19, 11], [1, 12, 12, 3]])
 SOURCES = torch.cat((SOURCE, torch.tensor([[8, 4, 2, 0, 0, 0]])))  # the second is padded

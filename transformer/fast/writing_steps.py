@@ -12,11 +12,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from transformer.attention import MultiHeadAttention
-from transformer.cache import AttentionCache, DecoderCache
 from transformer.decoder import Decoder, DecoderLayer
+from transformer.fast.cache import DecoderCache
+from transformer.fast.shortcut import attend_fused, keeping
 from transformer.feed_forward import FeedForward
 from transformer.layer_norm import LayerNorm
-from transformer.masks import combined_mask, unless_all
+from transformer.masks import combined_mask
 from transformer.residual import residual_connection
 
 
@@ -44,8 +45,12 @@ class WritingSteps:
             memory_allowed = unless_all(combined_mask(memory_keys_allowed, 1, causal=False))
         bias = None if decoder.position_bias is None else decoder.position_bias(1, start + 1)
         stream = decoder.embedding(ids, start)
-        for layer, *caches in zip(self.layers, cache.self_attention, cache.cross_attention, strict=True):
-            stream = layer(stream, None, memory, memory_allowed, bias, *caches)
+        with keeping(cache):
+            for layer in self.layers:
+                if isinstance(layer, WritingLayer):
+                    stream = layer(stream, memory_allowed, bias, cache)
+                else:
+                    stream = layer(stream, None, memory, memory_allowed, bias)
         return stream if decoder.final_norm is None else decoder.final_norm(stream)
 
 
@@ -70,25 +75,25 @@ class WritingLayer:
     def __call__(
         self,
         stream: Tensor,  # [batch, 1, model]
-        allowed: None,  # all earlier positions
-        memory: Tensor | None,
         memory_allowed: Tensor | None,  # [batch, 1, source position]
         position_bias: Tensor | None,  # [1, head, 1, all positions]
-        self_cache: AttentionCache,
-        cross_cache: AttentionCache,  # complete
+        cache: DecoderCache,  # complete for cross-attention
     ) -> Tensor:  # [batch, 1, model]
         def attend(x: Tensor) -> Tensor:
-            attention, start = self.attention, self_cache.length
+            attention = self.attention
+            so_far = cache.of(attention)
+            start = so_far.length
             heads = attention.split_heads(F.linear(x, *self.stacked))  # [batch, 3 · head, 1, channel]
             query, key, value = heads.chunk(3, dim=1)  # [batch, head, 1, channel]
-            key, value = self_cache.append(attention.rotate(key, start), value)  # [batch, head, all positions, channel]
-            context = attention.attend_fused(attention.rotate(query, start), key, value, None, position_bias)
+            key, value = so_far.append(attention.rotate(key, start), value)  # [batch, head, all positions, channel]
+            context = attend_fused(attention, attention.rotate(query, start), key, value, None, position_bias)
             return F.linear(attention.merge_heads(context), *self.output)
 
         def attend_to_memory(x: Tensor) -> Tensor:
             attention = self.cross_attention
+            kept = cache.of(attention)
             query = attention.split_heads(F.linear(x, *self.cross_query))  # [batch, head, 1, channel]
-            context = attention.attend_fused(query, cross_cache.key, cross_cache.value, memory_allowed, None)
+            context = attend_fused(attention, query, kept.key, kept.value, memory_allowed, None)
             return F.linear(attention.merge_heads(context), *self.cross_output)
 
         stream = self.add(stream, attend, self.attention_norm)
@@ -142,3 +147,8 @@ def plain_feed_forward(layer: nn.Module) -> Callable[[Tensor], Tensor]:
         return layer
     first, second, activation = weights(layer.input_projection), weights(layer.output_projection), layer.activation
     return lambda x: F.linear(activation(F.linear(x, *first)), *second)
+
+
+def unless_all(allowed: Tensor | None) -> Tensor | None:
+    """The mask, or ``None`` where it allows everything: fused kernels are quicker when they need not look at one."""
+    return None if allowed is None or bool(allowed.all()) else allowed
