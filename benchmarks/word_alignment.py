@@ -9,11 +9,11 @@ the pairs that were aligned by hand (``transformer/roles/sentences/pairs-en-fr.t
 import argparse
 from pathlib import Path
 
-from transformer.analysis.heads.role_files import load_corpus_roles
 from transformer.files.checkpoints import load
 from transformer.roles.alignment import error_rate
 from transformer.roles.annotations import aligned_pairs
 from transformer.roles.ibm_models import IBMModel
+from transformer.roles.role_files import load_corpus_roles
 from transformer.training.word_links import words
 
 

@@ -76,7 +76,7 @@ def _speaking(language: str) -> AbstractContextManager[None]:
 
 
 def _written(html: str, path: str) -> int:
-    from transformer.files.whole_files import write_text
+    from transformer.disk.whole_files import write_text
 
     write_text(Path(path), html)
     print(f"{path}  {len(html.encode()):,} bytes")

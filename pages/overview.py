@@ -9,7 +9,7 @@ from charts.toolkit.words import in_words
 from transformer.analysis.answers.answer_probabilities import Answer, answer_of, class_probabilities
 from transformer.analysis.costs import measured_costs
 from transformer.errors import InputError
-from transformer.files.trace_files import trace_to_bytes
+from transformer.runs.trace_files import trace_to_bytes
 from transformer.text.message import Message
 from ui.compute.store import store
 from ui.shell.navigation import GROUPS, pages

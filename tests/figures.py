@@ -130,7 +130,7 @@ def small_lens(**changed):
 
 def small_measures(*, shares: bool = True):
     """Three tokens, one of which cannot be left out; a row of shares and two signed rows of different scales."""
-    from transformer.analysis.attention.attention_trust import Aligned, Measure
+    from transformer.explanation.attention_trust import Aligned, Measure
 
     tokens = sequence(("<s>", "·<b>x</b>", "·$y$", "·%{z}"))
     rows = (

@@ -11,8 +11,6 @@ from transformer.files.checkpoints import load as load
 from transformer.files.checkpoints import save as save
 from transformer.files.snapshots import snapshot as snapshot
 from transformer.files.snapshots import snapshot_steps as snapshot_steps
-from transformer.files.trace_files import read_trace as read_trace
-from transformer.files.trace_files import save_trace as save_trace
 from transformer.probes import Edit as Edit
 from transformer.probes import Probe as Probe
 from transformer.probes import record as record
@@ -34,6 +32,8 @@ from transformer.runs.strategies import Greedy as Greedy
 from transformer.runs.strategies import Sample as Sample
 from transformer.runs.sublayer_edits import remove_residual as remove_residual
 from transformer.runs.sublayer_edits import remove_sublayer as remove_sublayer
+from transformer.runs.trace_files import read_trace as read_trace
+from transformer.runs.trace_files import save_trace as save_trace
 from transformer.runs.traces import Trace as Trace
 from transformer.runs.tracing import trace as trace
 from transformer.runs.tracing import trace_of as trace_of

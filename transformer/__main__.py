@@ -11,11 +11,11 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from transformer.analysis.heads.commands import add_heads
 from transformer.analysis.opening_commands import add_openings
 from transformer.errors import CheckpointError, InputError
-from transformer.families.commands import REMEDIES, add_commands
+from transformer.files.fetch_and_verify import REMEDIES, add_commands
 from transformer.pictures.digits import add_digits
+from transformer.roles.heads_command import add_heads
 from transformer.word_vectors.commands import add_word2vec
 
 _BAD_INPUT = 2
@@ -110,7 +110,7 @@ def _trace(options: argparse.Namespace) -> int:
 
 def _evaluate(options: argparse.Namespace) -> int:
     from transformer.files.checkpoints import load
-    from transformer.scores.evaluation import evaluate
+    from transformer.training.evaluation import evaluate
     from transformer.training.progress import progress_bar
 
     checkpoint = load(options.checkpoint)
@@ -137,9 +137,9 @@ def _evaluate(options: argparse.Namespace) -> int:
 
 
 def _inspect(options: argparse.Namespace) -> int:
-    from transformer.analysis.heads.sentence_report import sentence_json, sentence_report, sentence_roles
     from transformer.analysis.parameters import parameter_statistics
     from transformer.files.checkpoints import load
+    from transformer.roles.sentence_report import sentence_json, sentence_report, sentence_roles
 
     folder = options.checkpoint or options.folder
     if folder is None:

@@ -10,7 +10,7 @@ import pytest
 import streamlit as st
 
 from tests.pages.conftest import is_fine, said
-from transformer.analysis.heads.head_importance import Head
+from transformer.analysis.head_importance import Head
 from transformer.explanation.firing import head_firings, unit_firings
 from transformer.explanation.query_key_space import query_key_space
 from transformer.text.sentence_files import read_sentences

@@ -15,9 +15,9 @@ import transformer
 from charts.toolkit.style import three_digits
 from tests.pages.conftest import codes, is_fine, said
 from tests.pages.nasty import NASTY
-from transformer.analysis.heads.corpus_roles import CorpusRole, CorpusRoles, corpus_roles
-from transformer.analysis.heads.induction import InductionTest
-from transformer.analysis.heads.role_files import FILE, save_corpus_roles
+from transformer.roles.corpus_roles import CorpusRole, CorpusRoles, corpus_roles
+from transformer.roles.induction import InductionTest
+from transformer.roles.role_files import FILE, save_corpus_roles
 from transformer.text.sentence_files import read_sentences
 from ui.compute.limits import PRIVATE
 from ui.lab.head_table import CORPUS_ORDERS, sorted_heads

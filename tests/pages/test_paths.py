@@ -11,7 +11,7 @@ import transformer
 from tests.pages.conftest import codes, is_fine, said
 from tests.triggers import trigger
 from transformer.analysis.answers.answer_rows import asked
-from transformer.analysis.heads.head_importance import Head
+from transformer.analysis.head_importance import Head
 from transformer.explanation import patching
 from transformer.explanation.information_flow import information_flow, start_of
 from transformer.explanation.path_patching import path_patching, senders_of

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 import transformer
 from tests.foreign_checkpoints import MANY_LANGUAGES, foreign_checkpoint
 from tests.pages.conftest import codes
-from transformer.families.languages import languages_of, speaking
+from transformer.files.languages import languages_of, speaking
 
 TASKS = {"summarization": {"prefix": "summarize: "}, "translation": {"prefix": "translate English to French: "}}
 

@@ -14,8 +14,8 @@ from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.analysis.answers.answer_probabilities import answer_of
 from transformer.analysis.answers.effects import answer_under, effect_of
 from transformer.analysis.answers.word_diff import word_diff
-from transformer.analysis.heads.corpus_roles import CorpusRole, CorpusRoles
-from transformer.analysis.heads.head_importance import head_importance, importance_by_chunks
+from transformer.analysis.head_importance import head_importance, importance_by_chunks
+from transformer.roles.corpus_roles import CorpusRole, CorpusRoles
 from transformer.roles.measures import HeadMeasures
 from transformer.roles.tally import Measure
 from transformer.runs import tracing

@@ -15,9 +15,9 @@ from streamlit.testing.v1 import AppTest
 
 import transformer
 from tests.pages.conftest import codes, is_fine, said
-from transformer.analysis.development import Moment, Place, changed_most, development
-from transformer.analysis.heads.head_roles import HeadRole
 from transformer.files.snapshots import snapshot, snapshot_file, write_snapshot
+from transformer.roles.development import Moment, Place, changed_most, development
+from transformer.roles.head_roles import HeadRole
 from transformer.runs.attention_view import AttentionView
 from transformer.text.tokens import Token, TokenSequence
 from transformer.training.run_state import write_history

@@ -7,7 +7,7 @@ import pytest
 
 import transformer
 from tests.ui.test_lesson_claims import CAT, checkpoint, right, step, trace  # noqa: F401  (two are fixtures)
-from transformer.analysis.heads.head_effect import head_effect
+from transformer.analysis.head_effect import head_effect
 from transformer.explanation.attribution import Attribution, attribute
 from transformer.explanation.attribution_by_key import strongest_sources
 from transformer.explanation.attribution_walk import Part

@@ -17,9 +17,9 @@ from transformer.analysis.answers.answer_rows import asked
 from transformer.analysis.answers.effects import same_tokens
 from transformer.analysis.costs import parameter_costs
 from transformer.analysis.feed_forward_units import silent_share
-from transformer.analysis.heads.role_files import load_corpus_roles
 from transformer.config import PictureConfig
 from transformer.files.snapshots import snapshot
+from transformer.roles.role_files import load_corpus_roles
 from ui.shell.guidance.lessons import find_lesson
 from ui.shell.selectors import text_for, traits_of
 from ui.words.texts import model_sentences, page_text, pictures

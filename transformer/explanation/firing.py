@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer.analysis.heads.head_importance import Head
+from transformer.analysis.head_importance import Head
 from transformer.files.checkpoints import Checkpoint
-from transformer.roles.readings import BATCH_SIZE, Recorded, attention_layers, nothing_read, recorded_batches
+from transformer.runs.readings import BATCH_SIZE, Recorded, attention_layers, nothing_read, recorded_batches
 from transformer.text.tokens import TokenSequence
 
 MOST = 12  # sentences for each head or unit
@@ -46,7 +46,7 @@ def head_firings(
     """The largest weights of every head, the strongest first, ``most`` sentences each.
 
     ``special``: whether ``<s>``, ``</s>`` and their like count as queries and keys. A row with a single key to look at
-    has weight 1 whatever the head does, and never counts. What the model reads: ``transformer.roles.readings``.
+    has weight 1 whatever the head does, and never counts. What the model reads: ``transformer.runs.readings``.
     ``progress(done, total)`` counts sentences; what it raises ends the work. Raises ``InputError`` where no sentence
     can be read.
     """

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer.analysis.heads.head_importance import Head, all_heads
+from transformer.analysis.head_importance import Head, all_heads
 from transformer.explanation.patching import Contrast, Turn, logits_at, rows_in_a_pass
 from transformer.probes import Edit, record
 

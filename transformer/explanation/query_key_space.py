@@ -16,12 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer.analysis.attention.rank_agreement import spearman
-from transformer.analysis.heads.head_importance import Head
+from transformer.analysis.head_importance import Head
 from transformer.analysis.projection import Projection, principal_components
 from transformer.explanation.firing import Progress, head_rows, read_batches
 from transformer.files.checkpoints import Checkpoint
 from transformer.files.once import once
-from transformer.roles.readings import BATCH_SIZE
+from transformer.runs.readings import BATCH_SIZE
 from transformer.text.tokens import Token
 
 MOST_TOKENS = 1500  # queries and keys together: more is a cloud without words

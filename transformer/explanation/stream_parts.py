@@ -10,8 +10,8 @@ from torch import nn
 
 from transformer.analysis.residual_stream import CONVOLUTION, SUBLAYERS
 from transformer.explanation.attribution_walk import Part, Values, array
+from transformer.layer_norm import RMSNorm
 from transformer.runs.traces import Trace
-from transformer.variants.rms_norm import RMSNorm
 
 Reader = tuple[int, str]  # the attention that reads: its layer, and "self_attention" or "cross_attention"
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from transformer.disk.plain_files import json_object
 from transformer.errors import CheckpointError
 from transformer.families.bart import BART, M2M100, MARIAN
 from transformer.families.bert import BERT, DISTILBERT, ROBERTA
@@ -22,7 +23,6 @@ from transformer.families.neox import NEOX
 from transformer.families.t5 import T5
 from transformer.families.values import Values
 from transformer.families.weights import StoredWeights, Table, assign, weight_files
-from transformer.files.plain_files import json_object
 from transformer.models import Model
 from transformer.text.message import Message
 

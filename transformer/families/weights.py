@@ -11,9 +11,9 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from transformer.disk.plain_files import read_plain_text
+from transformer.disk.tensor_files import check_type, open_tensors
 from transformer.errors import CheckpointError
-from transformer.files.plain_files import read_plain_text
-from transformer.files.tensor_files import check_type, open_tensors
 from transformer.models import Model
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"

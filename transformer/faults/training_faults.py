@@ -12,9 +12,9 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file
 
+from transformer.disk.whole_files import write_text
 from transformer.errors import CheckpointError
 from transformer.files.checkpoints import save_weights
-from transformer.files.whole_files import write_text
 from transformer.toy.learner import TRAINING_FAULTS, ToyLearner, toy_config
 from transformer.toy.tasks import TASKS
 from transformer.toy.training import train_toy

@@ -11,24 +11,15 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from transformer.config import ModelConfig, PictureConfig
+from transformer.disk.tensor_files import check_type, open_tensors
+from transformer.disk.whole_files import atomic_path, not_whole, write_text
 from transformer.errors import CheckpointError
 from transformer.families.build import build_model, mask_padding
 from transformer.families.framing import framing_of, padding_of
 from transformer.families.opening import open_model, read_json
-from transformer.files.layout import (
-    CARD,
-    CONFIG,
-    GENERATION,
-    TOKENIZER,
-    WEIGHTS,
-    card_of,
-    fingerprint,
-    is_foreign,
-    own_config,
-)
+from transformer.files.layout import CARD, CONFIG, GENERATION, TOKENIZER, WEIGHTS, fingerprint, is_foreign, own_config
+from transformer.files.model_card import card_of
 from transformer.files.once import once
-from transformer.files.tensor_files import check_type, open_tensors
-from transformer.files.whole_files import atomic_path, not_whole, write_text
 from transformer.models import Model
 from transformer.pictures.tokenizer import load_tokenizer
 from transformer.text.foreign.tokenizer import open_tokenizer

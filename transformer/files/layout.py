@@ -4,9 +4,9 @@ import hashlib
 from pathlib import Path
 
 from transformer.config import ModelConfig
+from transformer.disk.plain_files import json_object
 from transformer.errors import CheckpointError, MessageError
 from transformer.families.opening import fingerprint_files, read_config, read_json
-from transformer.files.plain_files import json_object, read_plain
 
 WEIGHTS, CONFIG, TOKENIZER, CARD = "model.safetensors", "config.json", "tokenizer.json", "README.md"
 GENERATION = "generation_config.json"
@@ -44,12 +44,3 @@ def own_config(file: Path) -> ModelConfig:
         return ModelConfig.from_dict(values)
     except ValueError as error:
         raise MessageError("{where}: {problem}", where=file, problem=error) from error
-
-
-def card_of(path: Path) -> str:
-    """The model card of a checkpoint directory; empty where there is none."""
-    card = Path(path) / CARD
-    try:
-        return read_plain(card).decode("utf-8", errors="replace").replace("\r\n", "\n")
-    except (OSError, ValueError):  # none, or one that has no end
-        return ""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from transformer.files.plain_files import read_plain_text
+from transformer.disk.plain_files import read_plain_text
 
 OPENING = "opening.toml"
 LONGEST_FILE = 50_000  # bytes

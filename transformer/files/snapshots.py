@@ -15,9 +15,9 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from transformer.config import ModelConfig
+from transformer.disk.whole_files import atomic_path, not_whole
 from transformer.errors import CheckpointError
 from transformer.files.checkpoints import Checkpoint, fill_model, own_parameters
-from transformer.files.whole_files import atomic_path, not_whole
 from transformer.models import Model
 from transformer.text.message import Message
 

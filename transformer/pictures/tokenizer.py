@@ -13,8 +13,8 @@ from pathlib import Path
 import torch
 
 from transformer.config import LEVELS, SPECIAL_TOKENS, ModelConfig, PictureConfig
+from transformer.disk.plain_files import json_object
 from transformer.errors import CheckpointError
-from transformer.files.plain_files import json_object
 from transformer.pictures.patches import N_SPECIAL, ids_of, levels_of, patches_of, pixels_of
 from transformer.pictures.text import levels_in
 from transformer.text.special_ids import Framing, SpecialIds

@@ -18,9 +18,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from transformer.analysis.attention.whole_words import word_spans, word_weights
 from transformer.roles.annotations import AlignedPair
 from transformer.roles.tally import Measure, Tally
-from transformer.roles.word_spans import word_spans, word_weights
 from transformer.runs.attention_view import AttentionView
 
 LEAST_ABOVE_RULE = 0.1

@@ -2,16 +2,16 @@
 
     copying = Σ λ / Σ |λ|      −1 … 1, over the eigenvalues λ of W_E W_V W_O W_U
 
-of Elhage et al. 2021 ("Copying"), as ``transformer.explanation.head_circuits`` has it. 1: every token that the head
+of Elhage et al. 2021 ("Copying"), as ``transformer.analysis.head_circuits`` has it. 1: every token that the head
 looks at becomes more probable; −1: less; about 0: random weights, which is the chance level. What a head writes is no
 job: beside "induction" it says whether a head that finds the right place also says what stood there (Olsson et al.
 2022 ask for both).
 """
 
-from transformer.explanation.head_circuits import output_value_circuit
+from transformer.analysis.head_circuits import output_value_circuit
 from transformer.files.checkpoints import Checkpoint
-from transformer.roles.readings import attention_layers
 from transformer.roles.tally import Measure
+from transformer.runs.readings import attention_layers
 
 LEAST_COPYING = 0.5  # half of all that its eigenvalues move is raised, net
 

@@ -1,7 +1,7 @@
 """All measures of all heads of a model: what is counted in which sentences, and which job a head has.
 
 Positions, places and spread are counted in the sentences that are given; arcs and alignments in the project's annotated
-ones (``annotations``), whatever is given; induction in random ones (``transformer.analysis.heads.induction``); copying
+ones (``annotations``), whatever is given; induction in random ones (``transformer.roles.induction``); copying
 is read off the weights.
 """
 
@@ -15,11 +15,11 @@ from transformer.roles.annotations import AlignedPair, AnnotatedSentence, aligne
 from transformer.roles.copying import copying_measures
 from transformer.roles.places import place_measure, place_tallies
 from transformer.roles.positional import positional_measures, positional_tallies, profile
-from transformer.roles.readings import Reading, attention_layers, readings
 from transformer.roles.spread import spread_measure, spread_tallies
 from transformer.roles.syntactic import DIRECTIONS, best_offset_share, syntactic_measure, syntactic_tallies
 from transformer.roles.tally import Measure, Tally, added
 from transformer.runs.attention_view import AttentionView
+from transformer.runs.readings import Reading, attention_layers, readings
 
 PLACES = ("sink", "delimiter", "repeated", "rare", "diagonal")
 ALIGNED = ("aligned_next", "aligned_read")

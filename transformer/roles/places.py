@@ -21,7 +21,7 @@ weight falls there:
 
 import numpy as np
 
-from transformer.analysis.heads.head_roles import diagonal_band
+from transformer.roles.head_roles import diagonal_band
 from transformer.roles.tally import Measure, Tally, is_causal, keys_allowed, word_rows
 from transformer.runs.attention_view import AttentionView
 

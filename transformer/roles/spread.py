@@ -10,7 +10,7 @@
 
 import numpy as np
 
-from transformer.analysis.heads.head_roles import LEAST_BROAD, LEAST_MONOTONE, monotonicity
+from transformer.roles.head_roles import LEAST_BROAD, LEAST_MONOTONE, monotonicity
 from transformer.roles.tally import Measure, Tally, keys_allowed, word_rows
 from transformer.runs.attention_view import AttentionView
 

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from transformer.analysis.attention.whole_words import word_spans, word_weights
 from transformer.roles.annotations import AnnotatedSentence
 from transformer.roles.tally import Measure, Tally
-from transformer.roles.word_spans import word_spans, word_weights
 from transformer.runs.attention_view import AttentionView
 
 LEAST_ABOVE_OFFSET = 0.1  # Voita et al. 2019, §5.2

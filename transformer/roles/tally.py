@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer.analysis.heads.head_roles import counted_rows
+from transformer.roles.head_roles import counted_rows
 from transformer.runs.attention_view import AttentionView
 
 LEAST_ROWS = 20  # over all sentences: fewer rows tell nothing

@@ -8,8 +8,8 @@ from enum import Enum
 import torch
 
 from transformer.models import Model
+from transformer.runs.batches import length_batches, pad
 from transformer.text.tokenizer import MASK_ID, PAD_ID, SPECIAL_TOKENS, Tokenizer
-from transformer.training.batches import length_batches, pad
 
 HIDDEN_SHARE = 0.15
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import re
 import shlex
 from importlib.metadata import version
 from pathlib import Path
@@ -12,19 +11,15 @@ from typing import TYPE_CHECKING
 import torch
 
 from transformer.config import ModelConfig, PictureConfig
+from transformer.disk.whole_files import write_text
 from transformer.files.checkpoints import CARD, Checkpoint
-from transformer.files.whole_files import write_text
 from transformer.training.corpora import SOURCES, corpus_folders
-from transformer.training.run_state import HISTORY, best_row
 
 if TYPE_CHECKING:
     from transformer.training.recipe import Recipe
     from transformer.training.trainer import Trainer
 
 _SCORES = "## Scores"
-_CHOSEN = re.compile(r"^\| chosen by \|.*? at step ([\d,]+)", re.MULTILINE)  # as ``model_card`` writes it
-_TAUGHT = re.compile(r"^\| imposed by us \| cross-attention head (\d+) of decoder layer (\d+)", re.MULTILINE)
-_BEGAN = re.compile(r"^\| began as \| the checkpoint `([^`]+)`", re.MULTILINE)
 _SCORE_NAMES = {
     "translation": "greedy BLEU on the first sentences of the dev split",
     "next-token": "minus the loss in nats per token on the dev split",
@@ -73,28 +68,6 @@ where {places} the corpus in the layout that docs/checkpoints.md describes.
 
 {_SCORES}
 """
-
-
-def checkpoint_step(path: Path) -> int | None:
-    """The training step whose weights a checkpoint directory holds: the one that its card names, else that of the best
-    score in its ``history.csv``; ``None`` if neither tells."""
-    card = path / CARD
-    if card.is_file() and (found := _CHOSEN.search(card.read_text(encoding="utf-8", errors="replace"))):
-        return int(found[1].replace(",", ""))
-    row = best_row(path / HISTORY)
-    return None if row is None else int(row["step"])
-
-
-def taught_head(card: str) -> tuple[int, int] | None:
-    """Layer and head of the cross-attention that a card names as taught by us, or ``None``."""
-    found = _TAUGHT.search(card)
-    return (int(found[2]), int(found[1])) if found else None
-
-
-def began_as(card: str) -> str | None:
-    """The checkpoint that a card says the training began with, or ``None`` where it began with random weights."""
-    found = _BEGAN.search(card)
-    return found[1] if found else None
 
 
 def update_scores(

@@ -15,9 +15,9 @@ from transformer.fast.shortcut import fast_path
 from transformer.models import Model
 from transformer.pictures.patches import ids_of, levels_of, patches_of, pixels_of
 from transformer.probes import record
+from transformer.runs.batches import pad
 from transformer.text.tokenizer import END_ID, MASK_ID, PAD_ID, SPECIAL_TOKENS, START_ID, Tokenizer
 from transformer.training.attention_entropy import mean_entropy
-from transformer.training.batches import pad
 
 _ROWS_AT_ONCE = 512  # projecting to the vocabulary in blocks keeps the logits in the processor's cache
 

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from transformer.disk.whole_files import atomic_path, remove_unfinished, write_text
 from transformer.files.checkpoints import CARD, CONFIG, TOKENIZER, WEIGHTS, load_weights
 from transformer.files.layout import own_config
+from transformer.files.model_card import HISTORY, best_row, checkpoint_step
 from transformer.files.snapshots import snapshot_file, snapshot_steps, write_snapshot
-from transformer.files.whole_files import atomic_path, remove_unfinished, write_text
-from transformer.training.card import checkpoint_step, model_card
-from transformer.training.run_state import HISTORY, best_row, write_history
+from transformer.training.card import model_card
+from transformer.training.run_state import write_history
 
 if TYPE_CHECKING:
     from transformer.training.trainer import Trainer

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from transformer.files.whole_files import atomic_path, write_text
+from transformer.disk.whole_files import atomic_path, write_text
+from transformer.files.model_card import HISTORY
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
 STATE = "state.pt"
-HISTORY = "history.csv"
 COLUMNS = (
     "step", "epoch", "target_tokens", "seconds", "learning_rate", "train_loss", "gradient_norm",
     "dev_loss", "dev_perplexity", "dev_score",
@@ -72,13 +72,3 @@ def write_history(path: Path, rows: list[dict[str, float]]) -> None:
     for row in rows:
         writer.writerow({key: f"{value:.6g}" if isinstance(value, float) else value for key, value in row.items()})
     write_text(path, text.getvalue())
-
-
-def best_row(path: Path) -> dict[str, float] | None:
-    """The row of a ``history.csv`` with the highest dev score (the first of equals): the step that was kept as the
-    checkpoint. ``None`` where there is no such file or no score in it."""
-    if not path.is_file():
-        return None
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = [{name: float(value) for name, value in row.items() if value} for row in csv.DictReader(file)]
-    return max((row for row in rows if "dev_score" in row), key=lambda row: row["dev_score"], default=None)

@@ -11,11 +11,11 @@ from torch import nn
 
 from transformer.attention import MultiHeadAttention
 from transformer.config import PictureConfig
+from transformer.disk.whole_files import atomic_path
 from transformer.families.build import build_model
 from transformer.feed_forward import FeedForward
 from transformer.files.checkpoints import WEIGHTS, load_weights
 from transformer.files.layout import own_config
-from transformer.files.whole_files import atomic_path
 from transformer.models import Model
 from transformer.pictures.tokenizer import PatchTokenizer, load_tokenizer
 from transformer.text.tokenizer import Tokenizer

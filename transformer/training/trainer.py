@@ -10,20 +10,14 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
+from transformer.disk.whole_files import remove_unfinished
 from transformer.files.checkpoints import save, save_weights
-from transformer.files.whole_files import remove_unfinished
+from transformer.files.model_card import HISTORY
 from transformer.models import Model
-from transformer.training.batches import length_batches, packed_batches
+from transformer.runs.batches import length_batches, packed_batches
 from transformer.training.objectives import OBJECTIVES, Classification, Objective
 from transformer.training.recipe import Recipe
-from transformer.training.run_state import (
-    HISTORY,
-    load_state,
-    random_states,
-    save_state,
-    set_random_states,
-    write_history,
-)
+from transformer.training.run_state import load_state, random_states, save_state, set_random_states, write_history
 from transformer.training.schedule import learning_rate
 from transformer.training.start import initial_model, run_corpus, run_tokenizer, set_own_dropout, training_objective
 from transformer.training.validation import (

@@ -7,14 +7,14 @@ from statistics import fmean
 
 import torch
 
-from transformer.analysis.heads.corpus_roles import corpus_roles
 from transformer.files.checkpoints import Checkpoint
 from transformer.models import Model
+from transformer.roles.corpus_roles import corpus_roles
+from transformer.runs.batches import length_batches, pad
 from transformer.runs.decoding_state import greedy_batch
 from transformer.scores.bleu_and_chrf import corpus_scores
 from transformer.text.sentence_files import read_sentences
 from transformer.text.tokenizer import END_ID, PAD_ID, Tokenizer
-from transformer.training.batches import length_batches, pad
 from transformer.training.corpora import group_references
 from transformer.training.objectives import Classification, Objective
 from transformer.training.text_tasks import TEXT_TASKS

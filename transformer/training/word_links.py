@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from transformer.files.whole_files import write_text
+from transformer.disk.whole_files import write_text
 from transformer.roles.ibm_models import IBMModel
 from transformer.text.tokenizer import Tokenizer
 

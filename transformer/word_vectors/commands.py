@@ -16,7 +16,7 @@ def add_word2vec(commands: argparse._SubParsersAction) -> None:
 
 
 def _word2vec(options: argparse.Namespace) -> int:
-    from transformer.files.whole_files import write_text
+    from transformer.disk.whole_files import write_text
     from transformer.training.corpora import SOURCES, corpus_folders, load_corpus
     from transformer.word_vectors.files import save_vectors
     from transformer.word_vectors.objectives import OBJECTIVES

@@ -8,8 +8,8 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
+from transformer.disk.whole_files import atomic_path, not_whole, write_text
 from transformer.errors import CheckpointError
-from transformer.files.whole_files import atomic_path, not_whole, write_text
 from transformer.word_vectors.objectives import OBJECTIVES
 from transformer.word_vectors.vocabulary import Vocabulary
 

@@ -15,12 +15,13 @@ from pandas.api.types import is_numeric_dtype
 import transformer
 from transformer.config import ModelConfig
 from transformer.errors import NotEnoughMemoryError
-from transformer.families.languages import speaking
+from transformer.files.languages import speaking
 from transformer.files.layout import config_of as read_config
+from transformer.files.model_card import HISTORY
 from transformer.files.uploads import is_received
 from transformer.runs.run import Run
 from transformer.training.recipe import Recipe, load_recipe
-from transformer.training.run_state import COLUMNS, HISTORY
+from transformer.training.run_state import COLUMNS
 from ui.compute.limits import limits, public
 from ui.compute.settings import settings
 from ui.compute.store import store

@@ -8,8 +8,10 @@ import pandas as pd
 
 from charts.toolkit.numbers import number
 from charts.toolkit.style import signed, three_digits
-from transformer.analysis.heads.corpus_roles import LEAST_CONSISTENT, CorpusRole
-from transformer.analysis.heads.head_roles import (
+from transformer.attention import MultiHeadAttention
+from transformer.roles import places
+from transformer.roles.corpus_roles import LEAST_CONSISTENT, CorpusRole
+from transformer.roles.head_roles import (
     LEAST_BROAD,
     LEAST_LIFT,
     LEAST_MONOTONE,
@@ -19,9 +21,7 @@ from transformer.analysis.heads.head_roles import (
     ROLES,
     HeadRole,
 )
-from transformer.analysis.heads.induction import LEAST_INDUCTION, LONGEST, N_SEQUENCES, repeated_lengths
-from transformer.attention import MultiHeadAttention
-from transformer.roles import places
+from transformer.roles.induction import LEAST_INDUCTION, LONGEST, N_SEQUENCES, repeated_lengths
 from transformer.roles.positional import LEAST_ON_OFFSET, LEAST_WINDOW_LIFT, WINDOW
 from transformer.roles.syntactic import LEAST_ABOVE_OFFSET
 from ui.words.texts import PageText

@@ -103,7 +103,7 @@ class Page:
         """The Python that gives this page's ``checkpoint``, where ``transformer`` is imported."""
         spoken = {"source": self.focus.reads, "target": self.focus.writes}
         chosen = "".join(f", {name}={code!r}" for name, code in spoken.items() if code)
-        more = f"from transformer.families.languages import speaking\n\ncheckpoint = speaking(checkpoint{chosen})\n"
+        more = f"from transformer.files.languages import speaking\n\ncheckpoint = speaking(checkpoint{chosen})\n"
         return f'checkpoint = transformer.load("{self.checkpoint_place}")\n{more if chosen else ""}'
 
     @property

@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from transformer import Checkpoint
-from transformer.families.languages import languages_of
+from transformer.files.languages import languages_of
 from ui.shell import focus as shared_focus
 from ui.shell.focus import Focus, start_of
 from ui.shell.openings import is_ready

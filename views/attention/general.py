@@ -11,9 +11,9 @@ from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
-from transformer.analysis.heads.head_importance import Head
-from transformer.explanation.head_circuits import Circuit, output_value_circuit, query_key_circuit
-from transformer.explanation.head_circuits_composition import WAYS, Composition, composition
+from transformer.analysis.head_circuits import Circuit, output_value_circuit, query_key_circuit
+from transformer.analysis.head_composition import WAYS, Composition, composition
+from transformer.analysis.head_importance import Head
 from transformer.text.message import N_
 from ui.compute.long_jobs import jobs
 from ui.compute.store import store
@@ -50,7 +50,7 @@ def general(p: Page) -> None:
     _composition(p)
     show_snippet(
         "general",
-        f"import transformer\nfrom transformer.explanation.head_circuits import output_value_circuit\n\n{p.load_line}"
+        f"import transformer\nfrom transformer.analysis.head_circuits import output_value_circuit\n\n{p.load_line}"
         f'circuit = output_value_circuit(checkpoint.model, "{focus.stack}", "{focus.kind}", '
         f"layer={focus.layer}, head={focus.head})\n"
         "print(circuit.copying_score)\n"

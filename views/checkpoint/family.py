@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from charts.toolkit.style import three_digits
-from transformer.families.verify import TOLERANCE, verify
+from transformer.files.verify import TOLERANCE, verify
 from transformer.text.message import N_
 from ui.compute.long_jobs import jobs
 from ui.shell.page import Page

@@ -13,10 +13,9 @@ from charts.canvas.choices import Cell
 from charts.toolkit.style import three_digits
 from transformer.analysis.answers.comparison import alike_heads
 from transformer.config import KINDS
-from transformer.files.layout import card_of
+from transformer.files.model_card import began_as, card_of
 from transformer.runs.run import Run
 from transformer.runs.traces import Trace
-from transformer.training.card import began_as
 from ui.compute.loading import (
     checkpoint_names,
     checkpoint_path,

@@ -8,9 +8,9 @@ import streamlit as st
 
 from charts.toolkit.style import three_digits
 from transformer.analysis.answers.word_alignment import WordAlignment, align
-from transformer.analysis.heads.role_files import load_corpus_roles
 from transformer.errors import CheckpointError
 from transformer.files.checkpoints import Checkpoint
+from transformer.roles.role_files import load_corpus_roles
 from transformer.text.message import N_
 from ui.compute.store import store
 from ui.shell.page import Page

@@ -7,7 +7,7 @@ import streamlit as st
 from transformer.analysis.feed_forward_units import strongest_units
 from transformer.explanation.firing import Firing, unit_firings
 from transformer.files.checkpoints import Checkpoint
-from transformer.roles.readings import with_task
+from transformer.runs.readings import with_task
 from ui.compute.long_jobs import jobs
 from ui.lab.firing import show_firings
 from ui.lab.sentence_list import SentenceList, sentence_list

@@ -10,9 +10,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from charts.toolkit.numbers import whole
-from transformer.analysis.heads.corpus_roles import CorpusRoles, corpus_roles
-from transformer.analysis.heads.role_files import load_corpus_roles
 from transformer.errors import CheckpointError, InputError
+from transformer.roles.corpus_roles import CorpusRoles, corpus_roles
+from transformer.roles.role_files import load_corpus_roles
 from transformer.text.sentence_files import SHIPPED, read_sentences, sentence_digest, split_sentences
 from ui.compute.limits import limits
 from ui.compute.long_jobs import jobs

@@ -9,13 +9,13 @@ import pandas as pd
 import streamlit as st
 
 from charts.toolkit.style import three_digits
-from transformer.analysis.heads.corpus_roles import CorpusRole
-from transformer.analysis.heads.head_roles import ROLES, HeadRole
-from transformer.analysis.heads.induction import LEAST_INDUCTION
 from transformer.files.checkpoints import Checkpoint
 from transformer.roles.annotations import aligned_pairs, annotated_sentences
-from transformer.roles.readings import task_before
+from transformer.roles.corpus_roles import CorpusRole
+from transformer.roles.head_roles import ROLES, HeadRole
+from transformer.roles.induction import LEAST_INDUCTION
 from transformer.runs.attention_view import AttentionView
+from transformer.runs.readings import task_before
 from ui.lab.head_table import captions, clear_heads, role_table
 from ui.shell.page import Page
 from ui.shell.page_state import belongs_to

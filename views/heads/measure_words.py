@@ -7,7 +7,7 @@ import pandas as pd
 
 from charts.toolkit.numbers import number
 from charts.toolkit.style import three_digits
-from transformer.analysis.heads.corpus_roles import CorpusRole
+from transformer.roles.corpus_roles import CorpusRole
 from transformer.roles.measures import MEASURES, HeadMeasures
 from ui.lab.head_table import test_name
 from ui.words.texts import PageText, as_plain

@@ -1,6 +1,6 @@
 """What the Heads page says of a head that was taught what it does."""
 
-from transformer.training.card import taught_head
+from transformer.files.model_card import taught_head
 from ui.shell.page import Page
 
 

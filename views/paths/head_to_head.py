@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
-from transformer.analysis.heads.head_importance import Head
+from transformer.analysis.head_importance import Head
 from transformer.explanation.patching import Contrast
 from transformer.explanation.path_patching import INPUTS, path_patching, senders_of
 from ui.shell.navigation import go_to
@@ -50,7 +50,7 @@ def head_to_head(p: Page, room: DeltaGenerator) -> None:
     st.caption(p.text["edges_source"])
     show_snippet(
         "head to head",
-        f"{p.preamble}\nfrom transformer.analysis.heads.head_importance import Head\n"
+        f"{p.preamble}\nfrom transformer.analysis.head_importance import Head\n"
         "from transformer.explanation.patching import contrast\n"
         "from transformer.explanation.path_patching import path_patching, senders_of\n\n"
         f"both = contrast(trace, {sentence!r})\n"

@@ -7,10 +7,10 @@ import streamlit as st
 
 from charts.toolkit.style import three_digits
 from transformer.analysis.attention.rank_agreement import spearman
-from transformer.analysis.heads.corpus_roles import CorpusRoles
-from transformer.analysis.heads.head_importance import Importance
-from transformer.analysis.heads.role_files import load_corpus_roles
+from transformer.analysis.head_importance import Importance
 from transformer.errors import CheckpointError
+from transformer.roles.corpus_roles import CorpusRoles
+from transformer.roles.role_files import load_corpus_roles
 from ui.shell.page import Page
 
 

@@ -1,8 +1,8 @@
 """The model at earlier steps of its training, and one sentence at each of them: kept between reruns, read-only."""
 
 import transformer
-from transformer.analysis.development import Moment, moment_of
 from transformer.files.snapshots import snapshot_file, snapshot_steps
+from transformer.roles.development import Moment, moment_of
 from transformer.runs.traces import Trace
 from ui.compute.loading import checkpoint_names, checkpoints_folder
 from ui.compute.store import store

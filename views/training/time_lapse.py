@@ -10,7 +10,8 @@ from streamlit.delta_generator import DeltaGenerator
 from charts.canvas.attention import attention_map
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
-from transformer.analysis.development import (
+from transformer.files.snapshots import quantise
+from transformer.roles.development import (
     Moment,
     Place,
     changed_most,
@@ -19,7 +20,6 @@ from transformer.analysis.development import (
     settled,
     training_steps,
 )
-from transformer.files.snapshots import quantise
 from ui.compute.long_jobs import jobs
 from ui.lab.head_table import role_text
 from ui.shell import focus as shared_focus
@@ -243,7 +243,7 @@ def _arithmetic(p: Page, moments: Sequence[Moment]) -> None:
     step = moments[0].step
     show_snippet(
         "time lapse",
-        f"{p.preamble}\nfrom transformer.analysis.development import moment_of\n\n"
+        f"{p.preamble}\nfrom transformer.roles.development import moment_of\n\n"
         f"earlier = transformer.snapshot(checkpoint, {step})\n"
         f"moment = moment_of(earlier, {step}, trace)\n"
         "print(moment.text)\n"

@@ -22,7 +22,7 @@ from transformer.analysis.feed_forward_units import (
     vocabulary_matrix,
     why_no_words,
 )
-from transformer.analysis.heads.head_importance import all_heads, head_importance
+from transformer.analysis.head_importance import all_heads, head_importance
 from transformer.analysis.layer_norm_steps import norm_kind, norm_names, norm_steps
 from transformer.analysis.lens import logit_lens
 from transformer.analysis.position_edits import without_positions

@@ -10,10 +10,10 @@ import pytest
 import transformer
 from tests.foreign_checkpoints import FOREIGN
 from transformer.analysis.attention.score_rule import added_to_scores, score_rule
-from transformer.analysis.heads.head_importance import Head
+from transformer.analysis.head_importance import Head
 from transformer.explanation.firing import head_firings, unit_firings
 from transformer.explanation.query_key_space import query_key_space
-from transformer.roles.readings import attention_layers
+from transformer.runs.readings import attention_layers
 
 KINDS = ("translator", "gpt", "bert", "sentiment")
 SENTENCES = ("The cat sat on the mat.", "", "A dog sees the cat.", "The bird sings.")

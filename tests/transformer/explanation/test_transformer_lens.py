@@ -17,8 +17,8 @@ bridge = pytest.importorskip("transformer_lens.model_bridge")
 import transformer  # noqa: E402
 from tests.foreign_checkpoints import foreign_checkpoint  # noqa: E402
 from transformer import Checkpoint, Trace  # noqa: E402
+from transformer.analysis.head_composition import composition  # noqa: E402
 from transformer.explanation.attribution import attribute  # noqa: E402
-from transformer.explanation.head_circuits_composition import composition  # noqa: E402
 from transformer.explanation.patching import contrast, head_places, recovered  # noqa: E402
 from transformer.runs.strategies import Greedy  # noqa: E402
 

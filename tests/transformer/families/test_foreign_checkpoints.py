@@ -15,8 +15,8 @@ from tests.foreign_checkpoints import FOREIGN, foreign_checkpoint
 from tests.transformer.families.hugging_face import CASES
 from transformer import Beam, Checkpoint, CheckpointError, Greedy, decode, load, read_trace, save_trace, trace
 from transformer.__main__ import main
-from transformer.families.languages import speaking
-from transformer.families.verify import verify
+from transformer.files.languages import speaking
+from transformer.files.verify import verify
 
 transformers = pytest.importorskip("transformers")
 

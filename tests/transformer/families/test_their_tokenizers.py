@@ -10,7 +10,7 @@ import torch
 from tests.transformer.families.hugging_face import build
 from tests.transformer.text.foreign_folders import SENTENCES, TEXTS
 from transformer import CheckpointError, decode, load, trace
-from transformer.families.languages import speaking
+from transformer.files.languages import speaking
 from transformer.runs.strategies import Greedy
 
 transformers = pytest.importorskip("transformers")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from transformer import CheckpointError
-from transformer.files.tensor_files import LONGEST_HEADER
+from transformer.disk.tensor_files import LONGEST_HEADER
 from transformer.files.uploads import receive
 from transformer.text.message import Message, message_of
 

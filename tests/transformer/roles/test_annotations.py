@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.transformer.roles.attention import made, pointing
+from transformer.analysis.attention.whole_words import word_spans, word_weights
 from transformer.roles.alignment import alignment_tallies, best_rule_precision, error_rate
 from transformer.roles.annotations import (
     RELATIONS,
@@ -24,7 +25,6 @@ from transformer.roles.syntactic import (
     syntactic_tallies,
 )
 from transformer.roles.tally import added
-from transformer.roles.word_spans import word_spans, word_weights
 
 DETERMINERS = {"the", "a", "an", "this", "that", "these", "those", "every", "each", "some", "any", "no"}
 AUXILIARIES = {

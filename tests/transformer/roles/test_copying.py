@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.transformer.copying import COPYING, copying_checkpoint
-from transformer.explanation.head_circuits import output_value_circuit
+from transformer.analysis.head_circuits import output_value_circuit
 from transformer.roles.copying import copying_measures
 
 

@@ -10,10 +10,10 @@ import pytest
 import torch
 
 import transformer
-from transformer.analysis.heads.corpus_roles import corpus_roles
-from transformer.analysis.heads.role_files import FILE, as_json, load_corpus_roles, save_corpus_roles
-from transformer.roles.readings import readings, task_before, with_task
-from transformer.roles.word_spans import word_spans
+from transformer.analysis.attention.whole_words import word_spans
+from transformer.roles.corpus_roles import corpus_roles
+from transformer.roles.role_files import FILE, as_json, load_corpus_roles, save_corpus_roles
+from transformer.runs.readings import readings, task_before, with_task
 
 TASKS = ("fill: ", "translate English to French: ")
 CAT = "The cat sat on the mat."

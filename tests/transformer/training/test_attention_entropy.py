@@ -12,10 +12,11 @@ import torch
 from tests.transformer.tiny import random_model
 from tests.transformer.training.test_trainer import assert_same, everything, recipe, sentences, train
 from tests.transformer.training.test_trainer import data as data  # a fixture
+from transformer.files.model_card import taught_head
 from transformer.models import Model
 from transformer.probes import record
 from transformer.training.attention_entropy import mean_entropy, price
-from transformer.training.card import model_card, taught_head
+from transformer.training.card import model_card
 from transformer.training.objectives import MaskedToken, NextToken, Objective, Translation
 from transformer.training.recipe import Entropy
 from transformer.training.trainer import Trainer

@@ -11,10 +11,10 @@ import transformer
 from tests.conftest import TINY_SENTENCES
 from transformer.__main__ import main
 from transformer.files.checkpoints import load_weights
+from transformer.files.model_card import best_row, checkpoint_step
 from transformer.files.snapshots import quantise, snapshot, snapshot_steps
-from transformer.training.card import checkpoint_step
 from transformer.training.publication import best_dev_score
-from transformer.training.run_state import COLUMNS, best_row, write_history
+from transformer.training.run_state import COLUMNS, write_history
 
 RECIPE = """
 name = "tiny"

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from transformer.files.whole_files import atomic_path, write_text
-from transformer.training.run_state import COLUMNS, HISTORY, STATE, load_state, save_state, write_history
+from transformer.disk.whole_files import atomic_path, write_text
+from transformer.files.model_card import HISTORY
+from transformer.training.run_state import COLUMNS, STATE, load_state, save_state, write_history
 
 
 def state(step: int) -> dict:

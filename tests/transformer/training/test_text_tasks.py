@@ -13,7 +13,7 @@ from transformer import InputError
 from transformer.__main__ import main
 from transformer.files.checkpoints import Checkpoint
 from transformer.layer_norm import RMSNorm
-from transformer.scores.evaluation import evaluate
+from transformer.training.evaluation import evaluate
 from transformer.training.text_tasks import BLANK, TEXT_TASKS, load_text_tasks, mixed_counts, one_blank, text_examples
 from transformer.training.validation import dev_text_tasks
 

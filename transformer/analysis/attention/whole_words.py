@@ -1,11 +1,15 @@
-"""Attention between whole words: the pieces into which a tokenizer has cut a word are put together."""
+"""Attention between whole words: the pieces into which a tokenizer has cut a word are put together; and where given
+words stand among the tokens."""
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from transformer.analysis.answers.leave_one_out import words_of
-from transformer.roles.word_spans import Span, word_weights
 from transformer.runs.attention_view import AttentionView
 from transformer.text.tokens import Token, TokenSequence
+
+Span = tuple[int, int]  # first token, and the one after the last
 
 
 def in_words(view: AttentionView) -> AttentionView:
@@ -50,3 +54,29 @@ def _joined(tokens: TokenSequence, parts: tuple[Span, ...]) -> TokenSequence:
         for index, (begin, end) in enumerate(parts)
     )
     return TokenSequence(tuple(joined), tokens.name)
+
+
+def word_spans(tokens: TokenSequence, words: Sequence[str]) -> tuple[Span, ...] | None:
+    """The tokens of each word, in order; ``None`` where the tokens do not spell these words (an alphabet that the model
+    lacks). Case does not count: some models read lower case only."""
+    text, owner = "", []
+    for token in tokens:
+        if not token.special:
+            folded = token.text.casefold()
+            text += folded
+            owner += [token.index] * len(folded)
+    spans, at = [], 0
+    for word in words:
+        begin = text.find(word.casefold(), at)
+        if begin < 0 or text[at:begin].strip():
+            return None
+        at = begin + len(word.casefold())
+        spans.append((owner[begin], owner[at - 1] + 1))
+    return tuple(spans)
+
+
+def word_weights(weights: np.ndarray, queries: Sequence[Span], keys: Sequence[Span]) -> np.ndarray:
+    """[head, query word, key word]: the mean over the tokens that look, the sum over those looked at (Clark et al.
+    2019, §4.1), of ``weights`` [head, query, key]. Special tokens have no word: a row sums to what is left."""
+    summed = np.stack([weights[:, :, begin:end].sum(axis=-1) for begin, end in keys], axis=-1)
+    return np.stack([summed[:, begin:end].mean(axis=1) for begin, end in queries], axis=1)

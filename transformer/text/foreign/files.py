@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from transformer.disk.plain_files import read_plain
 from transformer.errors import CheckpointError, InputError, MessageError
-from transformer.files.plain_files import read_plain
 from transformer.text.message import Message
 
 MAX_BYTES = 64_000_000

@@ -11,7 +11,7 @@ import transformer
 from transformer.analysis.attention.attention_path import attention_path, output_sum
 from transformer.analysis.attention.cell_arithmetic import cell_arithmetic
 from transformer.analysis.attention.value_weighting import norm_weighted, value_norms
-from transformer.analysis.heads.head_effect import head_effect
+from transformer.analysis.head_effect import head_effect
 from transformer.runs.inputs import prompt_ids
 from transformer.text.tokenizer import NEVER_WRITTEN
 

@@ -268,7 +268,7 @@ def test_a_strange_path_is_refused(tiny_checkpoint):
 @pytest.mark.slow
 def test_captum_is_loaded_only_when_it_is_needed():
     code = (
-        "import sys, transformer.analysis.attention.input_attribution, transformer.analysis.attention.attention_trust\n"
+        "import sys, transformer.analysis.attention.input_attribution, transformer.explanation.attention_trust\n"
         "assert 'torch' in sys.modules and not {'captum', 'matplotlib'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import transformer
-from transformer.analysis.heads.head_roles import LEAST_SHARE, head_roles
-from transformer.analysis.heads.sentence_roles import sentence_roles
+from transformer.roles.head_roles import LEAST_SHARE, head_roles
+from transformer.roles.sentence_roles import sentence_roles
 
-CHECKPOINTS = Path(__file__).parents[4] / "checkpoints"
+CHECKPOINTS = Path(__file__).parents[3] / "checkpoints"
 TWICE = "horse milk Paris Friday Mary. horse milk Paris Friday"
 
 

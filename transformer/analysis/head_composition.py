@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer.analysis.heads.head_importance import Head, all_heads
-from transformer.explanation.head_circuits import HeadMatrices, head_matrices
+from transformer.analysis.head_circuits import HeadMatrices, head_matrices
+from transformer.analysis.head_importance import Head, all_heads
 from transformer.models import Model
 
 WAYS = ("query", "key", "value")

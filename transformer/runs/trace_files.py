@@ -12,8 +12,8 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from transformer.disk.whole_files import atomic_path
 from transformer.errors import TraceFileError
-from transformer.files.whole_files import atomic_path
 from transformer.runs.activation import Activation
 from transformer.runs.traces import Trace
 from transformer.text.tokens import Token, TokenSequence

@@ -1,6 +1,6 @@
 """Induction in one sentence: the job that only a text shows that repeats itself.
 
-Olsson et al. 2022, "In-context Learning and Induction Heads". ``transformer.analysis.heads.induction`` tests the same
+Olsson et al. 2022, "In-context Learning and Induction Heads". ``transformer.roles.induction`` tests the same
 over random lists; here the rows are those of the sentence that was typed.
 """
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from transformer.analysis.heads.head_roles import (
+from transformer.roles.head_roles import (
     LEAST_LIFT,
     LEAST_ROWS,
     LEAST_SHARE,

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 import transformer
-from transformer.analysis.attention.attention_trust import (
+from transformer.analysis.attention.quantity import quantity_of
+from transformer.analysis.attention.rank_agreement import spearman
+from transformer.analysis.attention.rollout import attention_rollout
+from transformer.analysis.attention.value_weighting import norm_weighted
+from transformer.explanation.attention_trust import (
     ANSWER_MEASURES,
     beside_attention,
     beside_nothing,
     input_attributions,
 )
-from transformer.analysis.attention.quantity import quantity_of
-from transformer.analysis.attention.rank_agreement import spearman
-from transformer.analysis.attention.rollout import attention_rollout
-from transformer.analysis.attention.value_weighting import norm_weighted
 
 SENTENCE = "The old man told us a story."
 

@@ -9,14 +9,14 @@ import pytest
 import torch
 
 from tests.transformer.tiny import random_model
-from transformer.explanation.head_circuits import (
+from transformer.analysis.head_circuits import (
     Circuit,
     embeddings,
     head_matrices,
     output_value_circuit,
     query_key_circuit,
 )
-from transformer.explanation.head_circuits_composition import WAYS, composition
+from transformer.analysis.head_composition import WAYS, composition
 
 PLACES = [
     ("translator", "decoder", "cross"),

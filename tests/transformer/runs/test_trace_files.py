@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import save
 
 from transformer import Checkpoint, Trace, TraceFileError, read_trace, save_trace, trace
-from transformer.files.trace_files import FORMAT, trace_from_bytes, trace_to_bytes
+from transformer.runs.trace_files import FORMAT, trace_from_bytes, trace_to_bytes
 
 Tiny = Callable[[str], Checkpoint]
 ODD = "The “cat” 😀 </s>\nقطة the the\x00 \ud800"

@@ -34,8 +34,8 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    from transformer.families.verify import TOLERANCE, verify
     from transformer.files.checkpoints import load
+    from transformer.files.verify import TOLERANCE, verify
 
     checkpoint = load(options.folder)
     found = verify(checkpoint)

@@ -14,7 +14,8 @@ import torch
 
 import transformer
 from transformer.analysis.answers.answer_probabilities import answer_of
-from transformer.analysis.development import (
+from transformer.files.snapshots import snapshot, snapshot_file, write_snapshot
+from transformer.roles.development import (
     Moment,
     Place,
     changed_most,
@@ -27,8 +28,7 @@ from transformer.analysis.development import (
     shared_words,
     training_steps,
 )
-from transformer.analysis.heads.head_roles import HeadRole, head_roles
-from transformer.files.snapshots import snapshot, snapshot_file, write_snapshot
+from transformer.roles.head_roles import HeadRole, head_roles
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.decoding_state import writable
 from transformer.training.run_state import write_history

@@ -4,9 +4,8 @@ from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
 
-from transformer.errors import CheckpointError
-from transformer.files.whole_files import not_whole
-from transformer.text.message import Message
+from transformer.disk.whole_files import not_whole
+from transformer.errors import CheckpointError, MessageError
 
 LONGEST_HEADER = 2_000_000  # bytes; a tensor takes about 120, and reading 16,000 of them half a second
 LONGEST_NAME = 300  # characters
@@ -24,13 +23,13 @@ def open_tensors(file: Path) -> safe_open:
             length = int.from_bytes(content.read(8), "little")
         if LONGEST_HEADER < length <= file.stat().st_size:
             what = {"count": f"{length:,}", "most": f"{LONGEST_HEADER:,}"}
-            raise not_whole(file, Message("its header has {count} bytes; at most {most} are read", **what))
+            raise not_whole(file, MessageError("its header has {count} bytes; at most {most} are read", **what))
         opened = safe_open(str(file), framework="pt")
     except (SafetensorError, OSError) as error:
         raise not_whole(file, error) from error
     for name in opened.keys():  # noqa: SIM118 (no dict)
         if len(name) > LONGEST_NAME or len(opened.get_slice(name).get_shape()) > MAX_AXES:
-            raise not_whole(file, Message("it has an unexpected tensor {name}", name=repr(name[:80])))
+            raise not_whole(file, MessageError("it has an unexpected tensor {name}", name=repr(name[:80])))
     return opened
 
 

@@ -12,18 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from transformer.analysis.heads import head_roles, induction
-from transformer.analysis.heads.corpus_roles import LEAST_CONSISTENT, CorpusRole, CorpusRoles
-from transformer.analysis.heads.induction import InductionTest
+from transformer.disk.plain_files import read_plain_text
+from transformer.disk.whole_files import write_text
 from transformer.errors import CheckpointError
 from transformer.files.checkpoints import Checkpoint
-from transformer.files.plain_files import read_plain_text
-from transformer.files.whole_files import write_text
-from transformer.roles import alignment, places, positional, syntactic, tally
+from transformer.roles import alignment, head_roles, induction, places, positional, syntactic, tally
 from transformer.roles.annotations import ARCS, PAIRS
+from transformer.roles.corpus_roles import LEAST_CONSISTENT, CorpusRole, CorpusRoles
+from transformer.roles.induction import InductionTest
 from transformer.roles.measures import MEASURES, HeadMeasures
-from transformer.roles.readings import attention_layers, task_before
 from transformer.roles.tally import Measure
+from transformer.runs.readings import attention_layers, task_before
 from transformer.text.sentence_files import sentence_digest
 
 FILE = "head_roles.json"

@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from transformer.analysis.heads.head_roles import PLACES, ROLES, HeadRole, head_roles
-from transformer.analysis.heads.induction import LEAST_INDUCTION, InductionTest, induction_test
 from transformer.files.checkpoints import Checkpoint
+from transformer.roles.head_roles import PLACES, ROLES, HeadRole, head_roles
+from transformer.roles.induction import LEAST_INDUCTION, InductionTest, induction_test
 from transformer.roles.measures import (
     HeadMeasures,
     Tallied,
@@ -20,7 +20,7 @@ from transformer.roles.measures import (
     head_measures,
     n_annotated,
 )
-from transformer.roles.readings import BATCH_SIZE, Reading, attention_layers, nothing_read, readings
+from transformer.runs.readings import BATCH_SIZE, Reading, attention_layers, nothing_read, readings
 from transformer.text.sentence_files import sentence_digest
 
 LEAST_CONSISTENT = 0.5  # a head has the role that it has in at least half of the sentences
@@ -35,7 +35,7 @@ class CorpusRole:
     ``shares``: for every role the share of the ``n_sentences`` in which the head has it; sentences that are too short
     for roles do not count. ``role``: the most frequent one if its share is at least ``LEAST_CONSISTENT``, else "none".
     ``scores``: the mean of every measure over the ``counts`` sentences in which it is defined (NaN where there are
-    none); in a decoder-only model also "induction" and "previous_random" (``transformer.analysis.heads.induction``).
+    none); in a decoder-only model also "induction" and "previous_random" (``transformer.roles.induction``).
     ``measured``: the tests of the literature, counted over the rows of all sentences (``transformer.roles``).
     """
 

@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from transformer.analysis.heads.head_roles import HeadRole, head_roles
 from transformer.files.checkpoints import Checkpoint
+from transformer.roles.head_roles import HeadRole, head_roles
 from transformer.runs.strategies import Greedy
 from transformer.runs.tracing import trace
 

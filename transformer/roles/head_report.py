@@ -6,18 +6,18 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from transformer.analysis.heads.corpus_roles import (
+from transformer.files.checkpoints import Checkpoint
+from transformer.roles.corpus_roles import (
     LEAST_CONSISTENT,
     LEAST_LEANING,
     CorpusRole,
     CorpusRoles,
     corpus_roles,
 )
-from transformer.analysis.heads.induction import LEAST_INDUCTION, InductionTest
-from transformer.analysis.heads.role_history import RoleHistory
-from transformer.files.checkpoints import Checkpoint
+from transformer.roles.induction import LEAST_INDUCTION, InductionTest
 from transformer.roles.measures import HeadMeasures
-from transformer.roles.readings import task_before
+from transformer.roles.role_history import RoleHistory
+from transformer.runs.readings import task_before
 from transformer.text.sentence_files import read_sentences
 
 _MEASURES = ("entropy", "confidence", "sinks", "diagonal", "monotone", "induction")

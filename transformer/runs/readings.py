@@ -13,11 +13,11 @@ from transformer.fast.shortcut import fast_path
 from transformer.files.checkpoints import Checkpoint
 from transformer.probes import Recording, record
 from transformer.runs.attention_view import AttentionView
+from transformer.runs.batches import pad
 from transformer.runs.decoding_state import greedy_batch
 from transformer.runs.inputs import prompt_ids, source_tensor, target_ids
 from transformer.runs.recording_size import rows_that_fit
 from transformer.text.tokens import TokenSequence
-from transformer.training.batches import pad
 
 BATCH_SIZE = 16
 _MAX_CELLS = 200_000  # sentences × longest² in a batch: what its maps take in memory

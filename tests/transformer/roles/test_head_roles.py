@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from transformer.analysis.heads.head_roles import (
+from transformer.roles.head_roles import (
     LEAST_SHARE,
     ROLES,
     choose_role,

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer.training.batches import length_batches, packed_batches, pad
+from transformer.runs.batches import length_batches, packed_batches, pad
 
 LENGTHS = st.lists(st.integers(1, 40), min_size=1, max_size=80)
 

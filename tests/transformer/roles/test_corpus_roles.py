@@ -10,9 +10,9 @@ import pytest
 import transformer
 from tests.transformer.copying import COPYING, copying_checkpoint
 from tests.transformer.inducing import INDUCTION, induction_checkpoint
-from transformer.analysis.heads.corpus_roles import corpus_roles, sentence_roles, summarise
-from transformer.analysis.heads.head_roles import HeadRole, head_roles
 from transformer.errors import InputError
+from transformer.roles.corpus_roles import corpus_roles, sentence_roles, summarise
+from transformer.roles.head_roles import HeadRole, head_roles
 from transformer.roles.measures import n_annotated
 from transformer.text.sentence_files import SHIPPED, read_sentences, sentence_digest, split_sentences
 

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 import transformer
-from transformer.analysis.heads import role_files
-from transformer.analysis.heads.corpus_roles import CorpusRoles, corpus_roles
-from transformer.analysis.heads.role_files import FILE, as_json, load_corpus_roles, save_corpus_roles
 from transformer.errors import CheckpointError
+from transformer.roles import role_files
+from transformer.roles.corpus_roles import CorpusRoles, corpus_roles
 from transformer.roles.measures import HeadMeasures
+from transformer.roles.role_files import FILE, as_json, load_corpus_roles, save_corpus_roles
 from transformer.text.sentence_files import read_sentences, sentence_digest
 
-SHIPPED = sorted((Path(__file__).resolve().parents[4] / "checkpoints").glob(f"*/{FILE}"))
+SHIPPED = sorted((Path(__file__).resolve().parents[3] / "checkpoints").glob(f"*/{FILE}"))
 SENTENCES = ("The cat sat on the mat.", "She saw the sea, and the sea was cold.", "Go!")
 
 

@@ -18,15 +18,15 @@ import numpy as np
 from transformer.analysis.answers.answer_probabilities import entropy
 from transformer.analysis.answers.answer_rows import asked
 from transformer.analysis.answers.effects import same_tokens
-from transformer.analysis.heads.head_roles import HeadRole, counted_rows, head_roles
 from transformer.files.checkpoints import Checkpoint
+from transformer.files.model_card import checkpoint_step
 from transformer.files.snapshots import snapshot, snapshot_steps
+from transformer.roles.head_roles import HeadRole, counted_rows, head_roles
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.decoding import decode
 from transformer.runs.run import Run
 from transformer.runs.traces import Trace
 from transformer.runs.tracing import trace as trace_sentence
-from transformer.training.card import checkpoint_step
 
 UNCLEAR = ("broad", "none")  # not a job: it looks everywhere, or at nothing that has a name
 _PIECES = re.compile(r"\s*(?:\w+|[^\w\s])")

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import transformer
-from transformer.files import plain_files
-from transformer.files.layout import card_of
-from transformer.files.plain_files import json_object, read_plain
+from transformer.disk import plain_files
+from transformer.disk.plain_files import json_object, read_plain
+from transformer.files.model_card import card_of
 
 ENDLESS = Path("/dev/zero")
 

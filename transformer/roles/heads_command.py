@@ -40,9 +40,9 @@ def add_heads(commands: argparse._SubParsersAction) -> None:
 
 
 def _heads(options: argparse.Namespace) -> int:
-    from transformer.analysis.heads.head_report import report, roles_of_file
-    from transformer.analysis.heads.role_files import as_json, save_corpus_roles
     from transformer.files.checkpoints import load
+    from transformer.roles.head_report import report, roles_of_file
+    from transformer.roles.role_files import as_json, save_corpus_roles
 
     checkpoint, name = load(options.checkpoint), Path(options.sentences).name
     if options.history:
@@ -60,8 +60,8 @@ def _heads(options: argparse.Namespace) -> int:
 def _head_history(checkpoint: "Checkpoint", options: argparse.Namespace) -> int:
     from tqdm import tqdm
 
-    from transformer.analysis.heads.head_report import first_sentences, history_report
-    from transformer.analysis.heads.role_history import role_history, save_role_history
+    from transformer.roles.head_report import first_sentences, history_report
+    from transformer.roles.role_history import role_history, save_role_history
 
     sentences = first_sentences(options.sentences, options.limit)
     with tqdm(unit="step", disable=None) as bar:  # None: silent without a terminal

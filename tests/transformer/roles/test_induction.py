@@ -7,7 +7,7 @@ import torch
 
 from tests.transformer.copying import COPYING, copying_checkpoint
 from tests.transformer.inducing import INDUCTION, PREVIOUS, induction_checkpoint
-from transformer.analysis.heads.induction import (
+from transformer.roles.induction import (
     LEAST_INDUCTION,
     induction_test,
     repeated_lengths,

@@ -12,9 +12,9 @@ import torch
 from transformer import Greedy, InputError, decode
 from transformer.scores.baselines import bag_of_words_accuracy, ngram_perplexities, unigram_accuracies
 from transformer.scores.bleu_and_chrf import corpus_scores
-from transformer.scores.evaluation import evaluate, translation_scores
 from transformer.scores.masked_words import hide_words, recovered
 from transformer.text.tokenizer import END_ID, START_ID
+from transformer.training.evaluation import evaluate, translation_scores
 from transformer.training.validation import dev_bleu
 
 HYPOTHESES = ["le chat est assis sur le tapis .", "il pleut beaucoup ce soir", "je ne sais pas", "tom dort"]

@@ -13,16 +13,16 @@ import torch
 from torch.nn import functional as F
 
 import transformer
-from transformer.analysis.heads.corpus_roles import corpus_roles
-from transformer.analysis.heads.induction import repeated_lengths, repeated_sequences
-from transformer.analysis.heads.role_history import (
+from transformer.files.snapshots import snapshot, snapshot_file, write_snapshot
+from transformer.roles.corpus_roles import corpus_roles
+from transformer.roles.induction import repeated_lengths, repeated_sequences
+from transformer.roles.role_history import (
     FILE,
     load_role_history,
     repeated_loss,
     role_history,
     save_role_history,
 )
-from transformer.files.snapshots import snapshot, snapshot_file, write_snapshot
 from transformer.training.run_state import write_history
 
 SENTENCES = ["The old man told us a story, and the sea was cold.", "We saw the red house near the river this morning."]

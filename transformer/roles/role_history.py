@@ -13,14 +13,14 @@ from pathlib import Path
 import torch
 from torch.nn import functional as F
 
-from transformer.analysis.development import Place, training_steps
-from transformer.analysis.heads.corpus_roles import corpus_roles
-from transformer.analysis.heads.induction import repeated_lengths, repeated_sequences
-from transformer.analysis.heads.role_files import broken_file, file_of_other_weights
+from transformer.disk.plain_files import read_plain_text
+from transformer.disk.whole_files import write_text
 from transformer.files.checkpoints import Checkpoint
-from transformer.files.plain_files import read_plain_text
 from transformer.files.snapshots import snapshot
-from transformer.files.whole_files import write_text
+from transformer.roles.corpus_roles import corpus_roles
+from transformer.roles.development import Place, training_steps
+from transformer.roles.induction import repeated_lengths, repeated_sequences
+from transformer.roles.role_files import broken_file, file_of_other_weights
 from transformer.roles.tally import Measure
 from transformer.text.sentence_files import sentence_digest
 

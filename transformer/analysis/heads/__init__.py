@@ -1,1 +1,0 @@
-"""What heads do: their roles, their importance, what each one changes."""

@@ -1,0 +1,1 @@
+"""Files of any kind: read no further than they can be long, written whole or not at all."""
