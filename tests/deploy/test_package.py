@@ -7,15 +7,17 @@ import os
 import socket
 import subprocess
 import sys
+import sysconfig
 import time
 import tomllib
 import urllib.request
-import zipfile
 from pathlib import Path
 
 import pytest
 
 from tests.test_borders import FORBIDDEN
+from ui.compute.loading import IN_THE_REPOSITORY
+from ui.shell.focus import Focus, fit_checkpoint
 
 ROOT = Path(__file__).resolve().parents[2]
 NEEDED = {*FORBIDDEN, "app.py", ".streamlit", "lessons", "configs", "checkpoints", "deploy"}
@@ -39,60 +41,89 @@ def test_the_image_holds_every_room_of_the_app() -> None:
     assert let_through >= NEEDED
 
 
+def included() -> dict[str, str]:
+    """What goes into the wheel beside the packages, and where."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    return {**dict.fromkeys(wheel["packages"], ""), **wheel["force-include"]}
+
+
 def test_the_wheel_is_told_of_every_room_of_the_app() -> None:
-    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]["targets"][
-        "wheel"
-    ]
-    assert set(wheel["force-include"]) | set(wheel["packages"]) >= NEEDED
-    assert all(place == f"glassformer/app/{name}" for name, place in wheel["force-include"].items())
+    assert {name.split("/")[0] for name in included()} >= NEEDED
+    assert all(place in ("", f"glassformer/app/{name}") for name, place in included().items())
+
+
+def test_every_checkpoint_is_in_the_wheel_or_named_where_it_is_asked_for() -> None:
+    packed = {Path(name).name for name in included() if name.startswith("checkpoints/")}
+    assert packed == {"en-fr", "gpt-en", "bert-en", "vit-digits"}
+    assert packed | set(IN_THE_REPOSITORY) == {path.name for path in (ROOT / "checkpoints").iterdir() if path.is_dir()}
+    assert not packed & set(IN_THE_REPOSITORY)
+    focus, (note,) = fit_checkpoint(Focus(checkpoint="sentiment"), ["en-fr", "gpt-en"])
+    assert focus.checkpoint == "en-fr"
+    assert note == "'sentiment' comes with the repository, not with the installed program; showing 'en-fr'."
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built and unpacked as an installation would."""
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from hatchling.builders.wheel import WheelBuilder
 
-    folder = tmp_path_factory.mktemp("wheel")
     with contextlib.chdir(ROOT):
-        wheel = next(WheelBuilder(str(ROOT)).build(directory=str(folder), versions=["standard"]))
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(folder / "site")
-    return folder / "site"
+        return Path(
+            next(WheelBuilder(str(ROOT)).build(directory=str(tmp_path_factory.mktemp("wheel")), versions=["standard"]))
+        )
+
+
+@pytest.fixture(scope="module")
+def python(wheel: Path) -> Path:
+    """The Python of a fresh environment in which the wheel has been installed; what it needs is that of the tests."""
+    folder = wheel.parent / "environment"
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    python = folder / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", wheel], check=True)
+    (site,) = folder.glob("lib/python*/site-packages")
+    (site / "needed.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+    return python
 
 
 @pytest.mark.slow
-def test_a_view_draws_itself_in_a_notebook_where_the_program_is_installed(site: Path, tmp_path: Path) -> None:
-    code = f"""
+def test_the_wheel_is_small(wheel: Path) -> None:
+    assert wheel.stat().st_size < 100e6
+
+
+@pytest.mark.slow
+def test_a_view_draws_itself_in_a_notebook_where_the_program_is_installed(python: Path, tmp_path: Path) -> None:
+    code = """
 import sys
-import transformer
-checkpoint = transformer.load({str(site / "glassformer" / "app" / "checkpoints" / "en-fr")!r})
+import glassformer, transformer
+checkpoint = transformer.load(glassformer.APP / "checkpoints" / "en-fr")
 view = transformer.trace(checkpoint, "The cat.", "Le chat.").attention("decoder", layer=0, kind="cross")
 assert "<iframe" in view._repr_html_()
 assert not any("glassformer" in folder for folder in sys.path)
 from glassformer.notebook import attention_map
 assert "<iframe" in attention_map(view, head=0)._repr_html_()
 """
-    environment = {**os.environ, "PYTHONPATH": str(site)}
-    result = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    result = subprocess.run([python, "-c", code], cwd=tmp_path, env=plain(), capture_output=True, text=True)
     assert result.returncode == 0, result.stderr[-2000:]
 
 
-@pytest.mark.slow
-def test_the_wheel_starts_the_app_from_any_folder(site: Path, tmp_path: Path) -> None:
-    """Where there is nothing of this repository."""
-    assert {path.name for path in site.iterdir() if path.suffix != ".dist-info"} == {"transformer", "glassformer"}
+def plain() -> dict[str, str]:
+    """The surroundings of somebody who has this repository nowhere."""
+    ours = ("PYTHONPATH", "GLASSFORMER_CHECKPOINTS")
+    return {name: value for name, value in os.environ.items() if name not in ours}
 
+
+@pytest.mark.slow
+def test_the_installed_program_opens_the_app_from_any_folder(python: Path, tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    environment = {**os.environ, "PYTHONPATH": str(site)}
-    environment.pop("GLASSFORMER_CHECKPOINTS", None)
     log = tmp_path / "server.log"
     with log.open("w") as output:
-        command = [sys.executable, "-m", "glassformer", "--port", str(port)]
-        server = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=output, stderr=output)
+        command = [python.with_name("glassformer"), "--port", str(port)]
+        server = subprocess.Popen(command, cwd=tmp_path, env=plain(), stdout=output, stderr=output)
     try:
         assert answer(f"http://127.0.0.1:{port}/_stcore/health", server) == b"ok", log.read_text()
+        assert b"<title>" in answer(f"http://127.0.0.1:{port}/attention", server)
     finally:
         server.terminate()
         server.wait(timeout=60)

@@ -31,6 +31,8 @@ from ui.words.once_a_run import once_a_run
 REPOSITORY = Path(__file__).resolve().parents[2]
 FOLDER_VARIABLE = "GLASSFORMER_CHECKPOINTS"
 FAVOURITE = "en-fr"
+# What the wheel leaves out, to stay small (pyproject.toml).
+IN_THE_REPOSITORY = ("captions-en-de", "en-fr-pruned", "en-fr-taught", "sentiment", "t5-small-tasks", "word2vec-en")
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _typed: dict[str, Path] = {}  # of a server for one person: what was opened by its path
 _FILES = ("config.json", "model.safetensors", "tokenizer.json")

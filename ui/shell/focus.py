@@ -17,7 +17,7 @@ import streamlit as st
 from charts.toolkit.numbers import whole
 from transformer.config import LEVELS, PictureConfig
 from ui.compute.limits import limits
-from ui.compute.loading import checkpoint_names, choosable_checkpoints, readable_config
+from ui.compute.loading import IN_THE_REPOSITORY, checkpoint_names, choosable_checkpoints, readable_config
 from ui.shell.openings import is_ready, opening_of, start_of
 from ui.shell.streamlit_private import page_hash, runs_a_script, went_back_or_forward
 from ui.show.events import LARGEST
@@ -101,7 +101,8 @@ def fit_checkpoint(focus: Focus, names: Sequence[str]) -> tuple[Focus, tuple[str
     """The focus on a checkpoint that exists, with a line if the one asked for does not."""
     if not names or focus.checkpoint in names:
         return focus, ()
-    note = common("note.checkpoint", name=quoted(focus.checkpoint), shown=repr(names[0]))
+    missing = "in_repository" if focus.checkpoint in IN_THE_REPOSITORY else "checkpoint"
+    note = common(f"note.{missing}", name=quoted(focus.checkpoint), shown=repr(names[0]))
     return replace(focus, checkpoint=names[0]), (note,) if focus.checkpoint else ()
 
 
