@@ -11,12 +11,14 @@ from transformer.roles.positional import positional_tallies
 from transformer.roles.sentence_roles import sentence_roles
 from transformer.roles.syntactic import syntactic_tallies
 from ui.lab.head_table import concatenation, definitions, role_counts, role_text, sorted_heads
+from ui.shell.guidance.way import way_to
 from ui.shell.navigation import go_to
 from ui.shell.page import page
 from ui.shell.selectors import chosen_section
 from ui.show.canvas import show_grid
 from ui.show.figures import show_formula, show_snippet, show_source, show_table
 from views.heads import corpus
+from views.heads.card import CARD, open_card
 from views.heads.controls import controls, snippet
 from views.heads.corpus_role_table import comparison_table, corpus_counts, corpus_role_text, depth, sections
 from views.heads.every_head import look_at, show_every_head
@@ -75,6 +77,8 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
         )
         if st.button(text["open"], icon=":material/visibility:"):
             go_to("attention")
+        if not p.reads_pictures:
+            st.button(text["card_open"], icon=":material/balance:", on_click=open_card)
     if off:
         st.markdown(pruned_note(off, text))
     if note := taught_note(p):
@@ -87,8 +91,10 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
         module = p.checkpoint.model.get_submodule(views[0].name)
         latex, caption = concatenation(text, module, n_rows=len(views[0].query))
         show_formula(latex, caption=caption)
-    section = chosen_section(text, sections(roles), key="heads_section")
-    depth(p, section, roles, views[focus.layer])
+    section = chosen_section(text, sections(roles, of_sentences=not p.reads_pictures), key="heads_section")
+    with st.container(key=CARD):
+        depth(p, section, roles, views[focus.layer])
+    way_to(CARD)
     with st.expander(text["definitions"], icon=":material/menu_book:"):
         st.markdown(definitions(text))
     show_snippet("heads", snippet(p, found if many else None))

@@ -95,10 +95,10 @@ class AttentionView:
     @property
     def sinks(self) -> np.ndarray:
         """[key], ``True`` for special tokens and for punctuation that stands by itself."""
-        return np.array([token.special or _stands_alone(self.key, token.index) for token in self.key], dtype=bool)
+        return np.array([token.special or stands_alone(self.key, token.index) for token in self.key], dtype=bool)
 
 
-def _stands_alone(tokens: TokenSequence, index: int) -> bool:
+def stands_alone(tokens: TokenSequence, index: int) -> bool:
     """Whether a token is punctuation and nothing else, and not inside a word, as an apostrophe in *s'assit* is."""
     text = tokens[index].text
     if not text.strip() or not all(category(character).startswith("P") for character in text.strip()):

@@ -22,6 +22,7 @@ from ui.shell.page_state import belongs_to
 from ui.shell.selectors import chosen_option
 from ui.show.figures import show_figure, show_table
 from ui.words.texts import PageText, as_plain
+from views.heads.card import card
 from views.heads.corpus import Corpus
 from views.heads.head_figures import entropy_strip, head_profiles, head_scores
 from views.heads.measure_words import measure_captions, measure_counts, measure_table, measure_text
@@ -110,10 +111,10 @@ def clear_captions(roles: Roles) -> list[tuple[int, int]]:
     return [(head.layer, head.head) for head in roles if head.measured.has_job]
 
 
-def sections(roles: Roles) -> tuple[str, ...]:
-    """What can be shown below the maps."""
+def sections(roles: Roles, *, of_sentences: bool) -> tuple[str, ...]:
+    """What can be shown below the maps; lists of sentences are nothing for a model of pictures."""
     measured = ("tests", "profile") if has_measures(roles) else ()
-    found = ("table", *measured, "map", "rows")
+    found = ("table", *(("card",) if of_sentences else ()), *measured, "map", "rows")
     belongs_to("heads_section", found, default="table")
     return found
 
@@ -150,6 +151,8 @@ def depth(p: Page, section: str, roles: Roles, view: AttentionView) -> None:
             table.insert(4, text["column_share"], [head.consistency for head in roles])
         caption = text["table_caption_corpus" if over_corpus else "table_caption"]
         show_table(table, name="heads", caption=caption)
+    elif section == "card":
+        card(p)
     elif section == "tests":
         caption = text["tests_caption"].format(annotated=len(annotated_sentences()), pairs=len(aligned_pairs()))
         show_table(measure_table(roles, text), name="head-tests", caption=caption)

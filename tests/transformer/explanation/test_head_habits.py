@@ -1,0 +1,139 @@
+"""What a head does on the whole: counted again in plain loops, and on heads of which we know what they do."""
+
+import numpy as np
+import pytest
+
+import transformer
+from transformer.analysis.heads.head_importance import Head
+from transformer.errors import InputError
+from transformer.explanation.head_habits import (
+    CROSS_KINDS,
+    N_EXAMPLES,
+    N_INTERVALS,
+    SELF_KINDS,
+    HeadHabits,
+    head_habits,
+    places,
+)
+from transformer.text.sentence_files import read_sentences
+from transformer.text.tokens import Token, TokenSequence
+
+SENTENCES = [
+    "The old man told us a long story.",
+    "A story, a long story!",
+    "She saw him.",
+    "The man saw the old man and the old man saw the man.",
+    "Yes.",
+]
+
+
+def kinds_of(*texts: str, special: tuple[int, ...] = ()) -> np.ndarray:
+    tokens = tuple(
+        Token(index, hash(text) % 997, text, text.replace(" ", "·"), special=index in special)
+        for index, text in enumerate(texts)
+    )
+    sequence = TokenSequence(tokens)
+    return np.array(SELF_KINDS)[places(sequence, sequence, cross=False)]
+
+
+def test_every_pair_of_tokens_is_of_one_kind():
+    found = kinds_of("<s>", "the", " cat", ",", " the", " dog", " and", " so", " on", " cat", " x", special=(0,))
+    assert list(found[:, 0]) == ["special"] * 11
+    assert found[2, 2] == "itself" and found[2, 1] == "previous" and found[2, 3] == "next"
+    assert found[9, 2] == "same" and found[2, 9] == "same"
+    assert found[9, 3] == "after_same", "what followed the same token elsewhere comes before punctuation"
+    assert found[7, 3] == "punctuation" and found[5, 3] == "punctuation"
+    assert found[5, 2] == "near" and found[5, 7] == "near" and found[5, 8] == "near"
+    assert found[6, 1] == "left" and found[5, 9] == "right"
+
+
+def counted_by_hand(
+    checkpoint, stack: str, kind: str, layer: int, head: int
+) -> tuple[dict[str, float], int, list[int]]:
+    """Shares of kinds, number of rows and rows by interval, from one trace after the other."""
+    names = CROSS_KINDS if kind == "cross" else SELF_KINDS
+    hits, rows, intervals = dict.fromkeys(names, 0), 0, [0] * N_INTERVALS
+    for sentence in SENTENCES:
+        trace = transformer.trace(checkpoint, sentence)
+        view = trace.attention(stack, layer, kind)
+        of = places(view.query, view.key, cross=kind == "cross")
+        gpt = not checkpoint.config.has_encoder  # its trace goes on with what the model wrote
+        for query in range(1 + len(checkpoint.tokenizer.encode(sentence)) if gpt else len(view.query)):
+            allowed = [key for key in range(len(view.key)) if view.allowed[query, key]]
+            if view.query[query].special or len(allowed) < 2:
+                continue
+            best = max(allowed, key=lambda key: view.weights[head, query, key])
+            hits[names[of[query, best]]] += 1
+            intervals[min(N_INTERVALS - 1, int(view.weights[head, query, best] * N_INTERVALS))] += 1
+            rows += 1
+    return {name: count / rows for name, count in hits.items()}, rows, intervals
+
+
+@pytest.mark.parametrize(
+    ("kind", "place"),
+    [
+        ("gpt", ("decoder", "self", 1, 1)),
+        ("bert", ("encoder", "self", 0, 0)),
+        ("sentiment", ("encoder", "self", 1, 0)),
+        ("translator", ("encoder", "self", 1, 1)),
+        ("translator", ("decoder", "self", 0, 1)),
+        ("translator", ("decoder", "cross", 1, 0)),
+    ],
+)
+def test_shares_are_those_of_plain_loops(tiny_checkpoint, kind, place):
+    checkpoint = tiny_checkpoint(kind)
+    found = head_habits(checkpoint, SENTENCES, batch_size=2)[Head(*place)]
+    shares, rows, intervals = counted_by_hand(checkpoint, *place)
+    assert found.n_rows == rows and sum(found.rows_in_halves) == rows
+    assert {habit.kind: habit.share for habit in found.habits} == pytest.approx(shares)
+    assert [round(interval.share * rows) for interval in found.intervals] == intervals
+    assert sum(habit.share for habit in found.habits) == pytest.approx(1)
+    assert sum(habit.chance for habit in found.habits) == pytest.approx(1)
+    for habit in found.habits:
+        first, second = habit.halves
+        n, m = found.rows_in_halves
+        assert (n * first + m * second) / (n + m) == pytest.approx(habit.share)
+
+
+def test_examples_are_of_their_kind_and_of_their_strength(tiny_checkpoint):
+    found = head_habits(tiny_checkpoint("gpt"), SENTENCES)
+    for habits in found.values():
+        for habit in habits.habits:
+            assert bool(habit.examples) == (habit.share > 0) and len(habit.examples) <= N_EXAMPLES
+            for one in habit.examples:
+                of = places(one.asked, one.read, cross=False)
+                assert SELF_KINDS[of[one.query, one.key]] == habit.kind
+                assert one.value == one.strip[one.key] == one.strip.max()
+        for interval in habits.intervals:
+            assert all(interval.low <= one.value <= interval.high for one in interval.examples)
+            assert interval.is_rare == (0 < interval.share < 0.01)
+
+
+def test_examples_do_not_depend_on_the_batches(tiny_checkpoint):
+    checkpoint = tiny_checkpoint("gpt")
+    one, other = (head_habits(checkpoint, SENTENCES, batch_size=size) for size in (1, 4))
+    assert one.keys() == other.keys()
+    places = [
+        [[(e.sentence, e.query, e.key) for e in habit.examples] for habit in found[head].habits]
+        for head in one
+        for found in (one, other)
+    ]
+    assert places[::2] == places[1::2]
+    seeds = [head_habits(checkpoint, SENTENCES, seed=seed) for seed in (1, 2)]
+    drawn = [[[e.query for e in habit.examples] for habit in found[head].habits] for found in seeds for head in found]
+    assert drawn[: len(one)] != drawn[len(one) :], "another seed draws other rows"
+
+
+def known(checkpoint: str, *place) -> HeadHabits:
+    return head_habits(transformer.load(f"checkpoints/{checkpoint}"), read_sentences())[Head(*place)]
+
+
+def test_a_previous_token_head_looks_one_back_and_not_always():
+    found = known("gpt-en", "decoder", "self", 1, 0)
+    assert found.main.kind == "previous" and found.main.share > 0.5 > found.main.chance
+    assert found.against.share < found.main.share and found.against.examples
+
+
+def test_what_cannot_be_read_is_a_sentence(tiny_checkpoint):
+    with pytest.raises(InputError):
+        head_habits(tiny_checkpoint("gpt"), [""])

@@ -1,0 +1,163 @@
+"""The card of a head: what it does on the whole, what speaks against that, and examples of every kind and strength."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+
+from charts.toolkit.numbers import percent, whole
+from charts.toolkit.style import three_digits
+from transformer.analysis.heads.head_importance import Head
+from transformer.explanation.firing import Firing
+from transformer.explanation.head_habits import HeadHabits, head_habits
+from transformer.roles.readings import with_task
+from ui.compute.long_jobs import jobs
+from ui.lab.firing import in_context
+from ui.lab.sentence_list import SentenceList, sentence_list
+from ui.shell import focus as shared_focus
+from ui.shell.guidance.way import opened
+from ui.shell.page import Page
+from ui.shell.selectors import chosen_option
+from ui.show.figures import show_figure, show_snippet, show_source, show_table
+from ui.words.texts import as_plain, common
+from views.heads.habit_figures import habit_bars, strength_bars
+
+CARD = "head card"  # the container below the maps
+_BATCH = 8  # small, so that a click on "stop" soon takes effect
+_TABLE = "examples-of-a-head"
+_HALF = 0.5  # of the rows: less is no habit
+
+
+def card(p: Page) -> None:
+    """Of the focused head, over the sentences that ship or the reader's own."""
+    read = sentence_list()
+    checkpoint = p.checkpoint
+    found = jobs.result(
+        checkpoint,
+        ("head habits", read.digest),
+        lambda report: head_habits(checkpoint, read.sentences, batch_size=_BATCH, progress=report),
+        saying=lambda done, total: common("sentences.reading", done=done, total=total),
+    )
+    if found is None:
+        return
+    head = Head(p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head)
+    habits = found.get(head)
+    if habits is None:
+        st.caption(p.text["card_nothing"].format(count=len(read.sentences)))
+        return
+    for sentence in claims(p, habits, read):
+        st.markdown(sentence)
+    _pictures(p, habits)
+    _examples(p, habits, read)
+    show_snippet("head habits", _snippet(p, head, read))
+    show_source(head_habits)
+
+
+def open_card() -> None:
+    """In a callback: the card, and the window goes there."""
+    st.session_state["heads_section"] = "card"
+    opened(CARD)
+
+
+def claims(p: Page, habits: HeadHabits, read: SentenceList) -> list[str]:
+    """For, against, and whether both halves of the sentences say the same."""
+    text, main, against = p.text, habits.main, habits.against
+    names = text["card_kinds"]
+    said = [
+        text["card_for"].format(
+            share=percent(main.share), rows=whole(habits.n_rows), sentences=whole(habits.n_sentences),
+            place=names[main.kind], chance=percent(main.chance),
+        )
+    ]  # fmt: skip
+    if main.share < _HALF:
+        said[0] += " " + text["card_no_habit"]
+    if against is None:
+        said.append(text["card_never"])
+    else:
+        example = f" {as_plain(in_context(against.examples[0]))}" if against.examples else ""
+        said.append(
+            text["card_against"].format(
+                rest=percent(1 - main.share), share=percent(against.share), place=names[against.kind], example=example
+            )
+        )
+    first, second = map(percent, main.halves)
+    said.append(text["card_stable" if habits.is_stable else "card_unstable"].format(first=first, second=second))
+    return said
+
+
+def _pictures(p: Page, habits: HeadHabits) -> None:
+    left, right = st.columns([6, 5], gap="medium")
+    shown = [habit for habit in habits.habits if habit.share or habit.chance]
+    with left:
+        show_figure(
+            habit_bars(
+                [habit.share for habit in shown],
+                chances=[habit.chance for habit in shown],
+                names=[p.text["card_kinds"][habit.kind] for habit in shown],
+            ),
+            name="where-a-head-looks",
+            caption=p.text["card_where_caption"],
+            alt=p.text["card_where_alt"],
+        )
+    with right:
+        show_figure(
+            strength_bars([interval.share for interval in habits.intervals]),
+            name="how-strongly-a-head-looks",
+            caption=p.text["card_strength_caption"].format(mean=three_digits(habits.strongest)),
+            alt=p.text["card_strength_alt"],
+        )
+
+
+def _examples(p: Page, habits: HeadHabits, read: SentenceList) -> None:
+    text = p.text
+    by = chosen_option(text, "card_by", ["kind", "strength"], key="heads_card_by")
+    rows: list[tuple[str, float, bool, Firing]] = []
+    if by == "kind":
+        for habit in sorted(habits.habits, key=lambda habit: -habit.share):
+            rows += [(text["card_kinds"][habit.kind], habit.share, False, firing) for firing in habit.examples]
+    else:
+        for interval in reversed(habits.intervals):
+            name = f"{three_digits(interval.low)} … {three_digits(interval.high)}"
+            rows += [(name, interval.share, interval.is_rare, firing) for firing in interval.examples]
+    show_table(
+        pd.DataFrame([_row(p, by, *row) for row in rows]),
+        name=_TABLE,
+        caption=text["card_examples_caption"],
+        height="content",
+        on_select=partial(_chosen, p, [row[-1] for row in rows], read),
+        selection_mode="single-row",
+    )
+
+
+def _row(p: Page, by: str, name: str, share: float, rare: bool, firing: Firing) -> dict[str, object]:
+    text = p.text
+    return {
+        text[f"card_column_{by}"]: name,
+        text["card_column_share"]: f"{percent(share)}{text['card_rare'] if rare else ''}",
+        common("fires.weight"): firing.value,
+        common("fires.query"): firing.asked[firing.query].display,
+        common("fires.key"): firing.read[firing.key].display,
+        common("fires.context"): in_context(firing),
+    }
+
+
+def _chosen(p: Page, firings: Sequence[Firing], read: SentenceList) -> None:
+    """Before the next run: all pages read the sentence of the example that was chosen, and follow its query."""
+    rows = st.session_state[f"data {_TABLE}"].selection.rows
+    if rows and rows[0] < len(firings):
+        one = firings[rows[0]]
+        sentence = with_task(p.checkpoint, read.sentences[one.sentence])
+        shared_focus.change(sentence=sentence, target="", token=one.query, pads=0)
+
+
+def _snippet(p: Page, head: Head, read: SentenceList) -> str:
+    return (
+        "import transformer\nfrom transformer.analysis.heads.head_importance import Head\n"
+        "from transformer.explanation.head_habits import head_habits\n"
+        f"from transformer.text.sentence_files import read_sentences\n\n{p.load_line}"
+        f"found = head_habits(checkpoint, {read.python})\n"
+        f'habits = found[Head("{head.stack}", "{head.kind}", {head.layer}, {head.head})]\n'
+        "for habit in habits.habits:\n    print(habit.kind, habit.share, habit.chance, habit.halves)\n"
+        "print(habits.is_stable, [interval.share for interval in habits.intervals])\n"
+    )
