@@ -10,7 +10,7 @@ import streamlit as st
 
 from charts.toolkit.numbers import percent
 from tests.pages.conftest import codes, is_fine, said
-from transformer.analysis.heads.head_importance import Head
+from transformer.analysis.head_importance import Head
 from transformer.explanation.head_habits import head_habits
 from transformer.text.sentence_files import read_sentences
 from ui.words.texts import common, page_text

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer.analysis.heads.head_importance import Head
-from transformer.analysis.heads.head_roles import diagonal_band
+from transformer.analysis.head_importance import Head
 from transformer.explanation.firing import Firing, Progress, head_rows, read_batches
 from transformer.files.checkpoints import Checkpoint
-from transformer.roles.readings import BATCH_SIZE, attention_layers
+from transformer.roles.head_roles import diagonal_band
 from transformer.runs.attention_view import stands_alone
+from transformer.runs.readings import BATCH_SIZE, attention_layers
 from transformer.text.tokens import TokenSequence
 
 # In this order: a place belongs to the first kind that holds for it. The key is …

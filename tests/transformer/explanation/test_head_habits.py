@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import transformer
-from transformer.analysis.heads.head_importance import Head
+from transformer.analysis.head_importance import Head
 from transformer.errors import InputError
 from transformer.explanation.head_habits import (
     CROSS_KINDS,
