@@ -1,4 +1,4 @@
-"""The card of a head: its sentences, pictures and examples are what the library counts, in every kind of model."""
+"""The card of a head, and all heads as points: what they say is what the library counts, in every kind of model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from transformer.analysis.head_importance import Head
 from transformer.explanation.head_habits import head_habits
 from transformer.text.sentence_files import read_sentences
 from ui.words.texts import common, page_text
-from views.heads import card
+from views.heads import card, scatter
 
 TEXT = page_text("heads")
 OWN = ("own.txt", b"The dog sees the cat.\nA bird sings.\n", "text/plain")
@@ -83,3 +83,32 @@ def test_models_of_pictures_have_no_card(open_app: Callable, checkpoint: str, mo
     app = open_app("heads", checkpoint=checkpoint)
     is_fine(app)
     assert TEXT["card_open"] not in [button.label for button in app.button]
+
+
+@pytest.mark.parametrize(("name", "stack", "kind"), PLACES)
+def test_heads_as_points(open_app: Callable, tiny_checkpoint: Callable, name: str, stack: str, kind: str) -> None:
+    section = {"heads_section": TEXT["section_scatter"], "sentence": "The old man told us a long story about a man."}
+    app = open_app("heads", checkpoint=f"tiny-{name}", stack=stack, kind=kind, layer="1", head="1", **section)
+    is_fine(app)
+    assert "the heads most like 1.1 are: " in said(app)
+    across = app.selectbox(key="heads_across")
+    across.set_value(next(option for option in across.options if option != across.value))
+    is_fine(app.run())
+    short = open_app(
+        "heads",
+        checkpoint=f"tiny-{name}",
+        stack=stack,
+        kind=kind,
+        sentence="No.",
+        **{"heads_section": TEXT["section_scatter"]},
+    )
+    is_fine(short)
+
+
+def test_a_clicked_point_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    changed = {}
+    monkeypatch.setattr(scatter.shared_focus, "change", lambda **values: changed.update(values))
+    selection = SimpleNamespace(points=[{"point_index": 1}])
+    monkeypatch.setattr(st, "session_state", {f"chart {scatter._NAME}": SimpleNamespace(selection=selection)})
+    scatter._follow([SimpleNamespace(layer=0, head=0), SimpleNamespace(layer=2, head=5)])
+    assert changed == {"layer": 2, "head": 5}

@@ -26,6 +26,7 @@ from views.heads.card import card
 from views.heads.corpus import Corpus
 from views.heads.head_figures import entropy_strip, head_profiles, head_scores
 from views.heads.measure_words import measure_captions, measure_counts, measure_table, measure_text
+from views.heads.scatter import scatter
 
 _ON_THE_MAP = ("consistency", "confidence", "sinks", "broad", "induction")  # measures that lie in 0…1
 Roles = Sequence[HeadRole | CorpusRole]
@@ -114,7 +115,7 @@ def clear_captions(roles: Roles) -> list[tuple[int, int]]:
 def sections(roles: Roles, *, of_sentences: bool) -> tuple[str, ...]:
     """What can be shown below the maps; lists of sentences are nothing for a model of pictures."""
     measured = ("tests", "profile") if has_measures(roles) else ()
-    found = ("table", *(("card",) if of_sentences else ()), *measured, "map", "rows")
+    found = ("table", *(("card",) if of_sentences else ()), *measured, "map", "scatter", "rows")
     belongs_to("heads_section", found, default="table")
     return found
 
@@ -160,6 +161,8 @@ def depth(p: Page, section: str, roles: Roles, view: AttentionView) -> None:
         _profiles(p, roles)
     elif section == "map":
         _measure_map(p, roles)
+    elif section == "scatter":
+        scatter(p, roles)
     else:
         show_figure(
             entropy_strip(view),

@@ -1,0 +1,86 @@
+"""All heads as points: two measures are the axes, a click follows a head, and the heads that do alike are named."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import streamlit as st
+
+from transformer.roles.corpus_roles import CorpusRole
+from transformer.roles.head_roles import PLACES, HeadRole
+from transformer.roles.likeness import most_alike
+from ui.shell import focus as shared_focus
+from ui.shell.page import Page
+from ui.shell.page_state import belongs_to
+from ui.shell.selectors import chosen_option
+from ui.show.figures import show_figure
+from ui.words.texts import PageText
+from views.heads.scatter_figure import head_scatter
+
+Roles = Sequence[HeadRole | CorpusRole]
+_NAME = "heads-as-points"
+
+
+def scatter(p: Page, roles: Roles) -> None:
+    """The section below the maps."""
+    text, focus = p.text, p.focus
+    names = _known(roles)
+    if len(names) < 2:
+        st.info(text["map_nothing"], icon=":material/info:")
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        across, up = (
+            _axis(p, key, names, first) for key, first in zip(("across", "up"), _first_axes(roles, names), strict=True)
+        )
+    chosen = next(place for place, head in enumerate(roles) if (head.layer, head.head) == (focus.layer, focus.head))
+    labels = [f"{head.layer}.{head.head}" for head in roles]
+    show_figure(
+        head_scatter(
+            [head.scores[across] for head in roles],
+            up=[head.scores[up] for head in roles],
+            labels=labels,
+            layers=[head.layer for head in roles],
+            roles=[text["role"][head.role] for head in roles],
+            axes=(measured(text, across), measured(text, up)),
+            chosen=chosen,
+        ),
+        name=_NAME,
+        caption=text["scatter_caption"],
+        alt=text["scatter_alt"],
+        on_select=partial(_follow, roles),
+    )
+    if alike := most_alike([head.scores for head in roles], chosen):
+        st.markdown(text["scatter_alike"].format(head=labels[chosen], alike=", ".join(labels[one] for one in alike)))
+
+
+def measured(text: PageText, name: str) -> str:
+    """What an axis says: the share that goes to a place, or the measure's own name."""
+    if name in PLACES:
+        return text["scatter_share"].format(place=text["role"][name])
+    return text["measure_name"].get(name) or text["role"][name]
+
+
+def _known(roles: Roles) -> list[str]:
+    """The measures that every head has a number for."""
+    return [name for name in roles[0].scores if all(np.isfinite(head.scores.get(name, np.nan)) for head in roles)]
+
+
+def _first_axes(roles: Roles, names: list[str]) -> tuple[str, str]:
+    """How spread out a head is, against the place in which the heads differ most."""
+    up = "broad" if "broad" in names else names[-1]
+    places = [name for name in names if name in PLACES] or [name for name in names if name != up]
+    return max(places, key=lambda name: np.std([head.scores[name] for head in roles])), up
+
+
+def _axis(p: Page, which: str, names: list[str], first: str) -> str:
+    key = f"heads_{which}"
+    belongs_to(key, tuple(names), default=first)
+    return chosen_option(p.text, which, names, key=key, first=first, in_list=True, words=measured)
+
+
+def _follow(roles: Roles) -> None:
+    """In a callback: all pages look at the head whose point was clicked."""
+    points = st.session_state[f"chart {_NAME}"].selection.points
+    if points and points[0]["point_index"] < len(roles):
+        head = roles[points[0]["point_index"]]
+        shared_focus.change(layer=head.layer, head=head.head)
