@@ -16,6 +16,7 @@ from transformer.layer_norm import RMSNorm
 from transformer.models import Model
 
 BLOCK = 256  # rows of vocabulary × vocabulary that are made at a time
+_TOKENS = 4096  # rows of E and W_U in double precision at a time
 
 
 @dataclass(frozen=True)
@@ -78,9 +79,7 @@ class Circuit:
     def copying_score(self) -> float:
         """Σ λ / Σ |λ|, −1 … 1 (Elhage et al. 2021, "Copying"): 1 where every mix of tokens is written as itself, −1
         where it is suppressed; NaN for a matrix of zeros."""
-        eigenvalues = self.eigenvalues()
-        size = float(eigenvalues.abs().sum())
-        return float(eigenvalues.real.sum()) / size if size else float("nan")
+        return net_share(self.eigenvalues())
 
     def strongest(
         self, most: int = 20, *, progress: Callable[[int, int], None] | None = None
@@ -104,6 +103,12 @@ class Circuit:
         )
 
 
+def net_share(eigenvalues: Tensor) -> float:
+    """Σ λ / Σ |λ|; NaN where all are 0."""
+    size = float(eigenvalues.abs().sum())
+    return float(eigenvalues.real.sum()) / size if size else float("nan")
+
+
 def query_key_circuit(model: Model, stack: str, kind: str, *, layer: int, head: int) -> Circuit:
     """Row: the token that looks, column: the token it looks at (in cross-attention one of the source)."""
     matrices = head_matrices(model, stack, kind, layer=layer, head=head)
@@ -116,17 +121,51 @@ def output_value_circuit(model: Model, stack: str, kind: str, *, layer: int, hea
     it writes where nothing reads words out of this stack in one linear step."""
     matrices = head_matrices(model, stack, kind, layer=layer, head=head)
     seen = embeddings(model, "encoder" if kind == "cross" else stack)
-    part = model.get_submodule(stack)
-    projection = getattr(part, "vocabulary_projection", None)
-    read_out = isinstance(projection, nn.Linear)
-    unembedding = behind_norm(_double(projection.weight), part.final_norm) if read_out else embeddings(model, stack)
+    read_out = reads_words_out(model, stack)
+    unembedding = _unembedding(model, stack) if read_out else embeddings(model, stack)
     return Circuit(seen @ matrices.value.T, unembedding @ matrices.output, read_out)
 
 
-def embeddings(model: Model, stack: str) -> Tensor:
-    """E · scale [token, model], behind the projection of a table that is narrower than the model."""
+def copying_scores(model: Model, stack: str, kind: str) -> list[list[float]]:
+    """``copying_score`` of every head of a stack's attentions, [layer][head].
+
+    λ(E W_V W_O W_U) are those of W_O (W_U E) W_V, and the square in the middle, [model, model], is the same for all
+    heads: so the vocabulary is gone through once, ``_TOKENS`` rows at a time, and not once a head. Raises
+    ``ValueError`` for a stack from which no linear step leads to words.
+    """
+    if not reads_words_out(model, stack):
+        raise ValueError(f"nothing reads words out of the {stack} in one linear step")
+    seen = "encoder" if kind == "cross" else stack
+    n_tokens = len(model.get_submodule(seen).embedding.table.weight)
+    between = sum(
+        _unembedding(model, stack, rows).T @ embeddings(model, seen, rows)
+        for rows in (slice(start, start + _TOKENS) for start in range(0, n_tokens, _TOKENS))
+    )  # [model, model]
+    scores = []
+    for layer, block in enumerate(model.get_submodule(stack).layers):
+        n_heads = block.get_submodule(f"{kind}_attention").n_heads
+        heads = [head_matrices(model, stack, kind, layer=layer, head=head) for head in range(n_heads)]
+        cores = [one.output.T @ between @ one.value.T for one in heads]  # [channel, channel]
+        scores.append([net_share(torch.linalg.eigvals(core)) for core in cores])
+    return scores
+
+
+def reads_words_out(model: Model, stack: str) -> bool:
+    """Whether one linear step leads from the stack's stream to the words."""
+    return isinstance(getattr(model.get_submodule(stack), "vocabulary_projection", None), nn.Linear)
+
+
+def _unembedding(model: Model, stack: str, rows: slice = slice(None)) -> Tensor:
+    """W_U [token, model] of the tokens ``rows``, behind the stack's last norm."""
+    part = model.get_submodule(stack)
+    return behind_norm(_double(part.vocabulary_projection.weight[rows]), part.final_norm)
+
+
+def embeddings(model: Model, stack: str, rows: slice = slice(None)) -> Tensor:
+    """E · scale [token, model] of the tokens ``rows``, behind the projection of a table that is narrower than the
+    model."""
     embedding = model.get_submodule(stack).embedding
-    table = _double(embedding.table.weight) * embedding.scale
+    table = _double(embedding.table.weight[rows]) * embedding.scale
     projection = getattr(embedding, "projection", None)
     return table if projection is None else table @ _double(projection.weight).T
 

@@ -8,7 +8,7 @@ job: beside "induction" it says whether a head that finds the right place also s
 2022 ask for both).
 """
 
-from transformer.analysis.head_circuits import output_value_circuit
+from transformer.analysis.head_circuits import copying_scores, reads_words_out
 from transformer.files.checkpoints import Checkpoint
 from transformer.roles.tally import Measure
 from transformer.runs.readings import attention_layers
@@ -18,13 +18,13 @@ LEAST_COPYING = 0.5  # half of all that its eigenvalues move is raised, net
 
 def copying_measures(checkpoint: Checkpoint) -> dict[tuple[str, str, int, int], Measure]:
     """By (stack, kind, layer, head), of the stacks from which one linear step leads to the words."""
-    found = {}
-    for stack, kind, layer in attention_layers(checkpoint):
-        for head in range(checkpoint.config.heads_in(stack)):
-            circuit = output_value_circuit(checkpoint.model, stack, kind, layer=layer, head=head)
-            if not circuit.read_out:
-                break
-            score = circuit.copying_score
-            if score == score:  # NaN: it writes nothing
-                found[stack, kind, layer, head] = Measure(score, 0.0, LEAST_COPYING, circuit.left.shape[1])
+    found, model = {}, checkpoint.model
+    for stack, kind in dict.fromkeys((stack, kind) for stack, kind, _ in attention_layers(checkpoint)):
+        if not reads_words_out(model, stack):
+            continue
+        for layer, scores in enumerate(copying_scores(model, stack, kind)):
+            for head, score in enumerate(scores):
+                if score == score:  # NaN: it writes nothing
+                    channels = model.get_submodule(f"{stack}.layers.{layer}.{kind}_attention").d_head
+                    found[stack, kind, layer, head] = Measure(score, 0.0, LEAST_COPYING, channels)
     return found
