@@ -5,10 +5,10 @@ import streamlit as st
 from charts.canvas.attention_heads import attention_heads
 from transformer.roles.alignment import alignment_tallies
 from transformer.roles.corpus_roles import corpus_roles, summarise
-from transformer.roles.head_roles import choose_role, head_roles, place_shares
 from transformer.roles.induction import induction_test
+from transformer.roles.places import place_shares
 from transformer.roles.positional import positional_tallies
-from transformer.roles.sentence_roles import sentence_roles
+from transformer.roles.sentence_roles import choose_role, head_roles, sentence_roles
 from transformer.roles.syntactic import syntactic_tallies
 from ui.lab.head_table import concatenation, definitions, role_counts, role_text, sorted_heads
 from ui.shell.guidance.way import way_to

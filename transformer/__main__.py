@@ -139,14 +139,14 @@ def _evaluate(options: argparse.Namespace) -> int:
 def _inspect(options: argparse.Namespace) -> int:
     from transformer.analysis.parameters import parameter_statistics
     from transformer.files.checkpoints import load
-    from transformer.roles.sentence_report import sentence_json, sentence_report, sentence_roles
+    from transformer.roles.report import roles_of_sentence, sentence_json, sentence_report
 
     folder = options.checkpoint or options.folder
     if folder is None:
         raise ValueError("inspect needs the folder of a checkpoint: inspect DIR")
     checkpoint = load(folder)
     if options.sentence is not None:
-        roles = sentence_roles(checkpoint, options.sentence)
+        roles = roles_of_sentence(checkpoint, options.sentence)
         print(json.dumps(sentence_json(checkpoint, roles)) if options.json else sentence_report(roles))
         return 0
     if options.json:

@@ -18,6 +18,7 @@ from tests.pages.nasty import NASTY
 from transformer.roles.corpus_roles import CorpusRole, CorpusRoles, corpus_roles
 from transformer.roles.induction import InductionTest
 from transformer.roles.role_files import FILE, save_corpus_roles
+from transformer.runs.heads import Head
 from transformer.text.sentence_files import read_sentences
 from ui.compute.limits import PRIVATE
 from ui.lab.head_table import CORPUS_ORDERS, sorted_heads
@@ -235,7 +236,7 @@ def test_steady_heads_come_first_and_heads_without_a_role_last():
 
 def test_counts_say_what_was_read_and_whether_there_are_induction_heads(tiny_checkpoint):
     def counted(strongest: float) -> str:
-        scores = {(0, 0): 0.02, (1, 0): strongest}
+        scores = {Head("decoder", "self", 0, 0): 0.02, Head("decoder", "self", 1, 0): strongest}
         roles = CorpusRoles((STEADY, OFTEN, UNCLEAR), 40, 2, "d", InductionTest((8, 16), 0, 0.03, scores, scores))
         return corpus_counts(Corpus(roles, "a_b.txt"), roles.heads, TEXT, tiny_checkpoint("gpt"))
 

@@ -11,10 +11,10 @@ import transformer
 from tests.pages.conftest import codes, is_fine, said
 from tests.triggers import trigger
 from transformer.analysis.answers.answer_rows import asked
-from transformer.analysis.head_importance import Head
 from transformer.explanation import patching
 from transformer.explanation.information_flow import information_flow, start_of
 from transformer.explanation.path_patching import path_patching, senders_of
+from transformer.runs.heads import Head
 from ui.words.texts import page_text
 
 TEXT = page_text("paths")

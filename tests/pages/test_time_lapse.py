@@ -16,9 +16,10 @@ from streamlit.testing.v1 import AppTest
 import transformer
 from tests.pages.conftest import codes, is_fine, said
 from transformer.files.snapshots import snapshot, snapshot_file, write_snapshot
-from transformer.roles.development import Moment, Place, changed_most, development
-from transformer.roles.head_roles import HeadRole
+from transformer.roles.development import Moment, changed_most, development
+from transformer.roles.sentence_roles import HeadRole
 from transformer.runs.attention_view import AttentionView
+from transformer.runs.heads import Head
 from transformer.text.tokens import Token, TokenSequence
 from transformer.training.run_state import write_history
 from ui.words.texts import page_text
@@ -160,7 +161,7 @@ def test_the_words_that_answers_share_are_green_and_escaped() -> None:
 
 
 def test_when_a_head_took_up_its_role_in_words() -> None:
-    place = Place("decoder", "cross", 1, 3)
+    place = Head("decoder", "cross", 1, 3)
     said = story(moments_of("broad", "none", "diagonal", "diagonal"), place, TEXT)
     assert said == (
         "**Layer 1, head 3 of cross-attention** has been *diagonal (0.75)* since step **500**. "

@@ -51,7 +51,7 @@ ELSEWHERE = {  # ValueErrors that no page shows as a sentence
     "transformer/text/tokenizer.py": {"train"},
     "transformer/files/checkpoints.py": {"save_weights"},
     "transformer/files/snapshots.py": {"write_snapshot"},
-    "transformer/roles/role_files.py": {"_roles_from", "_head_from", "_measured_from"},
+    "transformer/roles/role_files.py": {"_roles_from", "_check_known"},
     "transformer/runs/edit_specs.py": {"check", "_mask_edit", "_number", "_pairs"},
 }
 

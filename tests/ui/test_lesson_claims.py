@@ -21,8 +21,8 @@ from transformer.explanation.attention_trust import beside_attention, input_attr
 from transformer.faults.catalogue import diagnosis_of
 from transformer.faults.checks import CHECKS
 from transformer.faults.patients import patient_of
-from transformer.roles.head_roles import head_roles
 from transformer.roles.role_files import load_corpus_roles
+from transformer.roles.sentence_roles import head_roles
 from ui.shell.guidance.lessons import Step, find_lesson
 
 RARE = "It is unbelievable."

@@ -11,6 +11,7 @@ from transformer.analysis.head_effect import head_effect
 from transformer.files.model_card import began_as
 from transformer.roles.role_files import load_corpus_roles
 from transformer.roles.role_history import RoleHistory, load_role_history
+from transformer.runs.heads import Head
 from ui.shell.guidance.lessons import Step, find_lesson
 from ui.words.texts import page_text
 
@@ -114,8 +115,9 @@ def test_without_a_head_that_looks_back_the_training_decides(checkpoint) -> None
 
 def test_the_count_of_induction_heads(checkpoint) -> None:
     test = load_corpus_roles(checkpoint).roles.induction
-    assert right(6) == str(len(test.heads)) and {layer for layer, _ in test.heads} == {2, 3} and SEARCHING in test.heads
-    assert all(test.previous[place] > 0.9 for place in LOOKING_BACK)
+    found = [(head.layer, head.head) for head in test.heads]
+    assert right(6) == str(len(found)) and {layer for layer, _ in found} == {2, 3} and SEARCHING in found
+    assert all(test.previous[Head("decoder", "self", *place)] > 0.9 for place in LOOKING_BACK)
     config = checkpoint.config
     assert "of the 32 heads" in step(6).question and config.n_decoder_layers * config.n_heads == 32
     assert "each of 16 sequences" in step(6).do and len(test.lengths) == 16

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from transformer.analysis.head_circuits import HeadMatrices, head_matrices
-from transformer.analysis.head_importance import Head, all_heads
 from transformer.models import Model
+from transformer.runs.heads import Head, all_heads
 
 WAYS = ("query", "key", "value")
 

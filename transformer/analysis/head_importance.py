@@ -19,19 +19,11 @@ from transformer.analysis.answers.answer_rows import asked
 from transformer.config import ModelConfig
 from transformer.probes import Edit, record
 from transformer.runs.decoding_state import writable
+from transformer.runs.heads import Head, all_heads
 from transformer.runs.recording_size import rows_that_fit
 from transformer.runs.traces import Trace
 
 TOKENS_PER_PASS = 1024  # rows × tokens: more needs memory and gains no time
-
-
-class Head(NamedTuple):
-    """One head of a model, by its place."""
-
-    stack: str
-    kind: str
-    layer: int
-    head: int
 
 
 class HeadImportance(NamedTuple):
@@ -64,19 +56,6 @@ class Importance:
             if (row.place.stack, row.place.kind) == (stack, kind):
                 table[row.place.layer, row.place.head] = getattr(row, what)
         return table
-
-
-def all_heads(config: ModelConfig) -> tuple[Head, ...]:
-    """Every head of a model, in the order of the forward pass."""
-    cross = config.has_encoder and config.has_decoder
-    kinds = [("encoder", "self", config.n_encoder_layers), ("decoder", "self", config.n_decoder_layers)]
-    kinds += [("decoder", "cross", config.n_decoder_layers)] if cross else []
-    return tuple(
-        Head(stack, kind, layer, head)
-        for stack, kind, n_layers in kinds
-        for layer in range(n_layers)
-        for head in range(config.heads_in(stack))
-    )
 
 
 def head_importance(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer.analysis.answers.answer_rows import asked
-from transformer.analysis.head_importance import Head, head_importance
+from transformer.analysis.head_importance import head_importance
 from transformer.errors import InputError
 from transformer.explanation.attribution import Attribution, attribute
 from transformer.explanation.attribution_walk import Part
@@ -18,6 +18,7 @@ from transformer.explanation.firing import Firing, head_firings
 from transformer.files.checkpoints import Checkpoint
 from transformer.roles.corpus_roles import CorpusRoles, corpus_roles
 from transformer.roles.measures import n_annotated
+from transformer.runs.heads import Head
 from transformer.runs.traces import Trace
 from transformer.runs.tracing import trace
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer.analysis.head_importance import Head
 from transformer.files.checkpoints import Checkpoint
-from transformer.runs.readings import BATCH_SIZE, Recorded, attention_layers, nothing_read, recorded_batches
+from transformer.runs.heads import Head, attention_layers
+from transformer.runs.readings import BATCH_SIZE, Recorded, nothing_read, recorded_batches
 from transformer.text.tokens import TokenSequence
 
 MOST = 12  # sentences for each head or unit
@@ -52,7 +52,7 @@ def head_firings(
     """
     found: dict[Head, list[Firing]] = {}
     for batch in read_batches(checkpoint, sentences, batch_size=batch_size, progress=progress):
-        for stack, kind, layer in attention_layers(checkpoint):
+        for stack, kind, layer in attention_layers(checkpoint.config):
             for row, index in enumerate(batch.indices):
                 asked, read, weights, allowed = head_rows(batch, stack, kind, layer, row)
                 counted = allowed & (allowed.sum(axis=1, keepdims=True) > 1)

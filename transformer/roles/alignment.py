@@ -20,7 +20,7 @@ import numpy as np
 
 from transformer.analysis.attention.whole_words import word_spans, word_weights
 from transformer.roles.annotations import AlignedPair
-from transformer.roles.tally import Measure, Tally
+from transformer.roles.tally import Tally
 from transformer.runs.attention_view import AttentionView
 
 LEAST_ABOVE_RULE = 0.1
@@ -30,7 +30,10 @@ Links = Sequence[int | np.integer]
 
 
 def alignment_tallies(view: AttentionView, pair: AlignedPair) -> dict[str, Tally]:
-    """Of one pair: "aligned_next" and "aligned_read", precision; each with "…_aer", whose share is 1 − AER."""
+    """Of one pair: "aligned_next" and "aligned_read", precision; each with "…_aer", whose share is 1 − AER. Nothing in
+    self-attention."""
+    if view.kind != "cross":
+        return {}
     sources, targets = word_spans(view.key, pair.source), word_spans(view.query, pair.target)
     if sources is None or targets is None:
         return {}
@@ -40,8 +43,8 @@ def alignment_tallies(view: AttentionView, pair: AlignedPair) -> dict[str, Tally
         links = word_weights(view.weights, rows, sources).argmax(axis=-1)  # [head, target word]
         right, agreed, asked, both = np.array([_agreement(head, pair) for head in links.tolist()], dtype=float).T
         chance = sum(len(_possible(pair, word)) / len(pair.source) for word in _linked(pair))
-        found[name] = Tally(right[:, None], np.array([chance]), asked[:1].astype(int))
-        found[f"{name}_aer"] = Tally(agreed[:, None], np.zeros(1), both[:1].astype(int))
+        found[name] = Tally.of(right, chance, int(asked[0]))
+        found[f"{name}_aer"] = Tally.of(agreed, 0.0, int(both[0]))
     return found
 
 
@@ -54,11 +57,6 @@ def best_rule_precision(pairs: Sequence[AlignedPair]) -> float:
         for name, links in _rules(len(pair.source), len(pair.target)):
             rights[name] = rights.get(name, 0) + _agreement(links, pair)[0]
     return max(rights.values(), default=0) / max(1, asked)
-
-
-def alignment_measure(tally: Tally, head: int, *, baseline: float) -> Measure:
-    least = baseline + LEAST_ABOVE_RULE
-    return Measure(float(tally.shares[head, 0]), float(tally.chances[0]), least, int(tally.rows[0]))
 
 
 def error_rate(links: Mapping[int, Sequence[Links]], pairs: Sequence[AlignedPair]) -> float:

@@ -1,4 +1,5 @@
-"""What every head does over many sentences: the roles of ``head_roles``, sentence by sentence, and their means.
+"""What every head does over many sentences: the roles of ``sentence_roles``, sentence by sentence, their means, and the
+tests of the literature.
 
 Voita et al. 2019 ("Analyzing Multi-Head Self-Attention", §4 and §5) name a head only if it plays one role in most
 sentences, and is sure of itself. One sentence cannot tell.
@@ -10,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from transformer.files.checkpoints import Checkpoint
-from transformer.roles.head_roles import PLACES, ROLES, HeadRole, head_roles
 from transformer.roles.induction import LEAST_INDUCTION, InductionTest, induction_test
 from transformer.roles.measures import (
     HeadMeasures,
@@ -20,7 +20,10 @@ from transformer.roles.measures import (
     head_measures,
     n_annotated,
 )
-from transformer.runs.readings import BATCH_SIZE, Reading, attention_layers, nothing_read, readings
+from transformer.roles.places import PLACES
+from transformer.roles.sentence_roles import ROLES, HeadRole, head_roles
+from transformer.runs.heads import Head, OfHead, attention_layers
+from transformer.runs.readings import BATCH_SIZE, Reading, nothing_read, readings
 from transformer.text.sentence_files import sentence_digest
 
 LEAST_CONSISTENT = 0.5  # a head has the role that it has in at least half of the sentences
@@ -29,7 +32,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class CorpusRole:
+class CorpusRole(OfHead):
     """One head over many sentences.
 
     ``shares``: for every role the share of the ``n_sentences`` in which the head has it; sentences that are too short
@@ -39,10 +42,6 @@ class CorpusRole:
     ``measured``: the tests of the literature, counted over the rows of all sentences (``transformer.roles``).
     """
 
-    stack: str
-    kind: str
-    layer: int
-    head: int
     role: str
     shares: Mapping[str, float]
     scores: Mapping[str, float]
@@ -102,7 +101,7 @@ class CorpusRoles:
 
     def head(self, stack: str, kind: str, layer: int, head: int) -> CorpusRole:
         """One head. Raises ``KeyError`` for one that the model does not have."""
-        return {(found.layer, found.head): found for found in self.of(stack, kind)}[layer, head]
+        return {found.place: found for found in self.heads}[Head(stack, kind, layer, head)]
 
 
 def corpus_roles(
@@ -113,14 +112,14 @@ def corpus_roles(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> CorpusRoles:
-    """The roles of all heads over ``sentences``, see ``sentence_roles`` for what the model reads.
+    """The roles of all heads over ``sentences``, see ``readings`` for what the model reads.
 
-    ``progress(done, total)`` is called after every batch, those of the annotated sentences included, which are read for
-    ``transformer.roles``; what it raises ends the work. ``seed``: of the random
-    sequences of the induction test. Raises ``InputError`` where no sentence is left that the model can read.
+    ``progress(done, total)`` is called after every batch, those of the annotated sentences included; what it raises
+    ends the work. ``seed``: of the random sequences of the induction test. Raises ``InputError`` where no sentence is
+    left that the model can read.
     """
     found: list[tuple[HeadRole, ...]] = []
-    tallied: Tallied = [{} for _ in attention_layers(checkpoint)]
+    tallied: Tallied = [{} for _ in attention_layers(checkpoint.config)]
     skipped, total = 0, len(sentences) + n_annotated(checkpoint)
 
     def report(done: int) -> None:
@@ -137,12 +136,12 @@ def corpus_roles(
         raise nothing_read(checkpoint, len(sentences))
     count_annotated(checkpoint, tallied, batch_size=batch_size, progress=lambda done: report(len(sentences) + done))
     heads = tuple(summarise(of_one_head) for of_one_head in zip(*found, strict=True))
-    induction, more = None, {}
+    induction, tested = None, {}
     if checkpoint.config.kind == "decoder-only":
         induction = induction_test(checkpoint, seed=seed)
         heads = tuple(_with_induction(head, induction) for head in heads)
-        more = {("decoder", "self", *place): induction.measure(place) for place in induction.induction}
-    measured = head_measures(checkpoint, tallied, more=more)
+        tested = {place: induction.measure(place) for place in induction.induction}
+    measured = head_measures(checkpoint, tallied, induction=tested)
     heads = tuple(replace(head, measured=one) for head, one in zip(heads, measured, strict=True))
     return CorpusRoles(heads, len(found), skipped, sentence_digest(sentences), induction)
 
@@ -160,10 +159,10 @@ def summarise(roles: Sequence[HeadRole]) -> CorpusRole:
         counts[name] = len(values)
     first = roles[0]
     role = often if shares.get(often, 0.0) >= LEAST_CONSISTENT else "none"
-    return CorpusRole(first.stack, first.kind, first.layer, first.head, role, shares, scores, counts, len(told))
+    return CorpusRole(*first.place, role, shares, scores, counts, len(told))
 
 
-def sentence_roles(
+def roles_by_batch(
     checkpoint: Checkpoint, sentences: Sequence[str], *, batch_size: int = BATCH_SIZE
 ) -> Iterator[tuple[tuple[HeadRole, ...] | None, ...]]:
     """The roles of all heads in each sentence, a batch of sentences of similar length at a time, as ``readings`` reads
@@ -177,7 +176,6 @@ def _roles_of(reading: Reading) -> tuple[HeadRole, ...] | None:
 
 
 def _with_induction(head: CorpusRole, test: InductionTest) -> CorpusRole:
-    place = (head.layer, head.head)
-    more = {"induction": test.induction[place], "previous_random": test.previous[place]}
+    more = {"induction": test.induction[head.place], "previous_random": test.previous[head.place]}
     counts = dict.fromkeys(more, len(test.lengths))
     return replace(head, scores={**head.scores, **more}, counts={**head.counts, **counts})

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
@@ -21,24 +20,17 @@ from transformer.analysis.answers.effects import same_tokens
 from transformer.files.checkpoints import Checkpoint
 from transformer.files.model_card import checkpoint_step
 from transformer.files.snapshots import snapshot, snapshot_steps
-from transformer.roles.head_roles import HeadRole, counted_rows, head_roles
+from transformer.roles.sentence_roles import HeadRole, head_roles
+from transformer.roles.tally import counted_rows
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.decoding import decode
+from transformer.runs.heads import Head
 from transformer.runs.run import Run
 from transformer.runs.traces import Trace
 from transformer.runs.tracing import trace as trace_sentence
 
 UNCLEAR = ("broad", "none")  # not a job: it looks everywhere, or at nothing that has a name
 _PIECES = re.compile(r"\s*(?:\w+|[^\w\s])")
-
-
-class Place(NamedTuple):
-    """One head: where it stands in the model."""
-
-    stack: str
-    kind: str
-    layer: int
-    head: int
 
 
 @dataclass(frozen=True)
@@ -63,9 +55,9 @@ class Moment:
         """All heads of one attention layer. Raises ``KeyError`` for one that the model does not have."""
         return {(view.stack, view.layer, view.kind): view for view in self.views}[stack, layer, kind]
 
-    def role(self, place: Place) -> HeadRole:
+    def role(self, place: Head) -> HeadRole:
         """What one head does at this step. Raises ``KeyError`` for a head that the model does not have."""
-        return {place_of(role): role for role in self.roles}[place]
+        return {role.place: role for role in self.roles}[place]
 
     @property
     def clear_roles(self) -> int:
@@ -116,11 +108,7 @@ def moment_of(checkpoint: Checkpoint, step: int | None, trace: Trace) -> Moment:
     )
 
 
-def place_of(role: HeadRole) -> Place:
-    return Place(role.stack, role.kind, role.layer, role.head)
-
-
-def settled(moments: Sequence[Moment], place: Place) -> int | None:
+def settled(moments: Sequence[Moment], place: Head) -> int | None:
     """The index of the first moment from which on a head has the job that it has in the end; ``None`` if it ends up
     without one."""
     roles = [moment.role(place).role for moment in moments]
@@ -130,12 +118,12 @@ def settled(moments: Sequence[Moment], place: Place) -> int | None:
     return others[-1] + 1 if others else 0
 
 
-def settled_heads(moments: Sequence[Moment]) -> tuple[tuple[Place, ...], ...]:
+def settled_heads(moments: Sequence[Moment]) -> tuple[tuple[Head, ...], ...]:
     """For every moment the heads whose job is settled from then on (see ``settled``)."""
-    found: list[list[Place]] = [[] for _ in moments]
+    found: list[list[Head]] = [[] for _ in moments]
     for role in moments[-1].roles:
-        if (index := settled(moments, place_of(role))) is not None:
-            found[index].append(place_of(role))
+        if (index := settled(moments, role.place)) is not None:
+            found[index].append(role.place)
     return tuple(tuple(places) for places in found)
 
 
@@ -150,10 +138,10 @@ def map_change(before: AttentionView, after: AttentionView) -> np.ndarray:
     return np.abs(after.weights - before.weights).sum(axis=-1)[:, rows].mean(axis=1) / 2
 
 
-def changed_most(moments: Sequence[Moment]) -> tuple[Place, float]:
+def changed_most(moments: Sequence[Moment]) -> tuple[Head, float]:
     """The head whose map differs most between the first moment and the last, with its ``map_change``."""
     moved = [
-        (float(change), Place(after.stack, after.kind, after.layer, head))
+        (float(change), Head(after.stack, after.kind, after.layer, head))
         for before, after in zip(moments[0].views, moments[-1].views, strict=True)
         for head, change in enumerate(map_change(before, after))
     ]
@@ -161,7 +149,7 @@ def changed_most(moments: Sequence[Moment]) -> tuple[Place, float]:
     return place, change
 
 
-def greatest_turn(moments: Sequence[Moment], place: Place) -> tuple[int, float]:
+def greatest_turn(moments: Sequence[Moment], place: Head) -> tuple[int, float]:
     """Where a head's map changes most from one moment to the next: the index of the later one, and the ``map_change``.
 
     Raises ``ValueError`` for fewer than two moments.

@@ -41,7 +41,7 @@ def add_heads(commands: argparse._SubParsersAction) -> None:
 
 def _heads(options: argparse.Namespace) -> int:
     from transformer.files.checkpoints import load
-    from transformer.roles.head_report import report, roles_of_file
+    from transformer.roles.report import report, roles_of_file
     from transformer.roles.role_files import as_json, save_corpus_roles
 
     checkpoint, name = load(options.checkpoint), Path(options.sentences).name
@@ -60,7 +60,7 @@ def _heads(options: argparse.Namespace) -> int:
 def _head_history(checkpoint: "Checkpoint", options: argparse.Namespace) -> int:
     from tqdm import tqdm
 
-    from transformer.roles.head_report import first_sentences, history_report
+    from transformer.roles.report import first_sentences, history_report
     from transformer.roles.role_history import role_history, save_role_history
 
     sentences = first_sentences(options.sentences, options.limit)

@@ -1,52 +1,56 @@
 """Induction heads: they find the last place where the token at hand stood, and look at what came after it.
 
 Olsson et al. 2022, "In-context Learning and Induction Heads": in a sequence of random tokens that is written twice,
-nothing but the first copy tells how the second one goes on, so what a head does there is not knowledge of language.
+nothing but the first copy tells how the second one goes on, so what a head does there is not knowledge of language
+(``induction_test``). In the sentence that was typed the rows are those of words that come again (``followers``).
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from transformer.files.checkpoints import Checkpoint
 from transformer.probes import record
-from transformer.roles.tally import Measure
+from transformer.roles.tally import Measure, is_causal, special_tokens
+from transformer.runs.attention_view import AttentionView
+from transformer.runs.heads import Head, all_heads
 from transformer.text.special_ids import SpecialIds
 from transformer.text.tokenizer import SPECIAL_IDS
 
 LONGEST = 24  # tokens that are repeated
 N_SEQUENCES = 16
-LEAST_INDUCTION = 0.5  # at least half of the attention, as for the other places (``head_roles``)
+LEAST_INDUCTION = 0.5  # at least half of the attention, as for the other places
 
 
 @dataclass(frozen=True)
 class InductionTest:
     """What every head did in sequences of random tokens, each written twice; ``lengths``: how many tokens each repeats.
 
-    ``induction``, ``previous``: by (layer, head), 0…1, see ``induction_test``. ``chance``: the induction score of
+    ``induction``, ``previous``: by head, 0…1, see ``induction_test``. ``chance``: the induction score of
     attention that is spread evenly over what it may look at.
     """
 
     lengths: tuple[int, ...]
     seed: int
     chance: float
-    induction: Mapping[tuple[int, int], float]
-    previous: Mapping[tuple[int, int], float]
+    induction: Mapping[Head, float]
+    previous: Mapping[Head, float]
 
     @property
-    def heads(self) -> tuple[tuple[int, int], ...]:
-        """The induction heads: (layer, head) whose score is at least ``LEAST_INDUCTION``. There may be none."""
+    def heads(self) -> tuple[Head, ...]:
+        """The induction heads: those whose score is at least ``LEAST_INDUCTION``. There may be none."""
         return tuple(place for place, score in self.induction.items() if score >= LEAST_INDUCTION)
 
-    def measure(self, place: tuple[int, int]) -> dict[str, Measure]:
-        """The score of a (layer, head) beside its chance level."""
-        return {"induction": Measure(self.induction[place], self.chance, LEAST_INDUCTION, sum(self.lengths))}
+    def measure(self, head: Head) -> Measure:
+        """The score of one head beside its chance level."""
+        return Measure(self.induction[head], self.chance, LEAST_INDUCTION, sum(self.lengths))
 
     @property
-    def strongest(self) -> tuple[int, int]:
-        """The (layer, head) with the largest score, whether that is large or not."""
+    def strongest(self) -> Head:
+        """The head with the largest score, whether that is large or not."""
         return max(self.induction, key=self.induction.__getitem__)
 
 
@@ -94,10 +98,8 @@ def induction_test(checkpoint: Checkpoint, *, seed: int = 0) -> InductionTest:
     lengths = repeated_lengths(config.max_length)
     sequences = repeated_sequences(config.vocabulary_size, lengths, seed=seed, special=checkpoint.special)
     scores = sum(len(ids) // 2 * _scores_in(checkpoint, ids) for ids in sequences) / sum(lengths)
-    induction, previous = (
-        {(layer, head): score for layer, row in enumerate(kind.tolist()) for head, score in enumerate(row)}
-        for kind in scores.unbind(dim=1)  # [layer, head] each
-    )
+    heads = all_heads(config)  # layer by layer, as in the rows of the scores
+    induction, previous = (dict(zip(heads, kind.flatten().tolist(), strict=True)) for kind in scores.unbind(dim=1))
     chance = sum(1 / (row + 1) for n in lengths for row in range(n + 1, 2 * n + 1)) / sum(lengths)
     return InductionTest(lengths, seed, chance, induction, previous)
 
@@ -115,3 +117,15 @@ def repeated_scores(weights: Tensor, length: int) -> Tensor:
     """[2, head], induction and previous, of weights [head, query, key] over a sequence of ``repeated_sequences``."""
     rows = torch.arange(length + 1, 2 * length + 1, device=weights.device)
     return torch.stack([weights[:, rows, keys].mean(dim=1) for keys in (rows - length + 1, rows - 1)])
+
+
+def followers(view: AttentionView) -> np.ndarray:
+    """[query, key], ``True`` for the tokens that stand behind an earlier token like the query, where a mask hides what
+    comes later; nowhere else: who reads both sides needs no memory of the last time."""
+    n_queries, n_keys = view.allowed.shape
+    found = np.zeros((n_queries, n_keys), dtype=bool)
+    if not is_causal(view):
+        return found
+    ids = np.array(view.key.ids)
+    found[:, 1:] = (ids[:, None] == ids[None, :-1]) & ~special_tokens(view.query)[:, None]
+    return found & view.allowed & np.tri(n_queries, n_keys, dtype=bool)

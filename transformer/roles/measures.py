@@ -1,33 +1,34 @@
 """All measures of all heads of a model: what is counted in which sentences, and which job a head has.
 
-Positions, places and spread are counted in the sentences that are given; arcs and alignments in the project's annotated
-ones (``annotations``), whatever is given; induction in random ones (``transformer.roles.induction``); copying
-is read off the weights.
+Positions, places and shapes are counted in the sentences that are given; arcs and alignments in the project's annotated
+ones (``annotations``), whatever is given; induction in random ones (``induction``); copying is read off the weights.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
+from transformer.analysis.head_circuits import copying_scores, reads_words_out
 from transformer.files.checkpoints import Checkpoint
-from transformer.roles.alignment import alignment_measure, alignment_tallies, best_rule_precision
-from transformer.roles.annotations import AlignedPair, AnnotatedSentence, aligned_pairs, annotated_sentences, joined
-from transformer.roles.copying import copying_measures
-from transformer.roles.places import place_measure, place_tallies
+from transformer.roles.alignment import LEAST_ABOVE_RULE, SHIFTS, alignment_tallies, best_rule_precision
+from transformer.roles.annotations import aligned_pairs, annotated_sentences, joined
+from transformer.roles.places import least_share, place_tallies
 from transformer.roles.positional import positional_measures, positional_tallies, profile
-from transformer.roles.spread import spread_measure, spread_tallies
-from transformer.roles.syntactic import DIRECTIONS, best_offset_share, syntactic_measure, syntactic_tallies
-from transformer.roles.tally import Measure, Tally, added
+from transformer.roles.shapes import LEAST_BROAD, LEAST_MONOTONE, shape_tallies
+from transformer.roles.syntactic import DIRECTIONS, best_offset_share, least_of_arcs, syntactic_tallies
+from transformer.roles.tally import Measure, Tallies, Tally, added
 from transformer.runs.attention_view import AttentionView
-from transformer.runs.readings import Reading, attention_layers, readings
+from transformer.runs.heads import Head, all_heads, attention_layers
+from transformer.runs.readings import Reading, readings
 
-PLACES = ("sink", "delimiter", "repeated", "rare", "diagonal")
-ALIGNED = ("aligned_next", "aligned_read")
+ALIGNED = tuple(SHIFTS)
 MEASURES = ("offset", "same", *DIRECTIONS, *ALIGNED, "rare", "repeated", "induction", "sink", "delimiter", "diagonal")
 MEASURES += ("monotone", "window", "broad", "copying")
 GENERAL = ("diagonal", "monotone", "window", "broad")  # named only where no sharper measure is reached, in this order
 NO_JOB = ("broad", "copying")  # a head that looks everywhere has none, and copying is what a head writes
 MOST_SURPRISED = math.log(100)  # nats a token: a model that is more surprised does not know the language of the pairs
+LEAST_COPYING = 0.5  # half of all that its eigenvalues move is raised, net
 Tallied = list[dict[str, Tally]]  # of every attention layer, in the order of ``attention_layers``
 
 
@@ -44,8 +45,7 @@ class HeadMeasures:
     @property
     def strongest(self) -> str:
         """The name of the measure that says most about this head: of those that are reached the strongest, a general
-        one
-        only where no other is; else the strongest of all that can mean a job. "" where nothing was measured."""
+        one only where no other is; else the strongest of all that can mean a job. "" where nothing was measured."""
         reached = [name for name, measure in self.measures.items() if measure.reached and name != "copying"]
         sharp = [name for name in reached if name not in GENERAL]
         if not sharp and reached:
@@ -71,109 +71,111 @@ class HeadMeasures:
 def view_tallies(view: AttentionView) -> dict[str, Tally]:
     """What is counted in every sentence, of one layer."""
     positional = positional_tallies(view) if view.kind == "self" else {}
-    return {**positional, **place_tallies(view), **spread_tallies(view)}
+    return {**positional, **place_tallies(view), **shape_tallies(view)}
 
 
-def add_reading(tallied: Tallied, reading: Reading) -> None:
-    """Count one more sentence."""
+def add_reading(tallied: Tallied, reading: Reading, count: Callable[[AttentionView], Tallies] = view_tallies) -> None:
+    """Count one more sentence: what ``count`` finds in each layer."""
     for layer, view in enumerate(reading.views):
-        tallied[layer] = added(tallied[layer], view_tallies(view))
-
-
-def add_arcs(tallied: Tallied, reading: Reading, sentence: AnnotatedSentence) -> None:
-    """Count the arcs of one annotated sentence: in the stack that reads it."""
-    for layer, view in enumerate(reading.views):
-        if view.kind == "self" and view.stack == reading.views[0].stack:
-            tallied[layer] = added(tallied[layer], syntactic_tallies(view, sentence, causal=view.stack == "decoder"))
-
-
-def add_pair(tallied: Tallied, reading: Reading, pair: AlignedPair) -> None:
-    """Count the words of one aligned pair."""
-    for layer, view in enumerate(reading.views):
-        if view.kind == "cross":
-            tallied[layer] = added(tallied[layer], alignment_tallies(view, pair))
+        tallied[layer] = added(tallied[layer], count(view))
 
 
 def count_annotated(
     checkpoint: Checkpoint, tallied: Tallied, *, batch_size: int, progress: Callable[[int], None] | None = None
 ) -> None:
-    """Read the project's annotated sentences and pairs; ``progress(done)`` after every batch. The pairs count only for
-    a
-    model that knows the language of the answers: it must give their tokens a mean −ln p below ``MOST_SURPRISED``."""
-    sentences, pairs = annotated_sentences(), aligned_pairs()
+    """Read the project's annotated sentences, whose arcs count in the stack that reads them, and the aligned pairs;
+    ``progress(done)`` after every batch. The pairs count only for a model that knows the language of the answers: it
+    must give their tokens a mean −ln p below ``MOST_SURPRISED``."""
     done = 0
-    for batch in readings(checkpoint, [one.text for one in sentences], source_only=True, batch_size=batch_size):
-        for reading in batch:
-            add_arcs(tallied, reading, sentences[reading.index])
-        done += len(batch)
-        if progress is not None:
-            progress(done)
-    if not (checkpoint.config.has_encoder and checkpoint.config.has_decoder):
-        return
-    sources, answers = [joined(pair.source) for pair in pairs], [joined(pair.target) for pair in pairs]
+
+    def each(texts: list[str], **options: object) -> Iterator[Reading]:
+        nonlocal done
+        for batch in readings(checkpoint, texts, batch_size=batch_size, **options):
+            yield from batch
+            done += len(batch)
+            if progress is not None:
+                progress(done)
+
+    sentences, causal = annotated_sentences(), not checkpoint.config.has_encoder
+    for reading in each([sentence.text for sentence in sentences], source_only=True):
+        add_reading(tallied, reading, partial(syntactic_tallies, sentence=sentences[reading.index], causal=causal))
+    pairs = _pairs_for(checkpoint)
     found: Tallied = [{} for _ in tallied]
     surprise: list[float] = []
-    for batch in readings(checkpoint, sources, answers=answers, batch_size=batch_size):
-        for reading in batch:
-            add_pair(found, reading, pairs[reading.index])
-            surprise += reading.surprise
-        done += len(batch)
-        if progress is not None:
-            progress(done)
+    answers = [joined(pair.target) for pair in pairs]
+    for reading in each([joined(pair.source) for pair in pairs], answers=answers) if pairs else ():
+        add_reading(found, reading, partial(alignment_tallies, pair=pairs[reading.index]))
+        surprise += reading.surprise
     if surprise and math.fsum(surprise) / len(surprise) < MOST_SURPRISED:
         tallied[:] = [added(one, other) for one, other in zip(tallied, found, strict=True)]
 
 
 def n_annotated(checkpoint: Checkpoint) -> int:
     """How many sentences ``count_annotated`` reads."""
-    pairs = len(aligned_pairs()) if checkpoint.config.has_encoder and checkpoint.config.has_decoder else 0
-    return len(annotated_sentences()) + pairs
+    return len(annotated_sentences()) + len(_pairs_for(checkpoint))
 
 
 def head_measures(
-    checkpoint: Checkpoint, tallied: Tallied, *, more: Mapping[tuple[str, str, int, int], Mapping[str, Measure]]
+    checkpoint: Checkpoint, tallied: Tallied, *, induction: Mapping[Head, Measure]
 ) -> tuple[HeadMeasures, ...]:
-    """All heads in the order of ``attention_layers``; ``more``: measures from elsewhere, by (stack, kind, layer,
-    head). Copying is added here."""
+    """All heads in the order of ``all_heads``; "copying" is added here."""
     found, copying = [], copying_measures(checkpoint)
-    rule = best_rule_precision(aligned_pairs())
-    for (stack, kind, layer), tallies in zip(attention_layers(checkpoint), tallied, strict=True):
-        offsets = _baselines(causal=stack == "decoder")
-        for head in range(checkpoint.config.heads_in(stack)):
-            place = (stack, kind, layer, head)
-            elsewhere = {**more.get(place, {}), **({"copying": copying[place]} if place in copying else {})}
-            found.append(_of_head(tallies, head, offsets, rule, elsewhere))
+    elsewhere = {"induction": induction, "copying": copying}
+    layers = list(attention_layers(checkpoint.config))
+    tallies_of = dict(zip(layers, tallied, strict=True))
+    least_of = {layer: _thresholds(tallies, causal=layer[0] == "decoder") for layer, tallies in tallies_of.items()}
+    for head in all_heads(checkpoint.config):
+        more = {name: measures[head] for name, measures in elsewhere.items() if head in measures}
+        found.append(_of_head(tallies_of[head[:3]], head.head, least_of[head[:3]], more))
     return tuple(found)
 
 
-def _baselines(*, causal: bool) -> dict[str, float]:
-    return {name: best_offset_share(annotated_sentences(), name, causal=causal) for name in DIRECTIONS}
+def copying_measures(checkpoint: Checkpoint) -> dict[Head, Measure]:
+    """By the weights alone: does what a head writes raise the very token that it looks at? Of the stacks from which one
+    linear step leads to the words.
+
+        copying = Σ λ / Σ |λ|      −1 … 1, over the eigenvalues λ of W_E W_V W_O W_U
+
+    of Elhage et al. 2021 ("Copying"), as ``transformer.analysis.head_circuits`` has it. 1: every token that the head
+    looks at becomes more probable; −1: less; about 0: random weights, which is the chance level. What a head writes is
+    no job: beside "induction" it says whether a head that finds the right place also says what stood there (Olsson et
+    al. 2022 ask for both).
+    """
+    found, model = {}, checkpoint.model
+    for stack, kind in dict.fromkeys((stack, kind) for stack, kind, _ in attention_layers(checkpoint.config)):
+        for layer, scores in enumerate(copying_scores(model, stack, kind) if reads_words_out(model, stack) else ()):
+            channels = model.get_submodule(f"{stack}.layers.{layer}.{kind}_attention").d_head
+            for head, score in enumerate(scores):
+                if not math.isnan(score):  # NaN: it writes nothing
+                    found[Head(stack, kind, layer, head)] = Measure(score, 0.0, LEAST_COPYING, channels)
+    return found
 
 
-def _of_head(
-    tallies: Mapping[str, Tally],
-    head: int,
-    offsets: Mapping[str, float],
-    rule: float,
-    more: Mapping[str, Measure],
-) -> HeadMeasures:
+def _pairs_for(checkpoint: Checkpoint) -> tuple:
+    return aligned_pairs() if checkpoint.config.has_encoder and checkpoint.config.has_decoder else ()
+
+
+def _thresholds(tallies: Tallies, *, causal: bool) -> dict[str, float]:
+    """From which score on a head of this layer has each of the jobs that were counted at one place of a tally."""
+    least = {"monotone": LEAST_MONOTONE, "broad": LEAST_BROAD}
+    for name in ("sink", "delimiter", "repeated", "rare", "diagonal"):
+        if name in tallies:
+            least[name] = least_share(float(tallies[name].chances[0]))
+    for name in DIRECTIONS:
+        if name in tallies:
+            best_offset = best_offset_share(annotated_sentences(), name, causal=causal)
+            least[name] = least_of_arcs(tallies, name, best_offset=best_offset)
+    for name in ALIGNED:
+        least[name] = best_rule_precision(aligned_pairs()) + LEAST_ABOVE_RULE
+    return {name: least[name] for name in least if name in tallies and tallies[name].rows[0]}
+
+
+def _of_head(tallies: Tallies, head: int, least: Mapping[str, float], more: Mapping[str, Measure]) -> HeadMeasures:
     measures, where, distances = dict(more), {}, {}
     if "offset" in tallies:
         positional, where = positional_measures(tallies, head)
         measures |= positional
         distances = profile(tallies, head)
-    for name in PLACES:
-        if name in tallies and (measure := place_measure(tallies[name], head)):
-            measures[name] = measure
-    for name in ("monotone", "broad"):
-        if name in tallies and (measure := spread_measure(name, tallies[name], head)):
-            measures[name] = measure
-    for name in DIRECTIONS:
-        if name in tallies:
-            longest = float(tallies[f"{name}_longest"].shares[0, 0])
-            measures[name] = syntactic_measure(tallies[name], head, baseline=max(offsets[name], longest))
-    for name in ALIGNED:
-        if name in tallies:
-            measures[name] = alignment_measure(tallies[name], head, baseline=rule)
+    measures |= {name: tallies[name].measure(head, least[name]) for name in least}
     rates = {name: 1 - float(tallies[f"{name}_aer"].shares[head, 0]) for name in ALIGNED if name in tallies}
     return HeadMeasures({name: measures[name] for name in MEASURES if name in measures}, where, distances, rates)

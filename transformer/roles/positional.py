@@ -15,7 +15,7 @@ Chance: 1, or 3, over the number of keys that the row may look at.
 
 import numpy as np
 
-from transformer.roles.tally import Measure, Tally, keys_allowed, word_rows
+from transformer.roles.tally import Measure, Tallies, Tally, keys_allowed, special_tokens, word_rows
 from transformer.runs.attention_view import AttentionView
 
 LEAST_ON_OFFSET = 0.9  # Voita et al. 2019, §5.1
@@ -27,15 +27,13 @@ OFFSETS = tuple(range(-MAX_OFFSET, MAX_OFFSET + 1))
 
 def positional_tallies(view: AttentionView) -> dict[str, Tally]:
     """Self-attention of one sentence: "offset" and "profile" by offset, "window" by its first offset. The profile is
-    the
-    mean weight at a distance, Σ_i α_{i,i+d} over the rows that have it (Vig & Belinkov 2019, §4.4, by distance)."""
+    the mean weight at a distance, Σ_i α_{i,i+d} over the rows that have it (Vig & Belinkov 2019, §4.4, by distance)."""
     n_queries, n_keys = view.allowed.shape
     queries, offsets = np.arange(n_queries), np.array(OFFSETS)
     keys = queries[None, :] + offsets[:, None]  # [offset, query]
     inside = (keys >= 0) & (keys < n_keys)
     keys = np.where(inside, keys, 0)
-    special = np.array([token.special for token in view.key], dtype=bool)
-    has = inside & view.allowed[queries, keys] & word_rows(view) & ~special[keys]
+    has = inside & view.allowed[queries, keys] & word_rows(view) & ~special_tokens(view.key)[keys]
     best = view.weights.argmax(axis=-1)  # [head, query]
     hit = (best[:, None, :] == keys[None]) & has
     evenly = 1 / keys_allowed(view)
@@ -49,27 +47,28 @@ def positional_tallies(view: AttentionView) -> dict[str, Tally]:
     return {"offset": offset, "profile": Tally(weights, offset.chance, offset.rows), "window": window}
 
 
-def positional_measures(tallies: dict[str, Tally], head: int) -> tuple[dict[str, Measure], dict[str, int]]:
+def positional_measures(tallies: Tallies, head: int) -> tuple[dict[str, Measure], dict[str, int]]:
     """("offset", "same", "window" of one head, and the offset at which "offset" and "window" are largest).
 
-    "same" is offset 0, which is no relative position to look at but the token itself."""
+    "same" is offset 0, which is no relative position to look at but the token itself.
+    """
     itself = OFFSETS.index(0)
     offset, window = tallies["offset"], tallies["window"]
     common = offset.rows >= 0.5 * offset.rows.max()
     measures, where = {}, {}
     if offset.rows[itself]:
-        measures["same"] = _measure(offset, head, itself, LEAST_ON_OFFSET)
+        measures["same"] = offset.measure(head, LEAST_ON_OFFSET, place=itself)
     common[itself] = False
     if (place := _best(offset, head, common)) is not None:
-        measures["offset"], where["offset"] = _measure(offset, head, place, LEAST_ON_OFFSET), OFFSETS[place]
+        measures["offset"], where["offset"] = offset.measure(head, LEAST_ON_OFFSET, place=place), OFFSETS[place]
     common = window.rows >= max(1, 0.5 * window.rows.max())
     if (place := _best(window, head, common)) is not None:
         least = max(LEAST_ON_OFFSET, LEAST_WINDOW_LIFT * float(window.chances[place]))
-        measures["window"], where["window"] = _measure(window, head, place, least), OFFSETS[place]
+        measures["window"], where["window"] = window.measure(head, least, place=place), OFFSETS[place]
     return measures, where
 
 
-def profile(tallies: dict[str, Tally], head: int) -> dict[int, float]:
+def profile(tallies: Tallies, head: int) -> dict[int, float]:
     """Offset → mean weight, for the offsets that any row has."""
     shares, rows = tallies["profile"].shares[head], tallies["profile"].rows
     return {offset: float(share) for offset, share, count in zip(OFFSETS, shares, rows, strict=True) if count}
@@ -78,8 +77,3 @@ def profile(tallies: dict[str, Tally], head: int) -> dict[int, float]:
 def _best(tally: Tally, head: int, common: np.ndarray) -> int | None:
     places = np.flatnonzero(common & (tally.rows > 0))
     return int(places[np.argmax(tally.shares[head, places])]) if len(places) else None
-
-
-def _measure(tally: Tally, head: int, place: int, least: float) -> Measure:
-    score, chance = float(tally.shares[head, place]), float(tally.chances[place])
-    return Measure(score, chance, least, int(tally.rows[place]))

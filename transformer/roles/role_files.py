@@ -2,12 +2,13 @@
 
 The file says what it was made from: the checkpoint's fingerprint, the digest of the sentences, the task before each of
 them (of a model of several tasks), the thresholds of the definitions and the seed. If one of these has changed, the app
-does not use the file. Version 2 has the tests of the literature as well (``transformer.roles``); a file of version 1,
-which has none and says no version, still opens.
+does not use the file. Version 2 has the tests of the literature as well (``measures``); a file of version 1, which has
+none and says no version, still opens.
 """
 
 import json
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,15 @@ from transformer.disk.plain_files import read_plain_text
 from transformer.disk.whole_files import write_text
 from transformer.errors import CheckpointError
 from transformer.files.checkpoints import Checkpoint
-from transformer.roles import alignment, head_roles, induction, places, positional, syntactic, tally
+from transformer.roles import alignment, induction, places, positional, shapes, syntactic, tally
 from transformer.roles.annotations import ARCS, PAIRS
 from transformer.roles.corpus_roles import LEAST_CONSISTENT, CorpusRole, CorpusRoles
 from transformer.roles.induction import InductionTest
 from transformer.roles.measures import MEASURES, HeadMeasures
+from transformer.roles.sentence_roles import ROLES
 from transformer.roles.tally import Measure
-from transformer.runs.readings import attention_layers, task_before
+from transformer.runs.heads import Head, all_heads
+from transformer.runs.readings import task_before
 from transformer.text.sentence_files import sentence_digest
 
 FILE = "head_roles.json"
@@ -49,14 +52,14 @@ def thresholds(version: int = VERSION) -> dict[str, float]:
         "least_above_rule": alignment.LEAST_ABOVE_RULE,
         "least_place_share": places.LEAST_SHARE,
         "least_place_lift": places.LEAST_LIFT,
-        "least_rows_of_a_measure": tally.LEAST_ROWS,
+        "least_rows_of_a_measure": tally.LEAST_ROWS_IN_ALL,
     }
     return {
-        "least_share": head_roles.LEAST_SHARE,
-        "least_lift": head_roles.LEAST_LIFT,
-        "least_monotone": head_roles.LEAST_MONOTONE,
-        "least_broad": head_roles.LEAST_BROAD,
-        "least_rows": head_roles.LEAST_ROWS,
+        "least_share": places.LEAST_SHARE,
+        "least_lift": places.LEAST_LIFT,
+        "least_monotone": shapes.LEAST_MONOTONE,
+        "least_broad": shapes.LEAST_BROAD,
+        "least_rows": places.LEAST_ROWS,
         "least_consistent": LEAST_CONSISTENT,
         "least_induction": induction.LEAST_INDUCTION,
         **(tests if version > 1 else {}),
@@ -93,11 +96,16 @@ def save_corpus_roles(checkpoint: Checkpoint, roles: CorpusRoles, *, sentence_fi
 
     The same checkpoint and sentences give the same bytes on the same machine.
     """
-    *front, (_, heads) = as_json(checkpoint, roles, sentence_file=sentence_file).items()
-    lines = [f" {json.dumps(name)}: {json.dumps(value)}," for name, value in front]
-    rows = ",\n".join(f"  {json.dumps(head)}" for head in heads)  # one head per line, for a comparison of two files
-    path = checkpoint.path / FILE
-    write_text(path, "\n".join(["{", *lines, ' "heads": [', rows, " ]", "}"]) + "\n")
+    return write_heads(checkpoint, FILE, as_json(checkpoint, roles, sentence_file=sentence_file))
+
+
+def write_heads(checkpoint: Checkpoint, file: str, values: Mapping[str, Any]) -> Path:
+    """Write a JSON object beside the weights with one of its "heads", which stand last, a line: so two files can be
+    compared."""
+    front = [f" {json.dumps(name)}: {json.dumps(value)}," for name, value in values.items() if name != "heads"]
+    rows = ",\n".join(f"  {json.dumps(head)}" for head in values["heads"])
+    path = checkpoint.path / file
+    write_text(path, "\n".join(["{", *front, ' "heads": [', rows, " ]", "}"]) + "\n")
     return path
 
 
@@ -152,80 +160,72 @@ def file_of_other_weights(checkpoint: Checkpoint, file: str, found: str) -> Chec
 
 
 def _head_as_json(head: CorpusRole) -> dict[str, Any]:
+    """A measure is [score, chance, least, rows]."""
+    measured = head.measured
     return {
-        "stack": head.stack,
-        "kind": head.kind,
-        "layer": head.layer,
-        "head": head.head,
+        **head.place._asdict(),
         "role": head.role,
         "sentences": head.n_sentences,
-        "shares": {role: _rounded(share) for role, share in head.shares.items()},
-        "scores": {name: _rounded(score) for name, score in head.scores.items()},
+        "shares": _all_rounded(head.shares),
+        "scores": _all_rounded(head.scores),
         "counts": dict(head.counts),
-        **_measured_as_json(head.measured),
-    }
-
-
-def _measured_as_json(measured: HeadMeasures) -> dict[str, Any]:
-    """A measure is [score, chance, least, rows]."""
-    return {
         "measures": {
             name: [*(_rounded(value, _FEWER) for value in (one.score, one.chance, one.least)), one.rows]
             for name, one in measured.measures.items()
         },
         "where": dict(measured.where),
-        "profile": {str(offset): _rounded(weight, _FEWER) for offset, weight in measured.profile.items()},
-        "error_rates": {name: _rounded(rate, _FEWER) for name, rate in measured.error_rates.items()},
+        "profile": _all_rounded(measured.profile, _FEWER),
+        "error_rates": _all_rounded(measured.error_rates, _FEWER),
     }
 
 
-def _measured_from(values: dict[str, Any]) -> HeadMeasures:
-    if unknown := set(values.get("measures", {})) - set(MEASURES):
-        raise ValueError(f"it names a measure {min(unknown)!r} that does not exist")
-    return HeadMeasures(
-        {
-            name: Measure(*map(float, numbers), int(rows))
-            for name, (*numbers, rows) in values.get("measures", {}).items()
-        },
-        {name: int(offset) for name, offset in values.get("where", {}).items()},
-        {int(offset): float(weight) for offset, weight in values.get("profile", {}).items()},
-        {name: float(rate) for name, rate in values.get("error_rates", {}).items()},
-    )
-
-
 def _roles_from(checkpoint: Checkpoint, values: dict[str, Any]) -> CorpusRoles:
-    heads = tuple(_head_from(head) for head in values["heads"])
-    layers, heads_in = attention_layers(checkpoint), checkpoint.config.heads_in
-    expected = [(*layer, head) for layer in layers for head in range(heads_in(layer[0]))]
-    if [(head.stack, head.kind, head.layer, head.head) for head in heads] != expected:
+    heads, expected = tuple(map(_head_from, values["heads"])), all_heads(checkpoint.config)
+    if tuple(head.place for head in heads) != expected:
         raise ValueError(f"it lists {len(heads)} heads, which are not the {len(expected)} of this model in their order")
     test = None
     if (said := values["induction"]) is not None:
-        measured = {
-            name: {(head.layer, head.head): head.scores[score] for head in heads}
-            for name, score in (("induction", "induction"), ("previous", "previous_random"))
-        }
-        test = InductionTest(tuple(said["lengths"]), said["seed"], said["chance"], **measured)
+        scores = ({head.place: head.scores[name] for head in heads} for name in ("induction", "previous_random"))
+        test = InductionTest(tuple(said["lengths"]), said["seed"], said["chance"], *scores)
     counts = (int(values["sentences"]), int(values["skipped"]))
     return CorpusRoles(heads, *counts, str(values["sentence_digest"]), test)
 
 
 def _head_from(values: dict[str, Any]) -> CorpusRole:
-    known = {name: float(share) for name, share in values["shares"].items()}
-    if unknown := {values["role"], *known} - set(head_roles.ROLES):
-        raise ValueError(f"it names a role {min(map(str, unknown))!r} that does not exist")
+    _check_known("a role", (values["role"], *values["shares"]), ROLES)
     return CorpusRole(
-        stack=values["stack"],
-        kind=values["kind"],
-        layer=values["layer"],
-        head=values["head"],
+        *(values[name] for name in Head._fields),
         role=values["role"],
-        shares=known,
-        scores={name: math.nan if score is None else float(score) for name, score in values["scores"].items()},
+        shares=_numbers(values["shares"]),
+        scores=_numbers(values["scores"]),
         counts={name: int(count) for name, count in values["counts"].items()},
         n_sentences=int(values["sentences"]),
         measured=_measured_from(values),
     )
+
+
+def _measured_from(values: dict[str, Any]) -> HeadMeasures:
+    measures = values.get("measures", {})
+    _check_known("a measure", measures, MEASURES)
+    return HeadMeasures(
+        {name: Measure(*map(float, numbers), int(rows)) for name, (*numbers, rows) in measures.items()},
+        {name: int(offset) for name, offset in values.get("where", {}).items()},
+        {int(offset): float(weight) for offset, weight in values.get("profile", {}).items()},
+        _numbers(values.get("error_rates", {})),
+    )
+
+
+def _check_known(what: str, names: Sequence[str] | Mapping[str, Any], known: Sequence[str]) -> None:
+    if unknown := set(names) - set(known):
+        raise ValueError(f"it names {what} {min(map(str, unknown))!r} that does not exist")
+
+
+def _numbers(values: Mapping[str, float | None]) -> dict[str, float]:
+    return {name: math.nan if value is None else float(value) for name, value in values.items()}
+
+
+def _all_rounded(values: Mapping[Any, float], digits: int = _DIGITS) -> dict[str, float | None]:
+    return {str(name): _rounded(value, digits) for name, value in values.items()}
 
 
 def _rounded(value: float, digits: int = _DIGITS) -> float | None:

@@ -14,14 +14,14 @@ import torch
 from torch.nn import functional as F
 
 from transformer.disk.plain_files import read_plain_text
-from transformer.disk.whole_files import write_text
 from transformer.files.checkpoints import Checkpoint
 from transformer.files.snapshots import snapshot
 from transformer.roles.corpus_roles import corpus_roles
-from transformer.roles.development import Place, training_steps
+from transformer.roles.development import training_steps
 from transformer.roles.induction import repeated_lengths, repeated_sequences
-from transformer.roles.role_files import broken_file, file_of_other_weights
+from transformer.roles.role_files import broken_file, file_of_other_weights, write_heads
 from transformer.roles.tally import Measure
+from transformer.runs.heads import OfHead
 from transformer.text.sentence_files import sentence_digest
 
 FILE = "head_history.json"
@@ -29,25 +29,17 @@ _DIGITS = 4
 
 
 @dataclass(frozen=True)
-class HeadHistory:
+class HeadHistory(OfHead):
     """One head: ``test``, the strongest of the finished model, and how far the head was on the way from chance (0) to
     the threshold (1) of this very test, at every step: ``strengths``. ``where``: the offset, for tests that have one.
 
     A test that has an offset is read at the best offset of each step.
     """
 
-    stack: str
-    kind: str
-    layer: int
-    head: int
     test: str
     where: int
     has_job: bool
     strengths: tuple[float, ...]
-
-    @property
-    def place(self) -> Place:
-        return Place(self.stack, self.kind, self.layer, self.head)
 
 
 @dataclass(frozen=True)
@@ -91,10 +83,7 @@ def role_history(
         found = [at_step[number].measures.get(test) for at_step in measured]
         heads.append(
             HeadHistory(
-                last.stack,
-                last.kind,
-                last.layer,
-                last.head,
+                *last.place,
                 test,
                 last.measured.where.get(test, 0),
                 last.measured.has_job,
@@ -122,12 +111,9 @@ def repeated_loss(checkpoint: Checkpoint, *, seed: int = 0) -> float:
 
 def save_role_history(checkpoint: Checkpoint, history: RoleHistory, sentences: Sequence[str]) -> Path:
     """Write ``head_history.json`` into the checkpoint's directory, whole or not at all; returns its path."""
-    values = {"checkpoint": checkpoint.fingerprint, "sentence_digest": sentence_digest(sentences), **asdict(history)}
-    heads = ",\n".join(f"  {json.dumps(head)}" for head in values.pop("heads"))
-    front = [f" {json.dumps(name)}: {json.dumps(value)}," for name, value in values.items()]
-    path = checkpoint.path / FILE
-    write_text(path, "\n".join(["{", *front, ' "heads": [', heads, " ]", "}"]) + "\n")
-    return path
+    digest = sentence_digest(sentences)
+    values = {"checkpoint": checkpoint.fingerprint, "sentence_digest": digest, **asdict(history)}
+    return write_heads(checkpoint, FILE, values)
 
 
 def load_role_history(checkpoint: Checkpoint) -> RoleHistory | None:

@@ -1,55 +1,80 @@
-"""Induction in one sentence: the job that only a text shows that repeats itself.
+"""What a head does in one sentence: where it looks, how sharply, and which of a few known jobs that is.
 
-Olsson et al. 2022, "In-context Learning and Induction Heads". ``transformer.roles.induction`` tests the same
-over random lists; here the rows are those of the sentence that was typed.
+The jobs are those that were found in trained models: the places of ``places``, the shapes of ``shapes``, and induction,
+which only a text shows that repeats itself. A role describes the head in this sentence only, and does not say whether
+the model needs the head.
 """
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from transformer.roles.head_roles import (
-    LEAST_LIFT,
-    LEAST_ROWS,
-    LEAST_SHARE,
-    HeadRole,
-    counted_rows,
-    head_roles,
-)
+from transformer.roles.induction import followers
+from transformer.roles.places import LEAST_ROWS, PLACES, least_share, place_shares
+from transformer.roles.shapes import LEAST_BROAD, LEAST_MONOTONE, shape_scores
+from transformer.roles.tally import counted_rows, evenly
 from transformer.runs.attention_view import AttentionView
+from transformer.runs.heads import OfHead
+
+ROLES = (*PLACES, "monotone", "broad", "none")
+
+
+@dataclass(frozen=True)
+class HeadRole(OfHead):
+    """The role of one head in one sentence. ``scores``: all measures by name, NaN where one is not defined.
+
+    ``score`` is the one of the role itself (NaN for "none"). Shares lie in 0…1; "broad" is the entropy as a share of
+    the largest possible, 0…1; "monotone" lies in −1…1; "entropy" is in bits; "distance" in tokens; "confidence" and
+    "sinks" are shares.
+    """
+
+    role: str
+    scores: Mapping[str, float]
+
+    @property
+    def score(self) -> float:
+        return self.scores.get(self.role, float("nan"))
 
 
 def sentence_roles(view: AttentionView) -> tuple[HeadRole, ...]:
     """``head_roles``, and "induction" where a head sends more to what followed the last time than to any other place.
 
     A head may rest in the rows of which nothing has been read before; so only the others count. It must be as clear as
-    every role: ``LEAST_SHARE``, ``LEAST_LIFT`` and ``LEAST_ROWS`` of ``head_roles``.
+    every role (``least_share``, ``LEAST_ROWS``).
     """
     roles = head_roles(view)
-    followers = _followers(view)
-    rows = followers.any(axis=1) & counted_rows(view)
+    followed = followers(view)
+    rows = followed.any(axis=1) & counted_rows(view)
     if rows.sum() < LEAST_ROWS:
         return roles
-    shares = (view.weights * followers).sum(axis=-1)[:, rows].mean(axis=1)  # [head]
-    evenly = view.allowed / np.maximum(view.allowed.sum(axis=1, keepdims=True), 1)
-    least = max(LEAST_SHARE, LEAST_LIFT * float((evenly * followers).sum(axis=-1)[rows].mean()))
+    shares = (view.weights * followed).sum(axis=-1)[:, rows].mean(axis=1)  # [head]
+    least = least_share(float((evenly(view) * followed).sum(axis=-1)[rows].mean()))
     found = []
     for role, share in zip(roles, shares.tolist(), strict=True):
         clear = share >= least and not share <= role.score  # a role without a score, "none", is no rival
-        found.append(
-            replace(role, role="induction" if clear else role.role, scores={**role.scores, "induction": share})
-        )
+        name = "induction" if clear else role.role
+        found.append(replace(role, role=name, scores={**role.scores, "induction": share}))
     return tuple(found)
 
 
-def _followers(view: AttentionView) -> np.ndarray:
-    """[query, key], ``True`` for the tokens that stand behind an earlier token like the query, where a mask hides what
-    comes later; nowhere else: who reads both sides needs no memory of the last time."""
-    n_queries, n_keys = view.allowed.shape
-    followers = np.zeros((n_queries, n_keys), dtype=bool)
-    if view.kind != "self" or np.triu(view.allowed, 1).any():
-        return followers
-    ids = np.array(view.key.ids)
-    special = np.array([token.special for token in view.query], dtype=bool)
-    followers[:, 1:] = (ids[:, None] == ids[None, :-1]) & ~special[:, None]
-    return followers & view.allowed & np.tri(n_queries, n_keys, dtype=bool)
+def head_roles(view: AttentionView) -> tuple[HeadRole, ...]:
+    """The role of every head of one layer, see ``place_shares`` and ``choose_role``."""
+    shares, chances = place_shares(view)
+    measured = {**shares, **shape_scores(view)}
+    roles = []
+    for head in range(view.n_heads):
+        scores = {name: float(values[head]) for name, values in measured.items()}
+        roles.append(HeadRole(view.stack, view.kind, view.layer, head, choose_role(scores, chances), scores))
+    return tuple(roles)
+
+
+def choose_role(scores: Mapping[str, float], chances: Mapping[str, float]) -> str:
+    """The place that gets the largest share, if it gets enough (``least_share``); else "broad", else "monotone", else
+    "none"."""
+    clear = [place for place in PLACES if scores.get(place, np.nan) >= least_share(chances.get(place, np.nan))]
+    if clear:
+        return max(clear, key=lambda place: scores[place])  # the first of equals
+    if scores.get("broad", np.nan) >= LEAST_BROAD:
+        return "broad"
+    return "monotone" if scores.get("monotone", np.nan) >= LEAST_MONOTONE else "none"

@@ -16,7 +16,7 @@ import numpy as np
 
 from transformer.analysis.attention.whole_words import word_spans, word_weights
 from transformer.roles.annotations import AnnotatedSentence
-from transformer.roles.tally import Measure, Tally
+from transformer.roles.tally import Tallies, Tally, evenly
 from transformer.runs.attention_view import AttentionView
 
 LEAST_ABOVE_OFFSET = 0.1  # Voita et al. 2019, §5.2
@@ -45,22 +45,21 @@ def directed_arcs(sentence: AnnotatedSentence, name: str, *, causal: bool) -> li
 
 def syntactic_tallies(view: AttentionView, sentence: AnnotatedSentence, *, causal: bool) -> dict[str, Tally]:
     """Self-attention over one annotated sentence, by the names of ``DIRECTIONS``; nothing where its words are not found
-    among the tokens."""
-    spans = word_spans(view.key, sentence.words)
+    among the tokens (an alphabet that the model lacks, or a decoder that reads something else)."""
+    spans = word_spans(view.key, sentence.words) if view.kind == "self" else None
     if spans is None:
         return {}
     best = word_weights(view.weights, spans, spans).argmax(axis=-1)  # [head, word]
-    evenly = view.allowed / np.maximum(view.allowed.sum(axis=1, keepdims=True), 1)
-    longest = word_weights(evenly[None], spans, spans)[0].argmax(axis=-1)  # [word]
+    longest = word_weights(evenly(view)[None], spans, spans)[0].argmax(axis=-1)  # [word]
     tallies = {}
     for name in DIRECTIONS:
         if arcs := directed_arcs(sentence, name, causal=causal):
             looks, found = np.array(arcs).T
             choice = looks + 1 if causal else np.full(len(arcs), len(spans))
-            hits = (best[:, looks] == found).sum(axis=1)[:, None].astype(float)
-            tallies[name] = Tally(hits, np.array([(1 / choice).sum()]), np.array([len(arcs)]))
-            hits = np.array([[float((longest[looks] == found).sum())]])
-            tallies[f"{name}_longest"] = Tally(hits, np.zeros(1), np.array([len(arcs)]))
+            hits = (best[:, looks] == found).sum(axis=1).astype(float)
+            tallies[name] = Tally.of(hits, (1 / choice).sum(), len(arcs))
+            hits = np.array([float((longest[looks] == found).sum())])
+            tallies[f"{name}_longest"] = Tally.of(hits, 0.0, len(arcs))
     return tallies
 
 
@@ -70,6 +69,6 @@ def best_offset_share(sentences: Sequence[AnnotatedSentence], name: str, *, caus
     return max(offsets.values(), default=0) / max(1, offsets.total())
 
 
-def syntactic_measure(tally: Tally, head: int, *, baseline: float) -> Measure:
-    least = baseline + LEAST_ABOVE_OFFSET
-    return Measure(float(tally.shares[head, 0]), float(tally.chances[0]), least, int(tally.rows[0]))
+def least_of_arcs(tallies: Tallies, name: str, *, best_offset: float) -> float:
+    """The threshold: what the best fixed offset finds, or evenly spread attention, and ``LEAST_ABOVE_OFFSET`` more."""
+    return max(best_offset, float(tallies[f"{name}_longest"].shares[0, 0])) + LEAST_ABOVE_OFFSET

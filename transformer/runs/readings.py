@@ -15,6 +15,7 @@ from transformer.probes import Recording, record
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.batches import pad
 from transformer.runs.decoding_state import greedy_batch
+from transformer.runs.heads import attention_layers
 from transformer.runs.inputs import prompt_ids, source_tensor, target_ids
 from transformer.runs.recording_size import rows_that_fit
 from transformer.text.tokens import TokenSequence
@@ -122,16 +123,6 @@ def nothing_read(checkpoint: Checkpoint, count: int) -> InputError:
     )
 
 
-def attention_layers(checkpoint: Checkpoint) -> Iterator[tuple[str, str, int]]:
-    """(stack, kind, layer) of every attention layer, in the order in which roles are listed."""
-    config = checkpoint.config
-    for layer in range(config.n_encoder_layers):
-        yield "encoder", "self", layer
-    for kind in ("self", "cross") if config.has_encoder else ("self",):
-        for layer in range(config.n_decoder_layers):
-            yield "decoder", kind, layer
-
-
 def _task_as_special(checkpoint: Checkpoint, tokens: TokenSequence) -> TokenSequence:
     """``tokens`` with ``special`` set on those of the task that they begin with. The space at the end of a task belongs
     to the word that follows."""
@@ -189,7 +180,7 @@ def _readings(checkpoint: Checkpoint, batch: Recorded, *, given: bool) -> tuple[
     """``given``: whether the answers were."""
     tokens, recording = batch.tokens, batch.recording
     views: list[list[AttentionView]] = [[] for _ in batch.indices]
-    for stack, kind, layer in attention_layers(checkpoint):
+    for stack, kind, layer in attention_layers(checkpoint.config):
         keys = tokens["encoder" if kind == "cross" else stack]
         for row, view in enumerate(_views(recording, stack, kind, layer, tokens[stack], keys)):
             views[row].append(view)

@@ -12,8 +12,8 @@ from charts.toolkit.style import three_digits
 from transformer.files.checkpoints import Checkpoint
 from transformer.roles.annotations import aligned_pairs, annotated_sentences
 from transformer.roles.corpus_roles import CorpusRole
-from transformer.roles.head_roles import ROLES, HeadRole
 from transformer.roles.induction import LEAST_INDUCTION
+from transformer.roles.sentence_roles import ROLES, HeadRole
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.readings import task_before
 from ui.lab.head_table import captions, clear_heads, role_table
@@ -66,14 +66,14 @@ def corpus_counts(corpus: Corpus, heads: Sequence[CorpusRole], text: PageText, c
     if roles.n_skipped:
         said.append(text["corpus_skipped"].format(count=roles.n_skipped, limit=checkpoint.config.max_length))
     if (test := roles.induction) is not None:
-        names = [text["induction_head"].format(layer=layer, head=head) for layer, head in test.heads]
-        layer, head = test.strongest
+        names = [text["induction_head"].format(layer=place.layer, head=place.head) for place in test.heads]
+        strongest = test.strongest
         said.append(
             text["induction_found" if names else "induction_none"].format(
                 heads=", ".join(names),
-                layer=layer,
-                head=head,
-                score=three_digits(test.induction[test.strongest]),
+                layer=strongest.layer,
+                head=strongest.head,
+                score=three_digits(test.induction[strongest]),
                 chance=three_digits(test.chance),
                 least=three_digits(LEAST_INDUCTION),
             )

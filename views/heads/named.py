@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from charts.canvas.attention_heads import MOST_NAMED, HeadWords
 from charts.toolkit.style import three_digits
 from transformer.roles.corpus_roles import CorpusRole
-from transformer.roles.head_roles import HeadRole
+from transformer.roles.sentence_roles import HeadRole
 from ui.lab.head_table import captions, nearest_place
 from ui.words.texts import PageText
 from views.heads.corpus_role_table import clear_captions, corpus_captions, corpus_role_text

@@ -10,8 +10,9 @@ import streamlit as st
 from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
 from transformer import InputError
-from transformer.analysis.head_importance import Importance, all_heads, importance_by_chunks
+from transformer.analysis.head_importance import Importance, importance_by_chunks
 from transformer.runs.edit_specs import EditSpec
+from transformer.runs.heads import all_heads
 from transformer.runs.run import Run
 from ui.compute.loading import load_trace
 from ui.compute.long_jobs import jobs

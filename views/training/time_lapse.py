@@ -11,15 +11,8 @@ from charts.canvas.attention import attention_map
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer.files.snapshots import quantise
-from transformer.roles.development import (
-    Moment,
-    Place,
-    changed_most,
-    map_change,
-    moment_of,
-    settled,
-    training_steps,
-)
+from transformer.roles.development import Moment, changed_most, map_change, moment_of, settled, training_steps
+from transformer.runs.heads import Head
 from ui.compute.long_jobs import jobs
 from ui.lab.head_table import role_text
 from ui.shell import focus as shared_focus
@@ -134,8 +127,8 @@ def _read(p: Page) -> str:
     return p.text["time_read_given" if p.trace.forced else "time_read_final"]
 
 
-def _place(p: Page) -> Place:
-    return Place(p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head)
+def _place(p: Page) -> Head:
+    return Head(p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head)
 
 
 def _choose(p: Page, moments: Sequence[Moment], names: list[str]) -> int:

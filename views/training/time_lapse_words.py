@@ -7,7 +7,8 @@ from itertools import groupby
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer.files.model_card import began_as
-from transformer.roles.development import Moment, Place, greatest_turn, settled, settled_heads, shared_words
+from transformer.roles.development import Moment, greatest_turn, settled, settled_heads, shared_words
+from transformer.runs.heads import Head
 from ui.lab.head_table import role_text
 from ui.words.texts import PageText, as_plain, page_text
 
@@ -50,7 +51,7 @@ def probability(moment: Moment) -> str:
     return f"{three_digits(100 * math.exp(moment.log_probability / moment.n_tokens))} %"
 
 
-def story(moments: Sequence[Moment], place: Place, text: PageText) -> str:
+def story(moments: Sequence[Moment], place: Head, text: PageText) -> str:
     """When one head took up its job, and when its map changed most, in two sentences."""
     heads = page_text("heads")
     kind = heads[f"kind_{place.stack}_{place.kind}"]

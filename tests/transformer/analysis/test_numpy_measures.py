@@ -19,7 +19,7 @@ from transformer.analysis.attention.input_attribution import gradient_times_inpu
 from transformer.analysis.attention.quantity import quantity_of
 from transformer.analysis.attention.rollout import attention_rollout
 from transformer.analysis.attention.token_removal import remove_each
-from transformer.roles.head_roles import monotonicity
+from transformer.roles.shapes import monotonicity
 from transformer.scores.kneser_ney import KneserNey
 from transformer.training.evaluation import evaluate
 

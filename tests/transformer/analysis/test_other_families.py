@@ -22,12 +22,13 @@ from transformer.analysis.feed_forward_units import (
     vocabulary_matrix,
     why_no_words,
 )
-from transformer.analysis.head_importance import all_heads, head_importance
+from transformer.analysis.head_importance import head_importance
 from transformer.analysis.layer_norm_steps import norm_kind, norm_names, norm_steps
 from transformer.analysis.lens import logit_lens
 from transformer.analysis.position_edits import without_positions
 from transformer.analysis.residual_stream import additions, residual_identity, stream_lengths, sublayers
 from transformer.analysis.training_step import training_step
+from transformer.runs.heads import all_heads
 
 SENTENCE = "The cat sat on the mat, and the dog slept."
 

@@ -10,10 +10,9 @@ import pytest
 import transformer
 from tests.foreign_checkpoints import FOREIGN
 from transformer.analysis.attention.score_rule import added_to_scores, score_rule
-from transformer.analysis.head_importance import Head
 from transformer.explanation.firing import head_firings, unit_firings
 from transformer.explanation.query_key_space import query_key_space
-from transformer.runs.readings import attention_layers
+from transformer.runs.heads import Head, attention_layers
 
 KINDS = ("translator", "gpt", "bert", "sentiment")
 SENTENCES = ("The cat sat on the mat.", "", "A dog sees the cat.", "The bird sings.")
@@ -50,7 +49,7 @@ def test_largest_weights_of_every_head_are_those_of_the_traces(
     checkpoint = tiny_checkpoint(name)
     found = head_firings(checkpoint, SENTENCES, special=special, batch_size=2)
     traces = {index: transformer.trace(checkpoint, text) for index, text in enumerate(SENTENCES) if text}
-    assert len(found) == sum(checkpoint.config.heads_in(stack) for stack, *_ in attention_layers(checkpoint))
+    assert len(found) == sum(checkpoint.config.heads_in(stack) for stack, *_ in attention_layers(checkpoint.config))
     for head, firings in found.items():
         assert [firing.value for firing in firings] == sorted((f.value for f in firings), reverse=True)
         assert {firing.sentence for firing in firings} == {
@@ -101,7 +100,7 @@ def test_nothing_to_read_and_progress(tiny_checkpoint: Callable) -> None:
 
 
 def heads_of(checkpoint: transformer.Checkpoint) -> list[Head]:
-    return [Head(stack, kind, layer, 1) for stack, kind, layer in attention_layers(checkpoint) if layer == 1]
+    return [Head(stack, kind, layer, 1) for stack, kind, layer in attention_layers(checkpoint.config) if layer == 1]
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.transformer.copying import COPYING, copying_checkpoint
 from transformer.analysis.head_circuits import output_value_circuit
-from transformer.roles.copying import copying_measures
+from transformer.roles.measures import copying_measures
 
 
 @pytest.mark.parametrize(("kind", "count"), [("translator", 8), ("gpt", 4), ("bert", 4), ("sentiment", 0)])

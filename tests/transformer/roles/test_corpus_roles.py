@@ -11,9 +11,10 @@ import transformer
 from tests.transformer.copying import COPYING, copying_checkpoint
 from tests.transformer.inducing import INDUCTION, induction_checkpoint
 from transformer.errors import InputError
-from transformer.roles.corpus_roles import corpus_roles, sentence_roles, summarise
-from transformer.roles.head_roles import HeadRole, head_roles
+from transformer.roles.corpus_roles import corpus_roles, roles_by_batch, summarise
 from transformer.roles.measures import n_annotated
+from transformer.roles.sentence_roles import HeadRole, head_roles
+from transformer.runs.heads import Head
 from transformer.text.sentence_files import SHIPPED, read_sentences, sentence_digest, split_sentences
 
 SENTENCES = (
@@ -28,7 +29,7 @@ KINDS = ("translator", "gpt", "bert", "sentiment")
 
 
 def by_batches(checkpoint, sentences, batch_size):
-    return [roles for batch in sentence_roles(checkpoint, sentences, batch_size=batch_size) for roles in batch]
+    return [roles for batch in roles_by_batch(checkpoint, sentences, batch_size=batch_size) for roles in batch]
 
 
 def assert_same(found, expected):
@@ -84,8 +85,8 @@ def test_the_head_that_copies_the_previous_token_is_labelled_so(tiny_tokenizer):
 
 def test_the_induction_head_that_was_built_by_hand_is_labelled_so(tiny_tokenizer):
     found = corpus_roles(induction_checkpoint(tiny_tokenizer), ["The cat sat."])
-    heads = [(head.layer, head.head) for head in found.heads if head.is_induction_head]
-    assert heads == [INDUCTION] == list(found.induction.heads)
+    heads = [head.place for head in found.heads if head.is_induction_head]
+    assert heads == [Head("decoder", "self", *INDUCTION)] == list(found.induction.heads)
     head = found.head("decoder", "self", *INDUCTION)
     assert head.measured.measures["induction"].chance == found.induction.chance
     assert head.measured.measures["induction"].reached

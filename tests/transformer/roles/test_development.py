@@ -17,7 +17,6 @@ from transformer.analysis.answers.answer_probabilities import answer_of
 from transformer.files.snapshots import snapshot, snapshot_file, write_snapshot
 from transformer.roles.development import (
     Moment,
-    Place,
     changed_most,
     development,
     greatest_turn,
@@ -28,9 +27,10 @@ from transformer.roles.development import (
     shared_words,
     training_steps,
 )
-from transformer.roles.head_roles import HeadRole, head_roles
+from transformer.roles.sentence_roles import HeadRole, head_roles
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.decoding_state import writable
+from transformer.runs.heads import Head
 from transformer.training.run_state import write_history
 
 SENTENCE = "The old man told us a story, and the sea was cold."
@@ -154,7 +154,7 @@ def moments_of(*roles: str) -> list[Moment]:
 )
 def test_a_role_is_settled_when_it_stays(roles: tuple[str, ...], index: int | None) -> None:
     moments = moments_of(*roles)
-    place = Place("encoder", "self", 0, 0)
+    place = Head("encoder", "self", 0, 0)
     assert settled(moments, place) == index
     found = settled_heads(moments)
     assert len(found) == len(moments)
@@ -173,12 +173,12 @@ def test_how_far_a_map_has_moved(grown) -> None:
     halfway = replace(view, weights=(first + last) / 2)
     np.testing.assert_allclose(map_change(halfway, after), [0.0, 0.5])
     moments = [Moment(step, "", 0.0, 1, 0.0, (shown,), ()) for step, shown in enumerate((before, halfway, after))]
-    assert changed_most(moments) == (Place("decoder", "self", 0, 1), 1.0)
+    assert changed_most(moments) == (Head("decoder", "self", 0, 1), 1.0)
     later = [*moments, replace(moments[2], views=(before,))]
-    assert greatest_turn(later, Place("decoder", "self", 0, 1)) == (3, 1.0)
-    assert greatest_turn(later, Place("decoder", "self", 0, 0)) == (1, 0.0)
+    assert greatest_turn(later, Head("decoder", "self", 0, 1)) == (3, 1.0)
+    assert greatest_turn(later, Head("decoder", "self", 0, 0)) == (1, 0.0)
     with pytest.raises(ValueError, match="1 moments are too few"):
-        greatest_turn(moments[:1], Place("decoder", "self", 0, 1))
+        greatest_turn(moments[:1], Head("decoder", "self", 0, 1))
 
 
 def test_a_map_of_one_row_has_no_choice_and_has_not_moved(grown) -> None:

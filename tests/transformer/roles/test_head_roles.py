@@ -7,16 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from transformer.roles.head_roles import (
-    LEAST_SHARE,
-    ROLES,
-    choose_role,
-    counted_rows,
-    diagonal_band,
-    head_roles,
-    monotonicity,
-    place_shares,
-)
+from transformer.roles.places import LEAST_SHARE, diagonal_band, place_shares
+from transformer.roles.sentence_roles import ROLES, choose_role, head_roles
+from transformer.roles.shapes import monotonicity
+from transformer.roles.tally import counted_rows
 from transformer.runs.attention_view import AttentionView
 from transformer.text.tokens import Token, TokenSequence
 

@@ -14,16 +14,18 @@ from transformer.roles.induction import (
     repeated_scores,
     repeated_sequences,
 )
+from transformer.runs.heads import Head
 from transformer.text.tokenizer import SPECIAL_TOKENS, START_ID
 
 
 def test_the_head_that_was_built_for_it_is_the_only_induction_head(tiny_tokenizer):
     found = induction_test(induction_checkpoint(tiny_tokenizer))
     assert max(found.lengths) == 15  # the model reads 32 tokens
-    assert found.heads == (INDUCTION,)
-    assert found.strongest == INDUCTION and found.induction[INDUCTION] > 0.95
-    assert found.previous[PREVIOUS] > 0.95 and found.induction[PREVIOUS] < 0.05
-    even = (0, 0)  # it spreads its attention evenly
+    built, previous, even = (Head("decoder", "self", *place) for place in (INDUCTION, PREVIOUS, (0, 0)))
+    assert found.heads == (built,)
+    assert found.strongest == built and found.induction[built] > 0.95
+    assert found.previous[previous] > 0.95 and found.induction[previous] < 0.05
+    # The head ``even`` spreads its attention evenly.
     assert found.induction[even] == pytest.approx(found.chance, abs=1e-6)
     assert found.previous[even] == pytest.approx(found.chance, abs=1e-6)
 
@@ -31,13 +33,14 @@ def test_the_head_that_was_built_for_it_is_the_only_induction_head(tiny_tokenize
 def test_a_head_that_copies_the_previous_token_is_no_induction_head(tiny_tokenizer):
     found = induction_test(copying_checkpoint(tiny_tokenizer))
     assert found.heads == ()
-    assert found.previous[0, COPYING] > 0.95 and found.induction[0, COPYING] < 0.05
+    copying = Head("decoder", "self", 0, COPYING)
+    assert found.previous[copying] > 0.95 and found.induction[copying] < 0.05
 
 
 def test_random_weights_have_no_induction_head(tiny_checkpoint):
     found = induction_test(tiny_checkpoint("gpt"))
     assert found.heads == ()
-    assert set(found.induction) == {(layer, head) for layer in (0, 1) for head in (0, 1)}
+    assert set(found.induction) == {Head("decoder", "self", layer, head) for layer in (0, 1) for head in (0, 1)}
     assert found == induction_test(tiny_checkpoint("gpt"))
     assert found != induction_test(tiny_checkpoint("gpt"), seed=1)
 

@@ -6,12 +6,16 @@ import numpy as np
 import pytest
 
 from tests.transformer.roles.attention import WORDS, made, pointing
-from transformer.roles.places import place_measure, place_tallies
+from transformer.roles.places import least_share, place_tallies
 from transformer.roles.positional import OFFSETS, positional_measures, positional_tallies, profile
-from transformer.roles.spread import spread_measure, spread_tallies
-from transformer.roles.tally import added
+from transformer.roles.shapes import shape_tallies
+from transformer.roles.tally import Measure, Tally, added
 
 N = len(WORDS)
+
+
+def place_measure(tally: Tally) -> Measure:
+    return tally.measure(0, least_share(float(tally.chances[0])))
 
 
 @pytest.mark.parametrize("offset", [-5, -1, 1, 2])
@@ -86,30 +90,28 @@ def test_places_are_the_ones_that_they_were_made_for() -> None:
     }
     for name, columns in made_for.items():
         tallies = place_tallies(made(pointing(columns, n), words))
-        assert place_measure(tallies[name], 0).reached, name
-        assert place_measure(tallies[name], 0).score > 0.85
+        assert place_measure(tallies[name]).reached, name
+        assert place_measure(tallies[name]).score > 0.85
         others = [other for other in made_for if other != name]
-        assert not any(place_measure(tallies[other], 0).reached for other in others), name
+        assert not any(place_measure(tallies[other]).reached for other in others), name
     even = place_tallies(made(np.ones((1, n, n)), words))
     for name in ("sink", "delimiter", "repeated"):
-        assert place_measure(even[name], 0).score == pytest.approx(place_measure(even[name], 0).chance)
-    assert place_measure(even["sink"], 0).chance == pytest.approx(3 / n)
+        assert place_measure(even[name]).score == pytest.approx(place_measure(even[name]).chance)
+    assert place_measure(even["sink"]).chance == pytest.approx(3 / n)
 
 
 def test_the_first_position_is_a_sink_only_where_nothing_looks_ahead() -> None:
     words = [f" w{n}" for n in range(24)]
     for causal in (False, True):
         tallies = place_tallies(made(pointing([0] * 24, 24), words, causal=causal))
-        assert place_measure(tallies["sink"], 0).reached == causal
+        assert place_measure(tallies["sink"]).reached == causal
 
 
 def test_the_diagonal_and_forward_movement_of_cross_attention() -> None:
     source, target = [f" s{n}" for n in range(24)], [f" t{n}" for n in range(24)]
     along = made(pointing(list(range(24)), 24), target, source)
-    assert place_measure(place_tallies(along)["diagonal"], 0).reached
-    assert spread_measure("monotone", spread_tallies(along)["monotone"], 0).score == 1.0
+    assert place_measure(place_tallies(along)["diagonal"]).reached
+    assert shape_tallies(along)["monotone"].shares[0, 0] == 1.0
     back = made(pointing(list(range(23, -1, -1)), 24), target, source)
-    assert spread_measure("monotone", spread_tallies(back)["monotone"], 0).score == -1.0
-    assert spread_measure(
-        "broad", spread_tallies(made(np.ones((1, 24, 24)), target))["broad"], 0
-    ).score == pytest.approx(1)
+    assert shape_tallies(back)["monotone"].shares[0, 0] == -1.0
+    assert shape_tallies(made(np.ones((1, 24, 24)), target))["broad"].shares[0, 0] == pytest.approx(1)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import transformer
-from transformer.roles.head_roles import LEAST_SHARE, head_roles
-from transformer.roles.sentence_roles import sentence_roles
+from transformer.roles.places import LEAST_SHARE
+from transformer.roles.sentence_roles import head_roles, sentence_roles
 
 CHECKPOINTS = Path(__file__).parents[3] / "checkpoints"
 TWICE = "horse milk Paris Friday Mary. horse milk Paris Friday"

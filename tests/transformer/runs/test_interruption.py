@@ -11,9 +11,10 @@ import torch
 import transformer
 from transformer.analysis.answers.leave_one_out import leave_one_out
 from transformer.analysis.attention.quantity import quantity_of
-from transformer.analysis.head_importance import all_heads, importance_by_chunks
+from transformer.analysis.head_importance import importance_by_chunks
 from transformer.explanation.attention_trust import input_attributions
 from transformer.probes import interruptible
+from transformer.runs.heads import all_heads
 
 SENTENCE = "The dog sleeps under the table."
 

@@ -1,7 +1,10 @@
-"""What ``python -m transformer heads`` does: the roles of all heads over a file of sentences, as a table."""
+"""Roles as tables: over a file of sentences and through training (``python -m transformer heads``), and in one sentence
+(``inspect``)."""
 
 import math
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from tqdm import tqdm
@@ -17,7 +20,11 @@ from transformer.roles.corpus_roles import (
 from transformer.roles.induction import LEAST_INDUCTION, InductionTest
 from transformer.roles.measures import HeadMeasures
 from transformer.roles.role_history import RoleHistory
+from transformer.roles.sentence_roles import HeadRole, head_roles
+from transformer.runs.heads import OfHead
 from transformer.runs.readings import task_before
+from transformer.runs.strategies import Greedy
+from transformer.runs.tracing import trace
 from transformer.text.sentence_files import read_sentences
 
 _MEASURES = ("entropy", "confidence", "sinks", "diagonal", "monotone", "induction")
@@ -91,25 +98,28 @@ def _strongest(measured: HeadMeasures) -> str:
 
 
 def _line(head: CorpusRole, measures: list[str]) -> str:
-    place = f"{head.stack} {head.kind} {head.layer}.{head.head}"
     does = head.leaning or head.role
     name = "–" if does == "none" else f"({does})" if head.leaning else does
     numbers = "".join(f"{_number(_score(head, measure)):>12}" for measure in measures)
     nearest = head.nearest
     largest = f"{nearest} {_number(_score(head, nearest))}" if nearest else "–"
     share = f"{head.shares.get(does, 0.0):.0%}" if head.n_sentences else "–"
-    return f"{place:<22}{name:<14}{share:>6}   {largest:<20}{_strongest(head.measured):<24}{numbers}"
+    return f"{_place(head):<22}{name:<14}{share:>6}   {largest:<20}{_strongest(head.measured):<24}{numbers}"
 
 
 def _induction_line(test: InductionTest) -> str:
-    layer, head = test.strongest
-    found = ", ".join(f"{layer}.{head}" for layer, head in test.heads) or "none"
+    best = test.strongest
+    found = ", ".join(f"{head.layer}.{head.head}" for head in test.heads) or "none"
     return (
         f"induction heads (at least {LEAST_INDUCTION} in {len(test.lengths)} sequences of {min(test.lengths)} to "
         f"{max(test.lengths)} random tokens, each written twice): {found}; the largest score is "
-        f"{_number(test.induction[layer, head])} (head {layer}.{head}), evenly spread attention scores "
+        f"{_number(test.induction[best])} (head {best.layer}.{best.head}), evenly spread attention scores "
         f"{_number(test.chance)}"
     )
+
+
+def _place(head: OfHead) -> str:
+    return f"{head.stack} {head.kind} {head.layer}.{head.head}"
 
 
 def _score(head: CorpusRole, name: str) -> float:
@@ -130,10 +140,42 @@ def history_report(history: RoleHistory) -> str:
         f"{'layer and head':<22}{'test':<16}" + "".join(f"{step:>9,}" for step in history.steps),
     ]
     for head in heads:
-        name = f"{head.stack} {head.kind} {head.layer}.{head.head}"
         strengths = "".join(f"{strength:>9.2f}" for strength in head.strengths)
-        lines.append(f"{name:<22}{head.test + '*' * head.has_job:<16}{strengths}")
+        lines.append(f"{_place(head):<22}{head.test + '*' * head.has_job:<16}{strengths}")
     if history.repeated_loss:
         losses = "".join(f"{loss:>9.2f}" for loss in history.repeated_loss)
         lines += ["", f"{'loss of random tokens, second time':<38}{losses}"]
+    return "\n".join(lines)
+
+
+def roles_of_sentence(checkpoint: Checkpoint, sentence: str) -> tuple[HeadRole, ...]:
+    """Of every head, in the order of the forward pass. A decoder-only model reads the sentence and nothing more.
+
+    Raises ``InputError`` for a sentence that the model cannot take.
+    """
+    strategy = Greedy(1) if checkpoint.config.kind == "decoder-only" else None
+    found = trace(checkpoint, sentence, strategy=strategy)
+    return tuple(
+        role
+        for stack, kind in found.attention_kinds()
+        for layer in range(found.n_layers(stack))
+        for role in head_roles(found.attention(stack, layer, kind))
+    )
+
+
+def sentence_json(checkpoint: Checkpoint, roles: Sequence[HeadRole]) -> dict:
+    """For ``json.dumps``, which knows no NaN: a measure that is not defined is null."""
+    heads = [
+        {**asdict(role), "scores": {name: None if math.isnan(v) else v for name, v in role.scores.items()}}
+        for role in roles
+    ]
+    return {"checkpoint": checkpoint.name, "fingerprint": checkpoint.fingerprint, "heads": heads}
+
+
+def sentence_report(roles: Sequence[HeadRole]) -> str:
+    lines = [f"{'head':<32}{'role':<13}{'score':>6}{'entropy':>9}{'distance':>10}"]
+    for role in roles:
+        place = f"{role.stack} {role.kind} layer {role.layer} head {role.head}"
+        numbers = f"{role.score:>6.2f}{role.scores['entropy']:>9.2f}{role.scores['distance']:>10.2f}"
+        lines.append(f"{place:<32}{role.role:<13}{numbers}")
     return "\n".join(lines)
