@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 
 from benchmarks.interleaved import Timings, time_interleaved
-from transformer.families.opening import open_model, read_json
+from transformer.families.foreign_folder import open_model, read_json
 from transformer.probes import record
 from transformer.runs.activation_arrays import RecordedActivations
 from transformer.runs.slim_activations import slimmed

@@ -20,7 +20,7 @@ from transformer.files.checkpoints import Checkpoint
 from transformer.probes import record
 from transformer.runs.activation_arrays import activations_of
 from transformer.runs.decoding import Decoding, decode
-from transformer.runs.strategies import Greedy
+from transformer.runs.decoding_strategies import Greedy
 from transformer.runs.tracing import trace
 
 try:

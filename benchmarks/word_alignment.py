@@ -10,7 +10,7 @@ import argparse
 from pathlib import Path
 
 from transformer.files.checkpoints import load
-from transformer.roles.alignment import error_rate
+from transformer.roles.aligned_words import error_rate
 from transformer.roles.annotations import aligned_pairs
 from transformer.roles.ibm_models import IBMModel
 from transformer.roles.role_files import load_corpus_roles

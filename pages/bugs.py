@@ -1,6 +1,7 @@
 """Which bug is this? A patient with one of six mistakes, or none: pictures first, then a guess, then the check."""
 
-from transformer.faults import checks, forward_faults
+from transformer.faults import fault_checks as checks
+from transformer.faults import forward_faults
 from transformer.faults.training_faults import train_and_save
 from ui.shell.page import page
 from ui.show.figures import show_snippet, show_source

@@ -10,7 +10,7 @@ from transformer.analysis.parameters import parameter_statistics
 from transformer.config import PictureConfig
 from transformer.families.weights import weight_files
 from transformer.files.checkpoints import WEIGHTS, load
-from transformer.files.uploads import is_received
+from transformer.files.received_files import is_received
 from transformer.text.message import N_
 from ui.compute.store import store
 from ui.shell.page import page

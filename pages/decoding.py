@@ -8,7 +8,7 @@ from transformer.analysis.answers.masked_tokens import fillings
 from transformer.analysis.answers.word_alignment import word_alignment
 from transformer.models import Classifier
 from transformer.runs.beam_search import beam_search
-from transformer.runs.strategies import reshape_logits
+from transformer.runs.decoding_strategies import reshape_logits
 from ui.compute.loading import config_of
 from ui.shell import focus as shared_focus
 from ui.shell.page import Page, page

@@ -3,9 +3,9 @@
 import streamlit as st
 
 from charts.toolkit.numbers import whole
+from transformer.analysis.gradient_step import training_step
 from transformer.analysis.neighbours import analogy, nearest_rows
 from transformer.analysis.projection import principal_components
-from transformer.analysis.training_step import training_step
 from transformer.embedding import Embedding
 from ui.lab.training_step import one_training_step
 from ui.shell.page import page

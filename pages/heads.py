@@ -3,11 +3,11 @@
 import streamlit as st
 
 from charts.canvas.attention_heads import attention_heads
-from transformer.roles.alignment import alignment_tallies
+from transformer.roles.aligned_words import alignment_tallies
 from transformer.roles.corpus_roles import corpus_roles, summarise
 from transformer.roles.induction import induction_test
+from transformer.roles.offsets import positional_tallies
 from transformer.roles.places import place_shares
-from transformer.roles.positional import positional_tallies
 from transformer.roles.sentence_roles import choose_role, head_roles, sentence_roles
 from transformer.roles.syntactic import syntactic_tallies
 from ui.lab.head_table import concatenation, definitions, role_counts, role_text, sorted_heads

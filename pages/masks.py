@@ -60,7 +60,7 @@ with page("masks", needs=("stack", "kind", "layer", "head")) as p:
     )
     show_snippet(
         "masks",
-        f"{p.preamble}\nfrom transformer.analysis.answers.effects import answer_under, effect_of\n\n"
+        f"{p.preamble}\nfrom transformer.analysis.answers.change_of_answer import answer_under, effect_of\n\n"
         f"edits = transformer.edits_from(checkpoint, {list(specs)!r})\n"
         "effect = effect_of(trace, edits)\n"
         f"print(effect.change, effect.mean_kl)  # {effect.change:.6g} {effect.mean_kl:.6g}\n"

@@ -6,8 +6,8 @@ from transformer import positions as schemes
 from transformer.analysis.position_edits import reordered_positions, without_positions
 from transformer.analysis.position_scores import alibi_bias, measured_position_scores
 from transformer.variants.disentangled_attention import DisentangledAttention, RelativeEmbedding
-from transformer.variants.embedding import HalvedSinusoids
-from transformer.variants.rotary import PartialRotaryEncoding
+from transformer.variants.family_embedding import HalvedSinusoids
+from transformer.variants.partial_rotary import PartialRotaryEncoding
 from ui.shell.page import Page, page
 from ui.shell.page_state import belongs_to
 from ui.shell.presentation.presenter import labels

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from transformer.analysis.answers.effects import answer_under, effect_of
+from transformer.analysis.answers.change_of_answer import answer_under, effect_of
 from transformer.analysis.head_importance import importance_by_chunks, remove_one_head_per_row
 from transformer.runs.edits import ablate_head, mean_ablate_head
 from ui.lab import edited_model
@@ -50,7 +50,7 @@ with page("surgery", needs=("stack", "kind", "layer", "head")) as p:
     )
     show_snippet(
         "surgery",
-        f"{p.preamble}\nfrom transformer.analysis.answers.effects import answer_under, effect_of\n"
+        f"{p.preamble}\nfrom transformer.analysis.answers.change_of_answer import answer_under, effect_of\n"
         f"from transformer.analysis.head_importance import head_importance\n\n"
         f"edits = transformer.edits_from(checkpoint, {list(specs)!r})\n"
         "effect = effect_of(trace, edits)\n"

@@ -150,9 +150,9 @@ def small_path():
 
 def small_tree(*, n_steps: int = 2):
     """A search of width 2: <b> wins after being second, $y$ was first and is given up, the rest is pruned at once."""
-    from transformer.analysis.answers.beam_tree import BeamNode, BeamTree
+    from transformer.analysis.answers.hypothesis_tree import BeamNode, BeamTree
     from transformer.runs.decoding import Hypothesis
-    from transformer.runs.strategies import Beam
+    from transformer.runs.decoding_strategies import Beam
 
     rows = [  # step, parent, id, display, log p, total, rank, fate
         (1, -1, 5, "·$y$", -0.7, -0.7, 1, "kept"),

@@ -8,6 +8,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -286,6 +287,19 @@ def test_beside_the_paper_lies_only_what_is_read_beside_it() -> None:
 
 def submodules() -> list[str]:
     return [module.name for module in pkgutil.walk_packages(transformer.__path__, "transformer.")]
+
+
+def test_no_two_modules_of_the_library_bear_one_name() -> None:
+    files = [path for path in sources("transformer") if "foreign" not in path.parts and path.stem != "__init__"]
+    assert not [name for name, count in Counter(path.stem for path in files).items() if count > 1]
+
+
+def test_every_file_that_the_documentation_names_is_there() -> None:
+    for document in (ROOT / "docs" / "code.md", ROOT / "CONTRIBUTING.md"):
+        named = re.findall(
+            r"`((?:transformer|charts|ui|views|pages|tests)/[\w/]+(?:\.py|/))`", document.read_text("utf-8")
+        )
+        assert named and not [path for path in named if not (ROOT / path).exists()], document.name
 
 
 def test_no_submodule_bears_the_name_of_something_public() -> None:

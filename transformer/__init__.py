@@ -33,9 +33,9 @@ _HOME = {
     "read_trace": "runs.trace_files",
     "decode": "runs.decoding",
     "Decoding": "runs.decoding",
-    "Greedy": "runs.strategies",
-    "Sample": "runs.strategies",
-    "Beam": "runs.strategies",
+    "Greedy": "runs.decoding_strategies",
+    "Sample": "runs.decoding_strategies",
+    "Beam": "runs.decoding_strategies",
     "ablate_head": "runs.edits",
     "ablate_edge": "runs.edits",
     "override_mask": "runs.edits",
@@ -43,8 +43,8 @@ _HOME = {
     "mean_ablate_head": "runs.edits",
     "scale_head": "runs.edits",
     "patch_head": "runs.edits",
-    "remove_sublayer": "runs.sublayer_edits",
-    "remove_residual": "runs.sublayer_edits",
+    "remove_sublayer": "runs.edits",
+    "remove_residual": "runs.edits",
     "edits_from": "runs.edit_specs",
 }
 

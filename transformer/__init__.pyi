@@ -18,6 +18,9 @@ from transformer.runs.activation import Activation as Activation
 from transformer.runs.attention_view import AttentionView as AttentionView
 from transformer.runs.decoding import Decoding as Decoding
 from transformer.runs.decoding import decode as decode
+from transformer.runs.decoding_strategies import Beam as Beam
+from transformer.runs.decoding_strategies import Greedy as Greedy
+from transformer.runs.decoding_strategies import Sample as Sample
 from transformer.runs.edit_specs import edits_from as edits_from
 from transformer.runs.edits import ablate_edge as ablate_edge
 from transformer.runs.edits import ablate_head as ablate_head
@@ -25,13 +28,10 @@ from transformer.runs.edits import mean_ablate_head as mean_ablate_head
 from transformer.runs.edits import override_mask as override_mask
 from transformer.runs.edits import patch as patch
 from transformer.runs.edits import patch_head as patch_head
+from transformer.runs.edits import remove_residual as remove_residual
+from transformer.runs.edits import remove_sublayer as remove_sublayer
 from transformer.runs.edits import scale_head as scale_head
 from transformer.runs.run import Run as Run
-from transformer.runs.strategies import Beam as Beam
-from transformer.runs.strategies import Greedy as Greedy
-from transformer.runs.strategies import Sample as Sample
-from transformer.runs.sublayer_edits import remove_residual as remove_residual
-from transformer.runs.sublayer_edits import remove_sublayer as remove_sublayer
 from transformer.runs.trace_files import read_trace as read_trace
 from transformer.runs.trace_files import save_trace as save_trace
 from transformer.runs.traces import Trace as Trace

@@ -16,7 +16,7 @@ from transformer.errors import CheckpointError, InputError
 from transformer.files.fetch_and_verify import REMEDIES, add_commands
 from transformer.pictures.digits import add_digits
 from transformer.roles.heads_command import add_heads
-from transformer.word_vectors.commands import add_word2vec
+from transformer.word_vectors.word2vec_command import add_word2vec
 
 _BAD_INPUT = 2
 _WIDEST_BEAM = 100  # with more, texts hardly change, and a cache for each text fills the memory
@@ -58,7 +58,7 @@ def _translate(options: argparse.Namespace) -> int:
     """One line out for each line in, in order; a line that cannot be translated gives an empty one and a message."""
     from transformer.files.checkpoints import load
     from transformer.runs.decoding import decode
-    from transformer.runs.strategies import Beam, Greedy
+    from transformer.runs.decoding_strategies import Beam, Greedy
 
     checkpoint = load(options.checkpoint)
     if checkpoint.config.kind != "encoder-decoder":
@@ -139,7 +139,7 @@ def _evaluate(options: argparse.Namespace) -> int:
 def _inspect(options: argparse.Namespace) -> int:
     from transformer.analysis.parameters import parameter_statistics
     from transformer.files.checkpoints import load
-    from transformer.roles.report import roles_of_sentence, sentence_json, sentence_report
+    from transformer.roles.role_tables import roles_of_sentence, sentence_json, sentence_report
 
     folder = options.checkpoint or options.folder
     if folder is None:

@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import ROOT, open_page
 from tests.browser.test_shell import address
-from transformer.files.opening import Example, read_opening
+from transformer.files.opening_file import Example, read_opening
 from ui.shell.navigation import GROUPS, Entry
 from ui.words.texts import ROOT as TEXTS
 from ui.words.translations import read

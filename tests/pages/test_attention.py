@@ -329,7 +329,7 @@ def test_masked_cells_are_counted_by_their_reason(tiny_checkpoint: Callable) -> 
 
 
 def test_the_equations_hold_only_numbers(tiny_checkpoint: Callable) -> None:
-    from transformer.analysis.attention.cell_arithmetic import cell_arithmetic
+    from transformer.analysis.attention.attention_cell import cell_arithmetic
 
     trace = transformer.trace(tiny_checkpoint("bert"), r"\alpha } $ \end{aligned}")
     cell = cell_arithmetic(trace, "encoder", 0, "self", head=0, query=1, key=2)
@@ -433,7 +433,7 @@ def test_the_snippet_of_the_measures_runs(
 
 
 def test_removing_an_edge_is_measured_next_to_its_arithmetic(open_page: Callable, tiny_checkpoint: Callable) -> None:
-    from transformer.analysis.answers.effects import effect_of
+    from transformer.analysis.answers.change_of_answer import effect_of
 
     app = open_page(stack="decoder", kind="cross", layer="1", head="1", token="1")
     key = app.selectbox(key="attention_key")

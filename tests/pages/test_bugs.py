@@ -9,7 +9,7 @@ from charts.toolkit.style import three_digits
 from tests.pages.conftest import codes, is_fine, said
 from tests.pages.nasty import EMPTY, TOO_LONG
 from transformer.faults.catalogue import FAULTS, diagnoses, diagnosis_of, next_with
-from transformer.faults.checks import CHECKS
+from transformer.faults.fault_checks import CHECKS
 from transformer.faults.patients import patient_of
 from transformer.faults.training_faults import trained_toy
 from ui.words.texts import page_text

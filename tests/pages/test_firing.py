@@ -10,9 +10,9 @@ import pytest
 import streamlit as st
 
 from tests.pages.conftest import is_fine, said
-from transformer.explanation.firing import head_firings, unit_firings
+from transformer.explanation.firing_examples import head_firings, unit_firings
 from transformer.explanation.query_key_space import query_key_space
-from transformer.runs.heads import Head
+from transformer.runs.head_places import Head
 from transformer.text.sentence_files import read_sentences
 from ui.lab import firing as listed
 from ui.words.texts import common, page_text

@@ -10,8 +10,8 @@ import streamlit as st
 
 from charts.toolkit.numbers import percent
 from tests.pages.conftest import codes, is_fine, said
-from transformer.analysis.head_importance import Head
 from transformer.explanation.head_habits import head_habits
+from transformer.runs.head_places import Head
 from transformer.text.sentence_files import read_sentences
 from ui.words.texts import common, page_text
 from views.heads import card, scatter

@@ -19,7 +19,7 @@ import transformer
 from tests.conftest import ROOT, open_by_address
 from tests.pages.conftest import codes
 from tests.triggers import trigger
-from transformer.analysis.pruned import pruned_heads
+from transformer.analysis.head_circuits import pruned_heads
 from transformer.roles.sentence_roles import HeadRole, head_roles
 from transformer.training.card import _fine_tuning
 from transformer.training.recipe import load_recipe

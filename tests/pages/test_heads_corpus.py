@@ -18,7 +18,7 @@ from tests.pages.nasty import NASTY
 from transformer.roles.corpus_roles import CorpusRole, CorpusRoles, corpus_roles
 from transformer.roles.induction import InductionTest
 from transformer.roles.role_files import FILE, save_corpus_roles
-from transformer.runs.heads import Head
+from transformer.runs.head_places import Head
 from transformer.text.sentence_files import read_sentences
 from ui.compute.limits import PRIVATE
 from ui.lab.head_table import CORPUS_ORDERS, sorted_heads

@@ -12,10 +12,10 @@ import transformer
 from charts.toolkit.style import three_digits
 from tests.pages.conftest import codes, is_fine, said
 from transformer.analysis.residual_stream import in_a_sentence
+from transformer.explanation.activation_patching import contrast
 from transformer.explanation.attribution import attribute
 from transformer.explanation.attribution_by_key import strongest_sources
 from transformer.explanation.direct_effects import is_removable, removals
-from transformer.explanation.patching import contrast
 from ui.words.texts import page_text
 
 TEXT = page_text("lens")

@@ -10,8 +10,8 @@ from streamlit.testing.v1 import AppTest
 
 import transformer
 from tests.pages.conftest import codes, is_fine, said
-from transformer.analysis.training_step import training_step
-from transformer.toy import training
+from transformer.analysis.gradient_step import training_step
+from transformer.toy import toy_training
 from ui.compute.limits import limits
 from ui.words.texts import page_text
 from views.training import background_trainings
@@ -28,7 +28,7 @@ SOON = 60.0
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trainings of a second or so."""
-    monkeypatch.setattr(training, "STEPS", {"copy": 40, "reverse": 40, "sort": 40})
+    monkeypatch.setattr(toy_training, "STEPS", {"copy": 40, "reverse": 40, "sort": 40})
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ def test_a_word_that_cannot_be_watched_cannot_be_started(live: AppTest) -> None:
 
 
 def test_stop(live: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(training, "STEPS", {"reverse": 100_000})
+    monkeypatch.setattr(toy_training, "STEPS", {"reverse": 100_000})
     press(live, "start")
     wait(live, lambda: metrics(live).get(TEXT["now_step"], "0") != "0")
     assert live.button(key="toy start").disabled and not live.button(key="toy stop").disabled
@@ -216,7 +216,7 @@ def test_a_training_that_fails_says_so(live: AppTest, monkeypatch: pytest.Monkey
 def test_a_training_ends_when_its_page_is_left_and_its_result_stays(
     live: AppTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(training, "STEPS", {"reverse": 100_000})
+    monkeypatch.setattr(toy_training, "STEPS", {"reverse": 100_000})
     monkeypatch.setattr(background_trainings, "PATIENCE", 1.5)
     press(live, "start")
     wait(live, lambda: metrics(live).get(TEXT["now_step"], "0") != "0")

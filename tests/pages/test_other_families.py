@@ -14,7 +14,7 @@ import transformer
 from tests.foreign_checkpoints import FOREIGN, foreign_checkpoint
 from tests.pages.conftest import codes, said
 from transformer.faults.catalogue import diagnoses, inapplicable
-from transformer.faults.checks import CHECKS
+from transformer.faults.fault_checks import CHECKS
 from transformer.faults.patients import patient_of
 from ui.words.texts import page_text
 

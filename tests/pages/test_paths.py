@@ -11,10 +11,10 @@ import transformer
 from tests.pages.conftest import codes, is_fine, said
 from tests.triggers import trigger
 from transformer.analysis.answers.answer_rows import asked
-from transformer.explanation import patching
+from transformer.explanation.activation_patching import contrast, head_places, recovered, token_places
 from transformer.explanation.information_flow import information_flow, start_of
 from transformer.explanation.path_patching import path_patching, senders_of
-from transformer.runs.heads import Head
+from transformer.runs.head_places import Head
 from ui.words.texts import page_text
 
 TEXT = page_text("paths")
@@ -37,11 +37,11 @@ def test_the_map_is_what_the_library_measures(
     monkeypatch.setattr("views.paths.patching._LONG", 1000)  # untrained models do not find an end
     app = open_app("paths", checkpoint=f"tiny-{kind}", sentence=SENTENCE, paths_section=section)
     is_fine(app)
-    both = patching.contrast(transformer.trace(tiny_checkpoint(kind), SENTENCE), corrupted(app))
+    both = contrast(transformer.trace(tiny_checkpoint(kind), SENTENCE), corrupted(app))
     turn, stack = both.first_turn, app.session_state["focus"].stack
     heads = section == "heads"
-    places = patching.head_places(both, stack) if heads else patching.token_places(both, turn, stack)
-    shares = patching.recovered(both, turn, places)
+    places = head_places(both, stack) if heads else token_places(both, turn, stack)
+    shares = recovered(both, turn, places)
     figure = drawn[-1]
     assert figure.arrays["values"] == pytest.approx(shares, abs=1e-6)
     assert len(figure.metadata["rows"]) == len(places) and len(figure.metadata["columns"]) == len(places[0])
@@ -108,7 +108,7 @@ def test_what_a_head_hears_is_what_the_library_measures(
     place = {"stack": "decoder", "kind": "cross", "layer": "1", "head": "1"}
     app = open_app("paths", checkpoint="tiny-translator", sentence=SENTENCE, paths_section="edges", **place)
     is_fine(app)
-    both = patching.contrast(transformer.trace(tiny_checkpoint("translator"), SENTENCE), corrupted(app))
+    both = contrast(transformer.trace(tiny_checkpoint("translator"), SENTENCE), corrupted(app))
     receiver = Head("decoder", "cross", 1, 1)
     shares = path_patching(both, both.first_turn, receiver)
     values = drawn[-1].arrays["values"]

@@ -12,7 +12,7 @@ from charts.toolkit.style import signed
 from tests.pages.conftest import codes, is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.analysis.answers.answer_probabilities import answer_of
-from transformer.analysis.answers.effects import answer_under, effect_of
+from transformer.analysis.answers.change_of_answer import answer_under, effect_of
 from transformer.analysis.answers.word_diff import word_diff
 from transformer.analysis.head_importance import head_importance, importance_by_chunks
 from transformer.roles.corpus_roles import CorpusRole, CorpusRoles

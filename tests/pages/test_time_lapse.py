@@ -19,7 +19,7 @@ from transformer.files.snapshots import snapshot, snapshot_file, write_snapshot
 from transformer.roles.development import Moment, changed_most, development
 from transformer.roles.sentence_roles import HeadRole
 from transformer.runs.attention_view import AttentionView
-from transformer.runs.heads import Head
+from transformer.runs.head_places import Head
 from transformer.text.tokens import Token, TokenSequence
 from transformer.training.run_state import write_history
 from ui.words.texts import page_text

@@ -14,8 +14,8 @@ from tests.transformer.test_torch_layers import translated
 from transformer.analysis.answers.leave_one_out import leave_one_out
 from transformer.config import PictureConfig
 from transformer.pictures.digits import digit_rows
-from transformer.pictures.patches import ids_of, levels_of, patches_of, pixels_of
-from transformer.pictures.tokenizer import PatchTokenizer
+from transformer.pictures.patch_numbers import ids_of, levels_of, patches_of, pixels_of
+from transformer.pictures.patch_tokenizer import PatchTokenizer
 from transformer.scores.baselines import nearest_picture_accuracy
 from transformer.training.objectives import PictureClassification
 

@@ -13,10 +13,10 @@ import torch
 from transformer.__main__ import main
 from transformer.analysis.neighbours import nearest_rows
 from transformer.errors import CheckpointError
-from transformer.word_vectors.files import VECTORS, WORDS, load_vectors, save_vectors
-from transformer.word_vectors.objectives import OBJECTIVES, ContinuousBagOfWords, SkipGram, windows
-from transformer.word_vectors.training import WordRecipe, train_vectors
+from transformer.word_vectors.vector_files import VECTORS, WORDS, load_vectors, save_vectors
 from transformer.word_vectors.vocabulary import Vocabulary, words_of
+from transformer.word_vectors.word2vec_objectives import OBJECTIVES, ContinuousBagOfWords, SkipGram, windows
+from transformer.word_vectors.word2vec_training import WordRecipe, train_vectors
 
 ANIMALS, FRUITS = ("cat", "dog", "horse", "cow"), ("apple", "pear", "plum", "cherry")
 SETTINGS = WordRecipe(

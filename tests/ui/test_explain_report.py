@@ -21,7 +21,7 @@ from transformer.analysis.answers.answer_rows import asked
 from transformer.analysis.head_importance import head_importance
 from transformer.explanation.attribution import attribute
 from transformer.explanation.checkpoint_report import MAX_TRACED, MAX_WORDS, CheckpointReport, checkpoint_report
-from transformer.explanation.firing import head_firings
+from transformer.explanation.firing_examples import head_firings
 from transformer.roles.corpus_roles import corpus_roles
 from ui.words.texts import page_text, speaking
 from views.heads.corpus_role_table import corpus_role_text

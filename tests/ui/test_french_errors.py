@@ -36,7 +36,7 @@ def in_french(monkeypatch: pytest.MonkeyPatch) -> None:
 # Every sentence in the code
 
 FILES_OF_ERRORS = (
-    "transformer/files/uploads.py",
+    "transformer/files/received_files.py",
     "transformer/files/checkpoints.py",
     "transformer/files/snapshots.py",
     "transformer/text/tokenizer.py",

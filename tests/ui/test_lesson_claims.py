@@ -9,17 +9,17 @@ import pytest
 
 import transformer
 from tests.conftest import ROOT
-from transformer.analysis.answers.beam_tree import beam_tree
-from transformer.analysis.answers.effects import answer_under, effect_of
+from transformer.analysis.answers.change_of_answer import answer_under, effect_of
+from transformer.analysis.answers.hypothesis_tree import beam_tree
 from transformer.analysis.attention.attention_path import attention_path, output_matrices
 from transformer.analysis.attention.quantity import quantity_of
-from transformer.analysis.head_effect import head_effect
+from transformer.analysis.head_importance import head_effect
 from transformer.analysis.lens import logit_lens
 from transformer.analysis.neighbours import nearest_rows
 from transformer.analysis.position_edits import reordered_positions, without_positions
 from transformer.explanation.attention_trust import beside_attention, input_attributions
 from transformer.faults.catalogue import diagnosis_of
-from transformer.faults.checks import CHECKS
+from transformer.faults.fault_checks import CHECKS
 from transformer.faults.patients import patient_of
 from transformer.roles.role_files import load_corpus_roles
 from transformer.roles.sentence_roles import head_roles

@@ -14,7 +14,7 @@ from benchmarks.example_pairs import chosen
 from tests.conftest import ROOT
 from transformer.analysis.answers.answer_probabilities import entropy
 from transformer.analysis.answers.answer_rows import asked
-from transformer.analysis.answers.effects import same_tokens
+from transformer.analysis.answers.change_of_answer import same_tokens
 from transformer.analysis.costs import parameter_costs
 from transformer.analysis.feed_forward_units import silent_share
 from transformer.config import PictureConfig

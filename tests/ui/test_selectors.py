@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from transformer.config import ModelConfig
-from transformer.families.config import FamilyConfig
+from transformer.families.family_config import FamilyConfig
 from ui.shell.selectors import work_of
 
 SIZES = {"vocabulary_size": 50, "d_model": 16, "n_heads": 2, "d_ff": 24, "n_encoder_layers": 1, "n_decoder_layers": 1}

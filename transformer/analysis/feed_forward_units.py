@@ -15,7 +15,7 @@ from transformer.analysis.layer_norm_steps import denominators, norm_parameters
 from transformer.files.checkpoints import Checkpoint
 from transformer.runs.traces import Trace
 from transformer.text.message import Message
-from transformer.variants.heads import TokenHead
+from transformer.variants.output_heads import TokenHead
 
 
 def silent_share(trace: Trace, stack: str) -> np.ndarray:

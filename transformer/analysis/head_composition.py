@@ -13,7 +13,7 @@ from torch import Tensor
 
 from transformer.analysis.head_circuits import HeadMatrices, head_matrices
 from transformer.models import Model
-from transformer.runs.heads import Head, all_heads
+from transformer.runs.head_places import Head, all_heads
 
 WAYS = ("query", "key", "value")
 

@@ -16,10 +16,12 @@ import torch
 from torch import Tensor
 
 from transformer.analysis.answers.answer_rows import asked
+from transformer.analysis.answers.change_of_answer import ChangeOfAnswer, effect_of
 from transformer.config import ModelConfig
 from transformer.probes import Edit, record
 from transformer.runs.decoding_state import writable
-from transformer.runs.heads import Head, all_heads
+from transformer.runs.edits import ablate_head
+from transformer.runs.head_places import Head, all_heads
 from transformer.runs.recording_size import rows_that_fit
 from transformer.runs.traces import Trace
 
@@ -153,3 +155,27 @@ def remove_one_head_per_row(heads: Iterable[Head], config: ModelConfig) -> list[
 
         edits.append(Edit(f"{stack}.layers.{layer}.{kind}_attention.context", zero, "another head removed in each row"))
     return edits
+
+
+@dataclass(frozen=True)
+class HeadEffect(ChangeOfAnswer):
+    """``displays``: the answer's tokens (or the class); ``before``, ``after``: natural log p of each, [token], with the
+    head and without; ``change`` below 0: the head helped this answer.
+
+    The answer is the one that the whole model gave; it is not written anew. Empty: the model was asked nothing.
+    """
+
+    displays: tuple[str, ...]
+    before: np.ndarray
+    after: np.ndarray
+
+
+def head_effect(trace: Trace, stack: str, layer: int, kind: str, *, head: int) -> HeadEffect:
+    """Run the model over the very tokens of ``trace`` once more, with one head zeroed.
+
+    "Are Sixteen Heads Really Better than One?" (Michel et al. 2019, §2.3): the head's context is set to 0 before W_O.
+    """
+    effect = effect_of(trace, [ablate_head(stack, layer=layer, kind=kind, head=head)])
+    if effect.asked.everywhere:  # a masked-token model without a blank: there is no answer that a head could help
+        return HeadEffect((), np.zeros(0), np.zeros(0))
+    return HeadEffect(effect.asked.displays, effect.before, effect.after)

@@ -15,8 +15,8 @@ from transformer.positions import LearnedEncoding, RotaryEncoding
 from transformer.text.message import N_, Message
 from transformer.variants.disentangled_attention import ConvolvedLayer, DisentangledAttention
 from transformer.variants.gated_feed_forward import GatedFeedForward
-from transformer.variants.layers import ParallelLayer, SandwichLayer
-from transformer.variants.rotary import PartialRotaryEncoding
+from transformer.variants.layer_orders import ParallelLayer, SandwichLayer
+from transformer.variants.partial_rotary import PartialRotaryEncoding
 from transformer.variants.rotary_scaling import LinearScaling, Llama3Scaling, LongRope, Yarn
 
 NORMS = {

@@ -20,7 +20,7 @@ from transformer.analysis.residual_stream import sublayers as sublayers_of
 from transformer.files.checkpoints import Checkpoint
 from transformer.runs.traces import Trace
 from transformer.text.message import Message
-from transformer.variants.heads import FirstTokenClassifier
+from transformer.variants.output_heads import FirstTokenClassifier
 
 WHOLE = Message("whole input")
 

@@ -17,9 +17,9 @@ def add_openings(commands: argparse._SubParsersAction) -> None:
 
 
 def _openings(options: argparse.Namespace) -> int:
-    from transformer.analysis.openings import answer_in, complaints, sharpest_heads
+    from transformer.analysis.opening_checks import answer_in, complaints, sharpest_heads
     from transformer.files.checkpoints import load
-    from transformer.files.opening import read_opening
+    from transformer.files.opening_file import read_opening
     from transformer.runs.tracing import trace
 
     checkpoint, opening = load(options.checkpoint), read_opening(Path(options.checkpoint))

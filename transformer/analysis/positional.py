@@ -9,7 +9,7 @@ from transformer.attention import MultiHeadAttention
 from transformer.config import ModelConfig
 from transformer.models import Model
 from transformer.positions import RelativePositionBias, sinusoidal_encoding
-from transformer.variants.rotary import Rotary
+from transformer.variants.partial_rotary import Rotary
 
 
 def added_encoding(model: Model, stack: str, n_positions: int) -> np.ndarray | None:

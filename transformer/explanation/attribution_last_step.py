@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from transformer.explanation.attribution_question import Question
 from transformer.explanation.attribution_walk import Part, Values, array, before_norm
 from transformer.models import Model
-from transformer.variants.heads import FirstTokenClassifier, TokenHead
+from transformer.variants.output_heads import FirstTokenClassifier, TokenHead
 
 _SMALLEST = 1e-6  # below it f(z)/z is taken there: 0/0 has no value, its limit does
 

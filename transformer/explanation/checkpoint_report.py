@@ -14,11 +14,11 @@ from transformer.analysis.head_importance import head_importance
 from transformer.errors import InputError
 from transformer.explanation.attribution import Attribution, attribute
 from transformer.explanation.attribution_walk import Part
-from transformer.explanation.firing import Firing, head_firings
+from transformer.explanation.firing_examples import Firing, head_firings
 from transformer.files.checkpoints import Checkpoint
 from transformer.roles.corpus_roles import CorpusRoles, corpus_roles
 from transformer.roles.measures import n_annotated
-from transformer.runs.heads import Head
+from transformer.runs.head_places import Head
 from transformer.runs.traces import Trace
 from transformer.runs.tracing import trace
 

@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 from transformer.analysis.attention.rank_agreement import spearman
+from transformer.explanation.activation_patching import Contrast
 from transformer.explanation.attribution import Attribution, attribution_of
 from transformer.explanation.attribution_walk import Part
-from transformer.explanation.patching import Contrast
 from transformer.probes import Edit, record
 from transformer.runs.recording_size import rows_that_fit
 from transformer.runs.traces import Trace

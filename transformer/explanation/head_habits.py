@@ -15,12 +15,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer.analysis.head_importance import Head
-from transformer.explanation.firing import Firing, Progress, head_rows, read_batches
+from transformer.explanation.firing_examples import Firing, Progress, head_rows, read_batches
 from transformer.files.checkpoints import Checkpoint
-from transformer.roles.head_roles import diagonal_band
+from transformer.roles.places import diagonal_band
 from transformer.runs.attention_view import stands_alone
-from transformer.runs.readings import BATCH_SIZE, attention_layers
+from transformer.runs.head_places import Head, attention_layers
+from transformer.runs.readings import BATCH_SIZE
 from transformer.text.tokens import TokenSequence
 
 # In this order: a place belongs to the first kind that holds for it. The key is …
@@ -126,7 +126,7 @@ def head_habits(
     for batch in read_batches(checkpoint, sentences, batch_size=batch_size, progress=progress):
         for row, index in enumerate(batch.indices):
             kinds: dict[tuple[str, str], np.ndarray] = {}
-            for stack, kind, layer in attention_layers(checkpoint):
+            for stack, kind, layer in attention_layers(checkpoint.config):
                 asked, read, weights, allowed = head_rows(batch, stack, kind, layer, row)
                 if (stack, kind) not in kinds:
                     kinds[stack, kind] = places(asked, read, cross=kind == "cross")

@@ -21,7 +21,7 @@ from transformer.analysis.attention.attention_path import output_matrices
 from transformer.analysis.residual_stream import CONVOLUTION
 from transformer.errors import MessageError
 from transformer.runs.traces import Trace
-from transformer.variants.layers import ParallelLayer
+from transformer.variants.layer_orders import ParallelLayer
 
 _TOLERANCE = 1e-3  # of the largest number of the sum
 

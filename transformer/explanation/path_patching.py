@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer.explanation.patching import Contrast, Turn, logits_at, rows_in_a_pass
+from transformer.explanation.activation_patching import Contrast, Turn, logits_at, rows_in_a_pass
 from transformer.probes import Edit, record
-from transformer.runs.heads import Head, all_heads
+from transformer.runs.head_places import Head, all_heads
 
 INPUTS = ("query", "key", "value")
 _CONTEXT, _FEED_FORWARD = "attention.context", "feed_forward.output"

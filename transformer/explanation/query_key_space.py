@@ -17,10 +17,10 @@ import numpy as np
 
 from transformer.analysis.attention.rank_agreement import spearman
 from transformer.analysis.projection import Projection, principal_components
-from transformer.explanation.firing import Progress, head_rows, read_batches
+from transformer.explanation.firing_examples import Progress, head_rows, read_batches
 from transformer.files.checkpoints import Checkpoint
 from transformer.files.once import once
-from transformer.runs.heads import Head
+from transformer.runs.head_places import Head
 from transformer.runs.readings import BATCH_SIZE
 from transformer.text.tokens import Token
 

@@ -1,8 +1,8 @@
 """BART (Lewis et al. 2020), Marian (Junczys-Dowmunt et al. 2018) and M2M-100 / NLLB (Fan et al. 2021; 2022)."""
 
 from transformer.families.bert import positions
-from transformer.families.config import FamilyConfig
 from transformer.families.family import Family
+from transformer.families.family_config import FamilyConfig
 from transformer.families.values import Values
 from transformer.families.weights import Table, linear, stored
 

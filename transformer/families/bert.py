@@ -1,7 +1,7 @@
 """BERT (Devlin et al. 2019), RoBERTa (Liu et al. 2019) and DistilBERT (Sanh et al. 2019): post-norm encoders."""
 
-from transformer.families.config import FamilyConfig
 from transformer.families.family import Family
+from transformer.families.family_config import FamilyConfig
 from transformer.families.values import Values, class_names
 from transformer.families.weights import Stored, Table, linear, stored
 

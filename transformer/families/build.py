@@ -11,7 +11,7 @@ from transformer.attention import MultiHeadAttention
 from transformer.config import ModelConfig, PictureConfig
 from transformer.decoder import Decoder, DecoderLayer
 from transformer.encoder import Encoder, EncoderLayer
-from transformer.families.config import FamilyConfig
+from transformer.families.family_config import FamilyConfig
 from transformer.feed_forward import ACTIVATION_FUNCTIONS
 from transformer.layer_norm import norm_layer
 from transformer.models import MODELS, Model
@@ -19,12 +19,12 @@ from transformer.pictures.vision_transformer import VisionTransformer
 from transformer.positions import LearnedEncoding, RelativePositionBias
 from transformer.probes import Probe, name_probes
 from transformer.variants.disentangled_attention import ConvolvedLayer, DisentangledAttention, RelativeEmbedding
-from transformer.variants.embedding import FamilyEmbedding, HalvedSinusoids
+from transformer.variants.family_embedding import FamilyEmbedding, HalvedSinusoids
 from transformer.variants.gated_feed_forward import GatedFeedForward
 from transformer.variants.grouped_attention import GroupedQueryAttention
-from transformer.variants.heads import FirstTokenClassifier, ScaledProjection, TokenHead
-from transformer.variants.layers import ParallelLayer, SandwichLayer
-from transformer.variants.rotary import PartialRotaryEncoding
+from transformer.variants.layer_orders import ParallelLayer, SandwichLayer
+from transformer.variants.output_heads import FirstTokenClassifier, ScaledProjection, TokenHead
+from transformer.variants.partial_rotary import PartialRotaryEncoding
 
 _CREATES = (torch.empty, torch.zeros, torch.ones)
 _DRAWS = (Tensor.uniform_, Tensor.normal_, Tensor.fill_, Tensor.zero_)

@@ -2,8 +2,8 @@
 
 from transformer.errors import CheckpointError
 from transformer.families.bert import encoder_table
-from transformer.families.config import Disentangled, FamilyConfig
 from transformer.families.family import Family
+from transformer.families.family_config import Disentangled, FamilyConfig
 from transformer.families.values import Values, class_names
 from transformer.families.weights import Table, linear, stored
 

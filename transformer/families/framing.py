@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from transformer.errors import CheckpointError
-from transformer.families.config import FamilyConfig
+from transformer.families.family_config import FamilyConfig
 from transformer.text.foreign.tokenizer import ForeignTokenizer
 from transformer.text.message import Message
 from transformer.text.special_ids import Framing

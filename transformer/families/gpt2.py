@@ -1,7 +1,7 @@
 """GPT-2 (Radford et al. 2019): pre-norm, learned positions, GELU by tanh. Its linear layers are stored transposed."""
 
-from transformer.families.config import FamilyConfig
 from transformer.families.family import Family
+from transformer.families.family_config import FamilyConfig
 from transformer.families.values import Values
 from transformer.families.weights import Table, linear, stored, transposed
 

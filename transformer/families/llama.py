@@ -7,8 +7,8 @@ Gemma 1–3 (Gemma Team 2024, 2024, 2025).
 from collections.abc import Callable
 
 from transformer.errors import CheckpointError
-from transformer.families.config import FamilyConfig
 from transformer.families.family import Family
+from transformer.families.family_config import FamilyConfig
 from transformer.families.rope import rotary_from, rotary_of
 from transformer.families.values import Values
 from transformer.families.weights import Table, linear, stored

@@ -1,7 +1,7 @@
 """GPT-NeoX (Black et al. 2022), the architecture of Pythia: parallel layers, a part of the channels turned."""
 
-from transformer.families.config import FamilyConfig
 from transformer.families.family import Family
+from transformer.families.family_config import FamilyConfig
 from transformer.families.rope import rotary_of
 from transformer.families.values import Values
 from transformer.families.weights import Table, linear, stored

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from transformer.errors import CheckpointError
 from transformer.families.values import Values
-from transformer.variants.rotary import Rotary
+from transformer.variants.partial_rotary import Rotary
 from transformer.variants.rotary_scaling import (
     LinearScaling,
     Llama3Scaling,

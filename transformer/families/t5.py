@@ -1,7 +1,7 @@
 """T5 (Raffel et al. 2020) and T5 1.1: RMSNorm, a learned bias for every distance, no other biases, unscaled scores."""
 
-from transformer.families.config import FamilyConfig
 from transformer.families.family import Family
+from transformer.families.family_config import FamilyConfig
 from transformer.families.values import Values
 from transformer.families.weights import Table, linear, stored, transposed
 

@@ -4,7 +4,7 @@ import random
 from dataclasses import dataclass
 
 from transformer.config import ModelConfig, PictureConfig
-from transformer.families.config import FamilyConfig
+from transformer.families.family_config import FamilyConfig
 from transformer.faults.forward_faults import LIVE_FAULTS
 
 HEALTHY = "healthy"

@@ -17,7 +17,7 @@ from transformer.errors import CheckpointError
 from transformer.files.checkpoints import save_weights
 from transformer.toy.learner import TRAINING_FAULTS, ToyLearner, toy_config
 from transformer.toy.tasks import TASKS
-from transformer.toy.training import train_toy
+from transformer.toy.toy_training import train_toy
 
 FOLDER = Path(__file__).with_name("weights")
 COMMAND = "python -m transformer.faults.training_faults"

@@ -15,13 +15,13 @@ from transformer.disk.tensor_files import check_type, open_tensors
 from transformer.disk.whole_files import atomic_path, not_whole, write_text
 from transformer.errors import CheckpointError
 from transformer.families.build import build_model, mask_padding
+from transformer.families.foreign_folder import open_model, read_json
 from transformer.families.framing import framing_of, padding_of
-from transformer.families.opening import open_model, read_json
 from transformer.files.layout import CARD, CONFIG, GENERATION, TOKENIZER, WEIGHTS, fingerprint, is_foreign, own_config
 from transformer.files.model_card import card_of
 from transformer.files.once import once
 from transformer.models import Model
-from transformer.pictures.tokenizer import load_tokenizer
+from transformer.pictures.patch_tokenizer import load_tokenizer
 from transformer.text.foreign.tokenizer import open_tokenizer
 from transformer.text.message import Message
 from transformer.text.special_ids import Framing, SpecialIds

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from transformer.families.foreign_folder import read_json
 from transformer.families.framing import framing_of
-from transformer.families.opening import read_json
 from transformer.files.checkpoints import Checkpoint
 from transformer.files.layout import CONFIG, GENERATION
 from transformer.text.foreign.tokenizer import ForeignTokenizer

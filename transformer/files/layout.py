@@ -6,7 +6,7 @@ from pathlib import Path
 from transformer.config import ModelConfig
 from transformer.disk.plain_files import json_object
 from transformer.errors import CheckpointError, MessageError
-from transformer.families.opening import fingerprint_files, read_config, read_json
+from transformer.families.foreign_folder import fingerprint_files, read_config, read_json
 
 WEIGHTS, CONFIG, TOKENIZER, CARD = "model.safetensors", "config.json", "tokenizer.json", "README.md"
 GENERATION = "generation_config.json"

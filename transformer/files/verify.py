@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer.families.opening import read_json
+from transformer.families.foreign_folder import read_json
 from transformer.files.checkpoints import Checkpoint
 from transformer.files.layout import CONFIG
 from transformer.probes import record

@@ -22,7 +22,7 @@ from transformer.roles.measures import (
 )
 from transformer.roles.places import PLACES
 from transformer.roles.sentence_roles import ROLES, HeadRole, head_roles
-from transformer.runs.heads import Head, OfHead, attention_layers
+from transformer.runs.head_places import Head, OfHead, attention_layers
 from transformer.runs.readings import BATCH_SIZE, Reading, nothing_read, readings
 from transformer.text.sentence_files import sentence_digest
 

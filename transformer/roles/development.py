@@ -16,7 +16,7 @@ import numpy as np
 
 from transformer.analysis.answers.answer_probabilities import entropy
 from transformer.analysis.answers.answer_rows import asked
-from transformer.analysis.answers.effects import same_tokens
+from transformer.analysis.answers.change_of_answer import same_tokens
 from transformer.files.checkpoints import Checkpoint
 from transformer.files.model_card import checkpoint_step
 from transformer.files.snapshots import snapshot, snapshot_steps
@@ -24,7 +24,7 @@ from transformer.roles.sentence_roles import HeadRole, head_roles
 from transformer.roles.tally import counted_rows
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.decoding import decode
-from transformer.runs.heads import Head
+from transformer.runs.head_places import Head
 from transformer.runs.run import Run
 from transformer.runs.traces import Trace
 from transformer.runs.tracing import trace as trace_sentence

@@ -41,8 +41,8 @@ def add_heads(commands: argparse._SubParsersAction) -> None:
 
 def _heads(options: argparse.Namespace) -> int:
     from transformer.files.checkpoints import load
-    from transformer.roles.report import report, roles_of_file
     from transformer.roles.role_files import as_json, save_corpus_roles
+    from transformer.roles.role_tables import report, roles_of_file
 
     checkpoint, name = load(options.checkpoint), Path(options.sentences).name
     if options.history:
@@ -60,8 +60,8 @@ def _heads(options: argparse.Namespace) -> int:
 def _head_history(checkpoint: "Checkpoint", options: argparse.Namespace) -> int:
     from tqdm import tqdm
 
-    from transformer.roles.report import first_sentences, history_report
     from transformer.roles.role_history import role_history, save_role_history
+    from transformer.roles.role_tables import first_sentences, history_report
 
     sentences = first_sentences(options.sentences, options.limit)
     with tqdm(unit="step", disable=None) as bar:  # None: silent without a terminal

@@ -16,7 +16,7 @@ from transformer.files.checkpoints import Checkpoint
 from transformer.probes import record
 from transformer.roles.tally import Measure, is_causal, special_tokens
 from transformer.runs.attention_view import AttentionView
-from transformer.runs.heads import Head, all_heads
+from transformer.runs.head_places import Head, all_heads
 from transformer.text.special_ids import SpecialIds
 from transformer.text.tokenizer import SPECIAL_IDS
 

@@ -11,15 +11,15 @@ from functools import partial
 
 from transformer.analysis.head_circuits import copying_scores, reads_words_out
 from transformer.files.checkpoints import Checkpoint
-from transformer.roles.alignment import LEAST_ABOVE_RULE, SHIFTS, alignment_tallies, best_rule_precision
+from transformer.roles.aligned_words import LEAST_ABOVE_RULE, SHIFTS, alignment_tallies, best_rule_precision
 from transformer.roles.annotations import aligned_pairs, annotated_sentences, joined
+from transformer.roles.offsets import positional_measures, positional_tallies, profile
 from transformer.roles.places import least_share, place_tallies
-from transformer.roles.positional import positional_measures, positional_tallies, profile
 from transformer.roles.shapes import LEAST_BROAD, LEAST_MONOTONE, shape_tallies
 from transformer.roles.syntactic import DIRECTIONS, best_offset_share, least_of_arcs, syntactic_tallies
 from transformer.roles.tally import Measure, Tallies, Tally, added
 from transformer.runs.attention_view import AttentionView
-from transformer.runs.heads import Head, all_heads, attention_layers
+from transformer.runs.head_places import Head, all_heads, attention_layers
 from transformer.runs.readings import Reading, readings
 
 ALIGNED = tuple(SHIFTS)

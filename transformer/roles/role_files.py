@@ -17,14 +17,14 @@ from transformer.disk.plain_files import read_plain_text
 from transformer.disk.whole_files import write_text
 from transformer.errors import CheckpointError
 from transformer.files.checkpoints import Checkpoint
-from transformer.roles import alignment, induction, places, positional, shapes, syntactic, tally
+from transformer.roles import aligned_words, induction, offsets, places, shapes, syntactic, tally
 from transformer.roles.annotations import ARCS, PAIRS
 from transformer.roles.corpus_roles import LEAST_CONSISTENT, CorpusRole, CorpusRoles
 from transformer.roles.induction import InductionTest
 from transformer.roles.measures import MEASURES, HeadMeasures
 from transformer.roles.sentence_roles import ROLES
 from transformer.roles.tally import Measure
-from transformer.runs.heads import Head, all_heads
+from transformer.runs.head_places import Head, all_heads
 from transformer.runs.readings import task_before
 from transformer.text.sentence_files import sentence_digest
 
@@ -45,11 +45,11 @@ class SavedRoles:
 def thresholds(version: int = VERSION) -> dict[str, float]:
     """All numbers that the definitions of roles depend on."""
     tests = {
-        "least_on_offset": positional.LEAST_ON_OFFSET,
-        "least_window_lift": positional.LEAST_WINDOW_LIFT,
-        "most_offset": positional.MAX_OFFSET,
+        "least_on_offset": offsets.LEAST_ON_OFFSET,
+        "least_window_lift": offsets.LEAST_WINDOW_LIFT,
+        "most_offset": offsets.MAX_OFFSET,
         "least_above_offset": syntactic.LEAST_ABOVE_OFFSET,
-        "least_above_rule": alignment.LEAST_ABOVE_RULE,
+        "least_above_rule": aligned_words.LEAST_ABOVE_RULE,
         "least_place_share": places.LEAST_SHARE,
         "least_place_lift": places.LEAST_LIFT,
         "least_rows_of_a_measure": tally.LEAST_ROWS_IN_ALL,

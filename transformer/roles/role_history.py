@@ -21,7 +21,7 @@ from transformer.roles.development import training_steps
 from transformer.roles.induction import repeated_lengths, repeated_sequences
 from transformer.roles.role_files import broken_file, file_of_other_weights, write_heads
 from transformer.roles.tally import Measure
-from transformer.runs.heads import OfHead
+from transformer.runs.head_places import OfHead
 from transformer.text.sentence_files import sentence_digest
 
 FILE = "head_history.json"

@@ -15,7 +15,7 @@ from transformer.roles.places import LEAST_ROWS, PLACES, least_share, place_shar
 from transformer.roles.shapes import LEAST_BROAD, LEAST_MONOTONE, shape_scores
 from transformer.roles.tally import counted_rows, evenly
 from transformer.runs.attention_view import AttentionView
-from transformer.runs.heads import OfHead
+from transformer.runs.head_places import OfHead
 
 ROLES = (*PLACES, "monotone", "broad", "none")
 

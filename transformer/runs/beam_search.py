@@ -9,7 +9,7 @@ from torch import Tensor
 
 from transformer.models import Model, log_probabilities
 from transformer.runs.decoding_state import DecodingState
-from transformer.runs.strategies import Beam, length_penalty
+from transformer.runs.decoding_strategies import Beam, length_penalty
 from transformer.text.tokenizer import END_ID
 
 
@@ -25,7 +25,7 @@ class Hypothesis:
 
 
 class SearchRecorder(Protocol):
-    """Looks on while a beam searches (``transformer.analysis.answers.beam_tree``)."""
+    """Looks on while a beam searches (``transformer.analysis.answers.hypothesis_tree``)."""
 
     def step(self, log_p: Tensor, before: Tensor, rows: Tensor, ids: Tensor) -> None:
         """One step: ``log_p`` [text, vocabulary] and the texts' totals ``before`` it [text]; ``ids`` [kept] go on from

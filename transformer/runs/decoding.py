@@ -16,10 +16,10 @@ from transformer.runs.activation import Activation
 from transformer.runs.activation_arrays import activations_of
 from transformer.runs.beam_search import Hypothesis, SearchRecorder, beam_search
 from transformer.runs.decoding_state import DecodingState, writable
+from transformer.runs.decoding_strategies import Beam, Greedy, Sample, Strategy, reshape_logits
 from transformer.runs.edits import check_edits
 from transformer.runs.inputs import prompt_of, source_tensor, target_ids
 from transformer.runs.step_activations import StepActivations
-from transformer.runs.strategies import Beam, Greedy, Sample, Strategy, reshape_logits
 from transformer.text.tokens import TokenSequence
 
 N_CANDIDATES = 20
@@ -85,8 +85,8 @@ def decode(
     this call only. ``record_steps`` keeps every activation of every step. ``cached=False`` recomputes everything at
     each step; with edits that is always done, because an edit may concern positions that a cache would not compute
     again. Forward hooks that somebody has registered see (and may change) every step. ``recorder`` watches a beam
-    search (``transformer.analysis.answers.beam_tree``). ``read``: what ``source_tensor`` and ``prompt_of`` give for
-    this sentence, where the caller has it already.
+    search (``transformer.analysis.answers.hypothesis_tree``). ``read``: what ``source_tensor`` and ``prompt_of`` give
+    for this sentence, where the caller has it already.
 
     Raises ``InputError`` for a text that the model cannot take, ``ValueError`` for a model that does not write.
     """

@@ -25,7 +25,7 @@ from transformer.errors import MessageError
 from transformer.files.checkpoints import Checkpoint
 from transformer.probes import Edit
 from transformer.runs import edits, mask_edits
-from transformer.runs.sublayer_edits import remove_residual, remove_sublayer
+from transformer.runs.edits import remove_residual, remove_sublayer
 from transformer.runs.tracing import trace
 from transformer.text.message import Message
 

@@ -15,7 +15,7 @@ from transformer.probes import Recording, record
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.batches import pad
 from transformer.runs.decoding_state import greedy_batch
-from transformer.runs.heads import attention_layers
+from transformer.runs.head_places import attention_layers
 from transformer.runs.inputs import prompt_ids, source_tensor, target_ids
 from transformer.runs.recording_size import rows_that_fit
 from transformer.text.tokens import TokenSequence

@@ -10,7 +10,7 @@ from transformer.files.once import once
 if TYPE_CHECKING:
     from transformer.files.checkpoints import Checkpoint
     from transformer.probes import Edit
-    from transformer.runs.strategies import Strategy
+    from transformer.runs.decoding_strategies import Strategy
 
 
 @dataclass(frozen=True, eq=False)

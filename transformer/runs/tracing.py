@@ -8,12 +8,12 @@ from torch import Tensor
 from transformer.files.checkpoints import Checkpoint
 from transformer.probes import Edit, record
 from transformer.runs.decoding import decode
+from transformer.runs.decoding_strategies import Strategy
 from transformer.runs.edits import check_edits
 from transformer.runs.inputs import check_length, padding, prompt_ids, prompt_of, source_tensor, target_ids
 from transformer.runs.recording_size import check_recording
 from transformer.runs.run import Run
 from transformer.runs.slim_activations import slimmed
-from transformer.runs.strategies import Strategy
 from transformer.runs.traces import Trace
 from transformer.text.message import Message
 from transformer.text.tokens import TokenSequence

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import torch
 
-from transformer.pictures.patches import levels_of
-from transformer.pictures.tokenizer import PatchTokenizer
+from transformer.pictures.patch_numbers import levels_of
+from transformer.pictures.patch_tokenizer import PatchTokenizer
 from transformer.scores.kneser_ney import KneserNey
 from transformer.scores.masked_words import HiddenWord, has_letters, words_of
 from transformer.text.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID, Tokenizer

@@ -9,7 +9,7 @@ from transformer.config import PictureConfig
 from transformer.errors import InputError
 from transformer.files.checkpoints import Checkpoint
 from transformer.runs.decoding import decode
-from transformer.runs.strategies import Beam, Greedy
+from transformer.runs.decoding_strategies import Beam, Greedy
 from transformer.scores.baselines import (
     bag_of_words_accuracy,
     nearest_picture_accuracy,

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from transformer.fast.shortcut import fast_path
 from transformer.models import Model
-from transformer.pictures.patches import ids_of, levels_of, patches_of, pixels_of
+from transformer.pictures.patch_numbers import ids_of, levels_of, patches_of, pixels_of
 from transformer.probes import record
 from transformer.runs.batches import pad
 from transformer.text.tokenizer import END_ID, MASK_ID, PAD_ID, SPECIAL_TOKENS, START_ID, Tokenizer

@@ -17,7 +17,7 @@ from transformer.feed_forward import FeedForward
 from transformer.files.checkpoints import WEIGHTS, load_weights
 from transformer.files.layout import own_config
 from transformer.models import Model
-from transformer.pictures.tokenizer import PatchTokenizer, load_tokenizer
+from transformer.pictures.patch_tokenizer import PatchTokenizer, load_tokenizer
 from transformer.text.tokenizer import Tokenizer
 from transformer.training.attention_entropy import price
 from transformer.training.corpora import Corpus, load_corpus

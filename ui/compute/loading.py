@@ -18,7 +18,7 @@ from transformer.errors import NotEnoughMemoryError
 from transformer.files.languages import speaking
 from transformer.files.layout import config_of as read_config
 from transformer.files.model_card import HISTORY
-from transformer.files.uploads import is_received
+from transformer.files.received_files import is_received
 from transformer.runs.run import Run
 from transformer.training.recipe import Recipe, load_recipe
 from transformer.training.run_state import COLUMNS

@@ -14,7 +14,7 @@ from threading import Lock
 import streamlit as st
 
 from transformer.errors import CheckpointError
-from transformer.files.uploads import is_received, receive
+from transformer.files.received_files import is_received, receive
 from ui.compute.limits import public
 
 _OWN = "uploads: own"

@@ -2,19 +2,19 @@
 
 from dataclasses import replace
 
-from transformer.analysis.answers import effects
 from transformer.analysis.answers.answer_probabilities import Answer, answer_of
+from transformer.analysis.answers.change_of_answer import Effect, answer_under, effect_of
 from transformer.runs.edit_specs import edits_from
 from ui.compute.loading import load_trace
 from ui.compute.store import store
 from ui.shell.page import Page
 
 
-def effect(p: Page, specs: tuple[str, ...]) -> effects.Effect:
+def effect(p: Page, specs: tuple[str, ...]) -> Effect:
     """The page's answer under the edits that ``specs`` name (``transformer.runs.edit_specs``), teacher forced."""
     if not specs:  # nothing runs, so there is nothing to keep
-        return effects.effect_of(p.trace, ())
-    return store.get(p.run, ("effect", *specs), lambda: effects.effect_of(p.trace, edits_from(p.checkpoint, specs)))
+        return effect_of(p.trace, ())
+    return store.get(p.run, ("effect", *specs), lambda: effect_of(p.trace, edits_from(p.checkpoint, specs)))
 
 
 def new_answer(p: Page, specs: tuple[str, ...], *, pads: bool = True) -> Answer:
@@ -25,8 +25,6 @@ def new_answer(p: Page, specs: tuple[str, ...], *, pads: bool = True) -> Answer:
     def answer() -> Answer:
         if not specs:  # as a rule this is the page's own trace
             return answer_of(load_trace(run))
-        return effects.answer_under(
-            run.checkpoint, run.sentence, edits_from(run.checkpoint, specs), pads=run.source_pads
-        )
+        return answer_under(run.checkpoint, run.sentence, edits_from(run.checkpoint, specs), pads=run.source_pads)
 
     return store.get(run, ("answer", *specs), answer)

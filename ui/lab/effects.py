@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 import charts.figures.edit_effects
 from charts.toolkit.style import signed, three_digits
 from transformer.analysis.answers.answer_probabilities import Answer
-from transformer.analysis.answers.effects import Effect, candidates
+from transformer.analysis.answers.change_of_answer import Effect, candidates
 from transformer.analysis.answers.word_diff import Piece, word_diff
 from transformer.text.message import N_
 from ui.lab import edited_model

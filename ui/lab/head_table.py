@@ -12,8 +12,8 @@ from transformer.attention import MultiHeadAttention
 from transformer.roles import places
 from transformer.roles.corpus_roles import LEAST_CONSISTENT, CorpusRole
 from transformer.roles.induction import LEAST_INDUCTION, LONGEST, N_SEQUENCES, repeated_lengths
+from transformer.roles.offsets import LEAST_ON_OFFSET, LEAST_WINDOW_LIFT, WINDOW
 from transformer.roles.places import LEAST_LIFT, LEAST_ROWS, LEAST_SHARE, PLACES
-from transformer.roles.positional import LEAST_ON_OFFSET, LEAST_WINDOW_LIFT, WINDOW
 from transformer.roles.sentence_roles import ROLES, HeadRole
 from transformer.roles.shapes import LEAST_BROAD, LEAST_MONOTONE
 from transformer.roles.syntactic import LEAST_ABOVE_OFFSET

@@ -8,7 +8,7 @@ import streamlit as st
 
 from transformer import Checkpoint, InputError
 from transformer.config import PictureConfig
-from transformer.explanation.patching import typed_ids
+from transformer.explanation.activation_patching import typed_ids
 from ui.compute.store import store
 from ui.shell import focus as shared_focus
 from ui.shell.focus import start_of

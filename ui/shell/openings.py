@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from transformer.config import LEVELS, ModelConfig, PictureConfig
-from transformer.files.opening import OPENING, PLACE, Example, Opening, in_language, read_opening
+from transformer.files.opening_file import OPENING, PLACE, Example, Opening, in_language, read_opening
 from ui.compute.loading import checkpoint_names, checkpoint_path, readable_config
 from ui.words.texts import common, examples, language, model_sentences, pictures
 from ui.words.translations import changed

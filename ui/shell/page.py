@@ -18,7 +18,7 @@ from streamlit.delta_generator import DeltaGenerator
 import transformer
 from transformer.config import ModelConfig, PictureConfig
 from transformer.files.once import once
-from transformer.files.uploads import is_received
+from transformer.files.received_files import is_received
 from transformer.runs.run import Run
 from transformer.runs.traces import Trace
 from ui.compute.limits import public, without_folders

@@ -6,7 +6,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from transformer.config import ModelConfig, PictureConfig
-from transformer.families.config import FamilyConfig
+from transformer.families.family_config import FamilyConfig
 from ui.compute.loading import choosable_checkpoints, readable_config
 from ui.shell import focus as shared_focus
 from ui.shell.focus import MOST_PADS, Focus, with_task

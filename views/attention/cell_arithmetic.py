@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from charts.toolkit.numbers import number
-from transformer.analysis.attention.cell_arithmetic import CellArithmetic, cell_arithmetic, why_masked
+from transformer.analysis.attention.attention_cell import CellArithmetic, cell_arithmetic, why_masked
 from transformer.analysis.attention.query_arithmetic import query_input
 from transformer.analysis.positional import rotary_of
 from transformer.runs.attention_view import AttentionView

@@ -22,7 +22,7 @@ from charts.toolkit.words import _
 from transformer.analysis.attention.rollout import attention_rollout
 from transformer.runs.attention_view import AttentionView
 from transformer.text.message import N_
-from transformer.variants.layers import SandwichLayer
+from transformer.variants.layer_orders import SandwichLayer
 from ui.shell import focus as shared_focus
 from ui.shell.guidance.way import opened
 from ui.shell.page import Page

@@ -13,7 +13,7 @@ from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
 from transformer.analysis.head_circuits import Circuit, output_value_circuit, query_key_circuit
 from transformer.analysis.head_composition import WAYS, Composition, composition
-from transformer.runs.heads import Head
+from transformer.runs.head_places import Head
 from transformer.text.message import N_
 from ui.compute.long_jobs import jobs
 from ui.compute.store import store

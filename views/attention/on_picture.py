@@ -4,7 +4,7 @@ import numpy as np
 
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
-from transformer.pictures.text import levels_in
+from transformer.pictures.picture_text import levels_in
 from transformer.runs.attention_view import AttentionView
 from ui.shell.page import Page
 from ui.show.figures import show_figure

@@ -6,7 +6,7 @@ import streamlit as st
 from charts.toolkit.numbers import percent
 from charts.toolkit.style import three_digits
 from transformer.faults.catalogue import HEALTHY, TRAINING, Diagnosis
-from transformer.faults.checks import CHECKS, Finding
+from transformer.faults.fault_checks import CHECKS, Finding
 from ui.shell.page import Page
 from ui.show.figures import show_table
 from views.bugs.game import ANSWER
@@ -119,7 +119,7 @@ def snippet(p: Page, diagnosis: Diagnosis) -> str:
     fault = "" if diagnosis.fault == HEALTHY else diagnosis.fault
     if diagnosis.in_training:
         begin = (
-            "from transformer.faults.checks import CHECKS\n"
+            "from transformer.faults.fault_checks import CHECKS\n"
             "from transformer.faults.patients import patient_in_training\n"
             "from transformer.faults.training_faults import trained_toy\n\n"
             f"toy = trained_toy({TRAINING.get(fault, HEALTHY)!r})\n"
@@ -128,7 +128,7 @@ def snippet(p: Page, diagnosis: Diagnosis) -> str:
         )
     else:
         begin = (
-            f"{p.preamble}\nfrom transformer.faults.checks import CHECKS\n"
+            f"{p.preamble}\nfrom transformer.faults.fault_checks import CHECKS\n"
             "from transformer.faults.patients import patient_of\n\n"
             f"patient = patient_of(trace, {fault!r})\n"
         )

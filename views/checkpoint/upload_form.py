@@ -6,7 +6,7 @@ import streamlit as st
 
 import transformer
 from charts.toolkit.numbers import whole
-from transformer.files.uploads import MAX_BYTES
+from transformer.files.received_files import MAX_BYTES
 from ui.compute.limits import limits, public
 from ui.compute.loading import for_one_person, open_folder
 from ui.compute.uploads import keep

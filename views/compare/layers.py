@@ -9,7 +9,7 @@ import transformer
 from charts.toolkit.numbers import whole
 from charts.toolkit.words import in_words
 from transformer.analysis.layer_anatomy import Part, anatomy
-from transformer.families.config import FamilyConfig
+from transformer.families.family_config import FamilyConfig
 from transformer.models import Model
 from transformer.text.message import N_
 from transformer.toy.tiny_models import paper_model, tiny_llama

@@ -7,9 +7,9 @@ import streamlit as st
 
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
-from transformer.analysis.answers.beam_tree import FINISHED, PRUNED, BeamTree
-from transformer.analysis.answers.beam_tree import beam_tree as record_search
-from transformer.runs.strategies import Beam, length_penalty
+from transformer.analysis.answers.hypothesis_tree import FINISHED, PRUNED, BeamTree
+from transformer.analysis.answers.hypothesis_tree import beam_tree as record_search
+from transformer.runs.decoding_strategies import Beam, length_penalty
 from transformer.text.message import N_
 from ui.compute.long_jobs import jobs
 from ui.shell.page import Page, guard
@@ -132,7 +132,7 @@ def _snippet(p: Page, beam: Beam, tree: BeamTree) -> None:
     show_snippet(
         "beam tree",
         "import transformer\nfrom views.decoding.beam_tree_figure import search_tree\n"
-        "from transformer.analysis.answers.beam_tree import beam_tree\n\n"
+        "from transformer.analysis.answers.hypothesis_tree import beam_tree\n\n"
         f"{p.load_line}"
         f"tree = beam_tree(checkpoint, {generation.arguments_of(p, beam)})\n"
         "print([node.display for node in tree.winner], tree.winner[-1].score)"

@@ -11,7 +11,7 @@ from transformer.analysis.answers.decoding_steps import StepAttention
 from transformer.analysis.answers.leave_one_out import leave_one_out
 from transformer.analysis.answers.masked_tokens import blanks, filled, fillings
 from transformer.runs.attention_view import AttentionView
-from transformer.variants.heads import FirstTokenClassifier, TokenHead
+from transformer.variants.output_heads import FirstTokenClassifier, TokenHead
 from ui.compute.long_jobs import jobs
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to

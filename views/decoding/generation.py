@@ -15,8 +15,8 @@ from transformer.analysis.answers.decoding_steps import (
     step_attention,
     without_most_activations,
 )
+from transformer.runs.decoding_strategies import Strategy
 from transformer.runs.inputs import prompt_of
-from transformer.runs.strategies import Strategy
 from ui.compute.store import store
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, number_in_address

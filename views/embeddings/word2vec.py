@@ -11,9 +11,9 @@ from charts.toolkit.style import three_digits
 from transformer.analysis.neighbours import Neighbour, analogy, nearest_rows
 from transformer.analysis.projection import principal_components
 from transformer.text.tokens import Token, TokenSequence
-from transformer.word_vectors.files import WordVectors, load_vectors
-from transformer.word_vectors.objectives import OBJECTIVES
+from transformer.word_vectors.vector_files import WordVectors, load_vectors
 from transformer.word_vectors.vocabulary import words_of
+from transformer.word_vectors.word2vec_objectives import OBJECTIVES
 from ui.compute.loading import REPOSITORY
 from ui.compute.store import store
 from ui.shell.page import Page

@@ -10,7 +10,7 @@ from transformer import Checkpoint
 from transformer.analysis.neighbours import analogy, nearest_rows
 from transformer.analysis.projection import principal_components
 from transformer.text.message import N_
-from transformer.variants.embedding import FamilyEmbedding
+from transformer.variants.family_embedding import FamilyEmbedding
 from ui.compute.store import store
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to

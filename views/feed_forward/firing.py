@@ -5,7 +5,7 @@ from functools import partial
 import streamlit as st
 
 from transformer.analysis.feed_forward_units import strongest_units
-from transformer.explanation.firing import Firing, unit_firings
+from transformer.explanation.firing_examples import Firing, unit_firings
 from transformer.files.checkpoints import Checkpoint
 from transformer.runs.readings import with_task
 from ui.compute.long_jobs import jobs
@@ -49,7 +49,7 @@ def firing(p: Page) -> None:
     st.caption(p.text["fires_source"])
     show_snippet(
         "firing",
-        "import transformer\nfrom transformer.explanation.firing import unit_firings\n"
+        "import transformer\nfrom transformer.explanation.firing_examples import unit_firings\n"
         f"from transformer.text.sentence_files import read_sentences\n\n{p.load_line}sentences = {read.python}\n"
         f'found = unit_firings(checkpoint, sentences, "{stack}", {layer}, [{unit}], special={special})\n'
         f"for firing in found[{unit}]:\n"

@@ -8,9 +8,9 @@ import streamlit as st
 
 from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits
-from transformer.analysis.head_importance import Head
-from transformer.explanation.firing import Firing
+from transformer.explanation.firing_examples import Firing
 from transformer.explanation.head_habits import HeadHabits, head_habits
+from transformer.runs.head_places import Head
 from transformer.runs.readings import with_task
 from ui.compute.long_jobs import jobs
 from ui.lab.firing import in_context
@@ -153,7 +153,7 @@ def _chosen(p: Page, firings: Sequence[Firing], read: SentenceList) -> None:
 
 def _snippet(p: Page, head: Head, read: SentenceList) -> str:
     return (
-        "import transformer\nfrom transformer.analysis.head_importance import Head\n"
+        "import transformer\nfrom transformer.runs.head_places import Head\n"
         "from transformer.explanation.head_habits import head_habits\n"
         f"from transformer.text.sentence_files import read_sentences\n\n{p.load_line}"
         f"found = head_habits(checkpoint, {read.python})\n"

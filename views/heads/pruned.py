@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from transformer.analysis.pruned import pruned_heads
+from transformer.analysis.head_circuits import pruned_heads
 from transformer.runs.attention_view import AttentionView
 from ui.shell.page import Page
 from ui.words.texts import PageText

@@ -13,7 +13,7 @@ from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import in_words
 from transformer.explanation.checkpoint_report import CheckpointReport, Progress, checkpoint_report
-from transformer.runs.heads import Head
+from transformer.runs.head_places import Head
 from transformer.text.sentence_files import SHIPPED, read_sentences
 from ui.lab.firing import in_context
 from ui.words.catalogues import browser_words

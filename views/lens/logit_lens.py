@@ -10,7 +10,7 @@ from transformer.analysis.lens import Lens, logit_lens
 from transformer.analysis.residual_stream import in_a_sentence
 from transformer.runs.inputs import prompt_ids
 from transformer.runs.traces import Trace
-from transformer.variants.heads import FirstTokenClassifier, TokenHead
+from transformer.variants.output_heads import FirstTokenClassifier, TokenHead
 from ui.compute.store import store
 from ui.shell import page_state
 from ui.shell.page import Page

@@ -9,9 +9,9 @@ from charts.toolkit.style import signed
 from charts.toolkit.words import in_words
 from transformer.analysis.residual_stream import in_a_sentence
 from transformer.errors import InputError
+from transformer.explanation.activation_patching import contrast
 from transformer.explanation.attribution import Attribution
 from transformer.explanation.direct_effects import Removals, is_removable, removals
-from transformer.explanation.patching import contrast
 from ui.compute.long_jobs import jobs
 from ui.lab.second_sentence import second_sentence
 from ui.shell.page import Page

@@ -10,9 +10,9 @@ from streamlit.delta_generator import DeltaGenerator
 from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
-from transformer.explanation.patching import Contrast
+from transformer.explanation.activation_patching import Contrast
 from transformer.explanation.path_patching import INPUTS, path_patching, senders_of
-from transformer.runs.heads import Head
+from transformer.runs.head_places import Head
 from ui.shell.navigation import go_to
 from ui.shell.page import Page
 from ui.shell.selectors import chosen_option
@@ -50,8 +50,8 @@ def head_to_head(p: Page, room: DeltaGenerator) -> None:
     st.caption(p.text["edges_source"])
     show_snippet(
         "head to head",
-        f"{p.preamble}\nfrom transformer.runs.heads import Head\n"
-        "from transformer.explanation.patching import contrast\n"
+        f"{p.preamble}\nfrom transformer.runs.head_places import Head\n"
+        "from transformer.explanation.activation_patching import contrast\n"
         "from transformer.explanation.path_patching import path_patching, senders_of\n\n"
         f"both = contrast(trace, {sentence!r})\n"
         f'receiver = Head("{receiver.stack}", "{receiver.kind}", {receiver.layer}, {receiver.head})\n'

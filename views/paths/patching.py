@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import signed, three_digits
-from transformer.explanation.patching import (
+from transformer.explanation.activation_patching import (
     HEADS,
     Contrast,
     Place,
@@ -67,7 +67,7 @@ def patching(p: Page, room: DeltaGenerator, *, view: str) -> None:
     which = "head_places(contrast" if view == "heads" else "token_places(contrast, turn"
     show_snippet(
         "patching",
-        f"{p.preamble}\nfrom transformer.explanation import patching\n\n"
+        f"{p.preamble}\nfrom transformer.explanation import activation_patching as patching\n\n"
         f"contrast = patching.contrast(trace, {sentence!r})\n"
         f"turn = {row}\n"
         f'places = patching.{which}, "{p.focus.stack}")\n'

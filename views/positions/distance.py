@@ -5,7 +5,7 @@ import streamlit as st
 
 from charts.toolkit.style import signed
 from transformer.analysis import position_scores, positional
-from transformer.families.config import FamilyConfig
+from transformer.families.family_config import FamilyConfig
 from transformer.text.tokens import TokenSequence
 from ui.compute.store import store
 from ui.shell.page import Page

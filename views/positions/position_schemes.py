@@ -9,7 +9,7 @@ from charts.toolkit.numbers import in_tex
 from charts.toolkit.style import three_digits
 from transformer.analysis import positional
 from transformer.analysis.attention.score_rule import score_rule
-from transformer.variants.embedding import HalvedSinusoids
+from transformer.variants.family_embedding import HalvedSinusoids
 from ui.compute.loading import checkpoint_names, config_of, load_checkpoint
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to

@@ -5,7 +5,7 @@ import streamlit as st
 from charts.toolkit.numbers import in_tex
 from charts.toolkit.style import three_digits
 from transformer.analysis import positional
-from transformer.variants.rotary import Rotary
+from transformer.variants.partial_rotary import Rotary
 from transformer.variants.rotary_scaling import LinearScaling, Llama3Scaling, LongRope, RotaryScaling, Yarn
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_formula

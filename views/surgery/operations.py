@@ -12,7 +12,7 @@ from charts.canvas.value_map import value_map
 from transformer import InputError
 from transformer.analysis.head_importance import Importance, importance_by_chunks
 from transformer.runs.edit_specs import EditSpec
-from transformer.runs.heads import all_heads
+from transformer.runs.head_places import all_heads
 from transformer.runs.run import Run
 from ui.compute.loading import load_trace
 from ui.compute.long_jobs import jobs

@@ -7,8 +7,8 @@ import pandas as pd
 import streamlit as st
 
 from charts.toolkit.numbers import whole
-from transformer.pictures.patches import N_SPECIAL, ids_of, patches_of
-from transformer.pictures.tokenizer import PatchTokenizer
+from transformer.pictures.patch_numbers import N_SPECIAL, ids_of, patches_of
+from transformer.pictures.patch_tokenizer import PatchTokenizer
 from transformer.text.message import N_
 from ui.shell import focus as shared_focus
 from ui.shell.page import Page

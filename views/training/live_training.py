@@ -7,7 +7,7 @@ import streamlit as st
 from transformer.errors import InputError
 from transformer.toy.learner import ToyLearner
 from transformer.toy.tasks import LONGEST, SHORTEST, TASKS, letter_ids
-from transformer.toy.training import BATCH_SIZE, EXAMPLE, ToyState, train_toy
+from transformer.toy.toy_training import BATCH_SIZE, EXAMPLE, ToyState, train_toy
 from ui.compute.limits import limits
 from ui.compute.long_jobs import take_turn
 from ui.compute.store import store

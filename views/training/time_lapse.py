@@ -12,7 +12,7 @@ from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer.files.snapshots import quantise
 from transformer.roles.development import Moment, changed_most, map_change, moment_of, settled, training_steps
-from transformer.runs.heads import Head
+from transformer.runs.head_places import Head
 from ui.compute.long_jobs import jobs
 from ui.lab.head_table import role_text
 from ui.shell import focus as shared_focus

@@ -12,7 +12,7 @@ from transformer.runs.attention_view import AttentionView
 from transformer.text.tokens import TokenSequence
 from transformer.toy.learner import ToyLearner
 from transformer.toy.tasks import LONGEST, SHORTEST
-from transformer.toy.training import N_HELD_OUT, ToyState, train_toy
+from transformer.toy.toy_training import N_HELD_OUT, ToyState, train_toy
 from ui.compute.limits import limits, without_folders
 from ui.show.canvas import show_map
 from ui.show.figures import show_figure
@@ -44,7 +44,7 @@ class Settings:
 
     def snippet(self) -> str:
         return (
-            "from transformer.toy.training import train_toy\n\n"
+            "from transformer.toy.toy_training import train_toy\n\n"
             f"for state in train_toy({self.task!r}, positions={self.positions!r}, n_heads={self.n_heads}, "
             f"learning_rate={self.learning_rate},\n"
             f"                       seed={self.seed}, example={self.example!r}):\n"

@@ -12,8 +12,8 @@ import pytest
 
 import transformer
 from tests.transformer.numpy_forward import NumpyTransformer
+from transformer.analysis.answers.change_of_answer import effect_of
 from transformer.analysis.answers.comparison import head_divergence
-from transformer.analysis.answers.effects import effect_of
 from transformer.analysis.answers.leave_one_out import leave_one_out
 from transformer.analysis.attention.input_attribution import gradient_times_input, integrated_gradients
 from transformer.analysis.attention.quantity import quantity_of

@@ -9,8 +9,8 @@ import pytest
 
 import transformer
 from tests.foreign_checkpoints import FOREIGN
+from transformer.analysis.attention.attention_cell import cell_arithmetic
 from transformer.analysis.attention.attention_path import attention_path, output_sum
-from transformer.analysis.attention.cell_arithmetic import cell_arithmetic
 from transformer.analysis.attention.query_arithmetic import query_arithmetic
 from transformer.analysis.attention.score_rule import score_rule
 from transformer.analysis.costs import REST, parameter_costs
@@ -22,13 +22,13 @@ from transformer.analysis.feed_forward_units import (
     vocabulary_matrix,
     why_no_words,
 )
+from transformer.analysis.gradient_step import training_step
 from transformer.analysis.head_importance import head_importance
 from transformer.analysis.layer_norm_steps import norm_kind, norm_names, norm_steps
 from transformer.analysis.lens import logit_lens
 from transformer.analysis.position_edits import without_positions
 from transformer.analysis.residual_stream import additions, residual_identity, stream_lengths, sublayers
-from transformer.analysis.training_step import training_step
-from transformer.runs.heads import all_heads
+from transformer.runs.head_places import all_heads
 
 SENTENCE = "The cat sat on the mat, and the dog slept."
 

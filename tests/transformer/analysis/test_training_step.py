@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import transformer
-from transformer.analysis.training_step import _gradients_by_way, training_step
+from transformer.analysis.gradient_step import _gradients_by_way, training_step
 
 
 def _tied(checkpoint):

@@ -8,10 +8,10 @@ import torch
 
 import transformer
 from tests.conftest import ROOT
+from transformer.explanation.activation_patching import contrast
 from transformer.explanation.attribution import attribute
 from transformer.explanation.attribution_walk import Part
 from transformer.explanation.direct_effects import TOKENS_PER_PASS, is_removable, removals
-from transformer.explanation.patching import contrast
 from transformer.probes import Edit
 
 SENTENCE = "The old man told us a long story."

@@ -10,9 +10,9 @@ import pytest
 import transformer
 from tests.foreign_checkpoints import FOREIGN
 from transformer.analysis.attention.score_rule import added_to_scores, score_rule
-from transformer.explanation.firing import head_firings, unit_firings
+from transformer.explanation.firing_examples import head_firings, unit_firings
 from transformer.explanation.query_key_space import query_key_space
-from transformer.runs.heads import Head, attention_layers
+from transformer.runs.head_places import Head, attention_layers
 
 KINDS = ("translator", "gpt", "bert", "sentiment")
 SENTENCES = ("The cat sat on the mat.", "", "A dog sees the cat.", "The bird sings.")

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import transformer
-from transformer.analysis.head_importance import Head
 from transformer.errors import InputError
 from transformer.explanation.head_habits import (
     CROSS_KINDS,
@@ -15,6 +14,7 @@ from transformer.explanation.head_habits import (
     head_habits,
     places,
 )
+from transformer.runs.head_places import Head
 from transformer.text.sentence_files import read_sentences
 from transformer.text.tokens import Token, TokenSequence
 

@@ -10,7 +10,7 @@ import torch
 
 import transformer
 from tests.foreign_checkpoints import FOREIGN
-from transformer.explanation.patching import (
+from transformer.explanation.activation_patching import (
     HEADS,
     PARTS,
     Contrast,

@@ -10,10 +10,10 @@ import pytest
 import transformer
 from tests.foreign_checkpoints import FOREIGN
 from tests.transformer.explanation.test_patching import contrast_of, difference
-from transformer.explanation.patching import Contrast
+from transformer.explanation.activation_patching import Contrast
 from transformer.explanation.path_patching import INPUTS, path_patching, senders_of
 from transformer.probes import Edit
-from transformer.runs.heads import Head, all_heads
+from transformer.runs.head_places import Head, all_heads
 
 KINDS = ("translator", "gpt", "bert", "sentiment")
 

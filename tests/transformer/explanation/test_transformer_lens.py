@@ -18,9 +18,9 @@ import transformer  # noqa: E402
 from tests.foreign_checkpoints import foreign_checkpoint  # noqa: E402
 from transformer import Checkpoint, Trace  # noqa: E402
 from transformer.analysis.head_composition import composition  # noqa: E402
+from transformer.explanation.activation_patching import contrast, head_places, recovered  # noqa: E402
 from transformer.explanation.attribution import attribute  # noqa: E402
-from transformer.explanation.patching import contrast, head_places, recovered  # noqa: E402
-from transformer.runs.strategies import Greedy  # noqa: E402
+from transformer.runs.decoding_strategies import Greedy  # noqa: E402
 
 Pair = tuple[Checkpoint, "bridge.TransformerBridge"]
 SENTENCE, OTHER = "the cat sat", "the cat sit"  # as many tokens

@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 
 from tests.transformer.families.hugging_face import CASES, VOCABULARY, build, saved
 from transformer import CheckpointError
-from transformer.families.opening import OpenedModel, open_model, read_json
+from transformer.families.foreign_folder import OpenedModel, open_model, read_json
 from transformer.fast.shortcut import fast_path
 from transformer.probes import record
 from transformer.runs.decoding_state import DecodingState

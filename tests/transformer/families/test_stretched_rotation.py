@@ -17,9 +17,9 @@ from transformer.analysis.layer_anatomy import anatomy
 from transformer.analysis.position_edits import without_positions
 from transformer.analysis.positional import rotary_of, stretched_pairs
 from transformer.probes import record
+from transformer.runs.decoding_strategies import Beam, Greedy
 from transformer.runs.inputs import prompt_of
-from transformer.runs.strategies import Beam, Greedy
-from transformer.variants.rotary import Rotary
+from transformer.variants.partial_rotary import Rotary
 from transformer.variants.rotary_scaling import Yarn, pair_that_turns
 
 SENTENCE = "The cat sat on the mat, and the dog slept."

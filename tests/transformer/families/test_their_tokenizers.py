@@ -11,7 +11,7 @@ from tests.transformer.families.hugging_face import build
 from tests.transformer.text.foreign_folders import SENTENCES, TEXTS
 from transformer import CheckpointError, decode, load, trace
 from transformer.files.languages import speaking
-from transformer.runs.strategies import Greedy
+from transformer.runs.decoding_strategies import Greedy
 
 transformers = pytest.importorskip("transformers")
 

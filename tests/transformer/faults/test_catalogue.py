@@ -6,7 +6,7 @@ import pytest
 
 from tests.transformer import tiny
 from transformer.faults.catalogue import FAULTS, diagnoses, diagnosis_of, inapplicable, next_with
-from transformer.faults.checks import CHECKS
+from transformer.faults.fault_checks import CHECKS
 
 
 @pytest.mark.parametrize("kind", tiny.LAYERS)

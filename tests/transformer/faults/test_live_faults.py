@@ -9,7 +9,7 @@ import torch
 
 import transformer
 from tests.transformer import tiny
-from transformer.faults.checks import CHECKS
+from transformer.faults.fault_checks import CHECKS
 from transformer.faults.forward_faults import LIVE_FAULTS, other_norm_order, unscaled_scores, with_fault
 from transformer.faults.patients import Patient, patient_of
 from transformer.probes import record

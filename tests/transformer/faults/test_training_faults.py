@@ -10,13 +10,13 @@ from torch.nn import functional as F
 from transformer.errors import CheckpointError
 from transformer.faults import training_faults
 from transformer.faults.catalogue import TRAINING
-from transformer.faults.checks import CHECKS
+from transformer.faults.fault_checks import CHECKS
 from transformer.faults.patients import patient_in_training, self_attention_in_training
 from transformer.faults.training_faults import HEALTHY, NAMES, STEPS, train_and_save, trained_toy
 from transformer.text.tokenizer import PAD_ID
 from transformer.toy.learner import TRAINING_FAULTS, ToyLearner, toy_config
 from transformer.toy.tasks import TASKS, draw_batch
-from transformer.toy.training import held_out_words, train_toy
+from transformer.toy.toy_training import held_out_words, train_toy
 
 
 def learner(fault: str = "") -> ToyLearner:

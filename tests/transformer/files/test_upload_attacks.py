@@ -11,7 +11,7 @@ import pytest
 
 from transformer import CheckpointError
 from transformer.disk.tensor_files import LONGEST_HEADER
-from transformer.files.uploads import receive
+from transformer.files.received_files import receive
 from transformer.text.message import Message, message_of
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json")

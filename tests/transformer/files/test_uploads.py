@@ -16,7 +16,7 @@ import transformer
 from tests.foreign_checkpoints import foreign_checkpoint
 from tests.shipped import SHIPPED
 from transformer import CheckpointError
-from transformer.files.uploads import MAX_BYTES, MAX_KEPT, is_received, kept, receive
+from transformer.files.received_files import MAX_BYTES, MAX_KEPT, is_received, kept, receive
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "README.md")
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.transformer.roles.attention import made, pointing
 from transformer.analysis.attention.whole_words import word_spans, word_weights
-from transformer.roles.alignment import alignment_tallies, best_rule_precision, error_rate
+from transformer.roles.aligned_words import alignment_tallies, best_rule_precision, error_rate
 from transformer.roles.annotations import (
     RELATIONS,
     AlignedPair,

@@ -14,7 +14,7 @@ from transformer.errors import InputError
 from transformer.roles.corpus_roles import corpus_roles, roles_by_batch, summarise
 from transformer.roles.measures import n_annotated
 from transformer.roles.sentence_roles import HeadRole, head_roles
-from transformer.runs.heads import Head
+from transformer.runs.head_places import Head
 from transformer.text.sentence_files import SHIPPED, read_sentences, sentence_digest, split_sentences
 
 SENTENCES = (

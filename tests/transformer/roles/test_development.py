@@ -30,7 +30,7 @@ from transformer.roles.development import (
 from transformer.roles.sentence_roles import HeadRole, head_roles
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.decoding_state import writable
-from transformer.runs.heads import Head
+from transformer.runs.head_places import Head
 from transformer.training.run_state import write_history
 
 SENTENCE = "The old man told us a story, and the sea was cold."

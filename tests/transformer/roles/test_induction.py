@@ -14,7 +14,7 @@ from transformer.roles.induction import (
     repeated_scores,
     repeated_sequences,
 )
-from transformer.runs.heads import Head
+from transformer.runs.head_places import Head
 from transformer.text.tokenizer import SPECIAL_TOKENS, START_ID
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.transformer.roles.attention import WORDS, made, pointing
+from transformer.roles.offsets import OFFSETS, positional_measures, positional_tallies, profile
 from transformer.roles.places import least_share, place_tallies
-from transformer.roles.positional import OFFSETS, positional_measures, positional_tallies, profile
 from transformer.roles.shapes import shape_tallies
 from transformer.roles.tally import Measure, Tally, added
 

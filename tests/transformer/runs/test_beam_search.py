@@ -12,7 +12,7 @@ from tests.transformer.tiny import random_model
 from transformer.models import Model
 from transformer.runs.beam_search import Hypothesis, beam_search
 from transformer.runs.decoding_state import NEVER_WRITTEN
-from transformer.runs.strategies import Beam, length_penalty
+from transformer.runs.decoding_strategies import Beam, length_penalty
 from transformer.text.tokenizer import END_ID, START_ID
 
 VOCABULARY, LIMIT = 7, 4

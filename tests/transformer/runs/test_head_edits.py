@@ -10,7 +10,7 @@ import transformer
 from tests.transformer.copying import COPYING, copying_checkpoint
 from transformer import Greedy, ablate_head, decode, mean_ablate_head, patch_head, scale_head, trace
 from transformer.probes import recorded_so_far
-from transformer.runs.sublayer_edits import remove_residual, remove_sublayer
+from transformer.runs.edits import remove_residual, remove_sublayer
 
 SENTENCE, TARGET = "The cat sat on the mat.", "Le chat dort."
 

@@ -14,7 +14,7 @@ from transformer.analysis.attention.quantity import quantity_of
 from transformer.analysis.head_importance import importance_by_chunks
 from transformer.explanation.attention_trust import input_attributions
 from transformer.probes import interruptible
-from transformer.runs.heads import all_heads
+from transformer.runs.head_places import all_heads
 
 SENTENCE = "The dog sleeps under the table."
 

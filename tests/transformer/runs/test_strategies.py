@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer.runs.strategies import Beam, Greedy, Sample, length_penalty, reshape_logits
+from transformer.runs.decoding_strategies import Beam, Greedy, Sample, length_penalty, reshape_logits
 
 LOGITS = torch.tensor([math.log(p) for p in (0.1, 0.5, 0.25, 0.15)])
 

@@ -15,7 +15,7 @@ from transformer.families.build import build_model
 from transformer.text.tokenizer import PAD_ID
 from transformer.toy.learner import ToyLearner, initialise, toy_config
 from transformer.toy.tasks import TASKS, batch_of, draw_batch, letters_of, make_batch
-from transformer.toy.training import STEPS, ToyState, train_toy
+from transformer.toy.toy_training import STEPS, ToyState, train_toy
 
 
 def learner(task: str = "reverse", **settings) -> ToyLearner:

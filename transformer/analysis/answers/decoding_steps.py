@@ -8,8 +8,8 @@ import torch
 
 from transformer.files.checkpoints import Checkpoint
 from transformer.runs.decoding import Candidate, Decoding, Step, forced_tokens
+from transformer.runs.decoding_strategies import reshape_logits
 from transformer.runs.inputs import prompt_of
-from transformer.runs.strategies import reshape_logits
 from transformer.text.tokens import TokenSequence
 
 
@@ -48,7 +48,7 @@ class Reshaping:
 def reshape_step(
     step: Step, *, temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0, shown: int = 10
 ) -> Reshaping:
-    """What temperature, top-k and top-p make of one step's logits (``transformer.runs.strategies.reshape_logits``).
+    """What temperature, top-k and top-p make of one step's logits (``decoding_strategies.reshape_logits``).
 
     The chosen token is always among the rows, as the last one where it is not one of the ``shown`` likeliest.
     """

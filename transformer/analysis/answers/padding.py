@@ -7,12 +7,12 @@ import numpy as np
 import torch
 
 from transformer.analysis.answers.answer_rows import asked
-from transformer.analysis.answers.effects import answer_under
+from transformer.analysis.answers.change_of_answer import answer_under
 from transformer.files.checkpoints import Checkpoint
 from transformer.probes import Edit, record
+from transformer.runs.decoding_strategies import Greedy
 from transformer.runs.inputs import padding
 from transformer.runs.mask_edits import no_padding_mask
-from transformer.runs.strategies import Greedy
 from transformer.runs.traces import Trace
 
 PADS = (1, 2, 4, 8, 16)

@@ -7,7 +7,7 @@ import streamlit as st
 
 from transformer.config import LEVELS, PictureConfig
 from transformer.errors import InputError
-from transformer.pictures.text import levels_in
+from transformer.pictures.picture_text import levels_in
 from ui.shell import focus as shared_focus
 from ui.shell.focus import Focus
 from ui.show.events import heard

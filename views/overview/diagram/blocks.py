@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from transformer.config import ModelConfig, PictureConfig
-from transformer.families.config import FamilyConfig
+from transformer.families.family_config import FamilyConfig
 from transformer.runs.traces import Trace
 from ui.words.texts import common
 

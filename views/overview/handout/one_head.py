@@ -10,8 +10,8 @@ from charts.documents.guide import Drawing, Paragraph, Part, Section, Views
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
+from transformer.analysis.attention.attention_cell import CellArithmetic, cell_arithmetic, why_masked
 from transformer.analysis.attention.attention_path import AttentionPath, attention_path, output_sum
-from transformer.analysis.attention.cell_arithmetic import CellArithmetic, cell_arithmetic, why_masked
 from transformer.analysis.attention.score_rule import ScoreRule
 from transformer.analysis.positional import rotary_of
 from transformer.runs.traces import Trace

@@ -12,7 +12,7 @@ from transformer.analysis.answers.answer_probabilities import (
     entropy,
     softmax,
 )
-from transformer.analysis.answers.effects import effect_of
+from transformer.analysis.answers.change_of_answer import effect_of
 from transformer.runs.decoding_state import writable
 
 

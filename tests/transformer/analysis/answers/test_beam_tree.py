@@ -10,11 +10,11 @@ import torch
 
 import transformer
 from tests.transformer.tiny import random_model
-from transformer.analysis.answers import beam_tree as module
-from transformer.analysis.answers.beam_tree import BeamRecorder, BeamTree, beam_tree
+from transformer.analysis.answers import hypothesis_tree as module
+from transformer.analysis.answers.hypothesis_tree import BeamRecorder, BeamTree, beam_tree
 from transformer.runs.beam_search import beam_search
 from transformer.runs.decoding_state import NEVER_WRITTEN
-from transformer.runs.strategies import Beam, length_penalty
+from transformer.runs.decoding_strategies import Beam, length_penalty
 from transformer.text.tokenizer import END_ID, START_ID
 
 A, B, C = 4, 5, 6

@@ -14,7 +14,7 @@ from transformer.analysis.answers.decoding_steps import (
     step_attention,
     without_most_activations,
 )
-from transformer.runs.strategies import reshape_logits
+from transformer.runs.decoding_strategies import reshape_logits
 
 SENTENCE = "The children are playing in the street."
 

@@ -7,11 +7,11 @@ import pytest
 
 import transformer
 from tests.transformer.copying import COPYING, copying_checkpoint
-from transformer.analysis.answers.effects import answer_under, candidates, effect_of, same_tokens
+from transformer.analysis.answers.change_of_answer import answer_under, candidates, effect_of, same_tokens
 from transformer.analysis.answers.padding import padding_drift
 from transformer.analysis.answers.word_diff import Piece, word_diff, words
 from transformer.analysis.head_importance import head_importance, importance_by_chunks
-from transformer.runs.heads import Head, all_heads
+from transformer.runs.head_places import Head, all_heads
 from transformer.text.tokenizer import NEVER_WRITTEN
 
 SENTENCE = "The old man ___ the sea."

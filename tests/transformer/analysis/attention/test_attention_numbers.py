@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import transformer
+from transformer.analysis.attention.attention_cell import cell_arithmetic
 from transformer.analysis.attention.attention_path import attention_path, output_sum
-from transformer.analysis.attention.cell_arithmetic import cell_arithmetic
 from transformer.analysis.attention.value_weighting import norm_weighted, value_norms
-from transformer.analysis.head_effect import head_effect
+from transformer.analysis.head_importance import head_effect
 from transformer.runs.inputs import prompt_ids
 from transformer.text.tokenizer import NEVER_WRITTEN
 

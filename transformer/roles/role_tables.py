@@ -21,9 +21,9 @@ from transformer.roles.induction import LEAST_INDUCTION, InductionTest
 from transformer.roles.measures import HeadMeasures
 from transformer.roles.role_history import RoleHistory
 from transformer.roles.sentence_roles import HeadRole, head_roles
-from transformer.runs.heads import OfHead
+from transformer.runs.decoding_strategies import Greedy
+from transformer.runs.head_places import OfHead
 from transformer.runs.readings import task_before
-from transformer.runs.strategies import Greedy
 from transformer.runs.tracing import trace
 from transformer.text.sentence_files import read_sentences
 

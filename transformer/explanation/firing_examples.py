@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer.files.checkpoints import Checkpoint
-from transformer.runs.heads import Head, attention_layers
+from transformer.runs.head_places import Head, attention_layers
 from transformer.runs.readings import BATCH_SIZE, Recorded, nothing_read, recorded_batches
 from transformer.text.tokens import TokenSequence
 

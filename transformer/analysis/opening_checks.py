@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer.files.checkpoints import Checkpoint
-from transformer.files.opening import Example
+from transformer.files.opening_file import Example
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.traces import Trace
 from transformer.runs.tracing import trace

@@ -13,8 +13,8 @@ from transformer.analysis.answers.answer_rows import Asked, asked
 from transformer.files.checkpoints import Checkpoint
 from transformer.probes import Edit, record
 from transformer.runs.activation_arrays import activations_of
+from transformer.runs.decoding_strategies import Strategy
 from transformer.runs.edits import check_edits
-from transformer.runs.strategies import Strategy
 from transformer.runs.traces import Trace
 
 

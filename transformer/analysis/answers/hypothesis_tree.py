@@ -9,7 +9,7 @@ from transformer.analysis.answers.decoding_steps import n_forced
 from transformer.files.checkpoints import Checkpoint
 from transformer.runs.beam_search import Hypothesis
 from transformer.runs.decoding import decode
-from transformer.runs.strategies import Beam, length_penalty
+from transformer.runs.decoding_strategies import Beam, length_penalty
 
 KEPT, PRUNED, FINISHED, OPEN = "kept", "pruned", "finished", "open"
 

@@ -18,10 +18,10 @@ def add_word2vec(commands: argparse._SubParsersAction) -> None:
 def _word2vec(options: argparse.Namespace) -> int:
     from transformer.disk.whole_files import write_text
     from transformer.training.corpora import SOURCES, corpus_folders, load_corpus
-    from transformer.word_vectors.files import save_vectors
-    from transformer.word_vectors.objectives import OBJECTIVES
-    from transformer.word_vectors.training import WordRecipe, train_vectors
+    from transformer.word_vectors.vector_files import save_vectors
     from transformer.word_vectors.vocabulary import Vocabulary
+    from transformer.word_vectors.word2vec_objectives import OBJECTIVES
+    from transformer.word_vectors.word2vec_training import WordRecipe, train_vectors
 
     recipe, corpus, output = WordRecipe(), load_corpus(options.corpus, options.data), Path(options.output)
     texts = [text for text, *_ in corpus.train]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from transformer.config import ModelConfig
 from transformer.errors import CheckpointError
-from transformer.variants.rotary import Rotary
+from transformer.variants.partial_rotary import Rotary
 from transformer.variants.rotary_scaling import LongRope
 
 

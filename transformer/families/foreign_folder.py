@@ -13,9 +13,9 @@ from transformer.errors import CheckpointError
 from transformer.families.bart import BART, M2M100, MARIAN
 from transformer.families.bert import BERT, DISTILBERT, ROBERTA
 from transformer.families.build import build_family
-from transformer.families.config import FamilyConfig
 from transformer.families.deberta import DEBERTA
 from transformer.families.family import Family
+from transformer.families.family_config import FamilyConfig
 from transformer.families.gpt2 import GPT2
 from transformer.families.llama import GEMMA, GEMMA2, GEMMA3, GEMMA3_PARTS, LLAMA, MISTRAL, QWEN2, QWEN3
 from transformer.families.memory import check_memory

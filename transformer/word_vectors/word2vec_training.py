@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer.word_vectors.objectives import OBJECTIVES, windows
 from transformer.word_vectors.vocabulary import Vocabulary
+from transformer.word_vectors.word2vec_objectives import OBJECTIVES, windows
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Pictures written as text, cut into patches: the tokenizer of a Vision Transformer.
 
-As a picture is a text (``transformer.pictures.text``), it can be typed, stand in an address, and be sent through
-everything that takes a sentence.
+As a picture is a text (``transformer.pictures.picture_text``), it can be typed, stand in an address, and be sent
+through everything that takes a sentence.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import torch
 from transformer.config import LEVELS, SPECIAL_TOKENS, ModelConfig, PictureConfig
 from transformer.disk.plain_files import json_object
 from transformer.errors import CheckpointError
-from transformer.pictures.patches import N_SPECIAL, ids_of, levels_of, patches_of, pixels_of
-from transformer.pictures.text import levels_in
+from transformer.pictures.patch_numbers import N_SPECIAL, ids_of, levels_of, patches_of, pixels_of
+from transformer.pictures.picture_text import levels_in
 from transformer.text.special_ids import Framing, SpecialIds
 from transformer.text.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID, Tokenizer
 from transformer.text.tokens import Token, TokenSequence

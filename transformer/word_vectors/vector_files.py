@@ -10,8 +10,8 @@ from safetensors.numpy import load_file, save_file
 
 from transformer.disk.whole_files import atomic_path, not_whole, write_text
 from transformer.errors import CheckpointError
-from transformer.word_vectors.objectives import OBJECTIVES
 from transformer.word_vectors.vocabulary import Vocabulary
+from transformer.word_vectors.word2vec_objectives import OBJECTIVES
 
 WORDS, VECTORS = "words.txt", "vectors.safetensors"
 
