@@ -79,15 +79,14 @@ def _marian(path: Path, more: tuple[str, ...] = ()) -> None:
 
 def _m2m100(path: Path) -> None:
     import sentencepiece as library
-
-    from transformer.text.foreign.language_codes import M2M100
+    from transformers.models.m2m_100.tokenization_m2m_100 import FAIRSEQ_LANGUAGE_CODES
 
     file = sentencepiece(path / "sentencepiece.bpe.model", "bpe", vocab_size=250)
     processor = library.SentencePieceProcessor(model_file=str(file))
     pieces = [processor.id_to_piece(id) for id in range(processor.get_piece_size())]
     entries = dict.fromkeys(("<s>", "<pad>", "</s>", "<unk>", *pieces))
     (path / "vocab.json").write_text(json.dumps({piece: id for id, piece in enumerate(entries)}))
-    size = len(entries) + len(M2M100["m2m100"]) + 8
+    size = len(entries) + len(FAIRSEQ_LANGUAGE_CODES["m2m100"]) + 8
     build("m2m100", vocab_size=size, pad_token_id=1, eos_token_id=2, decoder_start_token_id=2).save_pretrained(path)
     (path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "M2M100Tokenizer", "src_lang": "en"}))
 

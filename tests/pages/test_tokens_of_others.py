@@ -15,7 +15,6 @@ from tests.transformer.text.foreign_folders import (
     with_byte_fallback,
     word_piece,
 )
-from transformer.text.foreign.sentencepiece_file import read_sentencepiece
 from ui.words.texts import page_text
 
 TEXT = page_text("tokens")
@@ -23,15 +22,20 @@ SENTENCE = "The cat sat on the mat 😀."
 SIZE = 560
 
 
+def pieces_of(file: Path) -> list[str]:
+    library = pytest.importorskip("sentencepiece").SentencePieceProcessor(model_file=str(file))
+    return [library.id_to_piece(id) for id in range(library.get_piece_size())]
+
+
 def add_marian(folder: Path) -> None:
     files = [sentencepiece(folder / name, "unigram") for name in ("source.spm", "target.spm")]
-    names = ["</s>", "<unk>", *dict.fromkeys(piece for file in files for piece in read_sentencepiece(file).pieces)]
+    names = ["</s>", "<unk>", *dict.fromkeys(piece for file in files for piece in pieces_of(file))]
     ids = {name: id for id, name in enumerate(dict.fromkeys([*names, ">>fra<<", "<pad>"]))}
     (folder / "vocab.json").write_text(json.dumps(ids))
 
 
 def add_m2m100(folder: Path) -> None:
-    pieces = read_sentencepiece(sentencepiece(folder / "sentencepiece.bpe.model", "bpe")).pieces
+    pieces = pieces_of(sentencepiece(folder / "sentencepiece.bpe.model", "bpe"))
     names = dict.fromkeys(["<s>", "<pad>", "</s>", "<unk>", *pieces])
     (folder / "vocab.json").write_text(json.dumps({name: id for id, name in enumerate(names)}))
 

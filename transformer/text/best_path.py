@@ -5,7 +5,7 @@ A score is a piece's log-probability. From left to right, the best way to reach 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -35,43 +35,28 @@ class Place:
     best: int
 
 
-def best_path(
-    text: str,
-    scores: Mapping[str, float],
-    *,
-    longest: int,
-    unknown: float,
-    rounded: Callable[[float], float] = float,
-    every: bool = True,
-) -> list[Place]:
+def best_path(text: str, scores: Mapping[str, float], *, longest: int, unknown: float) -> list[Place]:
     """The places of ``text``, one a character. A character that is no piece itself may be unknown, at that score.
 
-    ``longest``: characters of the longest piece. ``rounded``: the precision that sums are kept in. Of two equal sums
-    the one that begins further left stays. ``every``: list the candidates that are not kept, too, of which a long text
-    may have millions.
+    ``longest``: characters of the longest piece. Of two equal sums the one that begins further left stays.
     """
     ending: list[list[Candidate]] = [[] for _ in range(len(text) + 1)]
     best = [0] * (len(text) + 1)
 
     def reach(end: int, candidate: Candidate) -> None:
         found = ending[end]
-        if found and candidate.total <= found[best[end]].total:
-            if every:
-                found.append(candidate)
-            return
-        if not every:
-            found.clear()
         found.append(candidate)
-        best[end] = len(found) - 1
+        if candidate.total > found[best[end]].total:
+            best[end] = len(found) - 1
 
     for start in range(len(text)):
         so_far = ending[start][best[start]].total if start else 0.0
         for end in range(start + 1, min(start + longest, len(text)) + 1):
             score = scores.get(piece := text[start:end])
             if score is not None:
-                reach(end, Candidate(piece, start, score, rounded(so_far + score)))
+                reach(end, Candidate(piece, start, score, so_far + score))
         if text[start] not in scores:
-            reach(start + 1, Candidate(text[start], start, unknown, rounded(so_far + unknown), known=False))
+            reach(start + 1, Candidate(text[start], start, unknown, so_far + unknown, known=False))
     return [Place(end, tuple(ending[end]), best[end]) for end in range(1, len(text) + 1)]
 
 

@@ -1,56 +1,64 @@
-"""Reading the files of a Hugging Face tokenizer: never more than these limits, every refusal with the file's name."""
+"""Files of a tokenizer from elsewhere: never more than these limits, every refusal with the file's name."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
 from transformer.disk.plain_files import read_plain
-from transformer.errors import CheckpointError, InputError, MessageError
+from transformer.errors import CheckpointError, MessageError
 from transformer.text.message import Message
 
 MAX_BYTES = 64_000_000
 MAX_ENTRIES = 300_000
-MAX_MERGES = 4 * MAX_ENTRIES  # SentencePiece's: every way to cut a piece into two is a merge
 MAX_LISTS, MAX_OBJECTS = 2_000_000, 100_000  # Gemma's merges are 580,000 lists; an added token is an object
-
-Made = TypeVar("Made")
+LONGEST_ENTRY = 2000  # characters; a run of spaces has some hundreds in known vocabularies
 
 
 def unreadable(file: Path, problem: object) -> CheckpointError:
     return CheckpointError("{file} is not a tokenizer that can be read: {problem}", file=file, problem=problem)
 
 
-def read_bytes(file: Path) -> bytes:
-    """Raises ``CheckpointError`` for a file that is missing, no plain file, or larger than ``MAX_BYTES``."""
-    try:
-        size = file.stat().st_size
-        if size > MAX_BYTES:
-            raise unreadable(
-                file,
-                Message("it has {bytes} bytes; at most {most} are read", bytes=f"{size:,}", most=f"{MAX_BYTES:,}"),
-            )
-        return read_plain(file, MAX_BYTES)
-    except MessageError as error:
-        if isinstance(error, CheckpointError):
-            raise
-        raise CheckpointError("{problem}", problem=error) from error
-    except OSError as error:
-        raise unreadable(file, error.strerror or str(error)) from error
+def check_files(folder: Path) -> None:
+    """Raises ``CheckpointError`` for a file beside the weights that is too large, and for one that is no plain file."""
+    for file in sorted(folder.iterdir()):
+        if file.suffix in (".json", ".txt", ".model", ".spm", ".jinja") and not file.name.endswith(".index.json"):
+            _check_plain(file)
 
 
-def read_text(file: Path) -> str:
-    try:
-        return read_bytes(file).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise unreadable(file, error) from error
+def _check_plain(file: Path) -> None:
+    if not file.is_file():
+        raise unreadable(file, Message("{path} is no plain file", path=file))
+    if (size := file.stat().st_size) > MAX_BYTES:
+        what = {"bytes": f"{size:,}", "most": f"{MAX_BYTES:,}"}
+        raise unreadable(file, Message("it has {bytes} bytes; at most {most} are read", **what))
+
+
+def check_ids(file: Path, ids: dict[str, int]) -> dict[str, int]:
+    """``ids``: of every entry of a vocabulary. Raises ``CheckpointError`` for too many, and for entries without end."""
+    if not ids:
+        raise unreadable(file, Message("it contains no vocabulary"))
+    if len(ids) > MAX_ENTRIES:
+        what = {"count": f"{len(ids):,}", "most": f"{MAX_ENTRIES:,}"}
+        raise unreadable(file, Message("its vocabulary has {count} entries; at most {most} are read", **what))
+    if wrong := [id for id in ids.values() if not 0 <= id < MAX_ENTRIES]:
+        raise unreadable(file, Message("its vocabulary has the id {id}; ids are integers ≥ 0", id=repr(wrong[0])))
+    if (longest := max(map(len, ids))) > LONGEST_ENTRY:
+        what = {"count": f"{longest:,}", "most": LONGEST_ENTRY}
+        raise unreadable(file, Message("its longest entry has {count} characters; at most {most} are read", **what))
+    return ids
 
 
 def read_object(file: Path) -> dict:
     """The JSON object of a file."""
-    text = read_text(file)
+    try:
+        text = read_plain(file, MAX_BYTES).decode("utf-8")
+    except MessageError as error:
+        raise CheckpointError("{problem}", problem=error) from error
+    except OSError as error:
+        raise unreadable(file, error.strerror or str(error)) from error
+    except UnicodeDecodeError as error:
+        raise unreadable(file, error) from error
     for sign, most in (("[", MAX_LISTS), ("{", MAX_OBJECTS)):
         if (count := text.count(sign)) > most:  # making so many objects stops the whole server for seconds
             what = {"count": f"{count:,}", "sign": sign, "most": f"{most:,}"}
@@ -64,64 +72,3 @@ def read_object(file: Path) -> dict:
     if not isinstance(content, dict):
         raise unreadable(file, Message("it does not contain a JSON object"))
     return content
-
-
-def read_object_if_there(file: Path) -> dict:
-    return read_object(file) if file.is_file() else {}
-
-
-def read_entries(file: Path) -> dict[str, int]:
-    """A vocabulary as JSON: piece → id."""
-    entries = read_object(file)
-    check_entries(file, entries)
-    return entries
-
-
-def read_lines(file: Path) -> dict[str, int]:
-    """A vocabulary with one piece a line (BERT's ``vocab.txt``); the line's number is the id."""
-    entries = {line.rstrip(): id for id, line in enumerate(read_text(file).removesuffix("\n").split("\n"))}
-    check_entries(file, entries)
-    return entries
-
-
-def read_merges(file: Path) -> list[list[str]]:
-    """The learned merges, one a line, the earliest first (GPT-2's ``merges.txt``)."""
-    lines = read_text(file).removesuffix("\n").split("\n")
-    return [line.split(" ") for line in lines if line and not line.startswith("#version")]
-
-
-def check_entries(file: Path, entries: object) -> None:
-    """Raises ``CheckpointError`` where ``entries`` do not map pieces to ids, or are too many."""
-    if not isinstance(entries, dict) or not entries:
-        raise unreadable(file, Message("it contains no vocabulary"))
-    check_count(file, len(entries))
-    if wrong := [id for id in entries.values() if type(id) is not int or not 0 <= id < MAX_ENTRIES]:
-        raise unreadable(file, Message("its vocabulary has the id {id}; ids are integers ≥ 0", id=repr(wrong[0])))
-
-
-def check_count(file: Path, count: int) -> None:
-    if count > MAX_ENTRIES:
-        raise unreadable(
-            file,
-            Message(
-                "its vocabulary has {count} entries; at most {most} are read",
-                count=f"{count:,}",
-                most=f"{MAX_ENTRIES:,}",
-            ),
-        )
-
-
-def guarded(file: Path, make: Callable[[], Made]) -> Made:
-    """What ``make`` gives; whatever the tokenizers library raises, panics included, becomes a ``CheckpointError``.
-    An ``InputError`` stays one: what is wrong is the text.
-
-    A panic of the library is no ``Exception``: it would pass every ``except Exception`` and end the server's run.
-    """
-    try:
-        return make()
-    except (CheckpointError, InputError):
-        raise
-    except BaseException as error:
-        if isinstance(error, (KeyboardInterrupt, SystemExit, GeneratorExit)):
-            raise
-        raise unreadable(file, str(error) or type(error).__name__) from error

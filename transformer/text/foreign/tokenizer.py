@@ -1,29 +1,29 @@
 """The tokenizer of a Hugging Face folder, with the methods of this project's own.
 
 Ids are those of ``AutoTokenizer.from_pretrained(folder)(text).input_ids``; a special token that is typed stays text,
-except for the mask.
+except for the mask. The libraries that cut a text run in a process of their own (``connection.py``).
 """
 
 from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 
 from transformer.errors import CheckpointError
-from transformer.text.foreign.files import guarded
-from transformer.text.foreign.spec import HIDDEN
-from transformer.text.foreign.tokenizer_folder import read_parts
-from transformer.text.foreign.tokenizer_parts import Parts
+from transformer.text.foreign.connection import Connection
+from transformer.text.foreign.files import check_files, check_ids
+from transformer.text.foreign.reader import HIDDEN
 from transformer.text.piece_bytes import BYTES_OF
+from transformer.text.special_ids import SpecialIds
 from transformer.text.tokenizer import BLANK, Tokenizer
 from transformer.text.tokens import TokenSequence, visible
 
 _NO_TEXT = re.compile(f"[\ud800-\udfff{HIDDEN}]")
 _ANCHORS = ("\n", ".", "x")
+_AT_ONCE = 500  # texts of one request
 
 
 def open_tokenizer(folder: Path, *, config: dict, generation: dict) -> ForeignTokenizer:
@@ -31,54 +31,86 @@ def open_tokenizer(folder: Path, *, config: dict, generation: dict) -> ForeignTo
 
     Raises ``CheckpointError`` for files that are too large, broken, or of a kind that is not known.
     """
-    return guarded(folder, lambda: ForeignTokenizer(read_parts(folder, config, generation)))
+    check_files(folder)
+    return ForeignTokenizer(Connection(folder), config, generation)
 
 
 class ForeignTokenizer(Tokenizer):
     """Text ↔ ids of another project's vocabulary.
 
     ``before`` and ``after`` stand around a text that is read; ``answer_before`` before the tokens of an answer (the
-    token that a decoder starts with comes from the model's configuration).
+    token that a decoder starts with comes from the model's configuration). ``special_names``: entries that stand for no
+    text; ``typed``: added tokens that are found in a text.
     """
 
-    def __init__(self, parts: Parts) -> None:
-        self.parts = parts
-        self.special = parts.special
-        self.kind, self.alphabet = parts.kind, parts.alphabet
-        self.before, self.after, self.answer_before = parts.before, parts.after, parts.answer_before
-        self.languages = parts.languages
-        self.source_language, self.target_language = parts.source_language, parts.target_language
-        self.space_in_front = parts.space_in_front
-        highest = max(id for name, id in parts.ids.items() if name not in parts.special_names)
-        if highest >= parts.size:
+    def __init__(self, connection: Connection, config: dict, generation: dict) -> None:
+        self._connection = connection
+        found = connection.description
+        self.kind, self.alphabet = found["kind"], found["alphabet"]
+        self._ids: dict[str, int] = check_ids(connection.folder, found["ids"])
+        self._source_ids: dict[str, int] | None = found.get("source_ids")
+        self._size = _vocabulary_size(config, self._ids, separate=self._source_ids is not None)
+        self.special_names, self.typed = frozenset(found["special"]), frozenset(found["typed"])
+        self.mask, self.space_in_front = found["mask"], found["space_in_front"]
+        self.languages = {name: id for name, id in found["languages"].items() if id < self._size}
+        self._put_around(found)
+        self.special = self._special_ids(found["named"], (config, generation))
+        highest = max((id for name, id in self._ids.items() if name not in self.special_names), default=0)
+        if highest >= self._size:
             raise CheckpointError(
                 "the tokenizer gives ids up to {highest}, but config.json says vocab_size {size}",
                 highest=highest,
-                size=parts.size,
+                size=self._size,
             )
-        if beyond := [id for id in (*parts.before, *parts.after, *parts.answer_before) if id >= parts.size]:
+
+    def _put_around(self, found: dict) -> None:
+        self.before, self.after = tuple(found["before"]), tuple(found["after"])
+        self.answer_before = tuple(found["answer_before"])
+        spoken = (found["source_language"], found["target_language"])
+        self.source_language, self.target_language = (name if name in self.languages else None for name in spoken)
+        if beyond := [id for id in (*self.before, *self.after, *self.answer_before) if id >= self._size]:
             raise CheckpointError(
                 "the tokenizer puts the id {id} around a text, but config.json says vocab_size {size}",
                 id=beyond[0],
-                size=parts.size,
+                size=self._size,
             )
+
+    def _special_ids(self, named: dict[str, str], configs: tuple[dict, ...]) -> SpecialIds:
+        """The jobs that the tokenizer names; what it leaves out is taken from the model's configuration and from the
+        tokens around a text."""
+        ids = self._ids
+        known = {ids[name] for name in self.special_names if name in ids and ids[name] < self._size}
+
+        def of(*names: str, otherwise: tuple[int, ...] = ()) -> int | None:
+            found = [ids.get(named.get(name, "")) for name in names]
+            for config in configs:
+                written = config.get(f"{names[0]}_id")
+                found += written if isinstance(written, list) else [written]
+            return next((id for id in (*found, *otherwise) if type(id) is int and id in known), None)
+
+        start = of("bos_token", "cls_token", otherwise=self.before)
+        end = of("eos_token", "sep_token", otherwise=self.after)
+        mask = ids.get(self.mask) if ids.get(self.mask) in known else None
+        pad = of("pad_token")
+        if pad in {start, end, mask, ids.get(named.get("unk_token", "")), *self.before, *self.after}:
+            pad = None  # nothing that a text may hold is left out of attention
+        return SpecialIds(pad, start, end, mask, frozenset(known - {pad, start, end, mask}))
 
     def with_languages(self, *, source: str | None = None, target: str | None = None) -> ForeignTokenizer:
         """The same vocabulary for other languages; ``None`` leaves one as it is."""
         for language in (source, target):
             if language is not None and language not in self.languages:
                 raise CheckpointError("the tokenizer knows no language {language}", language=repr(language))
-        if self.parts.speaking is None:
+        if not self.languages:
             return self
         changed = copy.copy(self)
-        ForeignTokenizer.__init__(
-            changed, self.parts.speaking(source or self.source_language, target or self.target_language)
-        )
+        spoken = {"source": source or self.source_language, "target": target or self.target_language}
+        changed._put_around(self._connection.ask("around", **spoken))
         return changed
 
     @property
     def vocabulary_size(self) -> int:
-        return self.parts.size
+        return self._size
 
     def encode(self, text: str, *, continues: bool = False) -> list[int]:
         """Ids of a text, without the tokens around it. The mask is the only special token that can be typed.
@@ -87,23 +119,22 @@ class ForeignTokenizer(Tokenizer):
         """
         text = _as_text(text)
         if not continues or not self.space_in_front:
-            return self._ids(self.parts.encode, text)
+            return self._cut(text)
         if text.startswith(" "):
-            return self._ids(self.parts.encode, text[1:])
+            return self._cut(text[1:])
         for anchor in _ANCHORS:
-            first, whole = self._ids(self.parts.encode, anchor), self._ids(self.parts.encode, anchor + text)
+            first, whole = self._cut(anchor), self._cut(anchor + text)
             if first and whole[: len(first)] == first:
                 return whole[len(first) :]
-        return self._ids(self.parts.encode, text)
+        return self._cut(text)
 
     def encode_with_blanks(self, text: str) -> list[int]:
         """``encode`` with the mask for every blank: ``[MASK]`` or ``___``."""
-        mask = self.parts.mask
-        return self.encode(text if mask is None else BLANK.sub(lambda blank: mask, text))
+        return self.encode(text if self.mask is None else BLANK.sub(lambda blank: self.mask, text))
 
     def encode_target(self, text: str) -> list[int]:
         """Ids of an answer, without the tokens around it: some models write with another vocabulary than they read."""
-        return self._ids(self.parts.encode_target or self.parts.encode, _as_text(text))
+        return self._cut(_as_text(text), target=True)
 
     def encode_continuation(self, prompt: str, text: str) -> list[int]:
         """Ids of ``text`` where it goes on after ``prompt``; a space stands between two words."""
@@ -112,7 +143,9 @@ class ForeignTokenizer(Tokenizer):
         return whole[len(first) :] if whole[: len(first)] == first else self.encode(between + text, continues=True)
 
     def encode_many(self, texts: Sequence[str]) -> list[list[int]]:
-        return [self.encode(text) for text in texts]
+        written = [_as_text(text) for text in texts]
+        parts = [written[start : start + _AT_ONCE] for start in range(0, len(written), _AT_ONCE)]
+        return [ids for part in parts for ids in self._connection.ask("encode", texts=part)]
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ids; special tokens are left out."""
@@ -121,8 +154,11 @@ class ForeignTokenizer(Tokenizer):
 
     def sequence(self, ids: Sequence[int], name: str = "source") -> TokenSequence:
         """Label ids; ids that are read may have a vocabulary of their own."""
-        if name == "source" and self.parts.source_ids is not None:
-            return ForeignTokenizer(replace(self.parts, ids=self.parts.source_ids, source_ids=None)).sequence(ids, name)
+        if name == "source" and self._source_ids is not None:
+            reading = copy.copy(self)
+            reading._ids, reading._source_ids = self._source_ids, None
+            reading.__dict__.pop("_names", None)
+            return reading.sequence(ids, name)
         return super().sequence(ids, name)
 
     def display(self, id: int) -> str:
@@ -130,54 +166,66 @@ class ForeignTokenizer(Tokenizer):
         name = self._names.get(id)
         if name is None:
             return f"⟨{id}⟩"
-        return name if name in self.parts.special_names else visible(self._bytes(id)) or name
+        return name if name in self.special_names else visible(self._bytes(id)) or name
 
     def to_id(self, piece: str) -> int | None:
-        id = self.parts.ids.get(piece)
-        return id if id is not None and id < self.parts.size else None
+        id = self._ids.get(piece)
+        return id if id is not None and id < self._size else None
 
     def words(self, text: str) -> list[str]:
         """The pre-tokenizer's words, written as the pieces are: no piece crosses their borders.
 
         SentencePiece's are cut before every ▁ as well, where no known vocabulary has a piece across.
         """
-        found = guarded(self.parts.file, lambda: self.parts.words(_as_text(text))) if text else []
+        found = self._connection.ask("words", text=_as_text(text)) if text else []
         if self.alphabet != "SentencePiece":
             return found
         return [word for whole in found for word in re.findall("▁*[^▁]+|▁+", whole)]
 
     @cached_property
     def merges(self) -> tuple[tuple[str, str], ...]:
-        return tuple(map(tuple, self.parts.merges()))
+        return tuple(map(tuple, self._connection.ask("merges")))
 
     @cached_property
     def scores(self) -> dict[str, float]:
         """Of a Unigram vocabulary: the score (log-probability) of every piece that stands for text."""
-        return {piece: score for piece, score in self.parts.scores.items() if piece not in self.parts.special_names}
+        scores = self._connection.ask("scores")
+        return {piece: score for piece, score in scores.items() if piece not in self.special_names}
 
     @cached_property
     def pieces(self) -> tuple[str, ...]:
         """All entries by id, as the vocabulary writes them; "" where an id has none."""
-        return tuple(self._names.get(id, "") for id in range(self.parts.size))
+        return tuple(self._names.get(id, "") for id in range(self._size))
 
     @cached_property
     def token_bytes(self) -> tuple[bytes, ...]:
-        return tuple(self._bytes(id) for id in range(self.parts.size))
+        return tuple(self._bytes(id) for id in range(self._size))
 
     @cached_property
     def _names(self) -> dict[int, str]:
-        return {id: name for name, id in self.parts.ids.items() if id < self.parts.size}
+        return {id: name for name, id in self._ids.items() if id < self._size}
 
     def _bytes(self, id: int) -> bytes:
         name = self._names.get(int(id), "")
-        if not name or name in self.parts.special_names:
+        if not name or name in self.special_names:
             return b""
-        if name in self.parts.typed and self.alphabet != "SentencePiece":
+        if name in self.typed and self.alphabet != "SentencePiece":
             return name.encode("utf-8", "replace")
         return BYTES_OF[self.alphabet](name)
 
-    def _ids(self, encode: Callable[[str], list[int]], text: str) -> list[int]:
-        return guarded(self.parts.file, lambda: encode(text)) if text else []
+    def _cut(self, text: str, *, target: bool = False) -> list[int]:
+        return self._connection.ask("encode", texts=[text], target=target)[0] if text else []
+
+
+def _vocabulary_size(config: dict, ids: dict[str, int], *, separate: bool) -> int:
+    """What the configuration says, padding of the embeddings included; else as many as there are ids.
+
+    ``separate``: an answer has a vocabulary of its own.
+    """
+    inner = config.get("text_config") if isinstance(config.get("text_config"), dict) else {}
+    said = [config.get("decoder_vocab_size")] if separate else []
+    said += [config.get("vocab_size"), inner.get("vocab_size")]
+    return next((size for size in said if type(size) is int and size > 0), max(ids.values()) + 1)
 
 
 def _as_text(text: str) -> str:

@@ -1,0 +1,150 @@
+"""A line to the process that reads one tokenizer (``process.py``): requests, answers, and what happens when it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import weakref
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock, Timer
+
+from transformer.errors import CheckpointError, InputError
+from transformer.text.foreign.files import unreadable
+from transformer.text.message import Message
+
+EXTRA = 'pip install "glassformer[hf]" (in this repository: pip install -r requirements-hf.txt)'
+GIGABYTES = 2  # of memory; opening Gemma's 262,144 entries takes 0.8
+OPENING_SECONDS, TEXT_SECONDS = 60, 20  # of processor time
+_LONGEST_ANSWER = 200_000_000  # bytes; Gemma's vocabulary takes 6 million
+_WAITING = 4  # times the processor time of a request: for machines with other work, and files that never end
+_ROOT = Path(__file__).parents[3]
+_SETTINGS = {
+    "HF_HUB_OFFLINE": "1",
+    "TRANSFORMERS_OFFLINE": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "TRANSFORMERS_VERBOSITY": "critical",
+    "TOKENIZERS_PARALLELISM": "false",
+    "MALLOC_ARENA_MAX": "2",
+}
+_COMMAND = (sys.executable, "-W", "ignore", "-m", "transformer.text.foreign.process")
+
+
+class Connection:
+    """One tokenizer in a process of its own. The process ends with this object; if a text ends it, the next begins
+    another. Several threads may ask: one after the other."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self._place = folder, folder.resolve()
+        self._lock = Lock()
+        self.description = self._begin()
+
+    def ask(self, method: str, **given: object) -> object:
+        """What a method of ``Reader`` gives. Raises ``InputError`` where a text takes too long or too much memory, and
+        ``CheckpointError`` for what else the libraries say."""
+        with self._lock:
+            if self._line is None:
+                self._begin()
+            answer = self._line.answer({"method": method, "given": given}, TEXT_SECONDS)
+            if answer is None:
+                self._line = None
+        length = sum(map(len, given.get("texts", ()))) or len(given.get("text", ""))
+        if answer is None or "too_many" in answer:
+            raise InputError(
+                "the tokenizer needs more than {seconds} seconds or {gigabytes} GB for a text of {length} characters, "
+                "or makes millions of tokens of it. Take a shorter text, or another tokenizer.",
+                seconds=TEXT_SECONDS,
+                gigabytes=GIGABYTES,
+                length=f"{length:,}",
+            )
+        return self._found(answer)
+
+    def _begin(self) -> dict:
+        line = _Line()
+        answer = line.answer({"folder": str(self._place), "gigabytes": GIGABYTES}, OPENING_SECONDS)
+        if answer is None:
+            limits = {"seconds": OPENING_SECONDS, "gigabytes": GIGABYTES}
+            problem = Message("opening it takes more than {seconds} seconds or {gigabytes} GB", **limits)
+            raise unreadable(self.folder, problem)
+        found = self._found(answer)
+        self._line = line
+        return found
+
+    def _found(self, answer: dict) -> object:
+        if "needs" in answer:
+            raise CheckpointError(
+                "the tokenizer of {folder} can be read with the package transformers only, or with one that it needs. "
+                "Install them: {command}",
+                folder=self.folder,
+                command=EXTRA,
+            )
+        if "problem" in answer:
+            raise unreadable(self.folder, answer["problem"])
+        return answer["found"]
+
+
+class _Line:
+    """Two files to a process that serves one tokenizer."""
+
+    def __init__(self) -> None:
+        if hasattr(os, "fork"):
+            own, its = socket.socketpair()
+            with its:
+                _nursery.send(its)
+            self._answers, self._requests = own.makefile("rb"), own.makefile("wb")
+            self._end = weakref.finalize(self, _shut, own)
+        else:
+            process = _started(stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            self._answers, self._requests = process.stdout, process.stdin
+            self._end = weakref.finalize(self, process.kill)
+
+    def answer(self, request: dict, seconds: float) -> dict | None:
+        """``None``: the process has ended, or was ended because it took too long."""
+        timer = Timer(_WAITING * seconds, self._end)
+        timer.daemon = True
+        timer.start()
+        try:
+            self._requests.write(json.dumps(request | {"seconds": seconds}).encode() + b"\n")
+            self._requests.flush()
+            found = self._answers.readline(_LONGEST_ANSWER)
+            return json.loads(found) if found.endswith(b"\n") else None
+        except (OSError, ValueError):
+            return None
+        finally:
+            timer.cancel()
+
+
+def _shut(line: socket.socket) -> None:
+    """Also while another thread waits for an answer; the process reads the end and ends."""
+    with suppress(OSError):  # it has ended
+        line.shutdown(socket.SHUT_RDWR)
+    line.close()
+
+
+class _Nursery:
+    """The process that has imported the libraries, begun when the first tokenizer is opened."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._process: subprocess.Popen | None = None
+        self._line: socket.socket | None = None
+
+    def send(self, line: socket.socket) -> None:
+        with self._lock:
+            if self._process is None or self._process.poll() is not None:
+                self._line, its = socket.socketpair()
+                with its:
+                    self._process = _started(stdin=its)
+            socket.send_fds(self._line, [b"1"], [line.fileno()])
+
+
+def _started(**files: object) -> subprocess.Popen:
+    path = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
+    environment = os.environ | _SETTINGS | {"PYTHONPATH": path}
+    return subprocess.Popen(_COMMAND, env=environment, **files)
+
+
+_nursery = _Nursery()

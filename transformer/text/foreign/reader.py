@@ -1,0 +1,306 @@
+"""The tokenizer of a Hugging Face folder as its own library opens it. It runs in a process of its own (``process.py``).
+
+``transformers`` (the extra ``hf``) decides what a folder means. Without it, ``tokenizers`` reads ``tokenizer.json`` as
+that file says, which is the same for nearly every folder: see docs/families.md.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib.util import find_spec
+from pathlib import Path
+
+import tokenizers
+
+# Special tokens that are typed stay text: the model that cuts a text knows them by names that begin with a character
+# that is never text. Ids follow from places and stay the same.
+HIDDEN = "\uffff"
+NEEDS_TRANSFORMERS = ("MarianTokenizer", "M2M100Tokenizer", "NllbTokenizer")  # ids around a text follow its language
+_USUAL_MASKS = ("[MASK]", "<mask>")
+_FLORES_CODE = re.compile(r"[a-z]{3}_[A-Z][a-z]{3}")
+_NORMAL, _GIVEN = 1, 4  # types of SentencePiece's entries: learned, and given by hand
+
+
+class ExtraNeeded(Exception):
+    """Only ``transformers`` can read this folder, or a package that it needs is missing."""
+
+
+def open_reader(folder: Path) -> Reader:
+    """Raises ``ExtraNeeded``, and whatever the libraries raise for a folder that they cannot read."""
+    if find_spec("transformers") is None:
+        return _from_file(folder)
+    from transformers import AutoTokenizer
+
+    try:
+        theirs = AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
+    except ImportError as error:
+        raise ExtraNeeded from error
+    if theirs.is_fast:
+        return FastReader(theirs.backend_tokenizer, _named(theirs), theirs)
+    if type(theirs).__name__ not in ("MarianTokenizer", "M2M100Tokenizer"):
+        raise ValueError(f"a {type(theirs).__name__} is not supported")
+    return SentencePieceReader(theirs)
+
+
+def _from_file(folder: Path) -> FastReader:
+    """``tokenizer.json`` alone: the names of special tokens stand in files beside it."""
+    found: dict = {}
+    for name in ("tokenizer_config.json", "special_tokens_map.json"):
+        if (folder / name).is_file():
+            found |= json.loads((folder / name).read_text(encoding="utf-8"))
+    if not (folder / "tokenizer.json").is_file() or found.get("tokenizer_class") in NEEDS_TRANSFORMERS:
+        raise ExtraNeeded
+    named = {
+        name: value["content"] if isinstance(value, dict) else value
+        for name, value in found.items()
+        if name.endswith("_token") and isinstance(value, (str, dict))
+    }
+    return FastReader(tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json")), named)
+
+
+def _named(theirs: object) -> dict[str, str]:
+    return {name: str(token) for name, token in theirs.special_tokens_map.items() if name.endswith("_token")}
+
+
+class Reader:
+    """``theirs``: the tokenizer of ``transformers``, if it is installed. Answers are made of what JSON can say."""
+
+    theirs: object | None
+    kind: str
+    alphabet: str
+
+    def describe(self) -> dict:
+        """The vocabulary, the jobs of its special tokens, and what stands around a text."""
+        raise NotImplementedError
+
+    def encode(self, texts: list[str], target: bool = False) -> list[list[int]]:
+        """Ids of texts, without the tokens around them. Special tokens that are typed stay text, except for the mask.
+        ``target``: as an answer, for which some models have another vocabulary."""
+        raise NotImplementedError
+
+    def words(self, text: str) -> list[str]:
+        """The words of the pre-tokenizer, as pieces are written: no piece crosses their borders."""
+        raise NotImplementedError
+
+    def merges(self) -> list[list[str]]:
+        """Of byte-pair encoding: what is joined, the earliest first."""
+        raise NotImplementedError
+
+    def scores(self) -> dict[str, float]:
+        """Of a Unigram vocabulary: the log-probability of each piece."""
+        raise NotImplementedError
+
+    def languages(self) -> dict[str, int]:
+        return {}
+
+    def around(self, source: str | None = None, target: str | None = None) -> dict:
+        """The ids before and after a text, and before an answer, for two languages."""
+        if source is not None:
+            self.theirs.src_lang = source
+        if self.languages():
+            self.theirs.tgt_lang = target
+        before, after = self._around(target=False)
+        answers = not self.languages() or target is not None or hasattr(self.theirs, "legacy_behaviour")
+        return {
+            "before": before,
+            "after": after,
+            "answer_before": self._around(target=True)[0] if answers else [],
+            "source_language": getattr(self.theirs, "src_lang", None),
+            "target_language": target,
+        }
+
+    def _around(self, *, target: bool) -> tuple[list[int], list[int]]:
+        inner, whole = (self._whole("x", target=target, around=around) for around in (False, True))
+        for start in range(len(whole) - len(inner) + 1):
+            if whole[start : start + len(inner)] == inner:
+                return whole[:start], whole[start + len(inner) :]
+        return [], []
+
+    def _whole(self, text: str, *, target: bool, around: bool) -> list[int]:
+        given = {"text_target": text} if target else {"text": text}
+        return self.theirs(**given, add_special_tokens=around).input_ids
+
+
+class FastReader(Reader):
+    """A tokenizer of the ``tokenizers`` library. ``named``: its tokens by their jobs."""
+
+    def __init__(self, backend: tokenizers.Tokenizer, named: dict[str, str], theirs: object | None = None) -> None:
+        backend.no_padding()
+        backend.no_truncation()
+        content = json.loads(backend.to_str())
+        self.theirs, self.named, self._backend = theirs, named, backend
+        model = content["model"]
+        for part in ("dropout", "end_of_word_suffix"):  # other ids each time; spaces that no page would show
+            if model.get(part):
+                raise ValueError(f"its model has {part} {model[part]!r}, which is not supported")
+        added = {token["content"]: token["special"] for token in content["added_tokens"]}
+        self.special = {*named.values(), *(name for name, special in added.items() if special)}
+        self.typed = added.keys() - self.special
+        usual = (name for name in _USUAL_MASKS if name in self.special)
+        self.mask = named.get("mask_token", next(usual, None))
+        self._as_text = tokenizers.Tokenizer.from_str(json.dumps(_hidden(content, self.special - {self.mask})))
+        self.kind = model["type"]
+        steps = json.dumps([content[part] for part in ("normalizer", "pre_tokenizer", "decoder")])
+        self.alphabet = "byte-level" if '"ByteLevel"' in steps else "SentencePiece"
+        if self.kind in ("WordPiece", "WordLevel"):
+            self.alphabet = "word pieces"
+
+    def describe(self) -> dict:
+        found = {
+            "kind": self.kind,
+            "alphabet": self.alphabet,
+            "ids": self._backend.get_vocab(with_added_tokens=True),
+            "named": self.named,
+            "special": sorted(self.special),
+            "typed": sorted(self.typed),
+            "mask": self.mask,
+            "space_in_front": self.alphabet == "word pieces" or self.words("x")[:1] != ["x"],
+            "languages": self.languages(),
+            **self.around(target=getattr(self.theirs, "tgt_lang", None)),
+        }
+        if not found["languages"]:
+            self.theirs = None  # it keeps the vocabulary twice
+        return found
+
+    def encode(self, texts: list[str], target: bool = False) -> list[list[int]]:
+        return [found.ids for found in self._as_text.encode_batch(texts, add_special_tokens=False)]
+
+    def words(self, text: str) -> list[str]:
+        if (normalizer := self._backend.normalizer) is not None:
+            text = normalizer.normalize_str(text)
+        cut = self._backend.pre_tokenizer
+        return [word for word, _ in cut.pre_tokenize_str(text)] if cut is not None else [text]
+
+    def merges(self) -> list[list[str]]:
+        return self._model().get("merges", [])
+
+    def scores(self) -> dict[str, float]:
+        return dict(self._model()["vocab"]) if self.kind == "Unigram" else {}
+
+    def _model(self) -> dict:
+        """Not kept: Gemma's takes 300 MB."""
+        return json.loads(self._backend.to_str())["model"]
+
+    def languages(self) -> dict[str, int]:
+        if type(self.theirs).__name__ != "NllbTokenizer":
+            return {}
+        found = {name: self._backend.token_to_id(name) for name in sorted(self.special) if _FLORES_CODE.fullmatch(name)}
+        return {name: id for name, id in found.items() if id is not None}
+
+    def _whole(self, text: str, *, target: bool, around: bool) -> list[int]:
+        if self.theirs is None:
+            return self._backend.encode(text, add_special_tokens=around).ids
+        return super()._whole(text, target=target, around=around)
+
+
+def _hidden(content: dict, special: set[str]) -> dict:
+    """``content`` (of a ``tokenizer.json``) where no text is cut into the tokens ``special``, with the same ids."""
+    names = {name: HIDDEN + name for name in special}
+    model = dict(content["model"])
+    if isinstance(model["vocab"], list):
+        model["vocab"] = [[names.get(piece, piece), score] for piece, score in model["vocab"]]
+    else:
+        model["vocab"] = {names.get(piece, piece): id for piece, id in model["vocab"].items()}
+    if "merges" in model:
+        model["merges"] = [pair for pair in model["merges"] if special.isdisjoint((*pair, pair[0] + pair[1]))]
+    if model.get("unk_token") in names:
+        model["unk_token"] = names[model["unk_token"]]
+    added = [token | {"content": names.get(token["content"], token["content"])} for token in content["added_tokens"]]
+    return content | {"model": model, "added_tokens": added, "post_processor": None}
+
+
+class SentencePieceReader(Reader):
+    """Marian and M2M100: pieces come from SentencePiece, ids from a list beside it."""
+
+    alphabet = "SentencePiece"
+
+    def __init__(self, theirs: object) -> None:
+        from sentencepiece import sentencepiece_model_pb2
+        from transformers.tokenization_python import Trie
+
+        self.theirs = theirs
+        self._pieces = getattr(theirs, "spm_source", None) or theirs.sp_model
+        self._file = sentencepiece_model_pb2.ModelProto()
+        self._file.ParseFromString(self._pieces.serialized_model_proto())
+        self.kind = {1: "Unigram", 2: "BPE"}[self._file.trainer_spec.model_type]
+        self._marian = hasattr(theirs, "spm_source")
+        added = theirs.added_tokens_encoder
+        self.reads = {**theirs.encoder, **added}
+        if not self._marian:
+            self.reads |= theirs.lang_token_to_id
+        self.separate = self._marian and theirs.separate_vocabs
+        self.writes = {**theirs.target_encoder, **added} if self.separate else self.reads
+        tokens = theirs.added_tokens_decoder.values()
+        self.special = {*_named(theirs).values(), *(token.content for token in tokens if token.special)}
+        self.special |= {name for name in self.writes if _is_language(name)}
+        self.special |= set() if self._marian else theirs.lang_token_to_id.keys()
+        self.typed = added.keys() - self.special
+        theirs.tokens_trie = Trie(self.typed)
+
+    def languages(self) -> dict[str, int]:
+        if not self._marian:
+            return {code: self.theirs.get_lang_id(code) for code in self.theirs.lang_code_to_token}
+        return {name[2:-2]: id for name, id in self.reads.items() if _is_language(name)} if not self.separate else {}
+
+    def around(self, source: str | None = None, target: str | None = None) -> dict:
+        """Marian writes in the language whose code stands before the text."""
+        if not self._marian:
+            return super().around(source, target)
+        before = [self.languages()[target]] if target in self.languages() else []
+        return {
+            "before": before,
+            "after": self._around(target=False)[1],
+            "answer_before": [],
+            "source_language": None,
+            "target_language": target if before else None,
+        }
+
+    def describe(self) -> dict:
+        return {
+            "kind": self.kind,
+            "alphabet": self.alphabet,
+            "ids": self.writes,
+            "source_ids": self.reads if self.separate else None,
+            "named": _named(self.theirs),
+            "special": sorted(self.special),
+            "typed": sorted(self.typed),
+            "mask": None,
+            "space_in_front": self._pieces.normalize("x") != "x",
+            "languages": self.languages(),
+            **self.around(target=None if self._marian else self.theirs.tgt_lang),
+        }
+
+    def encode(self, texts: list[str], target: bool = False) -> list[list[int]]:
+        target = target and self._marian  # M2M100 has one vocabulary, and may know no language to answer in
+        return [
+            self.theirs(
+                **({"text_target": text} if target else {"text": text}),
+                add_special_tokens=False,
+                split_special_tokens=text in self.special,
+            ).input_ids
+            for text in texts
+        ]
+
+    def words(self, text: str) -> list[str]:
+        """The normalised text, cut before every ▁."""
+        return re.findall("▁?[^▁]+|▁", self._pieces.normalize(text))
+
+    def merges(self) -> list[list[str]]:
+        """Every way to join two pieces to a third, the highest score first; of these the shorter left part first."""
+        if self.kind != "BPE":
+            return []
+        scores = self.scores()
+        ordered = sorted(scores, key=lambda piece: -scores[piece])
+        cuts = ((piece[:cut], piece[cut:]) for piece in ordered for cut in range(1, len(piece)))
+        return [[left, right] for left, right in cuts if left in scores and right in scores]
+
+    def scores(self) -> dict[str, float]:
+        normal = {entry.piece: entry.score for entry in self._file.pieces if entry.type == _NORMAL}
+        highest = max(normal.values(), default=0.0)
+        given = [entry.piece for entry in self._file.pieces if entry.type == _GIVEN]  # always taken
+        return normal | {piece: len(piece.encode()) * highest - 0.1 for piece in given}
+
+
+def _is_language(name: str) -> bool:
+    return name.startswith(">>") and name.endswith("<<")
