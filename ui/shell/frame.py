@@ -8,6 +8,7 @@ from pathlib import Path
 import streamlit as st
 
 from charts.canvas.module import packed_pdf_writer, pdf_carrier
+from ui.shell import address
 from ui.shell.embedded import embedded
 from ui.shell.guidance.lessons import Step
 from ui.shell.outer_page import PAGE, outer_origin, seen_address
@@ -55,8 +56,7 @@ def provenance(title: str) -> dict[str, str]:
     view = st.session_state.get(VIEW)
     if not view:
         return {"title": title, "software": "Glassformer"}
-    found = {name: st.query_params.get_all(name) for name in st.query_params}
     own = {name: view[name] for name in ("checkpoint", "fingerprint")}
-    address = link(*seen_address(st.context.url or "", found), **own)
-    said = {"title": title, **view, "view": address, "software": "Glassformer"}
+    view_link = link(*seen_address(st.context.url or "", address.parameters()), **own)
+    said = {"title": title, **view, "view": view_link, "software": "Glassformer"}
     return {name: text for name, text in said.items() if text}

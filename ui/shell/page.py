@@ -23,6 +23,7 @@ from transformer.runs.run import Run
 from transformer.runs.traces import Trace
 from ui.compute.limits import public, without_folders
 from ui.compute.loading import checkpoints_folder, load_checkpoint, load_trace, readable_config, typed_checkpoints
+from ui.shell import address
 from ui.shell import focus as shared_focus
 from ui.shell.admission import admit
 from ui.shell.embedded import style_for_a_frame
@@ -157,9 +158,11 @@ def page(
         corner = _draw_frame(p, needs=needs, strip=strip, marks=marks, only=only, room=room)
         complete = True
     if not complete:
+        address.send()
         st.stop()
     with guard(), codes_of_what_is_drawn():
         yield p
+    address.send()
     links_onward(p.name)
     with corner:  # last, when the page has written to the address what it keeps there
         share(p.checkpoint, title=p.text.title)
