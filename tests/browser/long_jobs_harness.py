@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from ui.compute.long_jobs import jobs
+from ui.compute.jobs import jobs
 
 
 def work(report: Callable[[int, int], None]) -> str:

@@ -12,7 +12,7 @@ from transformer.analysis.answers.leave_one_out import leave_one_out
 from transformer.analysis.answers.masked_tokens import blanks, filled, fillings
 from transformer.runs.attention_view import AttentionView
 from transformer.variants.output_heads import FirstTokenClassifier, TokenHead
-from ui.compute.long_jobs import jobs
+from ui.compute.jobs import jobs
 from ui.shell import address
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
