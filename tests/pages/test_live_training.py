@@ -11,12 +11,12 @@ from streamlit.testing.v1 import AppTest
 
 import transformer
 from tests.pages.conftest import codes, is_fine, said
+from tests.ui.test_jobs import until
 from transformer.analysis.gradient_step import training_step
 from transformer.toy import toy_training
-from tests.ui.test_jobs import until
 from ui.compute.jobs import TRAINING as TRAINING_JOB
 from ui.compute.jobs import Job
-from ui.compute.limits import limits
+from ui.server.limits import limits
 from ui.words.texts import page_text
 from views.training import training_progress
 from views.training.live_training import RUN

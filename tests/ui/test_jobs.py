@@ -11,8 +11,8 @@ from streamlit.testing.v1 import AppTest
 
 from ui.compute import jobs as long_jobs
 from ui.compute.jobs import PLACES, TRAINING, Job, JobStopped, LongJobs, Places
-from ui.compute.limits import limits
 from ui.compute.store import Store
+from ui.server.limits import limits
 
 SOON = 20.0  # seconds within which what must happen happens, also on a busy machine
 

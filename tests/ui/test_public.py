@@ -16,10 +16,10 @@ from tests.pages.conftest import is_fine, said
 from tests.ui.test_jobs import SOON, Work, until
 from ui.compute import loading, uploads
 from ui.compute.jobs import TRAINING, Job, Places
-from ui.compute.limits import PRIVATE, PUBLIC, Limits, limits, public, without_folders
 from ui.compute.seats import Seats
+from ui.server.limits import PRIVATE, PUBLIC, Limits, limits, public, without_folders
+from ui.server.streamlit_private import config
 from ui.shell import admission
-from ui.shell.streamlit_private import config
 
 Open = Callable[..., AppTest]
 

@@ -20,9 +20,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from transformer.probes import interruptible
-from ui.compute.limits import limits
 from ui.compute.store import Key, Name, Store, kind_of, store
 from ui.compute.turns import turns
+from ui.server.limits import limits
 from ui.words.texts import common
 
 Result = TypeVar("Result")

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import streamlit as st
 
-from ui.shell.streamlit_private import StreamlitPage, runs_a_fragment
+from ui.server.streamlit_private import StreamlitPage, runs_a_fragment
 
 LONGEST = 4000  # characters; browsers and chat programs cut or refuse much longer addresses
 

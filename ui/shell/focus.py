@@ -16,13 +16,13 @@ import streamlit as st
 
 from charts.toolkit.numbers import whole
 from transformer.config import LEVELS, PictureConfig
-from ui.compute.limits import limits
 from ui.compute.loading import IN_THE_REPOSITORY, checkpoint_names, choosable_checkpoints, readable_config
+from ui.server.limits import limits
+from ui.server.streamlit_private import page_hash, runs_a_script, went_back_or_forward
 from ui.shell import address as shared_address
 from ui.shell.address import LONGEST
+from ui.shell.events import LARGEST
 from ui.shell.openings import is_ready, opening_of, start_of
-from ui.shell.streamlit_private import page_hash, runs_a_script, went_back_or_forward
-from ui.show.events import LARGEST
 from ui.words.once_a_run import begin_run
 from ui.words.texts import ENGLISH, common, languages, quoted, take_language_from
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from charts.canvas.module import packed_pdf_writer, pdf_carrier
+from charts.canvas.module import carrier, packed_module, packed_pdf_writer, pdf_carrier
 from ui.shell import address
 from ui.shell.embedded import embedded
 from ui.shell.guidance.lessons import Step
@@ -22,7 +22,14 @@ _component = st.components.v2.component(
 )
 
 
+_canvas = st.components.v2.component("glassformer_canvas_script", js=carrier())
 _pdf_writer = st.components.v2.component("glassformer_pdf_writer", js=pdf_carrier())
+
+
+def bring_canvas() -> None:
+    """Once on every page that may have a picture: what draws it. Streamlit sends the bytes once, and from then on only
+    their name; they are some 38 KB, as much as a dozen pictures."""
+    _canvas(key="canvas script", data=packed_module())
 
 
 @st.fragment  # to bring what writes PDF does not run the page again

@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from ui.compute.loading import REPOSITORY
+from ui.server.streamlit_private import StreamlitPage, runs_a_script
 from ui.shell import address
 from ui.shell.embedded import embedded
 from ui.shell.focus import address_of, change, current
 from ui.shell.outer_page import PAGE
-from ui.shell.streamlit_private import StreamlitPage, runs_a_script
 from ui.words.once_a_run import once_a_run
 from ui.words.texts import common, page_text
 

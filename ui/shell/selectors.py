@@ -9,12 +9,12 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from transformer.config import ModelConfig, PictureConfig
+from ui.server.streamlit_private import page_hash, went_back_or_forward
 from ui.shell import address
 from ui.shell import focus as shared_focus
 from ui.shell.fitting import attention_kinds
 from ui.shell.focus import Focus
 from ui.shell.page_state import IN_SESSION
-from ui.shell.streamlit_private import page_hash, went_back_or_forward
 from ui.words.texts import PageText, common, page_texts
 
 NEEDS = ("stack", "kind", "layer", "head", "token")

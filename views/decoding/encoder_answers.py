@@ -13,11 +13,11 @@ from transformer.analysis.answers.masked_tokens import blanks, filled, fillings
 from transformer.runs.attention_view import AttentionView
 from transformer.variants.output_heads import FirstTokenClassifier, TokenHead
 from ui.compute.jobs import jobs
+from ui.server.streamlit_private import went_back_or_forward
 from ui.shell import address
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.shell.selectors import one_of
-from ui.shell.streamlit_private import went_back_or_forward
 from ui.show.figures import show_figure, show_formula, show_snippet
 from ui.words.model_terms import logits_formula
 from ui.words.texts import PageText, as_plain, common, page_texts, without_pictures

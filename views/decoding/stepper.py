@@ -8,7 +8,7 @@ names the step where Python last put the reader, and stays the same while the re
 import streamlit as st
 
 from ui.shell import address
-from ui.show.events import heard, whole_number
+from ui.shell.events import heard, whole_number
 
 KEY = "stepper"
 _STATE, _TEXT, _BEGIN, PARAMETER = "step: current", "step: of which text", "step: begins at", "step"

@@ -7,8 +7,8 @@ from transformer.toy.learner import ToyLearner
 from transformer.toy.tasks import LONGEST, SHORTEST, TASKS, letter_ids
 from transformer.toy.toy_training import BATCH_SIZE, EXAMPLE, ToyState, train_toy
 from ui.compute.jobs import make_mine, this_session
-from ui.compute.limits import limits
 from ui.compute.store import store
+from ui.server.limits import limits
 from ui.shell.page import Page, guard
 from ui.shell.page_state import IN_ADDRESS, number_in_address
 from ui.shell.selectors import chosen_option

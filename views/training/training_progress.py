@@ -16,7 +16,7 @@ from transformer.toy.learner import ToyLearner
 from transformer.toy.tasks import LONGEST, SHORTEST
 from transformer.toy.toy_training import N_HELD_OUT, ToyState, train_toy
 from ui.compute.jobs import TRAINING, Job, Report, Status, this_session
-from ui.compute.limits import limits, without_folders
+from ui.server.limits import limits, without_folders
 from ui.show.canvas import show_map
 from ui.show.figures import show_figure
 from ui.words.texts import PageText, as_plain
