@@ -51,7 +51,7 @@ _HOME = {
 __all__ = sorted(_HOME)
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module 'transformer' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"transformer.{_HOME[name]}"), name)

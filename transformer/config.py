@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from transformer.errors import MessageError
 
@@ -185,7 +185,7 @@ class ModelConfig:
         return json.dumps(values, indent=2) + "\n"
 
     @classmethod
-    def from_dict(cls, values: dict) -> ModelConfig:
+    def from_dict(cls, values: dict[str, Any]) -> ModelConfig:
         """Every field must be given: a missing one is an error, never a silent default (but see ``_MAY_BE_MISSING``).
 
         One that says how pictures are cut makes a ``PictureConfig``.

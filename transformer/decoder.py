@@ -47,11 +47,12 @@ class DecoderLayer(nn.Module):
             pre_norm=self.pre_norm,
         )
         stream = self.residual["after_self_attention"](stream)
-        if self.cross_attention is not None:
+        cross_attention, norm = self.cross_attention, self.cross_attention_norm
+        if cross_attention is not None and norm is not None:
             stream = residual_connection(
                 stream,
-                lambda x: self.cross_attention(x, memory, memory_allowed),
-                self.cross_attention_norm,
+                lambda x: cross_attention(x, memory, memory_allowed),
+                norm,
                 self.dropout,
                 pre_norm=self.pre_norm,
             )
@@ -90,7 +91,7 @@ class Decoder(nn.Module):
         keys_allowed = F.pad(padding_mask(ids, self.pad_id), (start, 0), value=True)  # [batch, all positions]
         allowed = combined_mask(keys_allowed, n_queries, causal=True)
         memory_allowed = None
-        if memory is not None:
+        if memory_keys_allowed is not None:
             memory_allowed = combined_mask(memory_keys_allowed, n_queries, causal=False)
         bias = None if self.position_bias is None else self.position_bias(n_queries, start + n_queries)
         stream = self.embedding(ids, start)

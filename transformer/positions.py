@@ -29,6 +29,8 @@ def sinusoidal_encoding(n_positions: int, d_model: int) -> Tensor:
 class SinusoidalEncoding(nn.Module):
     """A fixed table of sines and cosines: a buffer, not a parameter; it is not stored in checkpoints."""
 
+    table: Tensor  # [position, model]
+
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.register_buffer("table", sinusoidal_encoding(config.max_length, config.d_model), persistent=False)
@@ -61,6 +63,9 @@ class RotaryEncoding(nn.Module):
     The dot product of a turned query and a turned key depends only on their distance
     (Su et al. 2021, RoFormer, §3.2; the pairing of halves is the one used by GPT-NeoX and Llama).
     """
+
+    cosine: Tensor  # [position, half a head]
+    sine: Tensor
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()

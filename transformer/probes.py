@@ -103,7 +103,7 @@ _call: ContextVar[Call] = ContextVar("glassformer_call", default=_NOTHING)
 
 
 @contextmanager
-def _with(**changes: object) -> Iterator[None]:
+def _with(**changes: Any) -> Iterator[None]:
     token = _call.set(replace(_call.get(), **changes))
     try:
         yield

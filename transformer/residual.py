@@ -2,11 +2,16 @@
 
 from collections.abc import Callable
 
-from torch import Tensor, nn
+from torch import Tensor
 
 
 def residual_connection(
-    stream: Tensor, sublayer: Callable[[Tensor], Tensor], norm: nn.Module, dropout: nn.Module, *, pre_norm: bool
+    stream: Tensor,
+    sublayer: Callable[[Tensor], Tensor],
+    norm: Callable[[Tensor], Tensor],
+    dropout: Callable[[Tensor], Tensor],
+    *,
+    pre_norm: bool,
 ) -> Tensor:
     """pre-norm: x + sublayer(norm(x)) (Xiong et al. 2020, §3); post-norm: norm(x + sublayer(x)) (Vaswani et al. 2017,
     §3.1).

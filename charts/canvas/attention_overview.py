@@ -2,6 +2,8 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
+import numpy as np
+
 from charts.canvas.attention import attention_grid, attention_name
 from charts.canvas.choices import AnyHead
 from charts.canvas.figure import CanvasFigure
@@ -27,7 +29,8 @@ def attention_overview(
     """
     if not groups:
         raise ValueError("attention_overview got no views; give those of one kind of attention at least")
-    parts, arrays, n_heads = [], {}, 0
+    parts, n_heads = [], 0
+    arrays: dict[str, np.ndarray] = {}
     for index, views in enumerate(groups):
         grid = attention_grid(
             views,

@@ -79,7 +79,12 @@ def written_steps(
         "begin": [int(number) for number in begin],
     }
     rest = np.array([step.rest for step in steps], dtype=np.float32)
-    arrays = {"probabilities": probabilities, "rest": rest, "weights": weights, "allowed": mask_bits(allowed)}
+    arrays: dict[str, np.ndarray] = {
+        "probabilities": probabilities,
+        "rest": rest,
+        "weights": weights,
+        "allowed": mask_bits(allowed),
+    }
     return CanvasFigure(metadata, arrays)
 
 

@@ -33,7 +33,7 @@ def enlarge(figure: alt.TopLevelMixin, *, factor: float) -> Any:
     for part in ("axis", "legend"):
         for name, size in _USUAL.items():
             config.setdefault(part, {}).setdefault(name, size * factor)
-    return type(figure).from_dict(specification, validate=False)
+    return type(figure).from_dict(specification, validate=False)  # type: ignore[attr-defined]  # every chart has it
 
 
 def scaled(node: Any, factor: float, *, points: float) -> Any:

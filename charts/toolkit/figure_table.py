@@ -32,7 +32,7 @@ def figure_table(figure: go.Figure | alt.TopLevelMixin) -> pd.DataFrame:
 
     if type(figure).__module__.split(".", 1)[0] == "altair":
         return _altair_table(figure.to_dict())
-    layout = figure.layout.to_plotly_json()
+    layout = figure.layout.to_plotly_json()  # type: ignore[union-attr]  # altair has left above
     traces = [trace for trace in figure.data if trace.visible is not False]
     # What the pointer does not answer to only joins what is drawn.
     traces = [trace for trace in traces if trace.hoverinfo != "skip"] or traces
@@ -150,7 +150,7 @@ def _encoded(node: Any) -> Iterator[tuple[str, str]]:
             if isinstance(part.get("field"), str):
                 title = part.get("title")
                 found[part["field"]] = (
-                    title if isinstance(title, str) and title else found.get(part["field"], part["field"])
+                    title if isinstance(title, str) and title else found.get(str(part["field"]), str(part["field"]))
                 )
             for child in part.values():
                 walk(child)

@@ -59,7 +59,9 @@ def cell_texts(trace: Mapping[str, Any], *, texts: Sequence[Sequence[str]] | Non
         x=[column for _, column in places],
         y=[row for row, _ in places],
         mode="text",
-        text=[texts[row][column] if texts else style.three_digits(values[row, column]) for row, column in places],
+        text=[
+            texts[row][column] if texts else style.three_digits(values[row, column].item()) for row, column in places
+        ],
         textfont={"size": style.TICK_SIZE, "color": [shades.ink(share, colours=colours) for share in shares]},
         hoverinfo="skip",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -30,15 +31,21 @@ class AttentionCache:
 
     def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """Add new positions; return the keys and values of all positions so far."""
-        if self.key is not None:
+        if self.key is not None and self.value is not None:
             key = torch.cat((self.key, key), dim=-2)
             value = torch.cat((self.value, value), dim=-2)
         self.key, self.value = key, value
         return key, value
 
+    def kept(self) -> tuple[Tensor, Tensor]:
+        """The keys and values of all positions so far. Raises ``RuntimeError`` before there are any."""
+        if self.key is None or self.value is None:
+            raise RuntimeError("nothing has been appended to this cache")
+        return self.key, self.value
+
     def select(self, rows: Tensor) -> None:
         """Keep these rows of the batch, in this order (beam search drops and doubles hypotheses)."""
-        if self.key is not None:
+        if self.key is not None and self.value is not None:
             self.key, self.value = self.key[rows], self.value[rows]
 
 
@@ -62,7 +69,7 @@ class DecoderCache:
             cache.select(rows)
 
 
-def _caches(decoder: nn.Module) -> Iterator[tuple[nn.Module, AttentionCache]]:
+def _caches(decoder: Any) -> Iterator[tuple[nn.Module, AttentionCache]]:
     for layer in decoder.layers:
         yield layer.self_attention, AttentionCache()
         if layer.cross_attention is not None:

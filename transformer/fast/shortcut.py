@@ -39,7 +39,8 @@ class Shortcut:
         cache = None if self.cache is None else self.cache.of(attention)
         start = 0 if cache is None else cache.length
         if cache is not None and cache.complete:  # cross-attention: the source does not change while decoding
-            query, key, value = attention.queries(query_input), cache.key, cache.value
+            query = attention.queries(query_input)  # [batch, head, query, channel]
+            key, value = cache.kept()
         else:
             query = attention.queries(query_input, start)  # [batch, head, query, channel]
             key, value = attention.keys_and_values(key_input, start)  # [batch, head, key, channel]
@@ -47,6 +48,8 @@ class Shortcut:
                 key, value = cache.append(key, value)  # [batch, head, all keys, channel]
         if takes_fast_path():
             return attention.written(attend_fused(attention, query, key, value, allowed, position_bias))
+        if allowed is None:
+            raise ValueError("without a mask only fused kernels can be taken")
         return attention.written(attention.attend(query, key, value, allowed, position_bias))
 
     def layer_norm(self, norm: LayerNorm, x: Tensor) -> Tensor:

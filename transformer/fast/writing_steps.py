@@ -6,6 +6,7 @@ weights here. Whatever is not one of the plain parts that are taken apart here i
 """
 
 from collections.abc import Callable
+from typing import TypeGuard
 
 import torch
 from torch import Tensor, nn
@@ -61,11 +62,14 @@ class WritingLayer:
         self.pre_norm = layer.pre_norm
         self.attention, self.cross_attention = layer.self_attention, layer.cross_attention
         parts = [weights(part) for part in projections(self.attention)]
-        bias = None if parts[0][1] is None else torch.cat([bias for _, bias in parts])
-        self.stacked = torch.cat([matrix for matrix, _ in parts]), bias  # W_Q, W_K and W_V in one product
+        biases = [bias for _, bias in parts if bias is not None]  # of all three or of none (``plain_projections``)
+        self.stacked = (
+            torch.cat([matrix for matrix, _ in parts]),
+            torch.cat(biases) if biases else None,
+        )  # W_Q, W_K and W_V in one product
         self.output = weights(self.attention.output_projection)
         self.attention_norm = plain_norm(layer.self_attention_norm)
-        if self.cross_attention is not None:
+        if self.cross_attention is not None and layer.cross_attention_norm is not None:
             self.cross_query = weights(self.cross_attention.query_projection)
             self.cross_output = weights(self.cross_attention.output_projection)
             self.cross_norm = plain_norm(layer.cross_attention_norm)
@@ -81,7 +85,7 @@ class WritingLayer:
     ) -> Tensor:  # [batch, 1, model]
         def attend(x: Tensor) -> Tensor:
             attention = self.attention
-            so_far = cache.of(attention)
+            so_far = cache.by_attention[attention]
             start = so_far.length
             heads = attention.split_heads(F.linear(x, *self.stacked))  # [batch, 3 · head, 1, channel]
             query, key, value = heads.chunk(3, dim=1)  # [batch, head, 1, channel]
@@ -89,15 +93,15 @@ class WritingLayer:
             context = attend_fused(attention, attention.rotate(query, start), key, value, None, position_bias)
             return F.linear(attention.merge_heads(context), *self.output)
 
-        def attend_to_memory(x: Tensor) -> Tensor:
-            attention = self.cross_attention
-            kept = cache.of(attention)
-            query = attention.split_heads(F.linear(x, *self.cross_query))  # [batch, head, 1, channel]
-            context = attend_fused(attention, query, kept.key, kept.value, memory_allowed, None)
-            return F.linear(attention.merge_heads(context), *self.cross_output)
-
         stream = self.add(stream, attend, self.attention_norm)
-        if self.cross_attention is not None:
+        if (cross_attention := self.cross_attention) is not None:
+
+            def attend_to_memory(x: Tensor) -> Tensor:
+                key, value = cache.by_attention[cross_attention].kept()
+                query = cross_attention.split_heads(F.linear(x, *self.cross_query))  # [batch, head, 1, channel]
+                context = attend_fused(cross_attention, query, key, value, memory_allowed, None)
+                return F.linear(cross_attention.merge_heads(context), *self.cross_output)
+
             stream = self.add(stream, attend_to_memory, self.cross_norm)
         return self.add(stream, self.feed_forward, self.feed_forward_norm)
 
@@ -105,7 +109,7 @@ class WritingLayer:
         return residual_connection(stream, sublayer, norm, nothing_dropped, pre_norm=self.pre_norm)
 
 
-def is_plain(layer: nn.Module) -> bool:
+def is_plain(layer: nn.Module) -> TypeGuard[DecoderLayer]:
     """Whether a layer is the paper's: its attention has the parts that ``WritingLayer`` takes apart."""
     if type(layer) is not DecoderLayer:
         return False

@@ -113,16 +113,17 @@ def decode(
         generator = torch.Generator().manual_seed(strategy.seed) if isinstance(strategy, Sample) else None
         ids: list[int] = []
         rows: list[Tensor] = []
-        activations: list[Mapping[str, Activation]] = []
+        recorded: list[Mapping[str, Activation]] = []
         while len(ids) < limit and (not ids or ids[-1] not in framing.ends):
             with record(edits) if changed or step_by_step else fast_path() as recording:
                 state = state or DecodingState(model, source, cached=cached and not edits)
                 logits = state.feed(torch.tensor([ids[-1:] or prompt], device=device))[0]
             rows.append(writable(logits.cpu(), framing.never))
             ids.append(forced_ids[len(ids)] if len(ids) < len(forced_ids) else _choose(rows[-1], strategy, generator))
-            if step_by_step:
-                activations.append(activations_of(model, recording))
+            if step_by_step and recording is not None:
+                recorded.append(activations_of(model, recording))
         logits = torch.stack(rows)
+        activations: Sequence[Mapping[str, Activation]] = recorded
         if record_steps and not step_by_step:
             activations, logits = _recorded_steps(checkpoint, source, prompt, ids)
         chances = _chances(logits, strategy)
@@ -131,7 +132,7 @@ def decode(
 
 def _recorded_steps(
     checkpoint: Checkpoint, source: Tensor | None, prompt: Sequence[int], ids: Sequence[int]
-) -> tuple[list[Mapping[str, Activation]], Tensor]:
+) -> tuple[Sequence[Mapping[str, Activation]], Tensor]:
     """The activations of every step and the logits [step, vocabulary], from one pass over what was written."""
     model = checkpoint.model
     read = torch.tensor([[*prompt, *ids[:-1]]], device=model.device)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import takewhile
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -31,10 +32,10 @@ class DecodingState:
     """
 
     def __init__(self, model: Model, source_ids: Tensor | None, *, cached: bool = True) -> None:
-        self.model = model
+        self.model = cast(Any, model)  # one that writes: it has a decoder
         self.source_ids = source_ids
-        self.memory = None if source_ids is None else model.encode(source_ids)
-        self.cache = DecoderCache(model.decoder) if cached else None
+        self.memory: Tensor | None = None if source_ids is None else self.model.encode(source_ids)
+        self.cache = DecoderCache(self.model.decoder) if cached else None
         self.ids: Tensor | None = None  # everything fed so far: [batch, position]
         # A module that is being trained drops, and one with a hook shows something: both have to be called.
         self.unobserved = cached and not model.training and not has_forward_hooks(model)
@@ -55,10 +56,11 @@ class DecodingState:
         if self.cache is not None and any(before <= length < now for length in config.switch_lengths):
             self.cache = DecoderCache(self.model.decoder)  # what was kept of the shorter text does not hold here
         new = self.ids if self.cache is None else self.ids[:, self.cache.length :]
-        if self.unobserved and new.shape[1] == 1 and self.cache.length and takes_fast_path():
+        cache = self.cache
+        if self.unobserved and new.shape[1] == 1 and cache is not None and cache.length and takes_fast_path():
             self.steps = self.steps or WritingSteps(self.model.decoder)
-            keys_allowed = None if self.memory is None else padding_mask(self.source_ids, config.pad_id)
-            return self.steps(new, self.cache, self.memory, keys_allowed)
+            keys_allowed = None if self.source_ids is None else padding_mask(self.source_ids, config.pad_id)
+            return self.steps(new, cache, self.memory, keys_allowed)
         read = (new,) if self.memory is None else (new, self.memory, self.source_ids)
         if self.cache is None:
             return self.model.decode(*read)
@@ -67,8 +69,9 @@ class DecodingState:
 
     def select(self, rows: Tensor) -> None:
         """Go on with these rows of the batch, in this order; a row may be taken several times."""
-        self.ids = self.ids[rows]
-        if self.memory is not None:
+        if self.ids is not None:
+            self.ids = self.ids[rows]
+        if self.memory is not None and self.source_ids is not None:
             self.memory, self.source_ids = self.memory[rows], self.source_ids[rows]
         if self.cache is not None:
             self.cache.select(rows)

@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from transformer.config import ModelConfig
 from transformer.errors import MessageError
@@ -110,7 +111,7 @@ class EditSpec:
             if self.action == "drop":
                 return [remove_sublayer(self.stack, layer=self.layer, which=which)]
             return [remove_residual(checkpoint.model, self.stack, layer=self.layer, which=which)]
-        place = {"layer": self.layer, "kind": self.part}
+        place: dict[str, Any] = {"layer": self.layer, "kind": self.part}
         if self.action == "mask":
             return [self._mask_edit(place)]
         place["head"] = self.head
@@ -127,7 +128,7 @@ class EditSpec:
         context = other.values(f"{self.stack}.layers.{self.layer}.{self.part}_attention.context")[self.head]
         return [edits.patch_head(self.stack, **place, context=context)]
 
-    def _mask_edit(self, place: dict) -> Edit:
+    def _mask_edit(self, place: dict[str, Any]) -> Edit:
         name, _, rest = self.value.partition(" ")
         if name == "no_causal":
             return mask_edits.no_causal_mask(self.stack, **place)
@@ -175,6 +176,7 @@ def _number(spec: EditSpec) -> float:
 def _pairs(spec: EditSpec, text: str) -> list[tuple[int, int]]:
     """ "2-3,2-4" → [(2, 3), (2, 4)]; one pair where the spec is an edge."""
     pairs = [re.fullmatch(r"(\d+)-(\d+)", part.strip()) for part in text.split(",")]
-    if not all(pairs) or (spec.action == "edge" and len(pairs) != 1):
+    found = [(int(pair[1]), int(pair[2])) for pair in pairs if pair]
+    if len(found) < len(pairs) or (spec.action == "edge" and len(pairs) != 1):
         raise ValueError(f"{spec}: {text!r} should name query-key, as in {_EXAMPLES['edge']}")
-    return [(int(pair[1]), int(pair[2])) for pair in pairs]
+    return found

@@ -33,7 +33,9 @@ def source_tensor(checkpoint: Checkpoint, text: str, *, pads: int = 0) -> Tensor
 
 def padding(checkpoint: Checkpoint, count: int) -> list[int]:
     """``count`` tokens that mean nothing. Raises ``InputError`` for a model that has no such token."""
-    if count and checkpoint.special.pad is None:
+    if not count:
+        return []
+    if checkpoint.special.pad is None:
         raise InputError("{name} has no padding token, so nothing can be padded.", name=checkpoint.name)
     return [checkpoint.special.pad] * count
 

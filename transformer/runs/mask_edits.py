@@ -5,7 +5,7 @@ a mask ``True`` means "may attend"; a row without any leaves the head with nothi
 mask of your own in place of the model's: ``transformer.override_mask``. A mask is shared by all heads of a layer.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 from torch import Tensor
@@ -29,7 +29,7 @@ def no_padding_mask(stack: str, *, layer: int, kind: str = "self") -> Edit:
     def edit(mask: Tensor) -> Tensor:
         everything = torch.ones_like(mask)
         causal = stack == "decoder" and kind == "self"
-        return everything & causal_mask(*mask.shape[1:], mask.device) if causal else everything
+        return everything & causal_mask(mask.shape[1], mask.shape[2], mask.device) if causal else everything
 
     return _edit(stack, layer, kind, edit, "no padding mask")
 
@@ -96,6 +96,6 @@ def _position(index: int) -> int:
     return int(index)
 
 
-def _edit(stack: str, layer: int, kind: str, function, what: str) -> Edit:
+def _edit(stack: str, layer: int, kind: str, function: Callable[[Tensor], Tensor], what: str) -> Edit:
     name = f"{stack}.layers.{layer}.{kind}_attention.allowed"
     return Edit(name, function, f"{stack} {kind}-attention, layer {layer}: {what}")

@@ -24,6 +24,9 @@ BATCH_SIZE = 16
 _MAX_CELLS = 200_000  # sentences × longest² in a batch: what its maps take in memory
 
 
+_Row = tuple[int, list[int], list[int] | None]  # the index of a sentence, what is read, the answer that was given
+
+
 class Recorded(NamedTuple):
     """One recorded pass over several sentences, padded to one length. ``indices``: of the sentences in their list;
     ``tokens``: by stack, what each of them reads, without the padding; ``recording``: of the whole batch; ``logits``;
@@ -41,7 +44,7 @@ class Reading(NamedTuple):
     the order of ``attention_layers``, empty for a sentence that is empty or longer than the model can read.
     ``surprise``: −ln p of every token of the answer that was given, [token]; empty where none was given."""
 
-    index: int
+    index: int  # type: ignore[assignment]  # nobody looks for a place in this tuple
     views: tuple[AttentionView, ...]
     surprise: tuple[float, ...] = ()
 
@@ -141,8 +144,8 @@ def _ids(checkpoint: Checkpoint, sentence: str) -> list[int]:
     return prompt_ids(checkpoint, sentence)
 
 
-def _batches(checkpoint: Checkpoint, rows: Sequence[tuple], batch_size: int) -> Iterator[list[tuple]]:
-    batch: list[tuple] = []
+def _batches(checkpoint: Checkpoint, rows: Sequence[_Row], batch_size: int) -> Iterator[list[_Row]]:
+    batch: list[_Row] = []
     for row in rows:
         longest = max(len(row[1]), len(row[2] or ()))
         read = {"source": longest} if checkpoint.config.kind == "encoder-only" else {"target": longest}
@@ -158,7 +161,7 @@ def _batches(checkpoint: Checkpoint, rows: Sequence[tuple], batch_size: int) -> 
 
 
 @torch.inference_mode()
-def _record(checkpoint: Checkpoint, batch: Sequence[tuple[int, list[int], list[int] | None]]) -> Recorded:
+def _record(checkpoint: Checkpoint, batch: Sequence[_Row]) -> Recorded:
     model, config, pad_id = checkpoint.model, checkpoint.config, checkpoint.special.pad or 0
     indices, sources, answers = (list(column) for column in zip(*batch, strict=True))
     read = {"encoder" if config.has_encoder else "decoder": sources}
@@ -178,16 +181,18 @@ def _record(checkpoint: Checkpoint, batch: Sequence[tuple[int, list[int], list[i
 
 def _readings(checkpoint: Checkpoint, batch: Recorded, *, given: bool) -> tuple[Reading, ...]:
     """``given``: whether the answers were."""
-    tokens, recording = batch.tokens, batch.recording
+    tokens, recording, logits = batch.tokens, batch.recording, batch.logits
+    if recording is None or logits is None:
+        return ()
     views: list[list[AttentionView]] = [[] for _ in batch.indices]
     for stack, kind, layer in attention_layers(checkpoint.config):
         keys = tokens["encoder" if kind == "cross" else stack]
         for row, view in enumerate(_views(recording, stack, kind, layer, tokens[stack], keys)):
             views[row].append(view)
-    surprise = [() for _ in batch.indices]
+    surprise: list[tuple[float, ...]] = [() for _ in batch.indices]
     if given and len(tokens) == 2:
         start = len(checkpoint.framing.answer)
-        surprise = [_surprise(batch.logits[row], read.ids[start:], start) for row, read in enumerate(tokens["decoder"])]
+        surprise = [_surprise(logits[row], read.ids[start:], start) for row, read in enumerate(tokens["decoder"])]
     return tuple(Reading(i, tuple(seen), said) for i, seen, said in zip(batch.indices, views, surprise, strict=True))
 
 

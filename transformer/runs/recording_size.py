@@ -71,7 +71,7 @@ def _bytes(model: Model, name: str, source: int, target: int) -> int:
     heads = config.heads_in(stack)
     own = target if in_decoder else source
     keys = source if cross else own
-    channels = config.d_model // heads if in_decoder and getattr(config, "decoder_heads", 0) else config.d_head
+    channels = config.d_model // heads if in_decoder and getattr(config, "decoder_heads", None) else config.d_head
     if last in ("key", "value"):
         own = keys
     if ".key_norm." in name:  # before the heads that share keys get their copies
@@ -83,7 +83,7 @@ def _bytes(model: Model, name: str, source: int, target: int) -> int:
         "head": heads,
         "channel": channels,
         "model": config.d_model,
-        "hidden": (in_decoder and getattr(config, "decoder_d_ff", 0)) or config.d_ff,
+        "hidden": (in_decoder and getattr(config, "decoder_d_ff", None)) or config.d_ff,
         "vocabulary": config.vocabulary_size,
         "class": config.n_classes,
     }

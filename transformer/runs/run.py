@@ -42,7 +42,7 @@ class Run:
         return hash(self._key)
 
     @once
-    def _key(self) -> tuple:
+    def _key(self) -> tuple[object, ...]:
         asked = (self.sentence, self.target, self.edits, self.strategy, self.source_pads, self.target_pads)
         checkpoint = self.checkpoint
         return (checkpoint.path, checkpoint.fingerprint, checkpoint.config, checkpoint.framing, *asked)

@@ -64,7 +64,10 @@ class SlimActivations(Mapping[str, Activation]):
     def _rerun(self, layer: str) -> dict[str, Tensor]:
         """Everything inside one layer, from what it was given."""
         stack = layer.split(".")[0]
-        given = [self._tensors[f"{layer}.residual.in"], self._tensors[f"{layer}.self_attention.allowed"]]
+        given: list[Tensor | None] = [
+            self._tensors[f"{layer}.residual.in"],
+            self._tensors[f"{layer}.self_attention.allowed"],
+        ]
         if stack == "decoder":
             given += [self._memory, self._tensors.get(f"{layer}.cross_attention.allowed")]
         given.append(self._tensors.get(f"{stack}.position_bias.values"))

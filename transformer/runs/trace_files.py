@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError
@@ -79,7 +80,9 @@ def trace_from_bytes(raw: bytes, *, name: str = "the file") -> Trace:
         sequences = {key: _sequence(described[key]) for key in _SEQUENCES}
         return Trace(
             activations=activations,
-            **sequences,
+            source=sequences["source"],
+            target=sequences["target"],
+            prediction=sequences["prediction"],
             text=str(described["text"]),
             forced=bool(described["forced"]),
             notes=tuple(str(note) for note in described["notes"]),
@@ -88,7 +91,7 @@ def trace_from_bytes(raw: bytes, *, name: str = "the file") -> Trace:
         raise TraceFileError("{file} is not a complete trace: {problem}", file=name, problem=error) from error
 
 
-def header(raw: bytes) -> Mapping:
+def header(raw: bytes) -> Mapping[str, Any]:
     """The JSON header of a safetensors file: eight bytes of length, little-endian, then the JSON itself."""
     length = int.from_bytes(raw[:8], "little")
     if length > len(raw) - 8:
@@ -99,11 +102,11 @@ def header(raw: bytes) -> Mapping:
     return found
 
 
-def _described(tokens: TokenSequence | None) -> dict | None:
+def _described(tokens: TokenSequence | None) -> dict[str, Any] | None:
     return None if tokens is None else {"name": tokens.name, "tokens": [asdict(token) for token in tokens]}
 
 
-def _sequence(described: dict | None) -> TokenSequence | None:
+def _sequence(described: dict[str, Any] | None) -> TokenSequence | None:
     if described is None:
         return None
     return TokenSequence(tuple(Token(**token) for token in described["tokens"]), described["name"])

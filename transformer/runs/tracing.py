@@ -57,7 +57,9 @@ def trace_of(run: Run) -> Trace:
     model, tokenizer, config = checkpoint.model, checkpoint.tokenizer, checkpoint.config
     check_edits(model.probes, edits)
     source = source_tensor(checkpoint, run.sentence, pads=run.source_pads) if config.has_encoder else None
-    read, written, notes = None, None, []
+    read: list[int] | None = None
+    written: list[int] = []
+    notes: list[Message] = []
     if config.has_decoder:
         prompt, answer, finished = _answer(run, source)
         if not finished:
@@ -76,10 +78,12 @@ def trace_of(run: Run) -> Trace:
     with torch.inference_mode(), record(edits) as recording:
         logits = model(*inputs)
         activations = slimmed(model, recording)
+    prediction: TokenSequence | None = None
+    text = ""
     if config.has_decoder:
         prediction = tokenizer.sequence(written, "prediction")
         text = tokenizer.decode(answer if config.has_encoder else whole)
-    else:
+    elif source is not None:
         prediction, text = _encoder_answer(checkpoint, source, logits)
     return Trace(
         activations=activations,
@@ -111,7 +115,8 @@ def _encoder_answer(checkpoint: Checkpoint, source: Tensor, logits: Tensor) -> t
     if checkpoint.config.n_classes:
         return None, checkpoint.config.class_names[int(logits[0].argmax())]
     best = logits[0].argmax(dim=-1)
-    filled = torch.where(source[0] == checkpoint.special.mask, best, source[0])
+    mask = checkpoint.special.mask
+    filled = source[0] if mask is None else torch.where(source[0] == mask, best, source[0])
     return checkpoint.tokenizer.sequence(best.tolist(), "prediction"), checkpoint.tokenizer.decode(filled.tolist())
 
 

@@ -28,7 +28,8 @@ def _word2vec(options: argparse.Namespace) -> int:
     vocabulary = Vocabulary.of(texts, min_count=recipe.min_count)
     tables, rows = {}, []
     for objective in OBJECTIVES:
-        started, losses = time.process_time(), []
+        started = time.process_time()
+        losses: list[float] = []
 
         def report(epoch: int, loss: float, objective: str = objective, losses: list[float] = losses) -> None:
             losses.append(loss)
