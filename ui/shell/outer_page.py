@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
-from ui.server.settings import settings
+from ui.compute.settings import settings
 
 PAGE = "page"
 

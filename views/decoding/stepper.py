@@ -7,8 +7,7 @@ names the step where Python last put the reader, and stays the same while the re
 
 import streamlit as st
 
-from ui.shell import address
-from ui.shell.events import heard, whole_number
+from ui.show.events import heard, whole_number
 
 KEY = "stepper"
 _STATE, _TEXT, _BEGIN, PARAMETER = "step: current", "step: of which text", "step: begins at", "step"
@@ -21,13 +20,13 @@ def current(count: int, *, text: object) -> int:
     """
     state = st.session_state
     if _STATE not in state:
-        asked = address.value(PARAMETER)
+        asked = st.query_params.get(PARAMETER, "")
         move_to(int(asked) if asked.isascii() and asked.isdecimal() and len(asked) < 6 else 0, text=text)
     elif state.get(_TEXT) != text:
         move_to(0, text=text)
     step = min(state[_STATE], count - 1)
-    if address.value(PARAMETER, "0") != str(step):
-        address.write(PARAMETER, (str(step),))
+    if st.query_params.get(PARAMETER, "0") != str(step):
+        st.query_params[PARAMETER] = str(step)
     return step
 
 
