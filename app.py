@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from ui.compute.settings import SettingError, settings
+from ui.server.settings import SettingError, settings
 
 try:
     settings()  # before the rest, which reads them when it is loaded; deploy.serve does not even start

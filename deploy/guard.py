@@ -13,8 +13,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ui.compute.limits import public
-from ui.shell.streamlit_private import names_our_host
+from ui.server.limits import public
+from ui.server.streamlit_private import names_our_host
 
 # Streamlit sets styles in the page and components are scripts of it; Vega compiles its formulas.
 CONTENT_SECURITY_POLICY = "; ".join(

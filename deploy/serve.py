@@ -16,7 +16,7 @@ from pathlib import Path
 # Before torch is loaded: threads that spin while they wait take from thirty sessions most of their speed.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
-from ui.compute.settings import stop_if_wrong
+from ui.server.settings import stop_if_wrong
 
 stop_if_wrong()  # before the rest, which reads settings when it is loaded
 
@@ -28,8 +28,8 @@ from deploy.guard import Guard
 from deploy.static_files import CompressedStaticFiles, compress_all
 from deploy.warm_up import warm_up
 from deploy.websocket import RememberingWebSocket
-from ui.compute.limits import hosts
-from ui.shell.streamlit_private import config
+from ui.server.limits import hosts
+from ui.server.streamlit_private import config
 
 SCRIPT = Path(__file__).resolve().parent.parent / "app.py"
 STATIC = Path(st.__file__).parent / "static" / "static"

@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import Sequence
 
-from ui.shell.streamlit_private import BackMsg, ForwardMsg, Runtime, SessionClient
+from ui.server.streamlit_private import BackMsg, ForwardMsg, Runtime, SessionClient
 
 FIRST_PAGES = ("", "attention")  # as they stand in the address; "" is the one that the app opens with
 PATIENCE = 120.0  # seconds a page may take

@@ -250,8 +250,9 @@ def public_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The server is open to everybody; afterwards what a process sets once for good is as before."""
     from transformer.runs import inputs, recording_size
     from ui.compute import loading
-    from ui.shell import admission, streamlit_private
-    from ui.shell.streamlit_private import config
+    from ui.server import streamlit_private
+    from ui.server.streamlit_private import config
+    from ui.shell import admission
 
     set_once = (admission.seats, admission._take_no_files, admission._know_hosts, loading.limit_texts)
     manager, hosts = streamlit_private.MemoryUploadedFileManager, config.get_option("server.allowedHosts")

@@ -227,7 +227,7 @@ def test_editors_know_the_names_that_load_lazily() -> None:
 
 # ---- rooms ----------------------------------------------------------------------------------------------------------
 
-PACKAGES_OF_FLOORS = ("transformer",)
+PACKAGES_OF_FLOORS = ("transformer", "ui")
 
 
 def rooms_in_order(package: str) -> list[str]:

@@ -11,8 +11,7 @@ import numpy as np
 
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.module import packed_module
-from charts.documents.frame import document
-from charts.documents.markup import marked
+from charts.documents.markup import Cards, Markup, Paragraph, document, marked
 
 _STYLE = Path(__file__).with_name("guide.css")
 # The drawings travel deflated, a quarter of their size (charts/canvas/source/document.js goes on from here).
@@ -43,41 +42,6 @@ class Drawing:
             f'<figure><script type="text/plain">{payload}</script><div class="drawn"></div>'
             f"{'<output hidden></output>' if self.lines else ''}</figure>"
         )
-
-
-@dataclass(frozen=True)
-class Paragraph:
-    """One line of Markdown. ``kind``: "", "formula" or "hint"."""
-
-    text: str
-    kind: str = ""
-
-    def html(self) -> str:
-        return f"<p{f' class={self.kind}' if self.kind else ''}>{marked(self.text)}</p>"
-
-
-@dataclass(frozen=True)
-class Cards:
-    """Short words with a number below each: (words, number, whether it is pale)."""
-
-    cards: tuple[tuple[str, str, bool], ...]
-
-    def html(self) -> str:
-        drawn = (
-            f"<li{' class=special' if special else ''}><bdi>{escape(words)}</bdi><small>{escape(number)}</small></li>"
-            for words, number, special in self.cards
-        )
-        return f'<ul class="tokens">{"".join(drawn)}</ul>'
-
-
-@dataclass(frozen=True)
-class Markup:
-    """HTML of our own, escaped already."""
-
-    markup: str
-
-    def html(self) -> str:
-        return self.markup
 
 
 @dataclass(frozen=True)
@@ -131,11 +95,10 @@ def guide(
     language: str = "en",
     words: Mapping[str, str] | None = None,
     said: Mapping[str, str] | None = None,
-    style: str = "",
     script: str = "",
 ) -> str:
     """The whole file. ``words``: what the drawings say, from English to ``language``. ``said``: what the document and
-    the files saved from it say about themselves. ``style`` and ``script``: CSS and JavaScript of our own."""
+    the files saved from it say about themselves. ``script``: JavaScript of our own."""
     links = "".join(f'<a href="#{escape(each.name)}">{escape(each.title)}</a>' for each in sections)
     shared = json.dumps({"words": dict(words or {}), "language": language, "view": dict(said or {})})
     body = (
@@ -152,7 +115,7 @@ def guide(
         title,
         body,
         language=language,
-        style=_STYLE.read_text(encoding="utf-8") + style,
+        style=_STYLE.read_text(encoding="utf-8"),
         script=_START + script,
         said=said,
     )

@@ -25,7 +25,8 @@ from charts.canvas.mask_editor import mask_editor
 from charts.canvas.value_map import value_map
 from transformer.runs.attention_view import AttentionView
 from transformer.text.tokens import Token, TokenSequence
-from ui.show.canvas import bring_canvas, show_grid, show_lines, show_map, show_mask_editor, show_overview
+from ui.shell.frame import bring_canvas
+from ui.show.canvas import show_grid, show_lines, show_map, show_mask_editor, show_overview
 
 SENTENCE = [
     "<s>",

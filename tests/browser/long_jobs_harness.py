@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable
 
 import streamlit as st
 
-from ui.compute.long_jobs import jobs
+from ui.compute.jobs import jobs
 
 
 def work(report: Callable[[int, int], None]) -> str:
-    """Half a minute, in steps of a twentieth of a second."""
-    for step in range(600):
+    """Half a minute, in steps of a twentieth of a second; "endless" for as long as somebody looks."""
+    for step in itertools.count() if key.startswith("endless") else range(600):
         report(step, 600)
         time.sleep(0.05)
     return "done"

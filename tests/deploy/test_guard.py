@@ -15,8 +15,8 @@ from starlette.websockets import WebSocketDisconnect
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 
 from deploy.guard import CONTENT_SECURITY_POLICY, HEADERS, Guard
-from ui.compute.limits import hosts
-from ui.shell.streamlit_private import config, take_no_files
+from ui.server.limits import hosts
+from ui.server.streamlit_private import config, take_no_files
 
 ROOT = Path(__file__).resolve().parents[2]
 PATHS = ("/", "/_stcore/health", "/_stcore/metrics", "/_stcore/upload_file/{session}/{file}")

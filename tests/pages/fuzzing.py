@@ -144,11 +144,11 @@ def parameters(page: str, checkpoint: str) -> tuple[str, ...]:
 
 @cache
 def _in_code() -> tuple[str, ...]:
-    """``asked("…")``, ``query_params.get("…")`` and the constants called …PARAMETER or …_AT of every module."""
+    """``asked("…")``, ``address.value("…")`` and the constants called …PARAMETER or …_AT of every module."""
     names = []
     for path in (*(ROOT / "ui").rglob("*.py"), *(ROOT / "views").rglob("*.py"), *(ROOT / "pages").glob("*.py")):
         code = path.read_text(encoding="utf-8")
-        names += re.findall(r'(?:asked|query_params\.get)\("([^"]+)"', code)
+        names += re.findall(r'(?:asked|address\.values?)\("([^"]+)"', code)
         names += re.findall(r'^_?\w*(?:PARAMETER|LOOKED_AT|NOTE|FINGERPRINT)\w* = "([^"]+)"', code, re.MULTILINE)
         for left, right in re.findall(r"^([\w, ]*(?:PARAMETER|NOTE)[\w, ]*) = (.*)$", code, re.MULTILINE):
             pairs = zip(left.split(", "), re.findall(r'"([^"]*)"', right), strict=False)

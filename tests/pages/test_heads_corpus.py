@@ -20,8 +20,8 @@ from transformer.roles.induction import InductionTest
 from transformer.roles.role_files import FILE, save_corpus_roles
 from transformer.runs.head_places import Head
 from transformer.text.sentence_files import read_sentences
-from ui.compute.limits import PRIVATE
 from ui.lab.head_table import CORPUS_ORDERS, sorted_heads
+from ui.server.limits import PRIVATE
 from ui.words.texts import page_text
 from views.heads.corpus import Corpus
 from views.heads.corpus_role_table import comparison_table, corpus_captions, corpus_counts, corpus_role_text, percent

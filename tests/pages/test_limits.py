@@ -13,7 +13,7 @@ import transformer
 from tests.pages.conftest import said
 from tests.pages.fuzzing import choose, is_sound, open_page, type_into
 from transformer.runs.inputs import MAX_CHARACTERS
-from ui.compute.limits import PRIVATE
+from ui.server.limits import PRIVATE
 from ui.shell.guidance import lessons
 from ui.shell.share import LONGEST_NOTE
 from ui.words.texts import page_text

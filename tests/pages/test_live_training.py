@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 
@@ -10,12 +11,14 @@ from streamlit.testing.v1 import AppTest
 
 import transformer
 from tests.pages.conftest import codes, is_fine, said
+from tests.ui.test_jobs import until
 from transformer.analysis.gradient_step import training_step
 from transformer.toy import toy_training
-from ui.compute.limits import limits
+from ui.compute.jobs import TRAINING as TRAINING_JOB
+from ui.compute.jobs import Job
+from ui.server.limits import limits
 from ui.words.texts import page_text
-from views.training import background_trainings
-from views.training.background_trainings import Run
+from views.training import training_progress
 from views.training.live_training import RUN
 from views.training.training_progress import Settings
 
@@ -37,9 +40,9 @@ def live(open_app: Callable[..., AppTest]) -> Iterator[AppTest]:
     app = show(open_app("training", checkpoint="tiny-gpt"), "now")
     yield app
     if RUN in app.session_state:
-        run = app.session_state[RUN].run
-        run.stop()
-        assert run.join(SOON)
+        job = app.session_state[RUN].job
+        job.leave(app.session_state["long jobs: who"], at_once=True)
+        assert job.wait(SOON)
 
 
 def show(app: AppTest, section: str) -> AppTest:
@@ -82,7 +85,7 @@ def test_from_the_start_to_a_word_of_ones_own(live: AppTest) -> None:
     is_fine(live)
     wait(live, lambda: "done in" in said(live))
     is_fine(live)
-    states = live.session_state[RUN].run.look().states
+    states = live.session_state[RUN].states
     assert [state.step for state in states] == [0, 20, 40]
     assert metrics(live)[TEXT["now_step"]] == "40"
     assert "**Copy**" in said(live) and TEXT["now_see_copy"] in said(live)
@@ -135,7 +138,7 @@ def test_stop(live: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     press(live, "stop")
     wait(live, lambda: "stopped after" in said(live))
     is_fine(live)
-    assert live.session_state[RUN].run.join(SOON)
+    assert live.session_state[RUN].job.wait(SOON)
     assert "of 100,000 steps" in said(live) and not live.button(key="toy start").disabled
 
 
@@ -151,48 +154,43 @@ def test_all_settings_reach_the_training(live: AppTest) -> None:
     wait(live, lambda: "done in" in said(live))
     is_fine(live)
     assert TEXT["now_bag_reverse"] in said(live)
-    state = live.session_state[RUN].run.look().states[-1]
+    state = live.session_state[RUN].states[-1]
     assert state.attention.n_heads == 2 and state.attention.key.text == "abcdef"
     expected = [s.score.loss for s in Settings("reverse", "none", 2, 0.02, 7, "abcdef").train()]
-    assert [s.score.loss for s in live.session_state[RUN].run.look().states] == expected
+    assert [s.score.loss for s in live.session_state[RUN].states] == expected
 
 
 @pytest.mark.slow
 def test_the_snippet_gives_what_the_page_shows(live: AppTest, run_snippet: Callable[[str], str]) -> None:
     press(live, "start")
     wait(live, lambda: "done in" in said(live))
-    state = live.session_state[RUN].run.look().states[-1]
+    state = live.session_state[RUN].states[-1]
     printed = run_snippet(codes(live)[-1])
     assert f"40 {state.score.loss} {state.score.accuracy} {state.written}" in printed
 
 
 @pytest.fixture
-def others() -> Iterator[list[Run[int]]]:
-    """Trainings of other sessions, in all the places that there are."""
-
-    def endless() -> Iterator[int]:
-        while True:
-            time.sleep(0.01)
-            yield 0
-
-    runs = [Run(endless, patience=SOON) for _ in range(limits().jobs)]
-    yield runs
-    for run in runs:
-        run.stop()
-    assert all(run.join(SOON) for run in runs)
+def others() -> Iterator[threading.Event]:
+    """Other sessions' trainings, each in one long step, in all the places that there are; what ends them."""
+    over = threading.Event()
+    jobs = [Job(lambda _: over.wait(SOON), patience=SOON, kind=TRAINING_JOB) for _ in range(limits().jobs)]
+    for job in jobs:
+        job.start("somebody")
+    assert all(until(lambda job=job: job.status == "running") for job in jobs)
+    yield over
+    over.set()
+    assert all(job.wait(SOON) for job in jobs)
 
 
-def test_who_comes_third_waits_and_then_begins_by_itself(live: AppTest, others: list[Run[int]]) -> None:
-    wait(live, lambda: all(run.look().status == "running" for run in others))
+def test_who_comes_third_waits_and_then_begins_by_itself(live: AppTest, others: threading.Event) -> None:
     press(live, "start")
     wait(live, lambda: bool(live.info))
     assert "place **1**" in live.info[0].value and live.button(key="toy start").disabled
-    others[0].stop()
+    others.set()
     wait(live, lambda: "done in" in said(live))
 
 
-def test_who_waits_may_give_up(live: AppTest, others: list[Run[int]]) -> None:
-    wait(live, lambda: all(run.look().status == "running" for run in others))
+def test_who_waits_may_give_up(live: AppTest, others: threading.Event) -> None:
     press(live, "start")
     wait(live, lambda: bool(live.info))
     press(live, "stop")
@@ -217,16 +215,16 @@ def test_a_training_ends_when_its_page_is_left_and_its_result_stays(
     live: AppTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(toy_training, "STEPS", {"reverse": 100_000})
-    monkeypatch.setattr(background_trainings, "PATIENCE", 1.5)
+    monkeypatch.setattr(training_progress, "PATIENCE", 1.5)
     press(live, "start")
     wait(live, lambda: metrics(live).get(TEXT["now_step"], "0") != "0")
-    run = live.session_state[RUN].run
+    job = live.session_state[RUN].job
     live.switch_page("pages/tokens.py").run()
-    assert run.join(SOON)
+    assert job.wait(SOON)
     live.switch_page("pages/training.py").run()
     is_fine(live)
     assert "nobody looked for" in said(live) and "of 100,000 steps" in said(live)
-    assert run.look().status == "left" and len(run.look().states) > 1
+    assert job.status == "left" and len(live.session_state[RUN].states) > 1
 
 
 # ---- one step in detail ---------------------------------------------------------------------------------------------

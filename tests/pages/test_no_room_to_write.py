@@ -75,9 +75,9 @@ def test_pages_need_no_file(
     app.run()
     app.button(key="toy start").click().run()
     is_fine(app)
-    run = app.session_state[RUN].run
-    run.stop()
-    assert run.join(60)
+    job = app.session_state[RUN].job
+    job.leave(app.session_state["long jobs: who"], at_once=True)
+    assert job.wait(60)
     assert app.text_area(key="sidebar sentence").value == SENTENCE
     assert tried == []
     app = open_app("tokens", checkpoint="received-0123456789ab", sentence=SENTENCE)  # somebody's link

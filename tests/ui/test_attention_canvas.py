@@ -43,7 +43,8 @@ def script() -> None:
     from charts.canvas.mask_editor import mask_editor
     from charts.canvas.value_map import value_map
     from tests.ui.test_attention_canvas import view
-    from ui.show.canvas import bring_canvas, show_grid, show_lines, show_map, show_mask_editor, show_overview
+    from ui.shell.frame import bring_canvas
+    from ui.show.canvas import show_grid, show_lines, show_map, show_mask_editor, show_overview
 
     bring_canvas()
     labels = {"row_labels": ["a", "b"], "column_labels": ["c", "d"], "row_title": "row", "column_title": "column"}

@@ -11,10 +11,10 @@ import streamlit as st
 
 from ui.shell import focus as shared_focus
 from ui.shell import picture, strip
+from ui.shell.events import measure, one_of, whole_number, whole_numbers
 from ui.shell.presentation import presenter_keys
 from ui.show import chips as chips_module
 from ui.show.chips import Chip, ChipRow, chips
-from ui.show.events import measure, one_of, whole_number, whole_numbers
 from views.attention import shaded
 from views.decoding import stepper
 from views.overview import diagram

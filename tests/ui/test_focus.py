@@ -12,7 +12,7 @@ from tests.shipped import SHIPPED
 from transformer.config import ModelConfig
 from ui.shell.fitting import attention_kinds, fit_model, fit_trace
 from ui.shell.focus import (
-    LONGEST_IN_ADDRESS,
+    LONGEST,
     MOST_PADS,
     Focus,
     address_of,
@@ -48,7 +48,7 @@ def test_an_address_that_makes_no_sense_says_so_and_changes_nothing() -> None:
 
 
 def test_a_huge_sentence_stays_out_of_the_address() -> None:
-    focus = replace(DEFAULT, sentence="x" * (LONGEST_IN_ADDRESS + 1), layer=1)
+    focus = replace(DEFAULT, sentence="x" * (LONGEST + 1), layer=1)
     assert focus.to_address(default=DEFAULT) == {"layer": "1"}
 
 

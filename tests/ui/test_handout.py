@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import transformer
-from charts.documents.frame import document
+from charts.documents.markup import document
 from charts.toolkit.payload_bytes import unpack
 from tests.foreign_checkpoints import FOREIGN
 from tests.nights import FAMILIES_BY_DAY, SHIPPED_BY_DAY, by_day

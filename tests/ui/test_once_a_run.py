@@ -12,7 +12,6 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.conftest import is_fine
-from ui.shell import focus as shared_focus
 from ui.words.once_a_run import begin_run
 from ui.words.translations import changed
 
@@ -50,19 +49,3 @@ def test_a_warm_run_asks_the_disk_little(open_app: Callable[..., AppTest], monke
     is_fine(app.run())
     # For its age; whether it is there; a checkpoint's, too, together with its weights. It was a hundred times.
     assert asked and max(asked.values()) <= 3, asked.most_common(3)
-
-
-def test_the_address_is_written_once_a_run(open_app: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch) -> None:
-    app = open_app("attention", checkpoint="tiny-translator", sentence="The cat sat on the mat.")
-    written: list[object] = []
-    store = shared_focus.store
-    monkeypatch.setattr(
-        shared_focus, "store", lambda focus, **corrections: written.append(focus) or store(focus, **corrections)
-    )
-    is_fine(app.run())
-    assert len(written) == 1
-    app.session_state["focus"] = shared_focus.replace(app.session_state["focus"], token=999)
-    written.clear()
-    is_fine(app.run())
-    assert len(written) == 2 and written[-1].token < 999, "what the page corrects is written, too"
-    assert app.query_params.get("token") == str(written[-1].token)

@@ -13,13 +13,13 @@ from streamlit.testing.v1 import AppTest
 
 import transformer
 from tests.pages.conftest import is_fine, said
-from tests.ui.test_long_jobs import SOON, Work, until
+from tests.ui.test_jobs import SOON, Work, until
 from ui.compute import loading, uploads
 from ui.compute.jobs import TRAINING, Job, Places
-from ui.compute.limits import PRIVATE, PUBLIC, Limits, limits, public, without_folders
 from ui.compute.seats import Seats
+from ui.server.limits import PRIVATE, PUBLIC, Limits, limits, public, without_folders
+from ui.server.streamlit_private import config
 from ui.shell import admission
-from ui.shell.streamlit_private import config
 
 Open = Callable[..., AppTest]
 
@@ -175,9 +175,9 @@ def test_one_training_at_a_time_and_others_pass_the_one_that_waits(monkeypatch: 
         assert until(lambda who=who: who in inside or places.number(who))
     assert until(lambda: inside == ["first", "third"])
     assert [places.number(who) for who in kinds] == [0, 1, 0, 2]
-    places.leave()
+    places.leave("third")
     assert until(lambda: inside == ["first", "third", "fourth"])  # the second may not: a training still runs
-    places.leave(TRAINING)
+    places.leave("first")
     assert until(lambda: inside[-1] == "second")
     gone.set()
     for thread in threads:
@@ -186,7 +186,7 @@ def test_one_training_at_a_time_and_others_pass_the_one_that_waits(monkeypatch: 
 
 
 def test_twenty_who_wait_come_in_their_order_and_those_who_vanish_hold_nobody_up() -> None:
-    places, begun = Places(1), []
+    places, begun = Places(1, share=SOON * 3), []
     first = Work()
     jobs = [Job(first, places=places, patience=SOON * 3)]
     jobs += [
@@ -194,14 +194,13 @@ def test_twenty_who_wait_come_in_their_order_and_those_who_vanish_hold_nobody_up
         for number in range(20)
     ]
     for job in jobs:
-        job.look("its session")
-        job.start()
-        assert until(lambda job=job: bool(job.started) or places.number(job) > 0)
+        job.start("its session")
+        assert until(lambda job=job: job.status == "running" or places.number(job) > 0)
     vanished = [job for number, job in enumerate(jobs[1:]) if number % 3]  # their browsers look no more
     assert until(lambda: all(job.stopped for job in vanished))
     jobs[4].leave("its session", at_once=True)  # and number 3 has cancelled
     assert jobs[4].wait(SOON) and jobs[4].stopped
-    assert [job.before for job in jobs[1:] if job.waiting] == list(range(6))
+    assert [job.before for job in jobs[1:] if job.status == "waiting"] == list(range(6))
     first.go.set()
     assert all(job.wait(SOON) for job in jobs)
     assert begun == [number for number in range(0, 20, 3) if number != 3]

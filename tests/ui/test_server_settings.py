@@ -13,7 +13,7 @@ import pytest
 
 from tests.pages.conftest import is_fine
 from ui.compute import store
-from ui.compute.settings import PREFIX, SettingError, Settings, settings
+from ui.server.settings import PREFIX, SettingError, Settings, settings
 
 ROOT = Path(__file__).resolve().parents[2]
 NUMBERS = [field.name for field in fields(Settings) if "int" in str(field.type)]

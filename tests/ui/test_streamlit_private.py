@@ -9,7 +9,7 @@ from pathlib import Path
 import streamlit
 from streamlit.testing.v1 import AppTest
 
-from ui.shell.streamlit_private import TEST_IDS, page_hash, runs_a_script, went_back_or_forward
+from ui.server.streamlit_private import TEST_IDS, page_hash, runs_a_script, went_back_or_forward
 
 ROOT = Path(__file__).resolve().parents[2]
 APP = ("app.py", "glassformer", "pages", "views", "ui", "deploy")
@@ -64,7 +64,7 @@ def _typing() -> None:
     import streamlit as st
     from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-    import ui.shell.streamlit_private  # noqa: F401
+    import ui.server.streamlit_private  # noqa: F401
 
     def hear() -> None:
         get_script_run_ctx().script_requests.request_stop()

@@ -7,19 +7,16 @@ import numpy as np
 from transformer.files.checkpoints import Checkpoint
 from transformer.files.opening_file import Example
 from transformer.runs.attention_view import AttentionView
+from transformer.runs.head_places import OfHead
 from transformer.runs.traces import Trace
 from transformer.runs.tracing import trace
 
 
 @dataclass(frozen=True)
-class SharpHead:
+class SharpHead(OfHead):
     """A head's map of one sentence: the mean over its rows of the largest weight that falls on a word, and for each row
     (what is read, the token that it looks at most, the weight)."""
 
-    stack: str
-    kind: str
-    layer: int
-    head: int
     mean: float
     rows: tuple[tuple[str, str, float], ...]
 
@@ -64,17 +61,15 @@ def answer_in(made: Trace, sentence: str) -> str:
 def sharpest_heads(checkpoint: Checkpoint, sentence: str, *, target: str = "", most: int = 5) -> tuple[SharpHead, ...]:
     """The heads that look at single words in this sentence, sharpest first: candidates for an opening."""
     made, found = trace(checkpoint, sentence, target=target or None), []
-    for stack, kind in made.attention_kinds():
-        for layer in range(made.n_layers(stack)):
-            view = made.attention(stack, layer, kind)
-            words = [token.role == "" and any(map(str.isalnum, token.display)) for token in view.key]
-            for head in range(view.n_heads):
-                peaks = [_peak(view, head, row) for row in range(len(view.query))]
-                on_words = [weight if words[at] and (kind == "cross" or at != row) else 0.0
-                            for row, (at, weight) in enumerate(peaks)]  # fmt: skip
-                names = zip(view.query.displays, (view.key.displays[at] for at, _ in peaks), strict=True)
-                rows = tuple((*pair, weight) for pair, (_, weight) in zip(names, peaks, strict=True))
-                found.append(SharpHead(stack, kind, layer, head, float(np.mean(on_words)), rows))
+    for view in made.attention_views():
+        words = [token.role == "" and any(map(str.isalnum, token.display)) for token in view.key]
+        for head in range(view.n_heads):
+            peaks = [_peak(view, head, row) for row in range(len(view.query))]
+            on_words = [weight if words[at] and (view.kind == "cross" or at != row) else 0.0
+                        for row, (at, weight) in enumerate(peaks)]  # fmt: skip
+            names = zip(view.query.displays, (view.key.displays[at] for at, _ in peaks), strict=True)
+            rows = tuple((*pair, weight) for pair, (_, weight) in zip(names, peaks, strict=True))
+            found.append(SharpHead(view.stack, view.kind, view.layer, head, float(np.mean(on_words)), rows))
     return tuple(sorted(found, key=lambda head: -head.mean)[:most])
 
 

@@ -7,7 +7,7 @@ sentences, and is sure of itself. One sentence cannot tell.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from transformer.files.checkpoints import Checkpoint
@@ -160,15 +160,6 @@ def summarise(roles: Sequence[HeadRole]) -> CorpusRole:
     first = roles[0]
     role = often if shares.get(often, 0.0) >= LEAST_CONSISTENT else "none"
     return CorpusRole(*first.place, role, shares, scores, counts, len(told))
-
-
-def roles_by_batch(
-    checkpoint: Checkpoint, sentences: Sequence[str], *, batch_size: int = BATCH_SIZE
-) -> Iterator[tuple[tuple[HeadRole, ...] | None, ...]]:
-    """The roles of all heads in each sentence, a batch of sentences of similar length at a time, as ``readings`` reads
-    them. ``None`` stands for a sentence that is empty or longer than the model can read."""
-    for batch in readings(checkpoint, sentences, batch_size=batch_size):
-        yield tuple(_roles_of(reading) for reading in batch)
 
 
 def _roles_of(reading: Reading) -> tuple[HeadRole, ...] | None:

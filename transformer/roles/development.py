@@ -89,11 +89,7 @@ def development(checkpoint: Checkpoint, sentence: str, target: str | None = None
 def moment_of(checkpoint: Checkpoint, step: int | None, trace: Trace) -> Moment:
     """``checkpoint`` (the model at ``step``) on the very tokens of ``trace``, which the finished model has read."""
     here = same_tokens(trace, checkpoint=checkpoint)
-    views = tuple(
-        here.attention(stack, layer, kind)
-        for stack, kind in here.attention_kinds()
-        for layer in range(here.n_layers(stack))
-    )
+    views = here.attention_views()
     question = asked(trace)
     n_tokens = 0 if question.everywhere else len(question.ids)
     logs = question.log_probabilities(here)  # [token, vocabulary]

@@ -3,14 +3,12 @@
 import argparse
 import json
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from transformer.text.sentence_files import SHIPPED
-
-if TYPE_CHECKING:
-    from transformer.files.checkpoints import Checkpoint
 
 
 def add_heads(commands: argparse._SubParsersAction) -> None:
@@ -41,37 +39,39 @@ def add_heads(commands: argparse._SubParsersAction) -> None:
 
 def _heads(options: argparse.Namespace) -> int:
     from transformer.files.checkpoints import load
+    from transformer.roles.corpus_roles import corpus_roles
     from transformer.roles.role_files import as_json, save_corpus_roles
-    from transformer.roles.role_tables import report, roles_of_file
+    from transformer.roles.role_history import role_history, save_role_history
+    from transformer.roles.role_tables import first_sentences, history_report, report
 
     checkpoint, name = load(options.checkpoint), Path(options.sentences).name
+    sentences = first_sentences(options.sentences, options.limit)
     if options.history:
-        return _head_history(checkpoint, options)
-    roles = roles_of_file(checkpoint, options.sentences, limit=options.limit, batch_size=options.batch_size)
-    if options.save:
-        print(f"saved in {save_corpus_roles(checkpoint, roles, sentence_file=name)}", file=sys.stderr)
-    if options.json:
-        print(json.dumps(as_json(checkpoint, roles, sentence_file=name)))
+        with _progress_bar("step") as progress:
+            history = role_history(checkpoint, sentences, progress=progress)
+        saved = save_role_history(checkpoint, history, sentences) if options.save else None
+        said = json.dumps(asdict(history)) if options.json else history_report(history)
     else:
-        print(report(checkpoint, roles, sentence_file=name))
+        with _progress_bar("sentence") as progress:
+            roles = corpus_roles(checkpoint, sentences, batch_size=options.batch_size, progress=progress)
+        saved = save_corpus_roles(checkpoint, roles, sentence_file=name) if options.save else None
+        found = as_json(checkpoint, roles, sentence_file=name) if options.json else None
+        said = json.dumps(found) if found else report(checkpoint, roles, sentence_file=name)
+    if saved:
+        print(f"saved in {saved}", file=sys.stderr)
+    print(said)
     return 0
 
 
-def _head_history(checkpoint: "Checkpoint", options: argparse.Namespace) -> int:
+@contextmanager
+def _progress_bar(unit: str) -> Iterator[Callable[[int, int], None]]:
+    """A function that takes what is done and the total."""
     from tqdm import tqdm
 
-    from transformer.roles.role_history import role_history, save_role_history
-    from transformer.roles.role_tables import first_sentences, history_report
-
-    sentences = first_sentences(options.sentences, options.limit)
-    with tqdm(unit="step", disable=None) as bar:  # None: silent without a terminal
+    with tqdm(unit=unit, disable=None) as bar:  # None: silent without a terminal
 
         def progress(done: int, total: int) -> None:
             bar.total = total
             bar.update(done - bar.n)
 
-        history = role_history(checkpoint, sentences, progress=progress)
-    if options.save:
-        print(f"saved in {save_role_history(checkpoint, history, sentences)}", file=sys.stderr)
-    print(json.dumps(asdict(history)) if options.json else history_report(history))
-    return 0
+        yield progress

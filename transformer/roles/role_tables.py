@@ -7,15 +7,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from tqdm import tqdm
-
 from transformer.files.checkpoints import Checkpoint
 from transformer.roles.corpus_roles import (
     LEAST_CONSISTENT,
     LEAST_LEANING,
     CorpusRole,
     CorpusRoles,
-    corpus_roles,
 )
 from transformer.roles.induction import LEAST_INDUCTION, InductionTest
 from transformer.roles.measures import HeadMeasures
@@ -30,22 +27,9 @@ from transformer.text.sentence_files import read_sentences
 _MEASURES = ("entropy", "confidence", "sinks", "diagonal", "monotone", "induction")
 
 
-def roles_of_file(checkpoint: Checkpoint, path: str | Path, *, limit: int | None, batch_size: int) -> CorpusRoles:
-    """``corpus_roles`` over the first ``limit`` sentences of a file (all of them if ``None``), with a progress bar.
-
-    Raises ``InputError`` for a file without sentences that the model can read, ``ValueError`` for a limit below 1.
-    """
-    sentences = first_sentences(path, limit)
-    with tqdm(total=len(sentences), unit="sentence", disable=None) as bar:  # None: silent without a terminal
-
-        def progress(done: int, _total: int) -> None:
-            bar.update(done - bar.n)
-
-        return corpus_roles(checkpoint, sentences, batch_size=batch_size, progress=progress)
-
-
 def first_sentences(path: str | Path, limit: int | None) -> list[str]:
-    """The first ``limit`` sentences of a file. Raises what ``roles_of_file`` raises."""
+    """The first ``limit`` sentences of a file. Raises ``InputError`` for a file without sentences, ``ValueError`` for a
+    limit below 1."""
     sentences = read_sentences(path)
     if limit is not None and limit < 1:
         raise ValueError(
@@ -155,12 +139,7 @@ def roles_of_sentence(checkpoint: Checkpoint, sentence: str) -> tuple[HeadRole, 
     """
     strategy = Greedy(1) if checkpoint.config.kind == "decoder-only" else None
     found = trace(checkpoint, sentence, strategy=strategy)
-    return tuple(
-        role
-        for stack, kind in found.attention_kinds()
-        for layer in range(found.n_layers(stack))
-        for role in head_roles(found.attention(stack, layer, kind))
-    )
+    return tuple(role for view in found.attention_views() for role in head_roles(view))
 
 
 def sentence_json(checkpoint: Checkpoint, roles: Sequence[HeadRole]) -> dict:

@@ -132,6 +132,14 @@ class Trace:
             raise ValueError(f"this trace has no stack {stack!r}; it has {', '.join(self.stacks)}")
         return sequence
 
+    def attention_views(self) -> tuple[AttentionView, ...]:
+        """Every attention layer, in the order of the forward pass."""
+        return tuple(
+            self.attention(stack, layer, kind)
+            for stack, kind in self.attention_kinds()
+            for layer in range(self.n_layers(stack))
+        )
+
     def attention(self, stack: str, layer: int, kind: str = "self") -> AttentionView:
         """All heads of one attention layer.
 

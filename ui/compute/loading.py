@@ -22,10 +22,10 @@ from transformer.files.received_files import is_received
 from transformer.runs.run import Run
 from transformer.training.recipe import Recipe, load_recipe
 from transformer.training.run_state import COLUMNS
-from ui.compute.limits import limits, public
-from ui.compute.settings import settings
 from ui.compute.store import store
 from ui.compute.uploads import is_here, own_uploads, uploads_folder
+from ui.server.limits import limits, public
+from ui.server.settings import settings
 from ui.words.once_a_run import once_a_run
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from transformer.runs.run import Run
-from ui.compute.settings import settings
-from ui.shell.streamlit_private import runs_a_script
+from ui.server.settings import settings
+from ui.server.streamlit_private import runs_a_script
 from ui.words.texts import common
 
 Value = TypeVar("Value")

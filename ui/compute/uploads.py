@@ -15,7 +15,7 @@ import streamlit as st
 
 from transformer.errors import CheckpointError
 from transformer.files.received_files import is_received, receive
-from ui.compute.limits import public
+from ui.server.limits import public
 
 _OWN = "uploads: own"
 _one_at_a_time = Lock()  # each is loaded once to be checked: many at once would add up

@@ -9,7 +9,7 @@ import streamlit as st
 
 from charts.toolkit.numbers import whole
 from transformer.text.sentence_files import SHIPPED, read_sentences, sentence_digest, split_sentences
-from ui.compute.limits import limits, public
+from ui.server.limits import limits, public
 from ui.words.texts import as_plain, common
 
 _OWN = "sentence list: own"

@@ -11,7 +11,7 @@ from charts.toolkit.numbers import number, whole
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
 from transformer.analysis.gradient_step import TrainingStep, training_step
-from ui.compute.long_jobs import jobs
+from ui.compute.jobs import jobs
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.shell.selectors import chosen_option

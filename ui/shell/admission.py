@@ -4,9 +4,9 @@ from functools import lru_cache
 
 import streamlit as st
 
-from ui.compute.limits import UNLIMITED, hosts, limits, public
 from ui.compute.seats import Seats
-from ui.shell.streamlit_private import config, is_connected, names_our_host, session_id, take_no_files
+from ui.server.limits import UNLIMITED, hosts, limits, public
+from ui.server.streamlit_private import config, is_connected, names_our_host, session_id, take_no_files
 from ui.words.texts import common
 
 LOOK_AGAIN = 5  # seconds

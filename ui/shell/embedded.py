@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from ui.show.events import measure
+from ui.shell.events import measure
 
 _height = st.components.v2.component(
     "glassformer_figure_height", js=Path(__file__).with_name("figure_height.js").read_text(encoding="utf-8")

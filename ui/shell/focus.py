@@ -16,11 +16,13 @@ import streamlit as st
 
 from charts.toolkit.numbers import whole
 from transformer.config import LEVELS, PictureConfig
-from ui.compute.limits import limits
 from ui.compute.loading import IN_THE_REPOSITORY, checkpoint_names, choosable_checkpoints, readable_config
+from ui.server.limits import limits
+from ui.server.streamlit_private import page_hash, runs_a_script, went_back_or_forward
+from ui.shell import address as shared_address
+from ui.shell.address import LONGEST
+from ui.shell.events import LARGEST
 from ui.shell.openings import is_ready, opening_of, start_of
-from ui.shell.streamlit_private import page_hash, runs_a_script, went_back_or_forward
-from ui.show.events import LARGEST
 from ui.words.once_a_run import begin_run
 from ui.words.texts import ENGLISH, common, languages, quoted, take_language_from
 
@@ -29,7 +31,6 @@ PLACE = ("stack", "kind", "layer", "head")
 # What an address says of the view. One that says none of it opens as the checkpoint does; one that says any of it says
 # it all: the rest is the first head of the first layer, whatever the checkpoint opens with, now or later.
 VIEW = ("sentence", "target", *PLACE, "token", "pads", "lesson")
-LONGEST_IN_ADDRESS = 4000  # characters; browsers and chat programs cut or refuse much longer addresses
 
 # A text that is somewhat too long stays in its box, to be shortened. A session is no place for megabytes of one: of
 # what is so many times too long, only what could be read is kept.
@@ -40,6 +41,7 @@ _FOCUS, _WRITTEN, _NOTES, _NOTES_OF = "focus", "focus: addresses as written", "f
 # Who clicks twice at once sends the second click before the browser has heard of the address that the first one wrote.
 _LATE = 8
 _COPIED = "focus: as copied to the address"
+_PAGE = "focus: page of the last run"
 _spoken: ContextVar[str | None] = ContextVar("spoken", default=None)  # the language of the focus
 
 
@@ -93,7 +95,7 @@ class Focus:
         return {
             name: str(value)
             for name, value in asdict(self).items()
-            if value != getattr(default, name) and len(str(value)) <= LONGEST_IN_ADDRESS
+            if value != getattr(default, name) and len(str(value)) <= LONGEST
         }
 
 
@@ -162,7 +164,7 @@ def address_of(focus: Focus, *, whole: bool = False) -> dict[str, str]:
     where the checkpoint has got another opening, or another checkpoint is the first."""
     said = focus.to_address(default=default_focus(focus.checkpoint))
     if whole:
-        short = {"sentence": focus.sentence} if len(focus.sentence) <= LONGEST_IN_ADDRESS else {}
+        short = {"sentence": focus.sentence} if len(focus.sentence) <= LONGEST else {}
         return {"checkpoint": focus.checkpoint, **short, "layer": str(focus.layer), **said}
     opening = opening_focus(focus.checkpoint)
     if all(getattr(focus, name) == getattr(opening, name) for name in VIEW):
@@ -205,13 +207,14 @@ def _is_ready(focus: Focus) -> bool:
 
 
 def begin() -> Focus:
-    """Once at the start of every run (``app.py``): agree with the address, fit the checkpoint, write the address.
+    """Once at the start of every run (``app.py``): agree with the address, fit the checkpoint, copy it to the address.
 
-    Before the navigation: the browser then opens the new page under the whole address at once. After it, the page would
-    be opened without parameters first, and "back" would lead there.
+    On another page than before it is sent before the navigation: the browser then opens the page under the whole
+    address at once. After it, the page would be opened without parameters first, and "back" would lead there.
     """
     if runs_a_script():
         begin_run()
+        shared_address.collect()
     address = _address()
     focus: Focus | None = st.session_state.get(_FOCUS)
     if st.session_state.get(_NOTES_OF) != _place(focus):
@@ -227,7 +230,12 @@ def begin() -> Focus:
     focus, untold = fit_language(focus)
     focus, missing = fit_checkpoint(focus, choosable_checkpoints(focus.checkpoint))
     focus, misread = fit_sentence(focus)
-    return store(focus, corrections=(*corrections, *untold, *missing, *misread))
+    focus = store(focus, corrections=(*corrections, *untold, *missing, *misread))
+    if st.session_state.get(_PAGE, page_hash()) != page_hash():
+        shared_address.send()
+        shared_address.collect()
+    st.session_state[_PAGE] = page_hash()
+    return focus
 
 
 def current() -> Focus:
@@ -270,8 +278,8 @@ def cut_line() -> str:
 
 
 def store(focus: Focus, *, corrections: Sequence[str] = ()) -> Focus:
-    """Keep the focus in the session and copy it to the address, in one message and only where they differ."""
-    if max(len(focus.sentence), len(focus.target)) > LONGEST_IN_ADDRESS:
+    """Keep the focus in the session and copy it to the address, only where they differ."""
+    if max(len(focus.sentence), len(focus.target)) > LONGEST:
         corrections = (*corrections, common("problem.long_address"))
     st.session_state[_NOTES] = tuple(dict.fromkeys((*st.session_state.get(_NOTES, ()), *corrections)))
     st.session_state[_NOTES_OF] = _place(focus)
@@ -280,11 +288,8 @@ def store(focus: Focus, *, corrections: Sequence[str] = ()) -> Focus:
     wanted = address_of(focus)
     written = [one for one in st.session_state.get(_WRITTEN, ()) if one != wanted]
     st.session_state[_WRITTEN] = (*written[-_LATE:], wanted)
-    if (found := _address()) != wanted:
-        for name in found.keys() - wanted.keys():
-            del st.query_params[name]
-        if wanted:
-            st.query_params.update(wanted)
+    for name in _address().keys() | wanted.keys():
+        shared_address.write(name, [wanted[name]] if name in wanted else ())
     return focus
 
 
@@ -308,8 +313,8 @@ def _place(focus: Focus | None) -> tuple:
 
 
 def _address() -> dict[str, str]:
-    found = st.query_params.to_dict()  # at once: each look at one of them costs as much
-    return {field.name: found[field.name] for field in fields(Focus) if field.name in found}
+    found = shared_address.parameters()
+    return {field.name: found[field.name][-1] for field in fields(Focus) if field.name in found}
 
 
 def _language() -> str:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from charts.canvas.module import packed_pdf_writer, pdf_carrier
+from charts.canvas.module import carrier, packed_module, packed_pdf_writer, pdf_carrier
+from ui.shell import address
 from ui.shell.embedded import embedded
 from ui.shell.guidance.lessons import Step
 from ui.shell.outer_page import PAGE, outer_origin, seen_address
@@ -21,7 +22,14 @@ _component = st.components.v2.component(
 )
 
 
+_canvas = st.components.v2.component("glassformer_canvas_script", js=carrier())
 _pdf_writer = st.components.v2.component("glassformer_pdf_writer", js=pdf_carrier())
+
+
+def bring_canvas() -> None:
+    """Once on every page that may have a picture: what draws it. Streamlit sends the bytes once, and from then on only
+    their name; they are some 38 KB, as much as a dozen pictures."""
+    _canvas(key="canvas script", data=packed_module())
 
 
 @st.fragment  # to bring what writes PDF does not run the page again
@@ -55,8 +63,7 @@ def provenance(title: str) -> dict[str, str]:
     view = st.session_state.get(VIEW)
     if not view:
         return {"title": title, "software": "Glassformer"}
-    found = {name: st.query_params.get_all(name) for name in st.query_params}
     own = {name: view[name] for name in ("checkpoint", "fingerprint")}
-    address = link(*seen_address(st.context.url or "", found), **own)
-    said = {"title": title, **view, "view": address, "software": "Glassformer"}
+    view_link = link(*seen_address(st.context.url or "", address.parameters()), **own)
+    said = {"title": title, **view, "view": view_link, "software": "Glassformer"}
     return {name: text for name, text in said.items() if text}

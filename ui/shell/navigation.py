@@ -11,10 +11,11 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from ui.compute.loading import REPOSITORY
+from ui.server.streamlit_private import StreamlitPage, runs_a_script
+from ui.shell import address
 from ui.shell.embedded import embedded
 from ui.shell.focus import address_of, change, current
 from ui.shell.outer_page import PAGE
-from ui.shell.streamlit_private import StreamlitPage, runs_a_script
 from ui.words.once_a_run import once_a_run
 from ui.words.texts import common, page_text
 
@@ -138,19 +139,18 @@ def navigation() -> StreamlitPage:
 
 def _turn_to_the_page_that_is_named(existing: dict[str, StreamlitPage]) -> None:
     """``?page=attention``, as the address of a page around the app has it, instead of ``/attention``."""
-    if PAGE not in st.query_params:
-        return
-    named = st.query_params.get(PAGE)
-    del st.query_params[PAGE]
+    rest = address.parameters()
+    named = rest.pop(PAGE, [""])[-1]
     if named in existing:
-        st.switch_page(existing[named], query_params={k: st.query_params.get_all(k) for k in st.query_params})
+        address.open_page(existing[named], rest)
+    address.write(PAGE, ())
 
 
 def _by_its_name(name: str, page: StreamlitPage) -> StreamlitPage:
     """The first page lives at "/"; its name, as of any other page, leads there."""
 
     def lead_there() -> None:
-        st.switch_page(page, query_params={key: st.query_params.get_all(key) for key in st.query_params})
+        address.open_page(page, address.parameters())
 
     return st.Page(lead_there, title=page.title, url_path=name, visibility="hidden")
 
@@ -161,4 +161,4 @@ def go_to(name: str, **focus_values: object) -> NoReturn:
     if name not in existing:
         raise ValueError(f"there is no page {name!r}; there are {', '.join(existing)}")
     change(**focus_values)
-    st.switch_page(existing[name], query_params=address_of(current()))
+    address.open_page(existing[name], address_of(current()))

@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
-from ui.compute.settings import settings
+from ui.server.settings import settings
 
 PAGE = "page"
 

@@ -21,15 +21,16 @@ from transformer.files.once import once
 from transformer.files.received_files import is_received
 from transformer.runs.run import Run
 from transformer.runs.traces import Trace
-from ui.compute.limits import public, without_folders
 from ui.compute.loading import checkpoints_folder, load_checkpoint, load_trace, readable_config, typed_checkpoints
+from ui.server.limits import public, without_folders
+from ui.shell import address
 from ui.shell import focus as shared_focus
 from ui.shell.admission import admit
 from ui.shell.embedded import style_for_a_frame
 from ui.shell.familiarity import unlike_training
 from ui.shell.fitting import fit_model, fit_trace
 from ui.shell.focus import Focus
-from ui.shell.frame import frame
+from ui.shell.frame import bring_canvas, frame
 from ui.shell.guidance.lesson_bar import lesson_bar, running
 from ui.shell.guidance.lessons import Lesson
 from ui.shell.navigation import navigation
@@ -41,7 +42,6 @@ from ui.shell.share import share, show_what_a_link_says
 from ui.shell.sidebar import sidebar, take_room
 from ui.shell.spoken_languages import fit_languages, spoken_languages
 from ui.shell.strip import token_strip
-from ui.show.canvas import bring_canvas
 from ui.words.catalogues import said
 from ui.words.texts import PageText, as_plain, common, glossary, page_text
 
@@ -157,9 +157,11 @@ def page(
         corner = _draw_frame(p, needs=needs, strip=strip, marks=marks, only=only, room=room)
         complete = True
     if not complete:
+        address.send()
         st.stop()
     with guard(), codes_of_what_is_drawn():
         yield p
+    address.send()
     links_onward(p.name)
     with corner:  # last, when the page has written to the address what it keeps there
         share(p.checkpoint, title=p.text.title)

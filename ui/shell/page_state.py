@@ -10,7 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from ui.shell.focus import LONGEST_IN_ADDRESS
+from ui.shell import address
 
 _NUMBER = re.compile(r"-?[0-9]{1,9}(\.[0-9]{1,9})?", re.ASCII)
 # For a widget: Streamlit keeps its value over a change of page, and in the address, too, by its key.
@@ -23,9 +23,9 @@ def number_in_address(key: str) -> None:
 
     Streamlit reads such a text as infinity and then fails on it.
     """
-    asked = st.query_params.get(key)
-    if asked is not None and key not in st.session_state and not _NUMBER.fullmatch(asked):
-        del st.query_params[key]
+    if key not in st.session_state and address.values(key) and not _NUMBER.fullmatch(address.value(key)):
+        address.write(key, ())
+        address.send()
         st.rerun()
 
 
@@ -58,15 +58,4 @@ def asked(parameter: str) -> tuple[str, ...]:
     """What was offered, else what the address holds under this name: at the first run of a session, what somebody
     copied."""
     offered = st.session_state.pop(f"{parameter}: offered", None)
-    return tuple(st.query_params.get_all(parameter)) if offered is None else offered
-
-
-def write(parameter: str, values: Sequence[str]) -> None:
-    """Copy to the address, only where it differs; what is far too long for one is left out."""
-    wanted = list(values) if sum(map(len, values)) <= LONGEST_IN_ADDRESS else []
-    if st.query_params.get_all(parameter) == wanted:
-        return
-    if wanted:
-        st.query_params[parameter] = wanted
-    else:
-        del st.query_params[parameter]
+    return tuple(address.values(parameter)) if offered is None else offered

@@ -9,12 +9,12 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from transformer.config import ModelConfig, PictureConfig
+from ui.server.streamlit_private import page_hash, went_back_or_forward
+from ui.shell import address
 from ui.shell import focus as shared_focus
-from ui.shell import page_state
 from ui.shell.fitting import attention_kinds
 from ui.shell.focus import Focus
 from ui.shell.page_state import IN_SESSION
-from ui.shell.streamlit_private import page_hash, went_back_or_forward
 from ui.words.texts import PageText, common, page_texts
 
 NEEDS = ("stack", "kind", "layer", "head", "token")
@@ -181,12 +181,12 @@ def settle(key: str, words: Mapping[object, Sequence[str]], first: object, *, co
     known = {name: option for option, names in words.items() for name in names}
     known |= {code: option for option, code in code_of.items()}
     from_address = went_back_or_forward() or key not in st.session_state
-    asked = st.query_params.get(key) if from_address else st.session_state[key]
+    asked = address.value(key) if from_address else st.session_state[key]
     option = asked if asked in words else known.get(str(asked), first)
     if st.session_state.get(key, first) != option:
         st.session_state[key] = option
     st.session_state.setdefault(CHOICES, {})[key] = True
-    page_state.write(key, () if option == first else (code_of[option],))
+    address.write(key, () if option == first else (code_of[option],))
 
 
 @contextmanager
@@ -194,6 +194,6 @@ def codes_of_what_is_drawn() -> Iterator[None]:
     """Around a page: what it keeps in the address by ``settle`` leaves it with the widget, as Streamlit's own do."""
     known = st.session_state[CHOICES] = dict.fromkeys(st.session_state.get(CHOICES, ()), False)
     yield
-    for key in st.query_params.to_dict():
-        if known.get(key) is False:
-            del st.query_params[key]
+    for key, drawn in known.items():
+        if not drawn:
+            address.write(key, ())

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from transformer import Checkpoint
+from ui.shell import address
 from ui.shell.copying import copy_button
 from ui.shell.embedded import heights, iframe
 from ui.shell.focus import address_of, current
@@ -45,19 +46,19 @@ def share(checkpoint: Checkpoint, *, title: str) -> None:
             common("share.note"), key="share note", height=80, max_chars=LONGEST_NOTE, help=common("share.note_help")
         )
         view = {name: [value] for name, value in address_of(current(), whole=True).items()}
-        found = view | {name: st.query_params.get_all(name) for name in st.query_params}
-        address = link(
+        found = view | address.parameters()
+        shown_link = link(
             *seen_address(st.context.url or "", found),
             checkpoint=checkpoint.name,
             fingerprint=checkpoint.fingerprint,
             note=note,
         )
-        st.code(address, language=None, wrap_lines=True)
-        copy_button(address, label=common("share.copy"), key="copy link")
+        st.code(shown_link, language=None, wrap_lines=True)
+        copy_button(shown_link, label=common("share.copy"), key="copy link")
         st.caption(common("share.caption"))
         figure, window = heights()
         if figure:
-            code = iframe(address, title=title, figure=figure, window=window)
+            code = iframe(shown_link, title=title, figure=figure, window=window)
             st.code(code, language="html", wrap_lines=True)
             copy_button(code, label=common("share.copy_frame"), key="copy frame")
             st.caption(common("share.frame"))
@@ -66,10 +67,10 @@ def share(checkpoint: Checkpoint, *, title: str) -> None:
 def show_what_a_link_says(checkpoint: Checkpoint) -> None:
     """The teacher's note, as plain text; and one line where the weights are others than those that the link was made
     with."""
-    if note := st.query_params.get(NOTE, "").strip():
+    if note := address.value(NOTE).strip():
         shown = note if len(note) <= LONGEST_NOTE else f"{note[:LONGEST_NOTE]} … {common('share.note_cut')}"
         st.info(as_plain(shown), icon=":material/sticky_note_2:")
-    wanted = st.query_params.get(FINGERPRINT, "")
+    wanted = address.value(FINGERPRINT)
     if wanted and wanted != checkpoint.fingerprint:
         name, found = as_plain(checkpoint.name), checkpoint.fingerprint
         st.caption(

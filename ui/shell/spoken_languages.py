@@ -12,10 +12,10 @@ from streamlit.delta_generator import DeltaGenerator
 
 from transformer import Checkpoint
 from transformer.files.languages import languages_of
+from ui.server.streamlit_private import page_hash
 from ui.shell import focus as shared_focus
 from ui.shell.focus import Focus, start_of
 from ui.shell.openings import is_ready
-from ui.shell.streamlit_private import page_hash
 from ui.words.texts import common, model_sentences, quoted
 
 # A task as long as "translate English to Romanian: " is read whole.

@@ -1,10 +1,10 @@
 """Drawings of the canvas on a page: one head, all heads, lines between tokens, or a text being written.
 
 A picture is a Streamlit component (``streamlit.components.v2``) fed with the bytes of a ``CanvasFigure``; the script
-that draws it comes to the browser once, by ``bring_canvas``. Hovering, zooming, switching heads, the table and the
-exports all happen in the browser; only a click comes back to Python. It is told to ``on_click`` in Streamlit's
-callback: what that changes (``ui.shell.focus.change``, the session's state) is there before the page runs, once.
-``on_click`` is kept until the next run: it should hold few numbers, not a trace.
+that draws it comes to the browser once, by ``ui.shell.frame.bring_canvas``. Hovering, zooming, switching heads, the
+table and the exports all happen in the browser; only a click comes back to Python. It is told to ``on_click`` in
+Streamlit's callback: what that changes (``ui.shell.focus.change``, the session's state) is there before the page runs,
+once. ``on_click`` is kept until the next run: it should hold few numbers, not a trace.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -16,24 +16,14 @@ import streamlit as st
 from charts.canvas.attention_overview import heads_of
 from charts.canvas.choices import AnyHead, Cell, HeadChoice, MaskStroke
 from charts.canvas.figure import CanvasFigure
-from charts.canvas.module import carrier, packed_module, picture
-from ui.show.events import heard, whole_numbers
+from charts.canvas.module import picture
+from ui.shell.events import heard, whole_numbers
 from ui.words.catalogues import browser_words
 from ui.words.texts import language
 
 Choice = TypeVar("Choice")
 
-# Registered once, when this module is first imported.
 _PICTURE = st.components.v2.component("glassformer_canvas", js=picture())
-_CARRIER = st.components.v2.component("glassformer_canvas_script", js=carrier())
-
-
-def bring_canvas() -> None:
-    """Once on every page that may have a picture. Streamlit sends the bytes once, and from then on only their name.
-
-    They are some 38 KB, as much as a dozen pictures.
-    """
-    _CARRIER(key="canvas script", data=packed_module())
 
 
 def show_map(figure: CanvasFigure, *, key: str, on_click: Callable[[Cell], None] | None = None) -> None:

@@ -15,9 +15,9 @@ import streamlit as st
 from charts.toolkit.figure_table import figure_table
 from charts.toolkit.paper import PRINT, paper_svg
 from charts.toolkit.style import SEQUENTIAL
+from ui.shell.events import measure
 from ui.shell.frame import provenance
 from ui.show.csv_files import as_csv
-from ui.show.events import measure
 from ui.words.catalogues import browser_words
 from ui.words.texts import common
 

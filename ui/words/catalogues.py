@@ -11,7 +11,7 @@ from functools import lru_cache
 from charts.toolkit import numbers, words
 from transformer.errors import InputError
 from transformer.text.message import Message, message_of
-from ui.compute.limits import without_folders
+from ui.server.limits import without_folders
 from ui.words import texts
 from ui.words.translations import ENGLISH, changed, placeholders
 

@@ -12,7 +12,7 @@ from transformer.explanation.query_key_space import query_key_space
 from transformer.files.checkpoints import Checkpoint
 from transformer.runs.head_places import Head
 from transformer.runs.readings import with_task
-from ui.compute.long_jobs import jobs
+from ui.compute.jobs import jobs
 from ui.lab.firing import show_firings
 from ui.lab.sentence_list import SentenceList, sentence_list
 from ui.shell import focus as shared_focus

@@ -15,7 +15,7 @@ from transformer.analysis.head_circuits import Circuit, output_value_circuit, qu
 from transformer.analysis.head_composition import WAYS, Composition, composition
 from transformer.runs.head_places import Head
 from transformer.text.message import N_
-from ui.compute.long_jobs import jobs
+from ui.compute.jobs import jobs
 from ui.compute.store import store
 from ui.shell import focus as shared_focus
 from ui.shell.page import Page

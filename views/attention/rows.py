@@ -4,6 +4,7 @@ import streamlit as st
 
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.traces import Trace
+from ui.shell import address
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS
 
@@ -13,7 +14,7 @@ def named_after_prediction(view: AttentionView) -> bool:
     that it predicts; in self-attention no, where it looks back at what was read."""
     if view.stack != "decoder":
         return False
-    asked = st.query_params.get(_key(view))  # an address that begins with a guess, where the switch is not drawn
+    asked = address.value(_key(view))  # an address that begins with a guess, where the switch is not drawn
     begins = _begins(view) if asked is None else asked == "true"
     return bool(st.session_state.get(_key(view), begins))
 

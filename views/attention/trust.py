@@ -23,7 +23,7 @@ from transformer.explanation.attention_trust import (
 )
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.edit_specs import EditSpec
-from ui.compute.long_jobs import jobs
+from ui.compute.jobs import jobs
 from ui.lab import edited_model
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to

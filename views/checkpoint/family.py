@@ -8,7 +8,7 @@ import streamlit as st
 from charts.toolkit.style import three_digits
 from transformer.files.verify import TOLERANCE, verify
 from transformer.text.message import N_
-from ui.compute.long_jobs import jobs
+from ui.compute.jobs import jobs
 from ui.shell.page import Page
 from ui.show.figures import show_table
 from ui.words.texts import as_plain

@@ -7,9 +7,9 @@ import streamlit as st
 import transformer
 from charts.toolkit.numbers import whole
 from transformer.files.received_files import MAX_BYTES
-from ui.compute.limits import limits, public
 from ui.compute.loading import for_one_person, open_folder
 from ui.compute.uploads import keep
+from ui.server.limits import limits, public
 from ui.shell import focus as shared_focus
 from ui.shell.page import Page
 from ui.words.catalogues import said

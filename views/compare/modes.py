@@ -25,7 +25,7 @@ from ui.compute.loading import (
     load_checkpoint,
     load_trace,
 )
-from ui.shell import page_state
+from ui.shell import address, page_state
 from ui.shell.page import Page
 from ui.shell.presentation.presenter import presenting
 from ui.shell.selectors import chosen_option
@@ -87,7 +87,7 @@ def checkpoints(p: Page) -> None:
         )
     asked = st.session_state.get(_OTHER) or next(iter(page_state.asked(_OTHER_PARAMETER)), "")
     st.session_state[_OTHER] = asked if asked in others else others[0]
-    page_state.write(_OTHER_PARAMETER, () if st.session_state[_OTHER] == others[0] else (st.session_state[_OTHER],))
+    address.write(_OTHER_PARAMETER, () if st.session_state[_OTHER] == others[0] else (st.session_state[_OTHER],))
     st.session_state["compare other"] = st.session_state[_OTHER]
     kin = _kin_of(p.checkpoint, others)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -182,7 +182,7 @@ def _picked(asked: tuple, best: tuple[int, int], *, shape: tuple[int, int]) -> t
         places = {f"{layer}.{head}": (layer, head) for layer, head in np.ndindex(shape)}
         st.session_state[_PICKED] = (asked, places.get("".join(page_state.asked(_PICKED_PARAMETER)[:1]), best))
     of, place = st.session_state[_PICKED]
-    page_state.write(_PICKED_PARAMETER, (f"{place[0]}.{place[1]}",) if of == asked and place != best else ())
+    address.write(_PICKED_PARAMETER, (f"{place[0]}.{place[1]}",) if of == asked and place != best else ())
     return place if of == asked else best
 
 

@@ -4,8 +4,8 @@ from functools import partial
 
 import streamlit as st
 
+from ui.shell import address, page_state
 from ui.shell import focus as shared_focus
-from ui.shell import page_state
 from ui.shell.focus import start_of
 from ui.shell.offers import offers
 from ui.shell.page import Page
@@ -32,7 +32,7 @@ def second_sentence(p: Page) -> tuple[str, dict[str, str] | None]:
         state[_OFFERED] = (focus.sentence, partners.get(focus.sentence, focus.sentence))
         state[_SECOND] = state[_OFFERED][1]
     by_itself = partners.get(focus.sentence, focus.sentence)
-    page_state.write(_PARAMETER, () if state[_SECOND] in ("", by_itself) else (state[_SECOND],))
+    address.write(_PARAMETER, () if state[_SECOND] in ("", by_itself) else (state[_SECOND],))
     pairs = {pair["label"]: pair for pair in found}
     here = {focus.sentence, state[_SECOND]}
     shown = next((label for label, pair in pairs.items() if {pair["first"], pair["second"]} == here), None)

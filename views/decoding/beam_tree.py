@@ -11,7 +11,7 @@ from transformer.analysis.answers.hypothesis_tree import FINISHED, PRUNED, BeamT
 from transformer.analysis.answers.hypothesis_tree import beam_tree as record_search
 from transformer.runs.decoding_strategies import Beam, length_penalty
 from transformer.text.message import N_
-from ui.compute.long_jobs import jobs
+from ui.compute.jobs import jobs
 from ui.shell.page import Page, guard
 from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.show.figures import show_figure, show_formula, show_snippet, show_table

@@ -7,7 +7,7 @@ import streamlit as st
 
 from charts.toolkit.style import signed, three_digits
 from transformer import Checkpoint, Decoding
-from ui.shell import page_state
+from ui.shell import address
 from ui.shell.page import Page
 from ui.words.texts import as_plain
 from views.decoding import generation, stepper
@@ -45,19 +45,15 @@ def current(p: Page) -> tuple[tuple[Branch, ...], Branch]:
     if state.get(_TEXT) != text:
         first = _TEXT not in state
         state[_TEXT], state[_CHOSEN] = text, 0
-        asked = st.query_params.get(_PARAMETER, "") if first else ""
+        asked = address.value(_PARAMETER) if first else ""
         state[_BRANCHES] = _read(asked, p.checkpoint)
-        number = st.query_params.get(_LOOKED_AT, "") if first else ""
+        number = address.value(_LOOKED_AT) if first else ""
         if number in map(str, range(1, len(state[_BRANCHES]) + 1)):
             state[_CHOSEN] = int(number)
     branches = state[_BRANCHES]
-    if st.query_params.get(_PARAMETER, "") != _write(branches):
-        if branches:
-            st.query_params[_PARAMETER] = _write(branches)
-        else:
-            del st.query_params[_PARAMETER]
+    address.write(_PARAMETER, (_write(branches),) if branches else ())
     chosen = state[_CHOSEN]
-    page_state.write(_LOOKED_AT, (str(chosen),) if chosen else ())
+    address.write(_LOOKED_AT, (str(chosen),) if chosen else ())
     return branches, branches[chosen - 1] if 0 < chosen <= len(branches) else ORIGINAL
 
 

@@ -12,11 +12,12 @@ from transformer.analysis.answers.leave_one_out import leave_one_out
 from transformer.analysis.answers.masked_tokens import blanks, filled, fillings
 from transformer.runs.attention_view import AttentionView
 from transformer.variants.output_heads import FirstTokenClassifier, TokenHead
-from ui.compute.long_jobs import jobs
+from ui.compute.jobs import jobs
+from ui.server.streamlit_private import went_back_or_forward
+from ui.shell import address
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.shell.selectors import one_of
-from ui.shell.streamlit_private import went_back_or_forward
 from ui.show.figures import show_figure, show_formula, show_snippet
 from ui.words.model_terms import logits_formula
 from ui.words.texts import PageText, as_plain, common, page_texts, without_pictures
@@ -96,9 +97,9 @@ def place_of(p: Page) -> tuple[str, int]:
     belongs_to("blank", p.trace.source.ids, default=found[0])
     state, anew = st.session_state, went_back_or_forward() or "blank" not in st.session_state
     before, state[_FOLLOWED] = state.get(_FOLLOWED), p.focus.token
-    if p.focus.token in found and p.focus.token != before and not (anew and "blank" in st.query_params):
+    if p.focus.token in found and p.focus.token != before and not (anew and address.values("blank")):
         state["blank"], anew = p.focus.token, False
-    asked = st.query_params.get("blank") if anew else state["blank"]
+    asked = address.value("blank") if anew else state["blank"]
     return "encoder", next((position for position in found if str(position) == str(asked)), found[0])
 
 

@@ -7,7 +7,8 @@ names the step where Python last put the reader, and stays the same while the re
 
 import streamlit as st
 
-from ui.show.events import heard, whole_number
+from ui.shell import address
+from ui.shell.events import heard, whole_number
 
 KEY = "stepper"
 _STATE, _TEXT, _BEGIN, PARAMETER = "step: current", "step: of which text", "step: begins at", "step"
@@ -20,13 +21,13 @@ def current(count: int, *, text: object) -> int:
     """
     state = st.session_state
     if _STATE not in state:
-        asked = st.query_params.get(PARAMETER, "")
+        asked = address.value(PARAMETER)
         move_to(int(asked) if asked.isascii() and asked.isdecimal() and len(asked) < 6 else 0, text=text)
     elif state.get(_TEXT) != text:
         move_to(0, text=text)
     step = min(state[_STATE], count - 1)
-    if st.query_params.get(PARAMETER, "0") != str(step):
-        st.query_params[PARAMETER] = str(step)
+    if address.value(PARAMETER, "0") != str(step):
+        address.write(PARAMETER, (str(step),))
     return step
 
 

@@ -8,7 +8,7 @@ from transformer.analysis.feed_forward_units import strongest_units
 from transformer.explanation.firing_examples import Firing, unit_firings
 from transformer.files.checkpoints import Checkpoint
 from transformer.runs.readings import with_task
-from ui.compute.long_jobs import jobs
+from ui.compute.jobs import jobs
 from ui.lab.firing import show_firings
 from ui.lab.sentence_list import SentenceList, sentence_list
 from ui.shell import focus as shared_focus

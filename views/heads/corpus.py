@@ -14,9 +14,9 @@ from transformer.errors import CheckpointError, InputError
 from transformer.roles.corpus_roles import CorpusRoles, corpus_roles
 from transformer.roles.role_files import load_corpus_roles
 from transformer.text.sentence_files import SHIPPED, read_sentences, sentence_digest, split_sentences
-from ui.compute.limits import limits
-from ui.compute.long_jobs import jobs
+from ui.compute.jobs import jobs
 from ui.compute.store import store
+from ui.server.limits import limits
 from ui.shell.page import Page
 from ui.words.catalogues import said
 from ui.words.texts import as_plain, model_sentences

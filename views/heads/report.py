@@ -7,8 +7,8 @@ import numpy as np
 
 import transformer
 from charts.canvas.value_map import value_map
-from charts.documents.guide import Drawing, Paragraph, Part, Section, guide
-from charts.documents.table import STYLE, folded, table
+from charts.documents.guide import Drawing, Part, Section, guide
+from charts.documents.markup import Paragraph, folded, table
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import in_words
@@ -60,7 +60,6 @@ def report(found: CheckpointReport, *, sentence_file: str) -> str:
         words=browser_words(),
         said={"title": title, "checkpoint": checkpoint.name, "fingerprint": checkpoint.fingerprint,
               "software": "Glassformer"},
-        style=STYLE,
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from transformer.runs.inputs import prompt_ids
 from transformer.runs.traces import Trace
 from transformer.variants.output_heads import FirstTokenClassifier, TokenHead
 from ui.compute.store import store
-from ui.shell import page_state
+from ui.shell import address, page_state
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.shell.selectors import chosen_option
@@ -83,7 +83,7 @@ def _first_chosen(p: Page) -> bool:
     """Whether somebody has clicked the first token; in the address, too."""
     here = (p.focus.checkpoint, p.focus.sentence)
     chosen = st.session_state.setdefault(FIRST_CHOSEN, here if page_state.asked(_FIRST) else None) == here
-    page_state.write(_FIRST, ("1",) if chosen else ())
+    address.write(_FIRST, ("1",) if chosen else ())
     return chosen
 
 

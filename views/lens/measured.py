@@ -12,7 +12,7 @@ from transformer.errors import InputError
 from transformer.explanation.activation_patching import contrast
 from transformer.explanation.attribution import Attribution
 from transformer.explanation.direct_effects import Removals, is_removable, removals
-from ui.compute.long_jobs import jobs
+from ui.compute.jobs import jobs
 from ui.lab.second_sentence import second_sentence
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_source, show_table

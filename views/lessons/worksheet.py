@@ -7,15 +7,13 @@ Made from a lesson, or from a link to any view of the app. Whatever a person may
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
-from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from charts.documents.markup import marked
+from charts.documents.markup import Paragraph, document, marked
 from transformer.errors import MessageError
 from ui.shell.guidance.lessons import Lesson
 from ui.shell.outer_page import PAGE, outer_page
 
-_STYLE = Path(__file__).with_suffix(".css")
 LONGEST_LINK = 20_000
 _LINES = 3  # to write on, where there is nothing to tick
 
@@ -119,14 +117,14 @@ def as_html(sheet: Sheet, *, key: bool, text: Mapping[str, str], language: str =
         "" if key else f'<p class="who">{escape(text["sheet_name"])} <i></i> {escape(text["sheet_date"])} <i></i></p>'
     )
     body = "".join(_exercise(exercise, key=key, why=escape(text["sheet_why"])) for exercise in sheet.exercises)
-    return (
-        f'<!doctype html>\n<html lang="{escape(language)}">\n<head><meta charset="utf-8">\n'
-        f"<title>{escape(sheet.title)} · {escape(kind)}</title>\n"
-        f"<style>\n{_STYLE.read_text(encoding='utf-8')}</style></head>\n"
-        f"<body>\n<header><p>Glassformer · {escape(kind)}</p><h1>{marked(sheet.title)}</h1>"
+    return document(
+        f"{sheet.title} · {kind}",
+        f"<header><p>Glassformer · {escape(kind)}</p><h1>{marked(sheet.title)}</h1>"
         f"<p>{marked(sheet.aim)}</p>{head}</header>\n"
         f"{f'<dl>{facts}</dl>' if facts else ''}{_link(sheet.link)}{_paragraphs(sheet.notes)}"
-        f"{f'<figure>{figure}</figure>' if figure else ''}<ol>\n{body}</ol>\n</body></html>\n"
+        f"{f'<figure>{figure}</figure>' if figure else ''}<ol>\n{body}</ol>",
+        paper=True,
+        language=language,
     )
 
 
@@ -165,4 +163,4 @@ def _link(link: str) -> str:
 
 
 def _paragraphs(notes: Sequence[str]) -> str:
-    return "".join(f"<p>{marked(note)}</p>" for note in notes)
+    return "".join(Paragraph(note).html() for note in notes)

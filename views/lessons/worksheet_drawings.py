@@ -14,6 +14,7 @@ import transformer
 from charts.canvas.attention import KEY_TITLE, attention_grid, attention_map, row_title
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.value_map import value_map
+from charts.documents.markup import Cards, table
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _, in_words
 from transformer import Trace
@@ -224,28 +225,19 @@ def _strategies(trace: Trace, text: Mapping[str, str]) -> str:
     rows = []
     for name, strategy in {"greedy": transformer.Greedy(), "beam": transformer.Beam(width=4)}.items():
         found = transformer.decode(trace.checkpoint, trace.sentence, strategy)
-        head = f"{escape(text[f'figure_{name}'])}<br>Σ log p = {three_digits(found.log_probability)}"
-        rows.append(f"<tr><th>{head}</th><td>{escape(found.text)}</td></tr>")
-    return f"<table>{''.join(rows)}</table>"
+        rows.append((f"{text[f'figure_{name}']} (Σ log p = {three_digits(found.log_probability)})", found.text))
+    return table((), rows, named=True).html()
 
 
 def _cards(cards: Sequence[tuple[str, str, bool]], caption: str) -> str:
     """Words with a number below each; ``True``: set apart."""
-    shown = "".join(
-        f'<span class="card{" apart" if apart else ""}">{escape(word)}<small>{escape(number)}</small></span>'
-        for word, number, apart in cards[:_MOST_CARDS]
-    )
     more = " …" if len(cards) > _MOST_CARDS else ""
-    return f'<div class="cards">{shown}{more}</div><figcaption>{escape(caption)}</figcaption>'
+    return f"{Cards(tuple(cards[:_MOST_CARDS])).html()}{more}<figcaption>{escape(caption)}</figcaption>"
 
 
 def _lens(trace: Trace, text: Mapping[str, str]) -> str:
     """What every layer would say at every place, the last layer above."""
     lens = logit_lens(trace)
-    rows = [
-        f"<tr><th>{escape(in_words(step))}</th>{''.join(f'<td>{escape(word)}</td>' for word in words)}</tr>"
-        for step, words in reversed(list(zip(lens.steps, lens.words, strict=True)))
-    ]
-    read = "".join(f"<th>{escape(word)}</th>" for word in lens.read)
-    table = f"<table>{''.join(rows)}<tr><th>{escape(text['figure_read'])}</th>{read}</tr></table>"
-    return f"{table}<figcaption>{escape(text['figure_lens'])}</figcaption>"
+    rows = [(in_words(step), *words) for step, words in reversed(list(zip(lens.steps, lens.words, strict=True)))]
+    said = table((), [*rows, (text["figure_read"], *lens.read)], named=True).html()
+    return f"{said}<figcaption>{escape(text['figure_lens'])}</figcaption>"

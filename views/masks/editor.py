@@ -11,7 +11,7 @@ import streamlit as st
 from charts.canvas.choices import MaskStroke
 from transformer.analysis.answers.leave_one_out import words_of
 from transformer.runs.attention_view import AttentionView
-from ui.shell import page_state
+from ui.shell import address, page_state
 from ui.shell.page import Page
 
 _NOW, _PAST, _OF = "mask now", "mask past", "mask of"
@@ -105,7 +105,7 @@ def current(p: Page, view: AttentionView, words: Sequence) -> Recipe:
         else:
             recipe = Recipe.from_texts(page_state.asked(_PARAMETER), view, words)
         st.session_state[_OF], st.session_state[_NOW], st.session_state[_PAST] = of, recipe, []
-    page_state.write(_PARAMETER, recipe.to_texts())
+    address.write(_PARAMETER, recipe.to_texts())
     return recipe
 
 

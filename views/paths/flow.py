@@ -8,11 +8,11 @@ from transformer.analysis.answers.answer_rows import asked
 from transformer.errors import MessageError
 from transformer.explanation.information_flow import Flow, edges_into, information_flow, start_of
 from ui.compute.store import store
+from ui.shell.events import heard
 from ui.shell.navigation import go_to
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to, number_in_address
 from ui.shell.selectors import one_of
-from ui.show.events import heard
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
 from ui.words.catalogues import said
 from ui.words.model_terms import output_bias

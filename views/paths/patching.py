@@ -22,7 +22,7 @@ from transformer.explanation.activation_patching import (
     recovered,
     token_places,
 )
-from ui.compute.long_jobs import jobs
+from ui.compute.jobs import jobs
 from ui.compute.store import store
 from ui.lab.second_sentence import second_sentence
 from ui.shell import focus as shared_focus

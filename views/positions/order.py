@@ -16,7 +16,7 @@ from transformer.runs.run import Run
 from transformer.text.tokens import Token, TokenSequence
 from ui.compute.loading import load_trace
 from ui.compute.store import store
-from ui.shell import page_state
+from ui.shell import address, page_state
 from ui.shell.focus import start_of
 from ui.shell.page import Page
 from ui.shell.presentation.presenter import labels
@@ -39,7 +39,7 @@ def can_reorder(p: Page) -> bool:
 
 def stack_looked_at(p: Page) -> str | None:
     """The one stack whose tokens this view is about, or ``None`` in the other views."""
-    asked = st.session_state.get("positions view", st.query_params.get("positions view", "order"))
+    asked = st.session_state.get("positions view", address.value("positions view", "order"))
     names = {"order", "view_order", *(text["view_order"] for text in page_texts(p.text.name))}
     return _stack(p) if can_reorder(p) and asked in names else None
 
@@ -158,7 +158,7 @@ def _order(p: Page, change: str, tokens: TokenSequence, movable: Sequence[int], 
         count = st.session_state.setdefault("shuffles", first)
         if st.button(p.text["again"], icon=":material/shuffle:"):
             count = st.session_state["shuffles"] = count + 1
-        page_state.write("shuffles", (str(count),) if count else ())
+        address.write("shuffles", (str(count),) if count else ())
         order[places] = np.random.default_rng(count).permutation(places)
     return order.tolist()
 

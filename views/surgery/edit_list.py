@@ -7,7 +7,7 @@ import streamlit as st
 from charts.toolkit.numbers import whole
 from transformer.config import ModelConfig
 from transformer.runs.edit_specs import EditSpec
-from ui.shell import page_state
+from ui.shell import address, page_state
 from ui.words.texts import PageText, as_plain, quoted
 
 _KEY, _DROPPED = "surgery edits", "surgery edits: dropped"
@@ -42,7 +42,7 @@ def keep_fitting(config: ModelConfig) -> tuple[str, ...]:
     if dropped:  # said until the list is changed: a page may run again at once
         st.session_state[_DROPPED] = tuple(dropped)
     _set(fitting)
-    page_state.write(_PARAMETER, specs())
+    address.write(_PARAMETER, specs())
     return st.session_state.get(_DROPPED, ())
 
 

@@ -14,8 +14,8 @@ from transformer.analysis.head_importance import Importance, importance_by_chunk
 from transformer.runs.edit_specs import EditSpec
 from transformer.runs.head_places import all_heads
 from transformer.runs.run import Run
+from ui.compute.jobs import jobs
 from ui.compute.loading import load_trace
-from ui.compute.long_jobs import jobs
 from ui.compute.store import store
 from ui.shell import focus as shared_focus
 from ui.shell.fitting import attention_kinds

@@ -1,24 +1,21 @@
 """“Train one now”: a tiny model learns letters while one watches its loss fall and its attention take shape."""
 
-from dataclasses import dataclass
-
 import streamlit as st
 
 from transformer.errors import InputError
 from transformer.toy.learner import ToyLearner
 from transformer.toy.tasks import LONGEST, SHORTEST, TASKS, letter_ids
 from transformer.toy.toy_training import BATCH_SIZE, EXAMPLE, ToyState, train_toy
-from ui.compute.limits import limits
-from ui.compute.long_jobs import take_turn
+from ui.compute.jobs import make_mine, this_session
 from ui.compute.store import store
+from ui.server.limits import limits
 from ui.shell.page import Page, guard
 from ui.shell.page_state import IN_ADDRESS, number_in_address
 from ui.shell.selectors import chosen_option
 from ui.show.figures import show_snippet, show_source
 from ui.words.catalogues import said
 from ui.words.texts import PageText, as_plain
-from views.training.background_trainings import Run
-from views.training.training_progress import Settings, draw, how_it_stands, try_own
+from views.training.training_progress import Live, Settings, draw, how_it_stands, try_own
 
 RUN = "live training"  # in the session's state: stays there when the page is left
 REDRAW = 0.7  # seconds
@@ -27,19 +24,10 @@ _HEADS = (1, 2, 4)
 _RATES = (0.0002, 0.001, 0.005, 0.02, 0.1)
 
 
-@dataclass(frozen=True)
-class Live:
-    """``number``: how many trainings this session has started with it."""
-
-    settings: Settings
-    run: Run[ToyState]
-    number: int
-
-
 def now(p: Page) -> None:
     """The section: settings, a button that starts, a button that stops, and what is to be seen meanwhile."""
     live: Live | None = st.session_state.get(RUN)
-    going = live is not None and not live.run.look().over
+    going = live is not None and not live.job.look(this_session())
     settings = _controls(p.text, going=going)
     if live is None:
         facts = {"shortest": SHORTEST, "longest": LONGEST, "batch": BATCH_SIZE, "at_once": limits().trainings}
@@ -94,9 +82,9 @@ def _problem(word: str) -> str:
 def _start(settings: Settings) -> None:
     _stop()
     before: Live | None = st.session_state.get(RUN)
-    run = Run(settings.train)
-    take_turn(run)
-    st.session_state[RUN] = Live(settings, run, number=before.number + 1 if before else 1)
+    live = st.session_state[RUN] = Live(settings, number=before.number + 1 if before else 1)
+    make_mine(live.job)
+    live.job.start(this_session())
 
 
 def _untrained(settings: Settings) -> ToyState:
@@ -106,18 +94,19 @@ def _untrained(settings: Settings) -> ToyState:
 
 def _stop() -> None:
     if (live := st.session_state.get(RUN)) is not None:
-        live.run.stop()
+        live.job.leave(this_session(), at_once=True)
 
 
 def _watch(text: PageText, live: Live, *, going: bool) -> None:
     """Runs again by itself every ``REDRAW`` seconds while the training goes on; that is what keeps it going."""
     with guard():
-        progress = live.run.look()
-        if going and progress.over:
+        over = live.job.look(this_session())
+        if going and over:
             st.rerun()  # the whole page: its buttons change, and this stops running by itself
-        how_it_stands(text, live.settings, progress)
-        if not progress.states:
+        states = (*live.states,)  # its thread goes on
+        how_it_stands(text, live, status=live.job.status, states=states)
+        if not states:
             return
-        draw(text, live.settings, progress.states, slider=f"toy step {live.number}" if progress.over else "")
-        if progress.over:
-            try_own(text, live.settings, progress.states[-1].learner)
+        draw(text, live.settings, states, slider=f"toy step {live.number}" if over else "")
+        if over:
+            try_own(text, live.settings, states[-1].learner)

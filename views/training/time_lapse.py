@@ -13,7 +13,7 @@ from charts.toolkit.style import three_digits
 from transformer.files.snapshots import quantise
 from transformer.roles.development import Moment, changed_most, map_change, moment_of, settled, training_steps
 from transformer.runs.head_places import Head
-from ui.compute.long_jobs import jobs
+from ui.compute.jobs import jobs
 from ui.lab.head_table import role_text
 from ui.shell import focus as shared_focus
 from ui.shell.fitting import attention_kinds

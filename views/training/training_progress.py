@@ -1,24 +1,29 @@
 """What is to be seen of a training that goes on or has gone by: numbers, curves, attention, answers."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 import streamlit as st
 
 from charts.canvas.attention import attention_map
 from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits
+from transformer.files.once import once
 from transformer.runs.attention_view import AttentionView
 from transformer.text.tokens import TokenSequence
 from transformer.toy.learner import ToyLearner
 from transformer.toy.tasks import LONGEST, SHORTEST
 from transformer.toy.toy_training import N_HELD_OUT, ToyState, train_toy
-from ui.compute.limits import limits, without_folders
+from ui.compute.jobs import TRAINING, Job, Report, Status, this_session
+from ui.server.limits import limits, without_folders
 from ui.show.canvas import show_map
 from ui.show.figures import show_figure
 from ui.words.texts import PageText, as_plain
-from views.training.background_trainings import PATIENCE, Progress
 from views.training.live_curves_figure import live_loss, live_shares
+
+PATIENCE = 20.0  # seconds for which it goes on although nobody looks: a browser asks seldom for a tab in the background
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -54,23 +59,47 @@ class Settings:
         )
 
 
-def how_it_stands(text: PageText, settings: Settings, progress: Progress[ToyState]) -> None:
-    if progress.status == "waiting":
-        waiting = text["now_waiting"].format(number=progress.number, at_once=limits().trainings)
+@dataclass(frozen=True)
+class Live:
+    """One training in the background. ``states``: what it has found so far; ``number``: how many this session has
+    started with it."""
+
+    settings: Settings
+    number: int
+    states: list[ToyState] = field(default_factory=list)
+
+    @once
+    def job(self) -> Job[None]:
+        return Job(self._train, kind=TRAINING, visitor=this_session(), patience=PATIENCE)
+
+    def _train(self, report: Report) -> None:
+        try:
+            for state in self.settings.train():
+                self.states.append(state)
+                report(state.step, state.steps)
+        except Exception:  # whatever it is, who looks gets a sentence
+            _LOG.warning("a training in the background failed", exc_info=True)
+            raise
+
+
+def how_it_stands(text: PageText, live: Live, *, status: Status, states: Sequence[ToyState]) -> None:
+    settings, job = live.settings, live.job
+    if status == "waiting":
+        waiting = text["now_waiting"].format(number=job.before + 1, at_once=limits().trainings)
         st.info(waiting, icon=":material/hourglass_empty:")
-    elif progress.status == "failed":
-        problem = as_plain(without_folders(progress.problem))
+    elif status == "failed":
+        problem = as_plain(without_folders(str(job.problem) or type(job.problem).__name__))
         st.warning(text["now_failed"].format(problem=problem), icon=":material/error:")
-    elif not progress.states:
-        st.caption(text["now_none" if progress.over else "now_first"])
+    elif not states:
+        st.caption(text["now_first" if status == "running" else "now_none"])
     else:
-        last = progress.states[-1]
-        sentence = text[f"now_{progress.status}"].format(
+        last = states[-1]
+        sentence = text[f"now_{status}"].format(
             task=text[f"now_{settings.task}"],
             parameters=whole(last.learner.model.n_parameters),
             step=whole(last.step),
             steps=whole(last.steps),
-            seconds=whole(round(progress.seconds)),
+            seconds=whole(round(job.seconds)),
             right=round(last.score.accuracy * N_HELD_OUT),
             words=N_HELD_OUT,
             patience=round(PATIENCE),
@@ -78,7 +107,7 @@ def how_it_stands(text: PageText, settings: Settings, progress: Progress[ToyStat
         st.markdown(sentence)
 
 
-def draw(text: PageText, settings: Settings, states: tuple[ToyState, ...], *, slider: str = "") -> None:
+def draw(text: PageText, settings: Settings, states: Sequence[ToyState], *, slider: str = "") -> None:
     """Left the map, right the numbers and curves: of the last state, or of the one that the slider with the key
     ``slider`` goes back to."""
     with st.grid(2, min_column_width=430):
@@ -100,7 +129,7 @@ def draw(text: PageText, settings: Settings, states: tuple[ToyState, ...], *, sl
         st.caption(text[f"now_{'bag' if settings.positions == 'none' else 'see'}_{settings.task}"])
 
 
-def _curves(text: PageText, states: tuple[ToyState, ...], at: int) -> None:
+def _curves(text: PageText, states: Sequence[ToyState], at: int) -> None:
     """Loss above, shares below, over the same steps."""
     steps = [state.step for state in states]
     over = {"steps": steps, "last_step": states[at].steps, "at": at}

@@ -9,7 +9,7 @@ import pytest
 
 import transformer
 from tests.foreign_checkpoints import FOREIGN
-from tests.transformer.explanation.test_patching import contrast_of, difference
+from tests.transformer.explanation.test_activation_patching import contrast_of, difference
 from transformer.explanation.activation_patching import Contrast
 from transformer.explanation.path_patching import INPUTS, path_patching, senders_of
 from transformer.probes import Edit

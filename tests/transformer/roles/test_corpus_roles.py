@@ -11,10 +11,11 @@ import transformer
 from tests.transformer.copying import COPYING, copying_checkpoint
 from tests.transformer.inducing import INDUCTION, induction_checkpoint
 from transformer.errors import InputError
-from transformer.roles.corpus_roles import corpus_roles, roles_by_batch, summarise
+from transformer.roles.corpus_roles import corpus_roles, summarise
 from transformer.roles.measures import n_annotated
 from transformer.roles.sentence_roles import HeadRole, head_roles
 from transformer.runs.head_places import Head
+from transformer.runs.readings import readings
 from transformer.text.sentence_files import SHIPPED, read_sentences, sentence_digest, split_sentences
 
 SENTENCES = (
@@ -29,7 +30,8 @@ KINDS = ("translator", "gpt", "bert", "sentiment")
 
 
 def by_batches(checkpoint, sentences, batch_size):
-    return [roles for batch in roles_by_batch(checkpoint, sentences, batch_size=batch_size) for roles in batch]
+    found = [reading for batch in readings(checkpoint, sentences, batch_size=batch_size) for reading in batch]
+    return [[role for view in reading.views for role in head_roles(view)] for reading in found]
 
 
 def assert_same(found, expected):

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import streamlit as st
 
+from ui.shell import address, page_state
 from ui.shell import focus as shared_focus
-from ui.shell import page_state
 from ui.shell.focus import Focus
 from ui.shell.guidance import regions
 from ui.shell.guidance.lessons import PLACE, Lesson, Step
@@ -179,12 +179,12 @@ def _prepare(lesson: Lesson, number: int, *, page: str) -> None:
         return
     st.session_state[_PREPARED] = (lesson.name, number)
     for parameter, values in step.changes.items():  # also where there are none: the step before may have had some
-        if parameter not in st.query_params:
+        if parameter not in address.parameters():
             page_state.offer(parameter, values)
     elsewhere = {key for other in lesson.steps if other.page == page for key in other.options}
     for key in elsewhere - step.options.keys():  # a step that does not name it was written for its default
-        if key not in st.query_params:
+        if key not in address.parameters():
             st.session_state.pop(key, None)
     for key, value in step.options.items():
-        if key not in st.query_params:
+        if key not in address.parameters():
             page_state.preset(key, value)

@@ -9,8 +9,8 @@ from transformer.config import LEVELS, PictureConfig
 from transformer.errors import InputError
 from transformer.pictures.picture_text import levels_in
 from ui.shell import focus as shared_focus
+from ui.shell.events import heard
 from ui.shell.focus import Focus
-from ui.show.events import heard
 from ui.words.texts import common, pictures
 
 _HERE = Path(__file__).parent

@@ -7,12 +7,12 @@ from pathlib import Path
 import streamlit as st
 
 from ui.shell import focus as shared_focus
+from ui.shell.events import heard, whole_number
 from ui.shell.focus import Focus
 from ui.shell.guidance.lesson_bar import open_step
 from ui.shell.guidance.lessons import Lesson
 from ui.shell.navigation import go_to, pages
 from ui.shell.presentation.presenter import presenting
-from ui.show.events import heard, whole_number
 from ui.words.texts import common
 
 _HERE = Path(__file__).parent

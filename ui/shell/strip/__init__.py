@@ -7,8 +7,8 @@ import streamlit as st
 from transformer.runs.traces import STACKS, Trace
 from transformer.text.tokens import TokenSequence
 from ui.shell import focus as shared_focus
+from ui.shell.events import heard, one_of, whole_numbers
 from ui.shell.focus import Focus
-from ui.show.events import heard, one_of, whole_numbers
 from ui.words.texts import common
 
 # In the session: of which checkpoint and sentence the first token was clicked, with which every focus begins by itself.

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from ui.show.events import heard, whole_numbers
+from ui.shell.events import heard, whole_numbers
 
 __all__ = ["TONES", "Chip", "ChipChoice", "ChipRow", "chips", "chips_data", "read_choice"]
 

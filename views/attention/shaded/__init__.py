@@ -9,7 +9,7 @@ from charts.toolkit.shades import colour_at, ink
 from charts.toolkit.style import CHOSEN, SEQUENTIAL, three_digits
 from transformer.runs.attention_view import AttentionView
 from ui.shell import focus as shared_focus
-from ui.show.events import heard, whole_number
+from ui.shell.events import heard, whole_number
 from ui.words.texts import PageText
 
 _HERE = Path(__file__).parent

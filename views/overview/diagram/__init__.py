@@ -12,8 +12,8 @@ from transformer.config import ModelConfig
 from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
 from ui.shell import focus as shared_focus
+from ui.shell.events import heard, one_of, whole_number
 from ui.shell.navigation import GROUPS, go_to, pages
-from ui.show.events import heard, one_of, whole_number
 from ui.words.texts import common
 from views.overview.diagram.blocks import Block, Stack, model_stacks
 

@@ -7,7 +7,8 @@ from math import prod
 from pathlib import Path
 
 import transformer
-from charts.documents.guide import Paragraph, guide
+from charts.documents.guide import guide
+from charts.documents.markup import Paragraph
 from charts.toolkit.numbers import whole
 from transformer.config import PictureConfig
 from transformer.errors import InputError

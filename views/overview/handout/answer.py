@@ -7,7 +7,8 @@ import numpy as np
 
 from charts.canvas.value_map import value_map
 from charts.canvas.written_steps import StepBars, written_steps
-from charts.documents.guide import Cards, Drawing, Markup, Paragraph, Part, Section
+from charts.documents.guide import Drawing, Part, Section
+from charts.documents.markup import Cards, Markup, Paragraph
 from charts.toolkit.style import three_digits, three_digits_alike
 from charts.toolkit.words import _
 from transformer import Decoding, decode

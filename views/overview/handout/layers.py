@@ -3,7 +3,8 @@
 import numpy as np
 
 from charts.canvas.attention import attention_grid
-from charts.documents.guide import Drawing, Paragraph, Section, Views
+from charts.documents.guide import Drawing, Section, Views
+from charts.documents.markup import Paragraph
 from charts.toolkit.numbers import percent, whole
 from transformer.analysis.feed_forward_units import most_active_units, silent_share
 from transformer.analysis.layer_norm_steps import norm_names, norm_steps

@@ -6,7 +6,8 @@ import numpy as np
 
 from charts.canvas.attention import KEY_TITLE, attention_map, row_title, title_of
 from charts.canvas.value_map import value_map
-from charts.documents.guide import Drawing, Paragraph, Part, Section, Views
+from charts.documents.guide import Drawing, Part, Section, Views
+from charts.documents.markup import Paragraph
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _

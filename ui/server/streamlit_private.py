@@ -35,6 +35,7 @@ __all__ = [
     "is_connected",
     "names_our_host",
     "page_hash",
+    "runs_a_fragment",
     "runs_a_script",
     "session_id",
     "take_no_files",
@@ -76,6 +77,11 @@ def runs_a_script() -> bool:
 def page_hash() -> str:
     """Names the page that runs; empty where none does."""
     return getattr(get_script_run_ctx(suppress_warning=True), "page_script_hash", "")
+
+
+def runs_a_fragment() -> bool:
+    """Whether a fragment runs without the rest of its page."""
+    return bool(getattr(get_script_run_ctx(suppress_warning=True), "fragment_ids_this_run", None))
 
 
 def session_id() -> str:

@@ -1,4 +1,4 @@
-"""Long computations: few at once, in the order of their coming, cancelled when nobody waits, computed once for all."""
+"""Long computations: few at once and in fair shares, cancelled when nobody waits, computed once for all."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterator
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from ui.compute import long_jobs
-from ui.compute.jobs import PLACES, Job, JobStopped, Places
-from ui.compute.limits import limits
-from ui.compute.long_jobs import LongJobs
+from ui.compute import jobs as long_jobs
+from ui.compute.jobs import PLACES, TRAINING, Job, JobStopped, LongJobs, Places
 from ui.compute.store import Store
+from ui.server.limits import limits
 
 SOON = 20.0  # seconds within which what must happen happens, also on a busy machine
 
@@ -53,8 +52,7 @@ def start() -> Iterator[Callable[..., Job]]:
     def make(work: Callable, **settings) -> Job:
         job = Job(work, **{"places": Places(2), "patience": SOON, **settings})
         jobs.append(job)
-        job.look("me")
-        job.start()
+        job.start("me")
         return job
 
     yield make
@@ -65,16 +63,15 @@ def start() -> Iterator[Callable[..., Job]]:
 
 
 def test_only_so_many_run_at_once_and_the_others_come_in_turn(start: Callable[..., Job]) -> None:
-    places, works = Places(2), [Work(number) for number in range(4)]
+    places, works = Places(2, share=SOON), [Work(number) for number in range(4)]
     jobs = []
     for work in works:
         jobs.append(start(work, places=places))
-        assert until(lambda: jobs[-1].started or places.number(jobs[-1]) > 0)
-    assert [bool(job.started) for job in jobs] == [True, True, False, False]
-    assert [job.waiting for job in jobs] == [False, False, True, True]
+        assert until(lambda: jobs[-1].status == "running" or places.number(jobs[-1]) > 0)
+    assert [job.status for job in jobs] == ["running", "running", "waiting", "waiting"]
     assert [job.before for job in jobs[2:]] == [0, 1]
     works[1].go.set()
-    assert until(lambda: bool(jobs[2].started)) and not jobs[3].started and jobs[3].before == 0
+    assert until(lambda: jobs[2].status == "running") and jobs[3].status == "waiting" and jobs[3].before == 0
     for work in works:
         work.go.set()
     assert all(job.wait(SOON) for job in jobs)
@@ -82,17 +79,17 @@ def test_only_so_many_run_at_once_and_the_others_come_in_turn(start: Callable[..
 
 
 def test_leaving_ends_the_work_at_its_next_step_and_frees_the_place(start: Callable[..., Job]) -> None:
-    places, work, next_one = Places(1), Work(), Work()
+    places, work, next_one = Places(1, share=SOON), Work(), Work()
     job = start(work, places=places)
     assert until(lambda: bool(work.begun))
     waits = start(next_one, places=places)
     job.leave("me", at_once=True)
     assert job.wait(SOON) and job.stopped and job.result is None and work.ended == 1
-    assert until(lambda: bool(next_one.begun)) and not waits.waiting
+    assert until(lambda: bool(next_one.begun)) and (job.status, waits.status) == ("stopped", "running")
 
 
 def test_who_waits_in_line_may_leave_it(start: Callable[..., Job]) -> None:
-    places, work, never = Places(1), Work(), Work()
+    places, work, never = Places(1, share=SOON), Work(), Work()
     start(work, places=places)
     assert until(lambda: bool(work.begun))
     waits = start(never, places=places)
@@ -108,13 +105,34 @@ def test_it_goes_on_for_the_other_one_who_looks(start: Callable[..., Job]) -> No
     job.leave("me", at_once=True)
     assert not job.wait(0.2)
     work.go.set()
-    assert job.wait(SOON) and job.result == "done" and not job.stopped
+    assert job.wait(SOON) and job.result == "done" and job.status == "finished"
 
 
 def test_a_browser_that_is_closed_ends_it_without_saying_so(start: Callable[..., Job]) -> None:
     work = Work()
     job = start(work, patience=0.1)
-    assert job.wait(SOON) and job.stopped and work.ended == 1
+    assert job.wait(SOON) and job.status == "left" and work.ended == 1
+
+
+def test_what_its_last_one_has_given_up_cannot_be_revived(start: Callable[..., Job]) -> None:
+    """A part of the page that draws itself may look once more after Stop."""
+    job = start(Work())
+    job.leave("me", at_once=True)
+    job.look("me")
+    assert job.wait(SOON) and job.status == "stopped"
+
+
+def test_its_clock_runs_from_its_start_to_its_end(start: Callable[..., Job]) -> None:
+    places, work = Places(1, share=SOON), Work()
+    job = start(work, places=places)
+    assert until(lambda: bool(work.begun))
+    waits = start(Work(), places=places)
+    assert until(lambda: job.seconds > 0) and waits.seconds == 0
+    work.go.set()
+    assert job.wait(SOON)
+    seconds = job.seconds
+    time.sleep(0.05)
+    assert job.seconds == seconds > 0
 
 
 def test_a_place_is_given_back_when_work_fails(start: Callable[..., Job]) -> None:
@@ -124,7 +142,7 @@ def test_a_place_is_given_back_when_work_fails(start: Callable[..., Job]) -> Non
         raise ValueError("the loss was no number")
 
     job = start(fails, places=places)
-    assert job.wait(SOON) and str(job.problem) == "the loss was no number" and not job.stopped
+    assert job.wait(SOON) and str(job.problem) == "the loss was no number" and job.status == "failed"
     work = Work()
     work.go.set()
     assert start(work, places=places).wait(SOON)
@@ -167,12 +185,66 @@ def test_a_forward_pass_counts_and_can_be_the_end(start: Callable[..., Job], tin
     assert job.wait(SOON) and job.stopped
 
 
+# ---- fair shares ----------------------------------------------------------------------------------------------------
+
+
+class Steps:
+    """Work in steps of a hundredth of a second that goes on until it is left; ``at``: when each step was done."""
+
+    def __init__(self) -> None:
+        self.at: list[float] = []
+
+    def __call__(self, report: Callable[[int, int], None]) -> None:
+        while True:
+            time.sleep(0.01)
+            self.at.append(time.monotonic())
+            report(len(self.at), 0)
+
+
+def test_a_fifth_visitor_waits_for_one_share_beside_four_who_train(start: Callable[..., Job]) -> None:
+    """It was more than a minute: until one of the four was done."""
+    places, trainings = Places(2, share=0.2), [Steps() for _ in range(4)]
+    for number, training in enumerate(trainings):
+        start(training, places=places, kind=TRAINING, visitor=f"visitor {number}")
+    assert until(lambda: all(training.at for training in trainings)), "all four of them are served"
+    come, fifth = time.monotonic(), Steps()
+    start(fifth, places=places, visitor="the fifth")
+    assert until(lambda: bool(fifth.at))
+    assert fifth.at[0] - come < 3.0, "a share is a fifth of a second; a busy machine takes its time"
+    counts = [len(training.at) for training in trainings]
+    assert until(lambda: all(len(one.at) > count for one, count in zip(trainings, counts, strict=True)))
+
+
+def test_who_begins_four_gets_as_much_as_who_begins_one(start: Callable[..., Job]) -> None:
+    places, many, one = Places(1, share=0.05), [Steps() for _ in range(4)], Steps()
+    for work in many:
+        start(work, places=places, visitor="four tabs")
+    start(one, places=places, visitor="one tab")
+    assert until(lambda: len(one.at) >= 60)
+    together = sum(len(work.at) for work in many)
+    assert 0.5 < together / len(one.at) < 2
+    assert all(work.at for work in many), "the four take turns among themselves"
+
+
+def test_who_lets_others_go_on_may_be_left_meanwhile(start: Callable[..., Job]) -> None:
+    places, first, last, blocking = Places(1, share=0.05), Steps(), Work(), threading.Event()
+    job = start(first, places=places)
+    assert until(lambda: bool(first.at))
+    start(lambda report: blocking.wait(SOON), places=places)
+    assert until(lambda: places.number(job) == 1), "it stands in line again"
+    job.leave("me", at_once=True)
+    assert job.wait(SOON) and job.status == "stopped" and places.number(job) == 0
+    blocking.set()
+    last.go.set()
+    assert start(last, places=places).wait(SOON)
+
+
 # ---- as a page asks -------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[LongJobs]:
-    """Of this test; a page finds them as ``ui.compute.long_jobs.of_a_test``."""
+    """Of this test; a page finds them as ``ui.compute.jobs.of_a_test``."""
     made = LongJobs(Store({"results": 1_000_000}))
     monkeypatch.setattr(long_jobs, "of_a_test", made, raising=False)
     yield made
@@ -180,12 +252,12 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[LongJobs]:
 
 
 def open_page(key: str = "a key") -> AppTest:
-    """A session on a page with one long computation, which is ``ui.compute.long_jobs.work``."""
+    """A session on a page with one long computation, which is ``ui.compute.jobs.work``."""
 
     def script(key: str) -> None:
         import streamlit as st
 
-        from ui.compute import long_jobs
+        from ui.compute import jobs as long_jobs
 
         try:
             st.markdown(f"result: {long_jobs.of_a_test.result(key, 'test', long_jobs.work)}")
@@ -221,6 +293,7 @@ def test_a_third_session_waits_its_turn(jobs: LongJobs, monkeypatch: pytest.Monk
     for other in others:
         start(other, places=PLACES)
     assert until(lambda: all(other.begun for other in others))
+    monkeypatch.setattr(PLACES, "_share", SOON)
     work = Work("mine")
     work.go.set()
     monkeypatch.setattr(long_jobs, "work", work, raising=False)
@@ -229,7 +302,7 @@ def test_a_third_session_waits_its_turn(jobs: LongJobs, monkeypatch: pytest.Monk
     assert until(lambda: bool(jobs._running))
     job = next(iter(jobs._running.values()))
     time.sleep(0.3)
-    assert job.waiting and not work.begun
+    assert job.status == "waiting" and not work.begun
     others[0].go.set()
     thread.join(SOON)
     assert page.markdown[0].value == "result: mine" and not page.exception
@@ -298,7 +371,7 @@ def test_a_page_may_wait_for_several_in_one_run() -> None:
 
         import streamlit as st
 
-        from ui.compute.long_jobs import LongJobs
+        from ui.compute.jobs import LongJobs
         from ui.compute.store import Store
 
         jobs = LongJobs(Store({"results": 10_000}))

@@ -5,7 +5,7 @@ import os
 import re
 from dataclasses import dataclass
 
-from ui.compute.settings import settings
+from ui.server.settings import settings
 
 UNLIMITED = 10**9
 # All of a path but its last name.
