@@ -1,4 +1,5 @@
-"""Overview: the whole model with the live shapes of this sentence, its answer, and where parameters and time go."""
+"""Overview: the sentence on its way through the model, the model as blocks with the live shapes of this sentence, its
+answer, and where parameters and time go."""
 
 import pandas as pd
 import streamlit as st
@@ -23,6 +24,7 @@ from ui.words.catalogues import said
 from ui.words.texts import as_plain, language, page_text, speaking
 from views.overview.diagram import model_diagram
 from views.overview.handout import check_length, handout
+from views.overview.living_picture import living_picture
 from views.overview.time_and_parameters_figure import time_and_parameters
 from views.overview.tour import offer_tour
 
@@ -165,6 +167,8 @@ with page("overview", strip=False) as p:
     answer = answer_of(p.trace)
     if not presenting():  # the picture says both, too
         show_answer(p, answer)
+    living_picture(p)
+    st.markdown(f"#### {p.text['blocks']}")
     model_diagram(p.checkpoint.config, p.trace, layer=p.focus.layer)
     st.caption(p.text["diagram_hint"])
     with st.container(horizontal=True, gap="large"):  # columns would stay side by side on a narrow window

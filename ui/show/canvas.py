@@ -17,7 +17,7 @@ from charts.canvas.attention_overview import heads_of
 from charts.canvas.choices import AnyHead, Cell, HeadChoice, MaskStroke
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.module import picture
-from ui.shell.events import heard, whole_numbers
+from ui.shell.events import heard, one_of, whole_numbers
 from ui.words.catalogues import browser_words
 from ui.words.texts import language
 
@@ -62,6 +62,25 @@ def show_steps(figure: CanvasFigure, *, key: str, on_step: Callable[[], None]) -
     ``st.session_state[key].step``.
     """
     _PICTURE(key=key, data=spoken(figure).packed(), on_step_change=on_step)
+
+
+def show_flow(
+    figure: CanvasFigure,
+    *,
+    key: str,
+    on_place: Callable[[Mapping[str, object]], None],
+    on_inside: Callable[[tuple[str, int]], None],
+    on_page: Callable[[str, Mapping[str, object]], None],
+) -> None:
+    """``sentence_flow_picture``. Where the reader rests is told to ``on_place`` as parts of a ``Focus``, a layer that
+    is unfolded and whose numbers were not sent to ``on_inside``, a link that is followed to ``on_page`` with the place.
+    """
+    hear = {
+        "on_place_change": partial(_told, key, "place", partial(read_place, figure=figure), on_place),
+        "on_inside_change": partial(_told, key, "inside", partial(read_layer, figure=figure), on_inside),
+        "on_page_change": partial(_told, key, "page", partial(read_link, figure=figure), lambda link: on_page(*link)),
+    }
+    _PICTURE(key=key, data=spoken(figure).packed(), **hear)
 
 
 def _mount(
@@ -131,6 +150,36 @@ def read_any_head(value: object, shown: Collection[AnyHead]) -> AnyHead | None:
         return None
     choice = AnyHead(*named, *numbers)
     return choice if choice in shown else None
+
+
+def read_place(value: object, figure: CanvasFigure) -> dict[str, object] | None:
+    """{"stack": …, "kind": …, "layer": …, "head": …, "token": …}, of a ``sentence_flow_picture``."""
+    numbers = whole_numbers(value, ("layer", "head", "token"))
+    stacks = {stack["name"]: stack for stack in figure.metadata["stacks"]}
+    stack = numbers and one_of(value.get("stack"), stacks)
+    kind = stack and one_of(
+        value.get("kind"), [one["kind"] for one in figure.metadata["attentions"] if one["stack"] == stack]
+    )
+    if not kind or numbers[0] >= stacks[stack]["layers"] or numbers[2] >= len(stacks[stack]["tokens"]):
+        return None
+    if numbers[1] >= figure.arrays[f"{stack}.{kind}.weights"].shape[1]:
+        return None
+    return {"stack": stack, "kind": kind, **dict(zip(("layer", "head", "token"), numbers, strict=True))}
+
+
+def read_link(value: object, figure: CanvasFigure) -> tuple[str, dict[str, object]] | None:
+    """{"page": …} and a place, of a ``sentence_flow_picture``."""
+    place = read_place(value, figure)
+    page = place and one_of(value.get("page"), figure.metadata["links"].values())
+    return (page, place) if page else None
+
+
+def read_layer(value: object, figure: CanvasFigure) -> tuple[str, int] | None:
+    """{"stack": …, "layer": …}, of a ``sentence_flow_picture``."""
+    numbers = whole_numbers(value, ("layer",))
+    stacks = {stack["name"]: stack["layers"] for stack in figure.metadata["stacks"]}
+    stack = numbers and one_of(value.get("stack"), stacks)
+    return (stack, numbers[0]) if stack and numbers[0] < stacks[stack] else None
 
 
 def read_token(value: object, count: int) -> int | None:

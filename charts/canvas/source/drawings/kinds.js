@@ -1,5 +1,6 @@
 // Which drawing is made for which kind of payload.
 
+import { FlowDrawing } from "./flow.js";
 import { GridDrawing } from "./grid.js";
 import { HeadsDrawing } from "./heads.js";
 import { LinesDrawing } from "./lines.js";
@@ -16,7 +17,10 @@ const DRAWINGS = {
   lines: LinesDrawing,
   overview: OverviewDrawing,
   steps: StepsDrawing,
+  flow: FlowDrawing,
 };
 
-export const createDrawing = (payload, previous, stage) =>
-  new DRAWINGS[payload.metadata.kind](payload, previous, stage);
+export function createDrawing(payload, previous, stage) {
+  const Drawing = DRAWINGS[payload.metadata.kind];
+  return Drawing.renewed?.(payload, previous) ?? new Drawing(payload, previous, stage);
+}

@@ -3,11 +3,13 @@
 // A drawing has: metadata, label, help; layout(context, theme, width) -> height; paintBase(context, theme, ratio) and
 // paintFocus(context, theme, target, ratio, still); geometry(); hit(x, y) -> target or null; first(), holds(target),
 // step(target, key) -> target; anchor(target) -> [x, y]; describe(target) -> lines; click(target) -> { event, value } or null;
-// tables(), records() -> rows of the CSV; perhaps controls(), tipEdge(target), choose(value): what Python would do about a click,
+// tables(), records() -> rows of the CSV; perhaps controls(), tipEdge(target), act(target) -> whether a click is
+// done with, keydown(event) -> whether a key is, choose(value): what Python would do about a click,
 // state() -> metadata of what was switched, key(key): an own key; layoutKey(context, theme, width) -> height and paintKey(context,
 // theme, top): what buttons say, on an exported picture; and, if it can zoom, zoomBy, panBy, resetZoom, zoomed, worthZooming, reveal.
 
 import CANVAS_STYLE from "./canvas.css";
+import FLOW_STYLE from "./flow.css";
 import STEPS_STYLE from "./steps.css";
 import { make } from "../toolkit/elements.js";
 import { decodePayload } from "../toolkit/payload.js";
@@ -59,7 +61,7 @@ export class Frame {
         Object.assign(button, { textContent: say(text), title: say(explanation), ariaLabel: say(explanation) }),
       );
     }
-    parent.append(make("style", { textContent: CANVAS_STYLE + STEPS_STYLE }), this.root);
+    parent.append(make("style", { textContent: CANVAS_STYLE + STEPS_STYLE + FLOW_STYLE }), this.root);
     this.context = this.canvas.getContext("2d");
     this.still = document.createElement("canvas");
     this.listen();
@@ -120,6 +122,8 @@ export class Frame {
   // --- painting -------------------------------------------------------------------------------------
 
   refresh() {
+    // A browser that cannot paint shows the numbers as text.
+    if (!this.context) return void (this.drawing && !this.showsTable && this.toggleTable());
     const width = Math.floor(this.picture.clientWidth);
     // Nothing to draw yet, or nowhere to draw it (a hidden tab, the table instead of the picture).
     if (!this.drawing || width < 40) return;

@@ -85,6 +85,7 @@ export class Stage extends Frame {
   }
 
   choose(target) {
+    if (target && this.drawing.act?.(target)) return;
     const chosen = target && this.drawing.click(target);
     if (chosen) this.trigger(chosen.event, chosen.value);
   }
@@ -98,7 +99,8 @@ export class Stage extends Frame {
   onKey(event) {
     if (!this.ready || event.altKey || event.metaKey || event.ctrlKey) return;
     const { key } = event;
-    if (ARROWS.includes(key))
+    if (this.drawing.keydown?.(event));
+    else if (ARROWS.includes(key))
       this.moveCursor(this.cursor ? this.drawing.step(this.cursor, key, event.shiftKey) : this.drawing.first());
     else if (key === "Enter" || key === " ") this.drawing.begin ? this.paintAt(this.cursor) : this.choose(this.cursor);
     else if (key === "Escape") this.moveCursor(null);

@@ -57,3 +57,6 @@ export function shortNumber(value, digits, signed, limit = 1) {
 
 // How many decimals numbers need that reach `limit`.
 export const smallDecimals = (limit) => (limit >= 0.1 ? 2 : limit >= 0.01 ? 3 : 4);
+
+export const decimals = (value, count) =>
+  Number.isFinite(value) ? withMinus(value.toFixed(count)) : threeDigits(value);

@@ -1,0 +1,109 @@
+"""A sentence on its way through a model, as one moving picture: ``charts/canvas/source/drawings/flow``.
+
+All numbers travel as float32, the model's own. Where a long text has more than ``MOST_EXACT`` attention weights they
+are sent in 1/65535, and what is written of them has fewer digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from charts.canvas.figure import CanvasFigure
+from charts.toolkit.payload_bytes import mask_bits
+from charts.toolkit.words import _
+from transformer.text.message import N_
+
+if TYPE_CHECKING:
+    from transformer.explanation.sentence_flow import AttentionFlow, InsideLayer, SentenceFlow, StackFlow
+
+TITLE = N_("The way of a sentence through the model")
+MOST_EXACT = 120_000
+
+
+def sentence_flow_picture(
+    flow: SentenceFlow,
+    *,
+    begin: Mapping[str, Any] | None = None,
+    pictures: Mapping[str, Sequence[Sequence[float] | None]] | None = None,
+    links: Mapping[str, str] | None = None,
+) -> CanvasFigure:
+    """The picture of ``flow``. ``begin``: where it opens ("stack", "kind", "layer", "head", "token"). ``pictures``: by
+    stack, the ink of the pixels of every patch, where tokens are patches. ``links``: by sub-layer kind, the name of the
+    page that tells more of it; a click on its link is told to Python."""
+    arrays: dict[str, np.ndarray] = {}
+    n_weights = sum(attention.weights.size for attention in flow.attentions)
+    metadata = {
+        "kind": "flow",
+        "title": _(TITLE),
+        "checkpoint": flow.checkpoint,
+        "stacks": [_stack(stack, arrays, (pictures or {}).get(stack.name)) for stack in flow.stacks],
+        "attentions": [_attention(attention, arrays, n_weights) for attention in flow.attentions],
+        "written": [{"position": row.position, "names": list(row.names), "chosen": row.chosen} for row in flow.written],
+        "writes": flow.writes,
+        "classes": flow.classes,
+        "asked": flow.asked,
+        "edited": flow.edited,
+        "vocabulary": flow.vocabulary,
+        "text": flow.text,
+        "begin": dict(begin or {}),
+        "links": dict(links or {}),
+        "inside": [_inside(layer, arrays) for layer in flow.inside],
+    }
+    most = max((len(row.names) for row in flow.written), default=1)
+    probabilities = np.zeros((len(flow.written), most), dtype=np.float32)
+    for place, row in zip(probabilities, flow.written, strict=True):
+        place[: len(row.probabilities)] = row.probabilities
+    arrays["written"] = probabilities
+    return CanvasFigure(metadata, arrays)
+
+
+def _exact(values: np.ndarray) -> np.ndarray:
+    return np.asarray(values, dtype=np.float32)
+
+
+def _stack(
+    stack: StackFlow, arrays: dict[str, np.ndarray], pictures: Sequence[Sequence[float] | None] | None
+) -> dict[str, Any]:
+    for name in ("stream", "update", "growth", "token", "before_activation", "after_activation"):
+        arrays[f"{stack.name}.{name}"] = _exact(getattr(stack, name))
+    arrays[f"{stack.name}.units"] = stack.units.astype(np.uint16)
+    for name in ("place", "final"):
+        if (values := getattr(stack, name)) is not None:
+            arrays[f"{stack.name}.{name}"] = _exact(values)
+    return {
+        "name": stack.name,
+        "tokens": [
+            {"text": token.display, "label": label, "special": token.special, "role": token.role}
+            for token, label in zip(stack.tokens, stack.tokens.labels, strict=True)
+        ],
+        "pictures": None if pictures is None else [None if ink is None else list(ink) for ink in pictures],
+        "steps": [{"layer": step.layer, "kind": step.kind} for step in stack.steps],
+        "layers": stack.n_layers,
+        "channels": stack.d_model,
+        "units": stack.n_units,
+        "adds": stack.adds,
+        "normed": any(step.update.endswith("_norm.output") for step in stack.steps),
+    }
+
+
+def _attention(attention: AttentionFlow, arrays: dict[str, np.ndarray], n_weights: int) -> dict[str, Any]:
+    name = f"{attention.stack}.{attention.kind}"
+    exact = n_weights <= MOST_EXACT
+    rounded = np.nan_to_num(attention.weights.astype(np.float64)).clip(0.0, 1.0) * 65535
+    arrays[f"{name}.weights"] = _exact(attention.weights) if exact else np.rint(rounded).astype(np.uint16)
+    arrays[f"{name}.allowed"] = mask_bits(attention.allowed)
+    return {"stack": attention.stack, "kind": attention.kind, "exact": exact}
+
+
+def _inside(layer: InsideLayer, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    for name, values in layer.arrays.items():
+        arrays[f"inside.{layer.stack}.{layer.layer}.{name}"] = _exact(values)
+    return {
+        "stack": layer.stack,
+        "layer": layer.layer,
+        "scale": dict(layer.scale),
+        "plain": dict(layer.plain),
+    }

@@ -1,0 +1,111 @@
+// Where everything stands. Sentences lie as one reads them, layers go up, as in figure 1 of the paper.
+//
+// A layer is a card as long as it is closed; of one stack about one layer lies open. How far each is open comes in as a number
+// from 0 to 1, so that a card can be seen opening.
+
+import { fontOf, widest } from "../../toolkit/text.js";
+
+const SHARES = { self_attention: 0.34, cross_attention: 0.42, feed_forward: 0.24, convolution: 0.14 };
+
+// How wide the lanes are: as wide as their words as long as there is room, otherwise the long ones give way.
+function laneWidths(wanted, room) {
+  const total = wanted.reduce((sum, width) => sum + width, 0);
+  if (total <= room) {
+    const more = Math.min(48, (room - total) / wanted.length);
+    return wanted.map((width) => width + more);
+  }
+  let [low, high] = [0, Math.max(...wanted)];
+  for (let round = 0; round < 30; round++) {
+    const cap = (low + high) / 2;
+    if (wanted.reduce((sum, width) => sum + Math.min(cap, width), 0) > room) high = cap;
+    else low = cap;
+  }
+  return wanted.map((width) => Math.min(low, width));
+}
+
+// Everything that does not depend on which layer lies open.
+export function layOutLanes(context, theme, model, { width, height }) {
+  const { size } = theme;
+  context.font = fontOf(theme, 0.875);
+  const wanted = model.stacks.map((stack) =>
+    stack.tokens.map(({ text }) =>
+      stack.pictures ? 2.2 * size : Math.max(1.7 * size, context.measureText(text).width + 0.75 * size),
+    ),
+  );
+  context.font = fontOf(theme, 0.78);
+  // Beside each stack its layers and sub-layers are named.
+  const gutters = model.stacks.map((stack) => Math.min(width * 0.13, widest(context, stack.gutterTexts) + 0.9 * size));
+  const room = width - 4 - gutters.reduce((sum, one) => sum + one, 0);
+  const widths = laneWidths(wanted.flat(), room);
+  const used = widths.reduce((sum, one) => sum + one, 0);
+  const pitch = Math.min(...widths);
+  // Words that find no room stand upright, as long as a lane is as wide as a letter is high.
+  const upright = pitch < 1.55 * size && pitch >= 0.7 * size;
+  const ribbon = Math.min(2.9 * size, pitch * (pitch > 12 ? 0.8 : 0.92));
+  const places = {};
+  let at = 0;
+  let left = 4 + (model.stacks.length === 1 ? Math.max(0, (room - used) / 2) : 0);
+  // What is over goes between the stacks.
+  const spare = model.stacks.length > 1 ? Math.max(0, room - used) : 0;
+  model.stacks.forEach((stack, index) => {
+    if (index) left += spare;
+    const lanes = wanted[index].map(() => {
+      const lane = { x: left + widths[at] / 2, left, width: widths[at] };
+      left += widths[at++];
+      return lane;
+    });
+    places[stack.name] = { lanes, left: lanes[0].left, right: left, gutter: gutters[index] };
+    left += gutters[index];
+  });
+  return { places, ribbon, width, height, size, chips: upright ? 4.2 * size : 1.6 * size, upright };
+}
+
+// The heights of one stack, from the bottom up: { chips, levels: [y at which level k begins], bands: [{ top, bottom, open }],
+// cards: [{ top, bottom }], top }. opened: by layer, 0 … 1.
+export function layOutStack(layout, stack, { opened, closed, bands, top }) {
+  const { size, height } = layout;
+  const chips = { top: height - layout.chips - 1.5 * size, bottom: height - 1.5 * size }; // the legend is below
+  let y = chips.top - 0.35 * size;
+  const levels = [y];
+  const parts = [];
+  const cards = [];
+  const kinds = stack.steps.filter(({ layer }) => layer === 0).map(({ kind }) => kind);
+  const whole = kinds.reduce((sum, kind) => sum + SHARES[kind], 0);
+  let layer = -1;
+  for (const step of stack.steps) {
+    if (step.layer !== layer) {
+      layer = step.layer;
+      if (layer) y -= closed > 6 ? 0.18 * size : 0;
+      cards.push({ bottom: y, top: y, open: opened[layer] ?? 0 });
+    }
+    const open = opened[layer] ?? 0;
+    const share = (SHARES[step.kind] / whole) * bands;
+    const tall = closed + open * (Math.max(closed, share) - closed);
+    const solid = levels.length === 1 ? 0.6 * size : open * 0.6 * size; // of the stream, before the sub-layer
+    const strip = open * 0.5 * size; // the update, where it comes in
+    parts.push({ solid, bottom: y - solid, top: y - solid - tall, strip, open });
+    y -= solid + tall + strip;
+    levels.push(y);
+    cards[cards.length - 1].top = y;
+  }
+  const end = y - 0.5 * size; // of the last level; behind it is what the last norm makes of it
+  return { chips, levels, bands: parts, cards, end, top: end - (stack.arrays("final") ? 0.5 * size : 0) - top };
+}
+
+// How much of the height is left for the one open layer of a stack.
+export function roomForBands(layout, stack, closed, above) {
+  const { size, height } = layout;
+  const layers = stack.layers;
+  const each = stack.steps.length / layers;
+  const gaps = (layers - 1) * (closed > 6 ? 0.18 * size : 0);
+  const fixed =
+    layout.chips +
+    1.5 * size +
+    0.35 * size +
+    0.8 * size +
+    (layers - 1) * each * closed +
+    gaps +
+    each * 1.1 * size +
+    1.3 * size;
+  return height - fixed - above;
+}

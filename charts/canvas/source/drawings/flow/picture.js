@@ -1,0 +1,752 @@
+// The living picture: how a moment of the run is painted.
+
+import { easeCubicInOut } from "d3-ease";
+import { interpolateNumber } from "d3-interpolate";
+import { curveBumpY, link } from "d3-shape";
+import { brightness, cssOf, mix } from "../../toolkit/colour.js";
+import { threeDigits } from "../../toolkit/numbers.js";
+import { drawText, drawToken, fontOf, shorten } from "../../toolkit/text.js";
+import { colourOf, roomOf } from "../../toolkit/theme.js";
+import { say } from "../../toolkit/words.js";
+import { kindText } from "./captions.js";
+import { layOutLanes, layOutStack, roomForBands } from "./layout.js";
+
+const ABOVE = 16; // heights of letters above the picture on a page: its buttons, the caption and the page's title
+const FAINT = 0.12; // a mean weight below it is left out of the lines of tokens that are not followed
+const UNIT = [86, 180, 233]; // of feed-forward units, as in the diagram of the model
+const LIT = [230, 159, 0]; // of words that are looked at
+
+const part = (fraction, from, to) => Math.min(1, Math.max(0, (fraction - from) / (to - from)));
+const readableOn = (ground, theme) =>
+  brightness(ground) > 0.2 ? (theme.dark ? [20, 20, 20] : theme.ink) : theme.dark ? theme.ink : [250, 250, 250];
+const box = (pen, x, y, width, height, radius) => {
+  pen.beginPath();
+  pen.roundRect(x, y, width, height, radius);
+};
+
+export class FlowPicture {
+  // --- which moment -----------------------------------------------------------------------------------------------
+
+  get beat() {
+    return this.beats[this.at];
+  }
+
+  // The layer of a stack that lies open at a beat; null where it is a pack of closed cards.
+  openLayer(name, beat) {
+    if (!beat || beat.stack !== name) return null;
+    if (beat.type === "step") return beat.layer;
+    return beat.type === "word" || beat.type === "end" ? this.chosenLayer(name) : null;
+  }
+
+  chosenLayer(name) {
+    return Math.min(this.model.stack(name).layers - 1, this.open[name] ?? 0);
+  }
+
+  // The token that is followed: of the beat, until somebody clicks another one.
+  place(beat) {
+    const { explored } = this;
+    if (explored?.stack === beat.stack && explored.position < beat.shown) return explored;
+    if (explored && beat.row !== null && explored.stack !== beat.stack) return explored;
+    const position =
+      beat.type === "word" && !this.model.metadata.classes
+        ? this.model.written[beat.row].position
+        : Math.min(this.follow[beat.stack] ?? 0, beat.shown - 1);
+    return { stack: beat.stack, position };
+  }
+  followed(beat) {
+    return this.place(beat).position;
+  }
+
+  // What came out behind the token that is followed; null where it was not asked.
+  rowOf(beat) {
+    const { metadata, written } = this.model;
+    if (beat.row === null) return null;
+    if (!metadata.writes || beat.type === "word") return written[beat.row];
+    const { stack, position } = this.place(beat);
+    return (stack === this.model.last.name && written.find((row) => row.position === position)) || null;
+  }
+
+  // --- layout -------------------------------------------------------------------------------------------------------
+
+  layout(context, theme, width) {
+    this.height = Math.round(26.4 * theme.size * roomOf(context, theme, { above: ABOVE, least: 0.72 }));
+    this.lay = layOutLanes(context, theme, this.model, { width, height: this.height });
+    for (const stack of this.model.stacks) {
+      const { size } = theme;
+      const last = stack === this.model.last;
+      const above = last ? this.answerRoom(size) : this.lay.chips + 1.3 * size;
+      // Closed, the encoder is lower than the decoder's cross-attention: the lines go up.
+      const most = (last ? 0.55 : 0.34) * size;
+      const closed = Math.min(most, (0.2 * this.height) / stack.steps.length);
+      this.lay.places[stack.name].closed = closed;
+      this.lay.places[stack.name].bands = roomForBands(this.lay, stack, closed, above);
+    }
+    return this.height;
+  }
+
+  answerRoom(size) {
+    const rows = Math.max(1, ...this.model.written.map(({ names }) => names.length));
+    this.answerRow = Math.min(1.25 * size, (7.2 * size) / rows);
+    return rows * this.answerRow + 1.4 * size;
+  }
+
+  stackAt(stack, before, beat, fraction) {
+    const place = this.lay.places[stack.name];
+    const moved = easeCubicInOut(part(fraction, 0, 0.3));
+    const [was, is] = [this.openLayer(stack.name, before), this.openLayer(stack.name, beat)];
+    const opened = Array.from({ length: stack.layers }, (_, layer) =>
+      interpolateNumber(Number(layer === was), Number(layer === is))(moved),
+    );
+    return layOutStack(this.lay, stack, { opened, closed: place.closed, bands: place.bands, top: 0 });
+  }
+
+  // --- painting -------------------------------------------------------------------------------------------------------
+
+  paintBase(pen, theme) {
+    const beat = this.beat;
+    const fraction = this.fraction;
+    const before = fraction < 1 ? (this.beats[this.at - 1] ?? null) : beat;
+    this.theme = theme;
+    this.now = {};
+    for (const stack of this.model.stacks) this.now[stack.name] = this.stackAt(stack, before, beat, fraction);
+    for (const stack of this.model.stacks) this.paintStack(pen, theme, stack, beat, fraction);
+    this.paintCross(pen, theme, beat, fraction);
+    this.paintAnswer(pen, theme, beat, fraction);
+    this.paintHeads(pen, theme, beat);
+    this.paintLegend(pen, theme);
+  }
+
+  // One sub-layer in the place of the picture: the tokens stay where they are.
+  paintUnfolded(pen, theme) {
+    this.theme = theme;
+    this.now = {};
+    this.rows = [];
+    this.heads = [];
+    const { beat } = this;
+    const { stack: own } = this.unfolded;
+    for (const stack of this.model.stacks) {
+      const now = this.stackAt(stack, null, { type: "folded" }, 1);
+      this.now[stack.name] = now;
+      const shown = this.shownIn(stack);
+      const reach = { from: shown, shown, front: now.top };
+      const follow = stack.name === own ? this.queryIn(stack) : null;
+      this.lay.places[stack.name].lanes.forEach((lane, position) =>
+        this.paintChip(pen, theme, stack, position, lane, now.chips, { reach, follow, beat }),
+      );
+    }
+    this.view.paint(pen, theme);
+    this.paintLegend(pen, theme);
+  }
+
+  // What a thread, its colour, a line and a bar stand for.
+  paintLegend(pen, theme) {
+    const { size } = theme;
+    const stack = this.model.stack(this.beat.stack);
+    const y = this.height - 0.5 * size;
+    pen.font = fontOf(theme, 0.76);
+    const each = Math.round(stack.channels / stack.threads);
+    const text =
+      each > 1
+        ? say("A column: a token's vector of {count} numbers. A thread: the mean of {each} of them,", {
+            count: stack.channels,
+            each,
+          })
+        : say("A column: a token's vector of {count} numbers. A thread: one of them,", { count: stack.channels });
+    const colour = cssOf(theme.muted);
+    const shown = shorten(pen, text, this.lay.width - 14 * size);
+    drawText(pen, shown, 4, y, { colour });
+    let x = 4 + pen.measureText(shown).width + 0.6 * size;
+    const limit = threeDigits(Number(stack.limit.toPrecision(2)));
+    drawText(pen, `−${limit}`, x, y, { colour });
+    x += pen.measureText(`−${limit}`).width + 0.3 * size;
+    const wide = 4 * size;
+    for (let k = 0; k < 32; k++) {
+      pen.fillStyle = cssOf(theme.diverging[Math.round((k / 31) * 255)]);
+      pen.fillRect(x + (k * wide) / 32, y - 0.35 * size, wide / 32 + 0.3, 0.7 * size);
+    }
+    x += wide + 0.3 * size;
+    const rest = `${limit}   ${say("Lines: weights. Bars: the {count} strongest of {units} units.", { count: stack.shown, units: stack.units })}`;
+    drawText(pen, shorten(pen, rest, this.lay.width - x), x, y, { colour });
+  }
+
+  paintFocus() {}
+
+  // How far up the lanes of a stack are computed at a beat: [first lane that is not complete, lanes shown, y of the front]
+  progress(stack, beat, fraction) {
+    const now = this.now[stack.name];
+    const order = this.model.stacks;
+    if (beat.stack !== stack.name)
+      return order.indexOf(stack) < order.findIndex(({ name }) => name === beat.stack)
+        ? { from: stack.count, shown: stack.count, front: now.top }
+        : { from: 0, shown: 0, front: now.levels[0] };
+    const up = (level) => (level > stack.steps.length ? now.top : (now.levels[level] ?? now.top));
+    const { from } = beat;
+    let [low, high] = [up(beat.level - 1), up(beat.level)];
+    if (beat.type === "word")
+      [low, high] = beat.row === 0 || !this.model.metadata.writes ? [now.top, now.top] : [now.levels[0], now.top];
+    if (beat.type === "step")
+      [low, high] = [now.levels[beat.step], now.levels[beat.step + 1] - (now.bands[beat.step + 1]?.solid ?? 0)];
+    if (beat.type === "step" && beat.step === stack.steps.length - 1) high = now.top;
+    if (beat.type === "embedding") [low, high] = [now.levels[0], now.bands[0].bottom];
+    const rises = beat.type === "word" ? part(fraction, 0.1, 0.6) : part(fraction, 0.25, 0.9);
+    return { from, shown: beat.shown, front: low + (high - low) * rises };
+  }
+
+  paintStack(pen, theme, stack, beat, fraction) {
+    const { lanes, left, right } = this.lay.places[stack.name];
+    const now = this.now[stack.name];
+    const { size } = theme;
+    const reach = this.progress(stack, beat, fraction);
+    const active = beat.stack === stack.name;
+    this.paintCards(pen, theme, stack, now, { left, right });
+    const place = this.place(beat);
+    const follow = place.stack === stack.name ? place.position : null;
+    // Complete lanes, then those on their way, cut off at the front.
+    this.paintLanes(pen, theme, stack, now, 0, reach.from, follow);
+    if (reach.shown > reach.from) {
+      pen.save();
+      pen.beginPath();
+      pen.rect(0, reach.front, this.lay.width, this.height - reach.front);
+      pen.clip();
+      this.paintLanes(pen, theme, stack, now, reach.from, reach.shown, follow);
+      pen.restore();
+    }
+    if (active) {
+      pen.save();
+      pen.beginPath();
+      pen.rect(0, reach.from > 0 ? 0 : reach.front, this.lay.width, this.height);
+      pen.clip();
+      this.paintSelf(pen, theme, stack, now, reach, follow);
+      pen.restore();
+    }
+    lanes.forEach((lane, position) =>
+      this.paintChip(pen, theme, stack, position, lane, now.chips, { reach, follow, beat }),
+    );
+    if (stack !== this.model.last) {
+      const chips = { top: now.top - this.lay.chips - 0.15 * size, bottom: now.top - 0.25 * size };
+      if (reach.front <= now.top + 1)
+        lanes.forEach((lane, position) => this.paintMemoryChip(pen, theme, stack, position, lane, chips, beat));
+      this.memory = chips;
+    }
+  }
+
+  paintCards(pen, theme, stack, now, { left, right }) {
+    const { size } = theme;
+    const ground = mix(theme.ground, theme.ink, theme.dark ? 0.09 : 0.045);
+    let lowest = Infinity; // of the names so far
+    now.cards.forEach((card, layer) => {
+      const tall = card.bottom - card.top;
+      pen.fillStyle = cssOf(ground);
+      box(pen, left - 3, card.top, right - left + 6, tall, 5);
+      pen.fill();
+      if (card.open > 0.02) {
+        pen.strokeStyle = cssOf(theme.primary, 0.55 * card.open);
+        pen.lineWidth = 1.2;
+        box(pen, left - 3, card.top, right - left + 6, tall, 5);
+        pen.stroke();
+      }
+      const open = card.open > 0.5;
+      const y = open ? card.top + 0.5 * size : (card.top + card.bottom) / 2;
+      if (!open && lowest - y < 0.95 * size && layer) return; // no room for its name
+      lowest = y;
+      pen.font = fontOf(theme, 0.78, open ? 600 : 400);
+      drawText(pen, say("layer {layer}", { layer }), right + 0.55 * size, y, {
+        colour: cssOf(open ? theme.primary : theme.muted),
+      });
+    });
+    pen.font = fontOf(theme, 0.78);
+    stack.steps.forEach((step, index) => {
+      const band = now.bands[index];
+      if (band.open < 0.6) return;
+      const text = shorten(pen, kindText(step.kind), this.lay.places[stack.name].gutter - 0.6 * size);
+      const y = Math.max((band.top + band.bottom) / 2, now.cards[step.layer].top + 1.5 * size);
+      drawText(pen, text, right + 0.55 * size, y, { colour: cssOf(theme.muted) });
+    });
+    if (now.top < now.end) return;
+  }
+
+  // The stream of the lanes from … to, and what each sub-layer adds to it.
+  paintLanes(pen, theme, stack, now, from, to, follow) {
+    const { lanes } = this.lay.places[stack.name];
+    for (let position = from; position < to; position++) {
+      const x = lanes[position].x - this.lay.ribbon / 2;
+      for (let level = 0; level <= stack.steps.length; level++) {
+        const band = now.bands[level];
+        const bottom = now.levels[level];
+        const solid = band ? bottom - band.solid : now.end;
+        if (bottom > solid) this.strip(pen, stack, "stream", level, position, x, solid, bottom - solid);
+        if (!band) continue;
+        pen.globalAlpha = 1 - band.open * (position === follow ? 0.62 : 0.78);
+        this.strip(pen, stack, "stream", level, position, x, band.top, band.bottom - band.top);
+        pen.globalAlpha = 1;
+        if (band.strip > 0.5) this.strip(pen, stack, "update", level, position, x, band.top - band.strip, band.strip);
+        if (stack.steps[level].kind === "feed_forward" && band.open > 0.3)
+          this.paintUnits(pen, theme, stack, stack.steps[level].layer, position, band, position === follow);
+      }
+      if (stack.arrays("final")) {
+        const top = now.top;
+        this.strip(pen, stack, "final", 0, position, x, top, now.end - top);
+      }
+    }
+  }
+
+  strip(pen, stack, what, level, position, x, y, height) {
+    if (height < 0.3) return;
+    const sheet = this.sheet(stack, what);
+    const { threads } = stack;
+    const { ribbon } = this.lay;
+    if (!pen.vector) {
+      pen.imageSmoothingEnabled = false;
+      pen.drawImage(sheet, position * threads, level, threads, 1, x, y, ribbon, height);
+      return;
+    }
+    const values = stack.row(what, level, position);
+    const colour = colourOf(this.theme, "diverging", this.limitOf(stack, what));
+    values.forEach((value, k) => {
+      pen.fillStyle = cssOf(Number.isFinite(value) ? colour(value) : this.theme.muted);
+      pen.fillRect(x + (k * ribbon) / threads, y, ribbon / threads + 0.2, height);
+    });
+  }
+
+  limitOf(stack, what) {
+    return what === "final" ? stack.finalLimit : stack.limit;
+  }
+
+  // All strips of one kind as one bitmap, a pixel a number.
+  sheet(stack, what) {
+    const key = `${stack.name} ${what}`;
+    this.sheets ??= new Map();
+    if (this.sheets.has(key)) return this.sheets.get(key);
+    const { values } = stack.arrays(what);
+    const columns = stack.count * stack.threads;
+    const rows = values.length / columns;
+    const sheet = document.createElement("canvas");
+    [sheet.width, sheet.height] = [columns, rows];
+    const pen = sheet.getContext("2d");
+    const pixels = pen.createImageData(columns, rows);
+    const colour = colourOf(this.theme, "diverging", this.limitOf(stack, what));
+    values.forEach((value, at) => {
+      const [red, green, blue] = Number.isFinite(value) ? colour(value) : this.theme.muted;
+      pixels.data.set([red, green, blue, 255], at * 4);
+    });
+    pen.putImageData(pixels, 0, 0);
+    this.sheets.set(key, sheet);
+    return sheet;
+  }
+
+  // --- attention ------------------------------------------------------------------------------------------------------
+
+  paintSelf(pen, theme, stack, now, reach, follow) {
+    const attention = this.model.attention(stack.name, "self");
+    stack.steps.forEach((step, index) => {
+      const band = now.bands[index];
+      if (step.kind !== "self_attention" || band.open < 0.3) return;
+      const { lanes } = this.lay.places[stack.name];
+      const [bottom, top] = [band.bottom, band.top];
+      for (let query = 0; query < reach.shown; query++)
+        if (query !== follow) this.faintLines(pen, theme, attention, step.layer, query, lanes, bottom, lanes, top);
+      if (follow !== null) this.strongLines(pen, theme, attention, step.layer, follow, lanes, bottom, lanes, top);
+    });
+  }
+
+  paintCross(pen, theme, beat, fraction) {
+    const attention = this.model.attention(beat.stack, "cross");
+    if (!attention || !this.memory) return;
+    const stack = this.model.stack(beat.stack);
+    const now = this.now[stack.name];
+    const reach = this.progress(stack, beat, fraction);
+    const place = this.place(beat);
+    const follow = place.stack === stack.name ? place.position : null;
+    stack.steps.forEach((step, index) => {
+      const band = now.bands[index];
+      if (step.kind !== "cross_attention" || band.open < 0.3) return;
+      const keys = this.lay.places[this.model.stacks[0].name].lanes;
+      const { lanes } = this.lay.places[stack.name];
+      pen.save();
+      pen.beginPath();
+      // The lines grow with the front, from the memory on.
+      const grown = part(reach.front, band.bottom, band.top);
+      const end = lanes[follow ?? 0].x + this.lay.ribbon;
+      pen.rect(0, 0, fraction < 1 ? end * Math.max(0, grown) : this.lay.width, this.height);
+      pen.clip();
+      if (beat.type === "end" || beat.type === "step")
+        for (let query = 0; query < reach.shown; query++)
+          if (query !== follow)
+            this.faintLines(
+              pen,
+              theme,
+              attention,
+              step.layer,
+              query,
+              keys,
+              this.memory.top,
+              lanes,
+              band.top,
+              follow === null ? place.position : null,
+            );
+      if (follow !== null)
+        this.strongLines(pen, theme, attention, step.layer, follow, keys, this.memory.top, lanes, band.top);
+      pen.restore();
+    });
+  }
+
+  // The lines of the token that is followed: a head each, as wide as its weight.
+  strongLines(pen, theme, attention, layer, query, keys, from, queries, to) {
+    const { ribbon } = this.lay;
+    const heads = this.head === null ? [...Array(attention.heads).keys()] : [this.head];
+    const room = heads.length > 1 ? ribbon / heads.length : ribbon * 0.5;
+    for (let key = 0; key < attention.keys; key++) {
+      heads.forEach((head, index) => {
+        const weight = attention.weight(layer, head, query, key);
+        if (!(weight >= 0.02)) return;
+        const shift = heads.length > 1 ? (index + 0.5 - heads.length / 2) * room : 0;
+        pen.strokeStyle = theme.heads[head % theme.heads.length];
+        pen.globalAlpha = Math.min(1, 0.35 + weight);
+        pen.lineWidth = Math.max(0.6, weight * room * (heads.length > 1 ? 1.15 : 1));
+        this.bundled(pen, [keys[key].x + shift, from], [queries[query].x + shift, to], shift);
+      });
+    }
+    pen.globalAlpha = 1;
+  }
+
+  // A line of a bundle: where it runs level, those beside each other lie below each other.
+  bundled(pen, [x, y], [toX, toY], shift) {
+    const apart = Math.sign(toX - x) * shift * Math.min(1, Math.abs(toX - x) / 120);
+    const middle = (y + toY) / 2 + apart;
+    pen.beginPath();
+    pen.moveTo(x, y);
+    pen.bezierCurveTo(x, middle, toX, middle, toX, toY);
+    pen.stroke();
+  }
+
+  // only: the one key that is followed.
+  faintLines(pen, theme, attention, layer, query, keys, from, queries, to, only = null) {
+    const draw = link(curveBumpY).context(pen);
+    pen.strokeStyle =
+      only !== null
+        ? cssOf(theme.primary)
+        : this.head === null
+          ? cssOf(theme.muted)
+          : theme.heads[this.head % theme.heads.length];
+    for (let key = only ?? 0; key <= (only ?? attention.keys - 1); key++) {
+      const weight = attention.mean(layer, this.head, query, key);
+      if (!(weight >= FAINT)) continue;
+      pen.globalAlpha = (only === null ? 0.3 : 0.9) * weight;
+      pen.lineWidth = Math.max(0.6, weight * this.lay.ribbon * (only === null ? 0.22 : 0.4));
+      pen.beginPath();
+      draw({ source: [keys[key].x, from], target: [queries[query].x, to] });
+      pen.stroke();
+    }
+    pen.globalAlpha = 1;
+  }
+
+  // --- feed-forward -----------------------------------------------------------------------------------------------------
+
+  paintUnits(pen, theme, stack, layer, position, band, followed) {
+    const units = stack.units_(layer, position);
+    const { lanes } = this.lay.places[stack.name];
+    const limit = stack.unitLimit;
+    const width = this.lay.ribbon / units.length;
+    const tall = (band.bottom - band.top) * 0.92;
+    const left = lanes[position].x - this.lay.ribbon / 2;
+    const [down, up] = [mix(UNIT, theme.ground, 0.55), UNIT];
+    units.forEach(({ after }, k) => {
+      const height = Number.isFinite(after) ? Math.min(1, Math.abs(after) / limit) * tall : tall;
+      pen.fillStyle = cssOf(Number.isFinite(after) ? (after < 0 ? down : up) : theme.muted, followed ? 1 : 0.45);
+      pen.fillRect(left + k * width, band.bottom - height, Math.max(0.5, width - 0.5), height);
+    });
+  }
+
+  // --- tokens -----------------------------------------------------------------------------------------------------------
+
+  paintChip(pen, theme, stack, position, lane, chips, { reach, follow, beat }) {
+    const { size } = theme;
+    const token = stack.tokens[position];
+    const width = lane.width - Math.min(4, lane.width * 0.12);
+    const [x, y, tall] = [lane.x - width / 2, chips.top, chips.bottom - chips.top];
+    const written = this.arriving;
+    const shown =
+      position < reach.shown ||
+      (written &&
+        written.position + 1 === position &&
+        this.fraction >= 1 &&
+        stack === this.model.last &&
+        beat.type === "word");
+    if (!shown) {
+      if (width > 6) {
+        pen.strokeStyle = cssOf(theme.faint);
+        pen.lineWidth = 1;
+        box(pen, x, y, width, tall, 5);
+        pen.stroke();
+      }
+      return;
+    }
+    const chosen = position === follow;
+    const light = chosen ? 0 : this.lightOf(stack, position, beat);
+    pen.fillStyle = cssOf(chosen ? theme.primary : mix(mix(theme.ground, theme.ink, 0.07), LIT, Math.min(1, light)));
+    box(pen, x, y, width, tall, Math.min(5, width / 3));
+    pen.fill();
+    const pixels = stack.pictures?.[position];
+    if (pixels) return this.paintPatch(pen, theme, pixels, lane.x, y + tall / 2, Math.min(width, tall) - 4);
+    pen.font = fontOf(theme, 0.875, token.special ? 400 : 500);
+    if (width < 1.1 * size && !chosen && !this.lay.upright) return;
+    const colour = chosen ? theme.ground : readableOn(mix(theme.ground, LIT, Math.min(1, light)), theme);
+    const colours = { colour: cssOf(colour), paler: cssOf(mix(colour, chosen ? theme.primary : theme.ground, 0.4)) };
+    this.paintName(
+      pen,
+      token.text,
+      lane,
+      { top: y, bottom: y + tall },
+      Math.max(width - 4, chosen ? 5 * size : 0),
+      colours,
+    );
+  }
+
+  // A token's name in its chip: level, or upright where lanes are narrow.
+  paintName(pen, text, lane, { top, bottom }, room, colours) {
+    const { upright, size } = this.lay;
+    if (!upright || pen.measureText(text).width < lane.width - 4)
+      return void drawToken(pen, text, lane.x, (top + bottom) / 2 + 0.5, { align: "center", room, ...colours });
+    pen.save();
+    pen.translate(lane.x, bottom - 0.35 * size);
+    pen.rotate(-Math.PI / 2);
+    drawToken(pen, text, 0, 0.5, { room: bottom - top - 0.6 * size, ...colours });
+    pen.restore();
+  }
+
+  paintPatch(pen, theme, pixels, x, y, side) {
+    const across = Math.round(Math.sqrt(pixels.length));
+    pen.fillStyle = "rgb(255,255,255)";
+    pen.fillRect(x - side / 2, y - side / 2, side, side);
+    pixels.forEach((ink, at) => {
+      const grey = Math.round(255 * (1 - ink));
+      pen.fillStyle = `rgb(${grey},${grey},${grey})`;
+      const cell = side / across;
+      pen.fillRect(x - side / 2 + (at % across) * cell, y - side / 2 + Math.floor(at / across) * cell, cell, cell);
+    });
+    pen.strokeStyle = cssOf(theme.faint);
+    pen.lineWidth = 1;
+    pen.strokeRect(x - side / 2, y - side / 2, side, side);
+  }
+
+  paintMemoryChip(pen, theme, stack, position, lane, chips, beat) {
+    const width = lane.width - Math.min(4, lane.width * 0.12);
+    const light = this.crossLight(position, beat);
+    const tall = chips.bottom - chips.top;
+    pen.fillStyle = cssOf(mix(theme.ground, LIT, Math.min(1, light)));
+    box(pen, lane.x - width / 2, chips.top, width, tall, 5);
+    pen.fill();
+    pen.strokeStyle = cssOf(theme.faint);
+    pen.lineWidth = 1;
+    pen.stroke();
+    pen.font = fontOf(theme, 0.875, light > 0.3 ? 600 : 400);
+    if (width < 1.1 * theme.size && !this.lay.upright) return;
+    const colour = readableOn(mix(theme.ground, LIT, Math.min(1, light)), theme);
+    const colours = { colour: cssOf(colour), paler: cssOf(mix(colour, theme.ground, 0.4)) };
+    this.paintName(pen, stack.tokens[position].text, lane, chips, width - 4, colours);
+  }
+
+  // How much a word is looked at by the followed one, where attention lies open.
+  lightOf(stack, position, beat) {
+    if (this.unfolded) {
+      const cell = this.view.rows
+        .find(({ name }) => name === "weight")
+        ?.cells.find((one) => one.stack === stack.name && one.position === position);
+      return cell?.value ?? 0;
+    }
+    const place = this.place(beat);
+    if (place.stack !== stack.name) return place.stack === beat.stack ? 0 : this.lookedFrom(position, place, beat);
+    if (beat.stack !== stack.name || (beat.type === "step" && beat.kind !== "self_attention")) return 0;
+    const attention = this.model.attention(stack.name, "self");
+    const layer = this.openLayer(stack.name, beat);
+    if (layer === null || !attention || (beat.type !== "step" && this.model.attention(stack.name, "cross"))) return 0;
+    return attention.mean(layer, this.head, this.followed(beat), position);
+  }
+
+  // How much a word of the answer looks at the word of the sentence that is followed.
+  lookedFrom(position, place, beat) {
+    const attention = this.model.attention(beat.stack, "cross");
+    const layer = this.openLayer(beat.stack, beat);
+    return layer === null || !attention ? 0 : attention.mean(layer, this.head, position, place.position);
+  }
+
+  crossLight(position, beat) {
+    const attention = this.model.attention(beat.stack, "cross");
+    if (!attention || (beat.type === "step" && beat.kind !== "cross_attention")) return 0;
+    const layer = this.openLayer(beat.stack, beat);
+    return layer === null
+      ? 0
+      : attention.mean(layer, this.head, this.followed(beat), position) * part(this.fraction, 0.2, 0.5);
+  }
+
+  // --- the answer -------------------------------------------------------------------------------------------------------
+
+  paintAnswer(pen, theme, beat, fraction) {
+    this.rows = [];
+    this.answerAt = null;
+    const row = this.rowOf(beat);
+    if (!row) return;
+    const { size } = theme;
+    const { model } = this;
+    const { lanes, left, right } = this.lay.places[model.last.name];
+    const now = this.now[model.last.name];
+    const grow =
+      beat.type === "end"
+        ? 1
+        : beat.row === 0 || !model.metadata.writes
+          ? part(fraction, 0, 0.5)
+          : part(fraction, 0.55, 0.8);
+    const x = model.metadata.classes ? (left + right) / 2 : lanes[row.position].x;
+    const step = this.answerRow;
+    const bottom = now.top - 1.1 * size;
+    pen.font = fontOf(theme, step < 0.9 * size ? 0.72 : 0.95);
+    const names = Math.max(...row.names.map((name) => pen.measureText(name).width));
+    const wide = Math.min(11 * size, this.lay.width * 0.24);
+    const start = Math.max(names + 0.6 * size, Math.min(x, this.lay.width - wide - 3.4 * size));
+    this.answerAt = [start - names - 0.4 * size, start + wide + 3 * size];
+    // From the column to its candidates.
+    pen.strokeStyle = cssOf(theme.muted);
+    pen.lineWidth = 1.5;
+    pen.beginPath();
+    pen.moveTo(x, now.top - 2);
+    pen.lineTo(x, bottom + 0.15 * size);
+    pen.moveTo(x - 4, bottom + 0.15 * size + 5);
+    pen.lineTo(x, bottom + 0.15 * size);
+    pen.lineTo(x + 4, bottom + 0.15 * size + 5);
+    pen.stroke();
+    const order = model.metadata.classes
+      ? row.names.map((_, k) => row.names.length - 1 - k)
+      : row.names.map((_, k) => row.names.length - 1 - k);
+    order.forEach((k, up) => {
+      const y = bottom - (up + 0.5) * step;
+      const chosen = k === row.chosen;
+      const value = row.probabilities[k];
+      pen.font = fontOf(theme, step < 0.9 * size ? 0.72 : 0.95, chosen ? 700 : 400);
+      drawToken(pen, row.names[k], start - 0.4 * size, y, {
+        align: "right",
+        colour: cssOf(theme.ink),
+        paler: cssOf(mix(theme.ink, theme.ground, 0.5)),
+      });
+      pen.fillStyle = cssOf(chosen ? theme.chosen : [0, 114, 178]);
+      const length = Number.isFinite(value) ? Math.max(1, value * wide * grow) : 0;
+      box(pen, start, y - step * 0.36, length, step * 0.72, 3);
+      pen.fill();
+      if (grow >= 1) drawText(pen, threeDigits(value), start + length + 0.35 * size, y, { colour: cssOf(theme.muted) });
+      this.rows.push({
+        k,
+        x: start,
+        before: names + 0.4 * size,
+        width: wide + 3 * size,
+        y: y - step / 2,
+        height: step,
+      });
+      if (chosen) this.arriving = { position: row.position, name: row.names[k], x: start, y };
+    });
+    if (model.metadata.writes && beat.type === "word") this.paintFlight(pen, theme, row, fraction);
+  }
+
+  // The heads of the attention that lies open: which colour they have, and from which token each takes most.
+  paintHeads(pen, theme, beat) {
+    this.heads = [];
+    const shown = this.shownAttention(beat);
+    if (!shown) return;
+    const { attention, layer, position, keys } = shown;
+    const { size } = theme;
+    const [left, right] = this.roomForHeads(beat);
+    const column = 10.2 * size;
+    const columns = Math.min(3, Math.floor((right - left) / column));
+    if (columns < 1) return;
+    const rows = Math.min(6, Math.ceil(attention.heads / columns));
+    const found = Array.from({ length: attention.heads }, (_, head) => ({
+      head,
+      best: attention.strongest(layer, head, position),
+    }));
+    const listed =
+      found.length > rows * columns
+        ? [...found]
+            .sort((a, b) => (b.best?.weight ?? 0) - (a.best?.weight ?? 0))
+            .slice(0, rows * columns)
+            .sort((a, b) => a.head - b.head)
+        : found;
+    const step = 1.22 * size;
+    pen.font = fontOf(theme, 0.82);
+    const title = this.headTitle(attention, layer, position);
+    drawText(pen, shorten(pen, title, right - left), left, 0.6 * size, { colour: cssOf(theme.muted) });
+    listed.forEach(({ head, best }, index) => {
+      const x = left + Math.floor(index / rows) * column;
+      const y = 1.75 * size + (index % rows) * step;
+      const on = this.head === null || this.head === head;
+      pen.globalAlpha = on ? 1 : 0.4;
+      pen.fillStyle = theme.heads[head % theme.heads.length];
+      box(pen, x, y - 0.32 * size, 0.64 * size, 0.64 * size, 3);
+      pen.fill();
+      pen.font = fontOf(theme, 0.82, this.head === head ? 700 : 400);
+      drawText(pen, say("head {head}", { head }), x + size, y, { colour: cssOf(theme.muted) });
+      if (best) {
+        const token = keys.tokens[best.key].label;
+        pen.font = fontOf(theme, 0.82, 600);
+        const width = drawToken(pen, token, x + 4.1 * size, y, {
+          colour: cssOf(theme.ink),
+          paler: cssOf(mix(theme.ink, theme.ground, 0.5)),
+          room: 3.4 * size,
+        });
+        pen.font = fontOf(theme, 0.82);
+        drawText(pen, this.model.says(attention, best.weight), x + 4.1 * size + width + 0.4 * size, y, {
+          colour: cssOf(theme.ink),
+        });
+      } else drawText(pen, say("masked"), x + 4.1 * size, y, { colour: cssOf(theme.muted) });
+      pen.globalAlpha = 1;
+      this.heads.push({ head, x, y: y - step / 2, width: column - 0.5 * size, height: step });
+    });
+  }
+
+  headTitle(attention, layer, position) {
+    return say("{what} of layer {layer}: {token} takes most from", {
+      what: attention.kind === "cross" ? say("Cross-attention") : say("Attention"),
+      layer,
+      token: this.model.stack(attention.stack).tokens[position].label,
+    });
+  }
+
+  // Of which attention, layer and query the heads are listed.
+  shownAttention(beat) {
+    const { stack, position } = this.place(beat);
+    const layer = beat.layer ?? this.openLayer(stack, beat);
+    if (layer === null || (beat.type === "step" && !beat.kind.endsWith("_attention"))) return null;
+    const cross = this.model.attention(stack, "cross");
+    const attention = cross && beat.kind !== "self_attention" ? cross : this.model.attention(stack, "self");
+    return { attention, layer, position, keys: this.model.stack(attention.kind === "cross" ? "encoder" : stack) };
+  }
+
+  // Beside the answer, or above the stack that is not at work.
+  roomForHeads(beat) {
+    const { places, width } = this.lay;
+    if (this.model.stacks.length > 1) {
+      const [first, second] = this.model.stacks.map(({ name }) => places[name]);
+      if (beat.stack === this.model.stacks[0].name) return [second.left, width];
+      return [4, Math.min(second.left - 6, this.answerAt?.[0] ?? width) + 0 * first.left];
+    }
+    if (!this.answerAt) return [4, width];
+    const [from, to] = this.answerAt;
+    return from - 4 > width - to ? [4, from - 12] : [to + 12, width];
+  }
+
+  // The word that was chosen flies to where it is read next.
+  paintFlight(pen, theme, row, fraction) {
+    const way = part(fraction, 0.8, 1);
+    const lane = this.lay.places[this.model.last.name].lanes[row.position + 1];
+    if (!lane || way <= 0 || way >= 1) return;
+    const chips = this.now[this.model.last.name].chips;
+    const moved = easeCubicInOut(way);
+    const [x, y] = [
+      interpolateNumber(this.arriving.x, lane.x)(moved),
+      interpolateNumber(this.arriving.y, (chips.top + chips.bottom) / 2)(moved),
+    ];
+    pen.font = fontOf(theme, 0.95, 700);
+    const width = pen.measureText(this.arriving.name).width + theme.size;
+    pen.fillStyle = cssOf(theme.chosen);
+    box(pen, x - width / 2, y - 0.75 * theme.size, width, 1.5 * theme.size, 5);
+    pen.fill();
+    drawText(pen, this.arriving.name, x, y, { align: "center", colour: "rgb(255,255,255)" });
+  }
+}

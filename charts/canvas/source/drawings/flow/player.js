@@ -1,0 +1,226 @@
+// Buttons, slider and keys that move the picture from beat to beat, and the clock that plays it.
+
+import { timer } from "d3-timer";
+import { make } from "../../toolkit/elements.js";
+import { say } from "../../toolkit/words.js";
+import { durationOf } from "./beats.js";
+import { kindText } from "./captions.js";
+
+const SPEEDS = [0.5, 1, 2, 4];
+const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+export class Player {
+  constructor(drawing, previous) {
+    Object.assign(this, { drawing, stage: drawing.stage, speed: previous?.speed ?? 1, aborter: new AbortController() });
+    previous?.stop();
+    previous?.aborter.abort();
+    const { signal } = this.aborter;
+    document.addEventListener("keydown", (event) => this.onKey(event), { signal });
+    drawing.stage.aborter.signal.addEventListener("abort", () => (this.stop(), this.aborter.abort()), { signal });
+  }
+
+  get last() {
+    return this.drawing.beats.length - 1;
+  }
+
+  controls() {
+    const { stage } = this;
+    const control = (text, explanation, action) => {
+      const made = make("button", {
+        type: "button",
+        textContent: text,
+        title: explanation,
+        "aria-label": explanation,
+      });
+      made.addEventListener("click", action);
+      return made;
+    };
+    this.play = control("▶", say("Play"), () => this.toggle());
+    this.play.classList.add("play");
+    this.back = control("←", say("one step back"), () => this.go(this.drawing.at - 1));
+    this.next = control("→", say("one step on"), () => this.go(this.drawing.at + 1));
+    this.fast = control(`${this.speed}×`, say("Speed"), () => {
+      this.speed = SPEEDS[(SPEEDS.indexOf(this.speed) + 1) % SPEEDS.length];
+      this.fast.textContent = `${this.speed}×`;
+    });
+    stage.bar.querySelector(".lead")?.remove();
+    this.lead = make("span", { className: "lead" }, this.play, this.back, this.next, this.fast);
+    stage.bar.prepend(this.lead);
+    stage.root.classList.add("flow");
+    this.slider = make("input", {
+      type: "range",
+      min: 0,
+      max: this.last,
+      step: 1,
+      "aria-label": say("Where in the run"),
+    });
+    this.slider.addEventListener("input", () => this.go(Number(this.slider.value)));
+    this.sentence = make("div", { className: "sentence" });
+    this.show();
+    return [this.slider, this.sentence];
+  }
+
+  show() {
+    const { drawing } = this;
+    this.slider.value = drawing.at;
+    this.slider.setAttribute("aria-valuetext", drawing.caption.join(""));
+    this.back.disabled = drawing.at === 0;
+    this.next.disabled = drawing.at === this.last;
+    this.play.textContent = this.clock ? "❚❚" : "▶";
+    this.play.title = this.play.ariaLabel = this.clock ? say("Pause") : say("Play");
+    this.sentence.replaceChildren(...(drawing.unfolded ? this.crumbs() : this.caption()));
+  }
+
+  caption() {
+    const { drawing } = this;
+    const inside = make("button", {
+      type: "button",
+      textContent: say("Unfold"),
+      title: say("What happens in here, number by number (Enter)"),
+    });
+    inside.addEventListener("click", () => drawing.unfold(drawing.partOf(drawing.beat)));
+    const pieces = drawing.caption.map((piece, i) => (i % 2 ? make("strong", { textContent: piece }) : piece));
+    return [make("span", { className: "said" }, ...pieces), inside];
+  }
+
+  // Where in the model the reader is: back, the parts of this layer, the head, and the page that tells more.
+  crumbs() {
+    const { drawing } = this;
+    const { unfolded, model } = drawing;
+    const press = (text, explanation, action, pressed) => {
+      const button = make("button", { type: "button", textContent: text, title: explanation, className: "crumb" });
+      if (pressed !== undefined) button.setAttribute("aria-pressed", String(pressed));
+      button.addEventListener("click", action);
+      return button;
+    };
+    const back = press(`‹ ${say("Back")}`, say("Back to the whole (Escape)"), () => drawing.fold());
+    const parts = drawing.parts().map((one) => {
+      const name =
+        one.part === "attention"
+          ? kindText(`${one.kind}_attention`)
+          : one.part === "embedding"
+            ? say("embedding")
+            : kindText(one.part);
+      const here = one.part === unfolded.part && one.kind === unfolded.kind;
+      return press(name, say("Unfold this part"), () => drawing.unfold(one), here);
+    });
+    const layer = unfolded.layer === null ? "" : say("layer {layer}", { layer: unfolded.layer });
+    const named = make("strong", {
+      className: "said",
+      textContent: [layer, model.stack(unfolded.stack).tokens[drawing.queryIn(model.stack(unfolded.stack))].label]
+        .filter(Boolean)
+        .join(", "),
+    });
+    return [back, ...parts, ...this.headChoice(), named, ...this.link(press)];
+  }
+
+  headChoice() {
+    const { drawing } = this;
+    const { unfolded, model } = drawing;
+    if (unfolded.part !== "attention") return [];
+    const { heads } = model.attention(unfolded.stack, unfolded.kind);
+    const options = Array.from({ length: heads }, (_, head) =>
+      make("option", { value: head, textContent: say("head {head}", { head }), selected: head === drawing.headNow }),
+    );
+    const select = make("select", { "aria-label": say("Head") }, ...options);
+    select.addEventListener("change", () => {
+      drawing.head = Number(select.value);
+      drawing.changed();
+    });
+    return [select];
+  }
+
+  link(press) {
+    const { drawing } = this;
+    const { part, kind } = drawing.unfolded;
+    const page = drawing.metadata.links[part === "attention" ? `${kind}_attention` : part];
+    if (!page) return [];
+    return [
+      press(`${say("More on its page")} →`, say("Opens the page that tells more, at the same place"), () => {
+        clearTimeout(drawing.rest);
+        drawing.stage.trigger("page", { page, ...drawing.focus() });
+      }),
+    ];
+  }
+
+  onKey(event) {
+    if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || event.shiftKey) return;
+    const inside = event.composedPath()[0];
+    if (
+      inside.closest?.(
+        "input, textarea, select, button, [contenteditable], [role=slider], [role=radiogroup], [role=tablist], [role=listbox], [role=menu], [role=grid], [role=spinbutton], canvas, .table",
+      )
+    )
+      return;
+    if (this.key(event.key)) event.preventDefault();
+  }
+
+  key(name) {
+    const places = { ArrowLeft: this.drawing.at - 1, ArrowRight: this.drawing.at + 1, Home: 0, End: this.last };
+    if (name === " ") this.toggle();
+    else if (name in places) this.go(places[name]);
+    else return false;
+    return true;
+  }
+
+  toggle() {
+    if (this.clock) return this.stop();
+    this.drawing.leave();
+    if (this.drawing.at >= this.last && this.drawing.fraction >= 1) this.drawing.at = -1;
+    this.advance();
+  }
+
+  advance() {
+    const { drawing } = this;
+    if (drawing.at >= this.last) return this.stop();
+    drawing.at++;
+    this.run(() => this.advance());
+  }
+
+  // Plays one beat; then goes on with `after`, if there is one.
+  run(after) {
+    const { drawing, stage } = this;
+    this.clock?.stop();
+    const whole = durationOf(drawing.beat, drawing.beats) / this.speed;
+    const moves = still() ? 0 : Math.min(whole * 0.7, 1400);
+    drawing.fraction = moves ? 0 : 1;
+    this.clock = timer((elapsed) => {
+      const before = drawing.fraction;
+      drawing.fraction = moves ? Math.min(1, elapsed / moves) : 1;
+      if (drawing.fraction !== before || before < 1) stage.repaint();
+      if (elapsed < (after ? whole : moves)) return;
+      this.clock.stop();
+      this.clock = null;
+      if (after) after();
+      else this.show();
+    });
+    stage.repaint();
+    this.show();
+    stage.live.textContent = drawing.caption.join("");
+  }
+
+  stop() {
+    this.clock?.stop();
+    this.clock = null;
+    this.drawing.fraction = 1;
+    if (this.stage.ready) this.stage.repaint();
+    if (this.play) this.show();
+  }
+
+  // To a beat: a step forward moves, anything else is there at once.
+  go(to) {
+    const { drawing } = this;
+    const at = Math.max(0, Math.min(this.last, to));
+    drawing.leave();
+    if (at === drawing.at) return this.stop();
+    const forward = at === drawing.at + 1;
+    drawing.at = at;
+    this.clock?.stop();
+    this.clock = null;
+    if (forward) return this.run(null);
+    drawing.fraction = 1;
+    this.stage.repaint();
+    this.show();
+    this.stage.live.textContent = drawing.caption.join("");
+  }
+}

@@ -1,0 +1,243 @@
+// One sub-layer, unfolded in the place of the picture: how its rows are painted and read.
+
+import { curveBumpY, link } from "d3-shape";
+import { brightness, cssOf } from "../../toolkit/colour.js";
+import { hatch } from "../../toolkit/hatch.js";
+import { decimals, exactly, threeDigits } from "../../toolkit/numbers.js";
+import { quoted } from "../../toolkit/sentences.js";
+import { drawText, fontOf, shorten } from "../../toolkit/text.js";
+import { colourOf } from "../../toolkit/theme.js";
+import { say } from "../../toolkit/words.js";
+import { rowsOf } from "./unfolded_rows.js";
+
+const HEIGHTS = { strip: 0.95, cell: 1.35, gap: 0.42, lines: 1.5 };
+
+export class Unfolded {
+  constructor(drawing) {
+    this.drawing = drawing;
+    this.rows = rowsOf(drawing);
+  }
+
+  // From the chips up; what is too much for the height is made lower.
+  layOut() {
+    const { lay, now } = this.drawing;
+    const { size } = lay;
+    const tall = (row) => (row.tall ?? (row.cells[0]?.values ? HEIGHTS.strip : HEIGHTS.cell)) * size;
+    const gap = (row) => (HEIGHTS.gap + (row.lines ? HEIGHTS.lines : 0)) * size;
+    const bottom = now[this.drawing.unfolded.stack].chips.top - 0.3 * size;
+    const whole = this.rows.reduce((sum, row) => sum + tall(row) + gap(row), 0);
+    const above = this.rows.some(({ name }) => name === "units") ? 5 : 1.2;
+    const shrink = Math.min(1.35, (bottom - above * size) / whole);
+    let y = bottom;
+    for (const row of this.rows) {
+      y -= gap(row) * shrink;
+      Object.assign(row, { bottom: y, top: y - tall(row) * shrink });
+      y = row.top;
+    }
+  }
+
+  box(row, cell) {
+    const { lay } = this.drawing;
+    const lane = lay.places[cell.stack].lanes[cell.position];
+    const width = cell.values || cell.units ? lay.ribbon : lane.width - Math.min(3, lane.width * 0.1);
+    return [lane.x - width / 2, row.top, width, row.bottom - row.top];
+  }
+
+  paint(pen, theme) {
+    this.layOut();
+    const { drawing } = this;
+    const { size } = theme;
+    const { unfolded } = drawing;
+    const place = drawing.lay.places[unfolded.stack];
+    const query = drawing.queryIn(drawing.model.stack(unfolded.stack));
+    this.paintUnitNumbers(pen, theme, query);
+    for (const row of this.rows) {
+      if (row.lines) this.paintLines(pen, theme, row);
+      for (const cell of row.cells) this.paintCell(pen, theme, row, cell, query);
+      pen.font = fontOf(theme, 0.8, row.name === "weight" ? 600 : 400);
+      const atKeys = row.cells.length && row.cells[0].stack !== unfolded.stack && row.name !== "x";
+      const { right, gutter } = atKeys ? drawing.lay.places[row.cells[0].stack] : place;
+      drawText(pen, shorten(pen, row.label, gutter - 0.3 * size), right + 0.5 * size, (row.top + row.bottom) / 2, {
+        colour: cssOf(row.name === "weight" ? theme.primary : theme.muted),
+      });
+    }
+  }
+
+  // The numbers of the strongest units of the followed token, above the picture.
+  paintUnitNumbers(pen, theme, query) {
+    const row = this.rows.find(({ name }) => name === "units");
+    const cell = row?.cells.find(({ position }) => position === query);
+    if (!cell) return;
+    const { size } = theme;
+    const column = 12.5 * size;
+    const across = Math.max(1, Math.min(4, Math.floor(this.drawing.lay.width / column)));
+    const down = Math.ceil(cell.units.length / across);
+    pen.font = fontOf(theme, 0.8);
+    cell.units.forEach(({ unit, before, after }, k) => {
+      const [x, y] = [4 + Math.floor(k / down) * column, (0.6 + (k % down) * 1.2) * size];
+      if (y > this.rows[this.rows.length - 1].top - size) return;
+      const number = say("unit {unit}", { unit });
+      drawText(pen, number, x, y, { colour: cssOf(theme.muted) });
+      drawText(pen, `${threeDigits(before)} → ${threeDigits(after)}`, x + 4.6 * size, y, { colour: cssOf(theme.ink) });
+    });
+  }
+
+  paintCell(pen, theme, row, cell, query) {
+    const [x, y, width, height] = this.box(row, cell);
+    const faded =
+      cell.stack === this.drawing.unfolded.stack &&
+      cell.position !== query &&
+      row.cells.length > 1 &&
+      (row.name === "after" || row.name === "update" || row.name === "units");
+    pen.globalAlpha = faded ? 0.45 : 1;
+    if (cell.units) this.paintUnits(pen, theme, row, cell, [x, y, width, height]);
+    else if (cell.values) {
+      const colour = colourOf(theme, "diverging", row.limit);
+      const each = width / cell.values.length;
+      cell.values.forEach((value, k) => {
+        pen.fillStyle = cssOf(Number.isFinite(value) ? colour(value) : theme.muted);
+        pen.fillRect(x + k * each, y, each + 0.3, height);
+      });
+    } else if (cell.hatched) {
+      pen.fillStyle = hatch(pen, theme, 1);
+      pen.fillRect(x, y, width, height);
+    } else {
+      const colour = Number.isFinite(cell.value) ? colourOf(theme, row.scale, row.limit)(cell.value) : theme.muted;
+      pen.fillStyle = cssOf(colour);
+      pen.fillRect(x, y, width, height);
+      pen.font = fontOf(theme, 0.74);
+      const room = width - 2;
+      const text = writings(row, cell.value).find((one) => pen.measureText(one).width <= room);
+      if (text && height > 0.8 * theme.size)
+        drawText(pen, text, x + width / 2, y + height / 2 + 0.5, {
+          align: "center",
+          colour: brightness(colour) > 0.35 ? "rgb(20,20,20)" : "rgb(255,255,255)",
+        });
+    }
+    pen.globalAlpha = 1;
+  }
+
+  paintUnits(pen, theme, row, { units }, [x, y, width, height]) {
+    const each = width / units.length;
+    units.forEach(({ after }, k) => {
+      const tall = Math.min(1, Math.abs(after) / row.limit) * height;
+      pen.fillStyle = after < 0 ? "rgba(86,180,233,0.45)" : "rgb(86,180,233)";
+      pen.fillRect(x + k * each, y + height - tall, Math.max(0.5, each - 0.5), tall);
+    });
+  }
+
+  // From the query to every key, or from every weighted value to their sum.
+  paintLines(pen, theme, row) {
+    const below = this.rows.find(({ name }) => name === row.lines);
+    const draw = link(curveBumpY).context(pen);
+    const { drawing } = this;
+    const { lay } = drawing;
+    const many = row.cells.length > 1 ? row.cells : below.cells;
+    const one = row.cells.length > 1 ? below.cells[0] : row.cells[0];
+    const at = ({ stack, position }) => lay.places[stack].lanes[position].x;
+    many.forEach((cell, k) => {
+      if (cell.masked) return;
+      const [from, to] = row.cells.length > 1 ? [at(one), at(cell)] : [at(cell), at(one)];
+      const weight = row.weights ? row.weights[k] : 0.08;
+      if (row.weights && weight < 0.01) return;
+      pen.strokeStyle = row.weights ? theme.heads[drawing.headNow % theme.heads.length] : cssOf(theme.muted);
+      pen.globalAlpha = row.weights ? 0.35 + 0.65 * weight : 0.5;
+      pen.lineWidth = Math.max(0.8, weight * lay.ribbon * 0.5);
+      pen.beginPath();
+      draw({ source: [from, below.top], target: [to, row.bottom] });
+      pen.stroke();
+    });
+    pen.globalAlpha = 1;
+  }
+
+  hit(x, y) {
+    for (const [index, row] of this.rows.entries()) {
+      if (y < row.top - 2 || y > row.bottom + 2) continue;
+      for (const [cell, one] of row.cells.entries()) {
+        const [left, , width] = this.box(row, one);
+        if (x < left || x > left + width) continue;
+        const count = (one.values ?? one.units)?.length;
+        return {
+          what: "cell",
+          row: index,
+          cell,
+          ...(count ? { thread: Math.min(count - 1, Math.floor(((x - left) / width) * count)) } : {}),
+        };
+      }
+    }
+    return null;
+  }
+
+  describe({ row: index, cell: number, thread }) {
+    const row = this.rows[index];
+    const cell = row?.cells[number];
+    if (!cell) return [];
+    const { model } = this.drawing;
+    const stack = model.stack(cell.stack);
+    const lines = [{ parts: [...quoted(stack.tokens[cell.position].label), `${say(": ")}${row.label}`] }];
+    if (cell.hatched) lines.push({ parts: [say("may not be looked at")] });
+    else if (cell.units) {
+      const { unit, before, after } = cell.units[thread];
+      lines.push({
+        parts: [
+          say("unit {unit}: {before} comes in, {after} goes out", {
+            unit,
+            before: threeDigits(before),
+            after: threeDigits(after),
+          }),
+        ],
+      });
+    } else {
+      const value = cell.values ? cell.values[thread] : cell.value;
+      lines.push({ parts: [`${cell.values ? `${this.channel(row, cell, thread)}: ` : ""}${threeDigits(value)}`] });
+      lines.push({ parts: [`${say("exactly")} ${exactly(value)}`], muted: true });
+    }
+    lines.push({ parts: [row.about], muted: true });
+    return lines;
+  }
+
+  // Which channels of the model, or of the head, a piece of a strip stands for.
+  channel(row, cell, thread) {
+    const stack = this.drawing.model.stack(cell.stack);
+    if (["key", "query", "value", "weighted", "context"].includes(row.name))
+      return say("channel {from}", { from: thread });
+    const [from, to] = [0, 1].map((one) => Math.floor(((thread + one) * stack.channels) / cell.values.length));
+    return to - from > 1
+      ? say("mean of channels {from} to {to}", { from, to: to - 1 })
+      : say("channel {from}", { from });
+  }
+
+  // Row by row, for the table and for tests.
+  tables() {
+    const { model } = this.drawing;
+    return this.rows.map((row) => ({
+      caption: `${row.label}. ${row.about}`,
+      columns: row.cells.map((cell) => model.stack(cell.stack).tokens[cell.position].label),
+      rows: this.lines(row),
+    }));
+  }
+
+  lines(row) {
+    const number = ({ value, hatched }) => (hatched ? say("masked") : threeDigits(value));
+    const [first] = row.cells;
+    if (first.units)
+      return first.units.map((_, k) => ({
+        label: String(k + 1),
+        cells: row.cells.map(
+          ({ units }) => `${units[k].unit}: ${threeDigits(units[k].before)} → ${threeDigits(units[k].after)}`,
+        ),
+      }));
+    if (!first.values) return [{ label: row.label, cells: row.cells.map(number) }];
+    return Array.from({ length: first.values.length }, (_, k) => ({
+      label: String(k),
+      cells: row.cells.map(({ values }) => threeDigits(values[k])),
+    }));
+  }
+}
+
+// How a number may be written in a cell, the fullest first. A weight that is nearly nothing has no digits to show.
+const writings = (row, value) => [
+  ...(row.name === "weight" && value < 0.001 ? [] : [threeDigits(value)]),
+  decimals(value, 2),
+  decimals(value, 1),
+];

@@ -1,0 +1,265 @@
+// What a sub-layer does to the token that is followed, row by row, from the bottom up.
+//
+// A row: { name, label, about, cells: [{ stack, position, values } or { stack, position, value, masked }], scale, limit }. Cells with
+// `values` are strips of a vector, others are numbers. `lines`: from which cells of the row below lines lead here, and how wide.
+
+import { say } from "../../toolkit/words.js";
+
+export function rowsOf(drawing) {
+  const { unfolded } = drawing;
+  if (unfolded.part === "embedding") return embeddingRows(drawing);
+  return unfolded.part === "feed_forward" ? feedForwardRows(drawing) : attentionRows(drawing);
+}
+
+const strips = (stack, count, read) =>
+  Array.from({ length: count }, (_, position) => ({ stack: stack.name, position, values: read(position) }));
+
+function embeddingRows(drawing) {
+  const { stack: name } = drawing.unfolded;
+  const stack = drawing.model.stack(name);
+  const count = drawing.shownIn(stack);
+  const limit = stack.limit;
+  const rows = [
+    {
+      name: "token",
+      label: stack.pictures ? say("patch") : say("row of E"),
+      about: stack.pictures
+        ? say("The vector that the patch becomes.")
+        : say("The row of the embedding matrix that belongs to this token, as it goes in."),
+      cells: strips(stack, count, (position) => stack.row("token", 0, position)),
+      limit,
+    },
+  ];
+  if (stack.arrays("place"))
+    rows.push({
+      name: "place",
+      label: say("+ position"),
+      about: say("What the place in the sentence adds."),
+      cells: strips(stack, count, (position) => stack.row("place", 0, position)),
+      limit,
+    });
+  rows.push({
+    name: "sum",
+    label: "x",
+    about: say("The vector with which layer 0 begins."),
+    cells: strips(stack, count, (position) => stack.stream(0, position)),
+    limit,
+  });
+  return rows;
+}
+
+function feedForwardRows(drawing) {
+  const { stack: name, layer } = drawing.unfolded;
+  const { model } = drawing;
+  const stack = model.stack(name);
+  const step = stack.stepOf(layer, "feed_forward");
+  const inside = model.inside(name, layer);
+  const count = drawing.shownIn(stack);
+  const limit = stack.limit;
+  const rows = [inputRow(stack, step, count)];
+  if (inside && stack.adds) addNorm(rows, stack, inside, "feed_forward_norm", count);
+  const units = Array.from({ length: count }, (_, position) => ({
+    stack: name,
+    position,
+    units: stack.units_(layer, position),
+  }));
+  rows.push({
+    name: "units",
+    label: say("{count} of {units} units", { count: stack.shown, units: stack.units }),
+    about: say("The units that answer most: what comes in, and behind the activation function."),
+    cells: units,
+    limit: stack.unitLimit,
+    tall: 7,
+  });
+  rows.push({
+    name: "update",
+    label: say("· W₂"),
+    about: say("What the units write together: the update."),
+    cells: strips(stack, count, (position) => stack.update(step, position)),
+    limit,
+  });
+  rows.push(outputRow(stack, step, count));
+  return rows;
+}
+
+function attentionRows(drawing) {
+  const { stack: name, layer, kind } = drawing.unfolded;
+  const { model } = drawing;
+  const stack = model.stack(name);
+  const attention = model.attention(name, kind);
+  const keys = kind === "cross" ? model.stacks[0] : stack;
+  const query = drawing.queryIn(stack);
+  const head = drawing.headOf(attention, layer, query);
+  const step = stack.stepOf(layer, `${kind}_attention`);
+  const inside = model.inside(name, layer);
+  const part = `${kind}_attention`;
+  const count = kind === "cross" ? keys.count : drawing.shownIn(stack);
+  const { limit } = stack;
+  const rows = [];
+  const x = inputRow(stack, step, kind === "cross" ? 0 : count);
+  if (kind === "cross") {
+    x.cells = strips(keys, count, (position) => keys.final(position) ?? keys.stream(keys.steps.length, position));
+    x.cells.push({ stack: name, position: query, values: stack.stream(step, query) });
+    x.about = say("What goes in: the encoder's vectors, and the vector of the token that looks.");
+  }
+  rows.push(x);
+  const weights = Array.from({ length: count }, (_, position) => ({
+    stack: keys.name,
+    position,
+    value: attention.weight(layer, head, query, position),
+    masked: !attention.allowed(layer, query, position),
+  }));
+  const softmax = {
+    name: "weight",
+    label: say("softmax"),
+    about: say("Attention weights: e to the power of each score, divided by the sum of all. They sum to 1."),
+    cells: weights,
+    scale: "sequential",
+    limit: 1,
+  };
+  if (!inside) {
+    rows.push(softmax, updateRow(stack, step, query, limit), afterRow(stack, step, query));
+    return rows;
+  }
+  if (stack.adds) addNorm(rows, stack, inside, `${part}_norm`, kind === "cross" ? [query] : count);
+  const of = (what, position) => vectorOf(inside.array(`${part}.${what}`), head, position);
+  const spread = spreadOf([...weights.map(({ position }) => of("key", position)), of("query", query)]);
+  const values = weights.map(({ position }) => of("value", position));
+  const valueSpread = spreadOf(values);
+  rows.push(
+    {
+      name: "value",
+      label: say("values V"),
+      about: say("What each token has to give in this head: its value."),
+      cells: weights.map((cell, k) => ({ ...placeOf(cell), values: values[k] })),
+      limit: valueSpread,
+    },
+    {
+      name: "key",
+      label: say("keys K"),
+      about: say("By what each token can be found in this head: its key."),
+      cells: weights.map((cell) => ({ ...placeOf(cell), values: of("key", cell.position) })),
+      limit: spread,
+    },
+    {
+      name: "query",
+      label: say("query Q"),
+      about: say("What the followed token looks for in this head: its query."),
+      cells: [{ stack: name, position: query, values: of("query", query) }],
+      limit: spread,
+    },
+  );
+  const q = of("query", query);
+  const products = weights.map(({ position }) => dot(q, of("key", position)));
+  rows.push({
+    name: "product",
+    label: "q · k",
+    about: say("Query times key: channel by channel multiplied, then summed."),
+    cells: weights.map((cell, k) => ({ ...cell, value: products[k] })),
+    scale: "diverging",
+    limit: Math.max(1e-9, ...products.map(Math.abs)),
+    lines: "query",
+  });
+  const scores = weights.map(({ position }) => scoreOf(inside.array(`${part}.scores`), head, query, position));
+  const radicand = Math.round(inside.scale[part] ** -2);
+  const rooted = inside.plain[part] && radicand !== 1;
+  rows.push({
+    name: "score",
+    label: rooted ? `÷ √${radicand}` : say("score"),
+    about: rooted
+      ? say("Scores: the products divided by this root. What may not be looked at is masked.")
+      : say("Scores, with what this model adds to them or bends them by. What may not be looked at is masked."),
+    cells: weights.map((cell, k) => ({ ...cell, value: scores[k], hatched: cell.masked })),
+    scale: "diverging",
+    limit: Math.max(1e-9, ...scores.map(Math.abs)),
+  });
+  softmax.cells = weights.map((cell) => ({ ...cell, hatched: cell.masked }));
+  rows.push(softmax, {
+    name: "weighted",
+    label: say("× V"),
+    about: say("Each value times its weight: what is left of it."),
+    cells: weights.map((cell, k) => ({ ...placeOf(cell), values: values[k].map((one) => one * cell.value) })),
+    limit: valueSpread,
+  });
+  rows.push({
+    name: "context",
+    label: say("sum"),
+    about: say("The sum of all weighted values: what this head has found."),
+    cells: [{ stack: name, position: query, values: of("context", query) }],
+    limit: valueSpread,
+    lines: "weighted",
+    weights: weights.map(({ value }) => value),
+  });
+  rows.push(updateRow(stack, step, query, limit), afterRow(stack, step, query));
+  return rows;
+}
+
+const placeOf = ({ stack, position }) => ({ stack, position });
+
+const inputRow = (stack, step, count) => ({
+  name: "x",
+  label: "x",
+  about: say("The vectors that go in: a thread is a mean of neighbouring channels."),
+  cells: strips(stack, count, (position) => stack.stream(step, position)),
+  limit: stack.limit,
+});
+
+const outputRow = (stack, step, count) => ({
+  name: "after",
+  label: stack.adds ? say("x + update") : say("norm(x + update)"),
+  about: stack.adds ? say("The sum goes on upwards.") : say("The sum is normalised and goes on upwards."),
+  cells: strips(stack, count, (position) => stack.stream(step + 1, position)),
+  limit: stack.limit,
+});
+
+const updateRow = (stack, step, position, limit) => ({
+  name: "update",
+  label: stack.normed ? say("update") : say("all heads · W_O"),
+  about: stack.normed
+    ? say("All heads side by side, times W_O, then normalised: the update.")
+    : say("All heads side by side, times W_O: the update."),
+  cells: [{ stack: stack.name, position, values: stack.update(step, position) }],
+  limit,
+});
+
+const afterRow = (stack, step, position) => {
+  const row = outputRow(stack, step, 0);
+  row.cells = [{ stack: stack.name, position, values: stack.stream(step + 1, position) }];
+  return row;
+};
+
+function addNorm(rows, stack, inside, name, where) {
+  const output = inside.array(`${name}.output`);
+  if (!output) return;
+  const positions = Array.isArray(where) ? where : Array.from({ length: where }, (_, position) => position);
+  const width = output.shape[1];
+  const cells = positions.map((position) => ({
+    stack: stack.name,
+    position,
+    values: output.values.subarray(position * width, (position + 1) * width),
+  }));
+  rows.push({
+    name: "norm",
+    norm: name,
+    label: say("norm"),
+    about: say("Every vector is brought to one size, then each channel is scaled by what was learned."),
+    cells,
+    limit: spreadOf(cells.map(({ values }) => values)),
+  });
+}
+
+// Of [head, position, channel].
+function vectorOf({ values, shape }, head, position) {
+  const from = (head * shape[1] + position) * shape[2];
+  return values.subarray(from, from + shape[2]);
+}
+
+const scoreOf = ({ values, shape }, head, query, key) => values[(head * shape[1] + query) * shape[2] + key];
+
+export const dot = (a, b) => a.reduce((sum, value, k) => sum + value * b[k], 0);
+
+function spreadOf(vectors) {
+  let most = 0;
+  for (const vector of vectors) for (const value of vector) if (Math.abs(value) > most) most = Math.abs(value);
+  return most * 0.8 || 1;
+}

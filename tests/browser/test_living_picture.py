@@ -1,0 +1,267 @@
+"""The living picture in a real Chromium: its numbers are the trace's, it plays and unfolds, and is never empty."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+import transformer
+from charts.canvas.sentence_flow import sentence_flow_picture
+from tests.browser.seats import Seats
+from transformer.analysis.residual_stream import sublayers
+from transformer.explanation.sentence_flow import sentence_flow, threads
+from transformer.runs.traces import Trace
+
+pytestmark = pytest.mark.browser
+
+SENTENCE = "The old man told us a story."
+PAUSE = 120  # milliseconds between two things that a hand does
+KINDS = ("translator", "gpt", "bert", "sentiment", "hf-gpt2", "hf-bert")
+TABLES = """() => [...document.querySelector("main").shadowRoot.querySelectorAll(".table table")].map((table) => ({
+    caption: table.caption.textContent,
+    columns: [...table.tHead.rows[0].cells].slice(1).map((cell) => cell.textContent),
+    rows: [...table.tBodies[0].rows].map((row) => [...row.cells].map((cell) => cell.textContent)),
+}))"""
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def printed(value: float) -> str:
+    """As the picture writes it: three significant digits."""
+    value = float(value)
+    if value == 0:
+        return "0"
+    if abs(value) >= 999.5:
+        return f"{value:.0f}".replace("-", "−")
+    if abs(value) >= 0.001:
+        return f"{value:#.3g}".rstrip(".").replace("-", "−")
+    digits, exponent = f"{value:.2e}".split("e")
+    return f"{digits}·10{str(int(exponent)).translate(SUPERSCRIPTS)}".replace("-", "−")
+
+
+@pytest.fixture(scope="module")
+def traces(tiny_checkpoint: Callable, families_folder: Path) -> Callable[[str], Trace]:
+    def trace(name: str) -> Trace:
+        foreign = name.startswith("hf-")
+        checkpoint = transformer.load(families_folder / name) if foreign else tiny_checkpoint(name)
+        return transformer.trace(checkpoint, SENTENCE)
+
+    return trace
+
+
+@pytest.fixture
+def show(seats: Seats, tmp_path: Path) -> Callable:
+    @contextmanager
+    def shown(trace: Trace, *, inside: bool = True, **more: object) -> Iterator[Page]:
+        layers = [(stack, layer) for stack in trace.stacks for layer in range(trace.n_layers(stack))] if inside else ()
+        file = tmp_path / "picture.html"
+        sentence_flow_picture(sentence_flow(trace, inside=layers), **more).save(file)
+        with seats.taken() as seat:
+            seat.page.goto(file.as_uri())
+            seat.page.locator("canvas[data-geometry]").wait_for()
+            yield seat.page
+
+    return shown
+
+
+def geometry(page: Page) -> dict:
+    return json.loads(page.locator("canvas").first.get_attribute("data-geometry"))
+
+
+def press(page: Page, key: str) -> None:
+    page.locator("canvas").first.focus()
+    page.keyboard.press(key)
+    page.wait_for_timeout(PAUSE)
+
+
+def click(page: Page, place: list[float]) -> None:
+    box = page.locator("canvas").first.bounding_box()
+    page.mouse.move(box["x"] + place[0] - 3, box["y"] + place[1])
+    page.wait_for_timeout(PAUSE)
+    page.mouse.click(box["x"] + place[0], box["y"] + place[1])
+    page.wait_for_timeout(PAUSE)
+
+
+def tables(page: Page) -> dict[str, dict]:
+    """By the beginning of their captions, as the button “Table” shows them."""
+    page.get_by_role("button", name="Table").click()
+    found = page.evaluate(TABLES)
+    page.get_by_role("button", name="Table").click()
+    names = [table["caption"] for table in found]
+    short = [name if "takes most from" in name else name.split(". ")[0] for name in names]
+    return dict(zip(short, found, strict=True))
+
+
+def caption(page: Page) -> str:
+    return page.locator(".sentence").inner_text()
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_number_of_an_unfolded_attention_is_the_trace_s(show: Callable, traces: Callable, name: str) -> None:
+    trace = traces(name)
+    with show(trace) as page:
+        press(page, "Enter")
+        place = geometry(page)
+        stack, layer, kind = (place["unfolded"][part] for part in ("stack", "layer", "kind"))
+        query, head = place["place"]["position"], place["shownHead"]
+        found = tables(page)
+    prefix = f"{stack}.layers.{layer}.{kind}_attention"
+    view = trace.attention(stack, layer, kind)
+    count = len(found["softmax"]["columns"])
+    allowed = view.allowed[query]
+    weights = found["softmax"]["rows"][0][1:]
+    assert [weights[key] for key in range(count) if allowed[key]] == [
+        printed(view.weights[head, query, key]) for key in range(count) if allowed[key]
+    ]
+    assert [text == "masked" for text in weights] == [not allowed[key] for key in range(count)]
+    rule = next(caption for caption in found if caption.startswith("÷ √") or caption == "score")
+    assert [text for text in found[rule]["rows"][0][1:] if text != "masked"] == [
+        printed(view.scores[head, query, key]) for key in range(count) if allowed[key]
+    ]
+    for label, part in (("keys K", "key"), ("values V", "value")):
+        values = trace.values(f"{prefix}.{part}")[head]
+        shown = [row[1:] for row in found[label]["rows"]]
+        assert shown == [[printed(values[key, channel]) for key in range(count)] for channel in range(values.shape[1])]
+    for label, part in (("query Q", "query"), ("sum", "context")):
+        values = trace.values(f"{prefix}.{part}")[head, query]
+        assert [row[1] for row in found[label]["rows"]] == [printed(value) for value in values]
+    products = trace.values(f"{prefix}.key")[head, :count].astype(float) @ trace.values(f"{prefix}.query")[head, query]
+    for text, value in zip(found["q · k"]["rows"][0][1:], products, strict=True):
+        number = float(text.replace("−", "-")) if "10" not in text or "·" not in text else None
+        assert number is None or number == pytest.approx(value, rel=6e-3, abs=1e-3)
+    steps = {(step.layer, step.kind): step for step in sublayers(trace, stack)}
+    after = steps[layer, f"{kind}_attention"].after
+    top = next(caption for caption in found if "x + update" in caption)
+    assert [row[1] for row in found[top]["rows"]] == [
+        printed(value) for value in threads(trace.values(after)[query]).astype(np.float32)
+    ]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_what_stands_beside_the_picture_is_the_trace_s(show: Callable, traces: Callable, name: str) -> None:
+    trace = traces(name)
+    flow = sentence_flow(trace)
+    with show(trace) as page:
+        found = tables(page)
+        place = geometry(page)["place"]
+    heads = next(table for caption, table in found.items() if "takes most from" in caption)
+    kind = "cross" if place["stack"] == "decoder" and len(trace.stacks) > 1 else "self"
+    view = trace.attention(place["stack"], 0, kind)
+    for head, row in enumerate(heads["rows"]):
+        best = view.weights[head, place["position"]].argmax()
+        assert row[1:] == [view.key.labels[best], printed(view.weights[head, place["position"], best])]
+    written = [row for row in flow.written if flow.classes or row.position == place["position"]]
+    if written:
+        assert [row for row in found["Candidates"]["rows"]] == [
+            [shown, printed(np.float32(chance))]
+            for shown, chance in zip(written[0].names, written[0].probabilities, strict=True)
+        ]
+
+
+def test_it_plays_pauses_and_goes_by_keys(show: Callable, traces: Callable) -> None:
+    with show(traces("translator")) as page:
+        last = geometry(page)["beats"] - 1
+        assert geometry(page)["beat"] == last, "it opens with the whole run"
+        page.get_by_role("button", name="Play").click()
+        page.wait_for_function("() => document.querySelector('main').shadowRoot.querySelector('input').value > 0")
+        assert "tokens" in caption(page) or "Layer 0" in caption(page)
+        page.get_by_role("button", name="Pause").click()
+        page.wait_for_timeout(PAUSE)
+        stopped = geometry(page)["beat"]
+        page.wait_for_timeout(900)
+        assert geometry(page)["beat"] == stopped > 0
+        press(page, "Home")
+        assert geometry(page)["beat"] == 0 and "7" not in caption(page)[:3]
+        press(page, "ArrowRight")
+        assert geometry(page)["beat"] == 1 and caption(page).startswith("Layer 0, attention")
+        expect(page.locator(".live")).to_contain_text("Layer 0, attention")
+        press(page, "ArrowLeft")
+        press(page, "End")
+        assert geometry(page)["beat"] == last
+
+
+def test_a_click_follows_opens_unfolds_and_escape_goes_back(show: Callable, traces: Callable) -> None:
+    with show(traces("translator")) as page:
+        places = geometry(page)["places"]["decoder"]
+        click(page, places["lanes"][2])
+        assert geometry(page)["place"] == {"stack": "decoder", "position": 2}
+        click(page, places["layers"][1])
+        assert geometry(page)["open"]["decoder"] == 1
+        bands = geometry(page)["places"]["decoder"]["bands"]
+        click(page, bands[4])
+        assert geometry(page)["unfolded"] == {"stack": "decoder", "layer": 1, "part": "attention", "kind": "cross"}
+        row = next(row for row in geometry(page)["rows"] if row["name"] == "product")
+        x, y, width, height = row["box"]
+        click(page, [x + width / 2, y + height / 2])
+        panel = page.locator(".arithmetic")
+        expect(panel).to_contain_text("q · k")
+        lines = [line for line in panel.locator("tbody").inner_text().split("\n") if line]
+        rows = [[cell.replace("−", "-") for cell in line.split("\t")] for line in lines]
+        for _channel, q, k, product in rows:
+            if "10" not in q + k + product:
+                assert float(q) * float(k) == pytest.approx(float(product), rel=0.02, abs=2e-3)
+        press(page, "Escape")
+        expect(panel).to_have_count(0)
+        press(page, "Escape")
+        assert geometry(page)["unfolded"] is None
+        press(page, "Escape")
+        assert geometry(page)["place"]["position"] != 2 or geometry(page)["head"] is None
+        for part in ("embedding", "attention", "cross-attention", "feed-forward"):
+            if geometry(page)["unfolded"] is None:
+                press(page, "Enter")
+            page.get_by_role("button", name=part, exact=True).click()
+            assert geometry(page)["rows"]
+
+
+def test_who_wants_no_motion_gets_none(show: Callable, traces: Callable) -> None:
+    with show(traces("gpt")) as page:
+        page.emulate_media(reduced_motion="reduce")
+        press(page, "Home")
+        press(page, "ArrowRight")
+        before = page.locator("canvas").first.screenshot()
+        page.wait_for_timeout(300)
+        assert page.locator("canvas").first.screenshot() == before
+
+
+def test_a_layer_that_was_not_sent_unfolds_with_what_is_there(show: Callable, traces: Callable) -> None:
+    with show(traces("gpt"), inside=False) as page:
+        press(page, "Enter")
+        assert [row["name"] for row in geometry(page)["rows"]] == ["x", "weight", "update", "after"]
+
+
+@pytest.mark.parametrize("case", ["one token", "long", "nothing but NaN", "everything cut"])
+def test_bad_input_gets_a_picture_with_a_sentence(show: Callable, tiny_checkpoint: Callable, case: str) -> None:
+    checkpoint = tiny_checkpoint("translator" if case == "everything cut" else "gpt")
+    if case == "everything cut":
+        heads = [(layer, head) for layer in range(2) for head in range(checkpoint.config.n_heads)]
+        edits = [transformer.ablate_head("decoder", layer=layer, kind="cross", head=head) for layer, head in heads]
+        trace = transformer.trace(checkpoint, SENTENCE, edits=edits)
+    else:
+        sentence = {"one token": "a", "long": "the old man " * 18}.get(case, SENTENCE)
+        trace = transformer.trace(checkpoint, sentence)
+    if case == "nothing but NaN":
+        for name in ("residual.out", "self_attention.weights", "feed_forward.hidden"):
+            recorded = trace.activations._tensors
+            recorded[f"decoder.layers.0.{name}"] = recorded[f"decoder.layers.0.{name}"] * float("nan")
+    problems = []
+    with show(trace) as page:
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        for key in ("Home", "ArrowRight", "ArrowRight", "Enter", "Escape", "End", "Enter"):
+            press(page, key)
+        page.wait_for_timeout(600)
+        press(page, "Escape")
+        assert caption(page).strip() and not problems
+
+
+def test_a_browser_without_canvas_shows_the_run_as_text(seats: Seats, traces: Callable, tmp_path: Path) -> None:
+    file = tmp_path / "picture.html"
+    sentence_flow_picture(sentence_flow(traces("gpt"))).save(file)
+    with seats.taken() as seat:
+        seat.page.add_init_script("HTMLCanvasElement.prototype.getContext = () => null")
+        seat.page.goto(file.as_uri())
+        expect(seat.page.locator("main")).to_contain_text("Layer 0, attention")
