@@ -1,7 +1,7 @@
 """What the server does not answer, and what every answer says to the browser about other servers: it may ask none.
 
 Who names another host than the server has is refused: otherwise a page of a stranger whose name leads to 127.0.0.1
-could talk to the server of whoever reads that page. On a public server nobody sends files and nobody reads the metrics.
+could talk to the server of whoever reads that page. A public server takes no files and serves no metrics.
 
 Even a text that got by as markup could then not make a visitor's browser fetch a picture. ``streamlit run`` cannot send
 such headers; a proxy in front of it can, with the line of ``deploy/nginx.conf``.

@@ -8,7 +8,7 @@ from charts.canvas.choices import HeadChoice
 from charts.canvas.figure import CanvasFigure
 from transformer.runs.attention_view import AttentionView
 
-MOST_NAMED = 3  # as many large maps stand beside each other
+MAX_NAMED = 3  # as many large maps stand beside each other
 
 
 class HeadWords(NamedTuple):
@@ -38,8 +38,8 @@ def attention_heads(
     Raises ``ValueError`` as ``attention_grid`` does, and where ``named`` is empty, too long or repeats a head, or a
     head has no words.
     """
-    if not 0 < len(named) <= MOST_NAMED or len(set(named)) != len(named):
-        raise ValueError(f"attention_heads: named is {list(named)}; name 1 to {MOST_NAMED} different heads")
+    if not 0 < len(named) <= MAX_NAMED or len(set(named)) != len(named):
+        raise ValueError(f"attention_heads: named is {list(named)}; name 1 to {MAX_NAMED} different heads")
     short = {place: told.short for place, told in words.items() if place in clear}
     figure = attention_grid(
         views,

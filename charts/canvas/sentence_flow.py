@@ -1,6 +1,6 @@
 """A sentence on its way through a model, as one moving picture: ``charts/canvas/source/drawings/flow``.
 
-All numbers travel as float32, the model's own. Where a long text has more than ``MOST_EXACT`` attention weights they
+All numbers travel as float32, the model's own. Where a long text has more than ``MAX_EXACT`` attention weights they
 are sent in 1/65535, and what is written of them has fewer digits.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from transformer.explanation.sentence_flow import AttentionFlow, InsideLayer, SentenceFlow, StackFlow
 
 TITLE = N_("The way of a sentence through the model")
-MOST_EXACT = 120_000
+MAX_EXACT = 120_000
 
 
 def sentence_flow_picture(
@@ -91,7 +91,7 @@ def _stack(
 
 def _attention(attention: AttentionFlow, arrays: dict[str, np.ndarray], n_weights: int) -> dict[str, Any]:
     name = f"{attention.stack}.{attention.kind}"
-    exact = n_weights <= MOST_EXACT
+    exact = n_weights <= MAX_EXACT
     rounded = np.nan_to_num(attention.weights.astype(np.float64)).clip(0.0, 1.0) * 65535
     arrays[f"{name}.weights"] = _exact(attention.weights) if exact else np.rint(rounded).astype(np.uint16)
     arrays[f"{name}.allowed"] = mask_bits(attention.allowed)

@@ -47,7 +47,7 @@ def test_every_number_arrives(flow: SentenceFlow) -> None:
 
 
 def test_very_many_weights_are_rounded_and_said_to_be(flow: SentenceFlow, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_EXACT", 3)
+    monkeypatch.setattr(module, "MAX_EXACT", 3)
     metadata, arrays = unpack(sentence_flow_picture(flow).packed())
     for attention, described in zip(flow.attentions, metadata["attentions"], strict=True):
         sent = arrays[f"{attention.stack}.{attention.kind}.weights"]

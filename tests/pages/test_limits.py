@@ -151,13 +151,13 @@ def test_lesson_files_have_limits(tmp_path: Path) -> None:
     head = 'title = "T"\naim = "A"\nminutes = 5\n'
     for name, content, problem in (
         ("1-long", head + "# " + "x" * lessons.LONGEST_FILE, "bytes; a lesson has at most"),
-        ("2-many", head + step * (lessons.MOST_STEPS + 1), f"has {lessons.MOST_STEPS + 1} steps"),
+        ("2-many", head + step * (lessons.MAX_STEPS + 1), f"has {lessons.MAX_STEPS + 1} steps"),
     ):
         (folder / f"{name}.toml").write_text(content, encoding="utf-8")
         with pytest.raises(ValueError, match=problem):
             lessons.read_lesson(folder / f"{name}.toml")
-    (folder / "3-fits.toml").write_text(head + step * lessons.MOST_STEPS, encoding="utf-8")
-    assert len(lessons.read_lesson(folder / "3-fits.toml").steps) == lessons.MOST_STEPS
+    (folder / "3-fits.toml").write_text(head + step * lessons.MAX_STEPS, encoding="utf-8")
+    assert len(lessons.read_lesson(folder / "3-fits.toml").steps) == lessons.MAX_STEPS
 
 
 def test_a_limit_of_the_library_itself(tiny_checkpoint: Callable) -> None:

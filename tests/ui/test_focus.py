@@ -13,7 +13,7 @@ from transformer.config import ModelConfig
 from ui.shell.fitting import attention_kinds, fit_model, fit_trace
 from ui.shell.focus import (
     LONGEST,
-    MOST_PADS,
+    MAX_PADS,
     Focus,
     address_of,
     default_of,
@@ -72,7 +72,7 @@ def test_a_checkpoint_that_is_not_there_becomes_the_first() -> None:
         (Focus(), WRITER, Focus(stack="decoder"), 0),
         (Focus(stack="decoder", kind="cross"), WRITER, Focus(stack="decoder"), 1),
         (Focus(stack="decoder", layer=1), FILLER, Focus(layer=1), 0),
-        (Focus(pads=MOST_PADS + 1), TRANSLATOR, Focus(pads=MOST_PADS), 1),
+        (Focus(pads=MAX_PADS + 1), TRANSLATOR, Focus(pads=MAX_PADS), 1),
         (Focus(layer=9, head=9), TRANSLATOR, Focus(layer=1, head=5), 2),
     ],
 )

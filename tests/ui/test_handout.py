@@ -190,7 +190,7 @@ def test_the_command_writes_the_file_or_a_sentence(checkpoints_folder: Path, tmp
 
 
 def test_a_text_too_long_for_a_phone_is_refused(tiny_checkpoint: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("views.overview.handout.MOST_TOKENS", 5)
+    monkeypatch.setattr("views.overview.handout.MAX_TOKENS", 5)
     trace = transformer.trace(tiny_checkpoint("sentiment"), "The cat sat on the mat.")
     with pytest.raises(transformer.InputError, match=f"has {len(trace.source)} tokens, and 5 are the most"):
         handout(trace, Focus())
@@ -229,8 +229,8 @@ def test_learned_positions_have_no_waves_from_minus_one_to_one() -> None:
 def test_a_handout_of_too_many_heads_is_refused(tiny_checkpoint: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     trace = transformer.trace(tiny_checkpoint("gpt"), "The cat.")
     weights = sum(trace.values(name).size for name in trace.names() if name.endswith("attention.weights"))
-    monkeypatch.setattr("views.overview.handout.MOST_WEIGHTS", weights)
+    monkeypatch.setattr("views.overview.handout.MAX_WEIGHTS", weights)
     check_length(trace)
-    monkeypatch.setattr("views.overview.handout.MOST_WEIGHTS", weights - 1)
+    monkeypatch.setattr("views.overview.handout.MAX_WEIGHTS", weights - 1)
     with pytest.raises(transformer.InputError, match=f"they have {weights:,} weights, and {weights - 1:,} are"):
         check_length(trace)

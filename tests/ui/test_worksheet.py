@@ -105,9 +105,9 @@ def test_a_link_says_the_whole_place_and_is_read_back() -> None:
 @pytest.mark.parametrize(
     ("link", "message"),
     [
-        ("attention", "This is no link"),
-        ("javascript:alert(1)", "This is no link"),
-        ("http://[", "This is no link"),
+        ("attention", "This is not a link"),
+        ("javascript:alert(1)", "This is not a link"),
+        ("http://[", "This is not a link"),
         ("http://here/nothing?layer=1", "There is no page 'nothing' in this app; it has attention, overview"),
         ("http://here/" + "a" * 30_000, "has 30012 characters"),
     ],

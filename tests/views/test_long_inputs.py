@@ -12,7 +12,7 @@ from transformer.runs.attention_view import AttentionView
 from transformer.text.tokens import Token, TokenSequence
 from views.feed_forward.unit_figures import hidden_heatmap
 from views.tokens.token_figures import token_lengths
-from views.training.time_lapse_figures import MOST_CELLS, map_strip
+from views.training.time_lapse_figures import MAX_CELLS, map_strip
 
 N = 256
 
@@ -90,7 +90,7 @@ def test_small_maps_show_the_largest_weight_of_a_block_and_say_so(n_queries: int
     assert len(maps) == 2
     for trace, view in zip(maps, both, strict=True):
         z = np.asarray(trace.z)
-        assert max(z.shape) <= MOST_CELLS
+        assert max(z.shape) <= MAX_CELLS
         high, wide = (int(np.diff(np.asarray(place))[0]) for place in (trace.y, trace.x))
         for row, column in [(0, 0), (z.shape[0] - 1, 0), (z.shape[0] - 1, z.shape[1] - 1), (3, 2)]:
             block = np.s_[row * high : (row + 1) * high, column * wide : (column + 1) * wide]

@@ -16,7 +16,7 @@ def read_plain(file: Path, most: int = MAX_TEXT_BYTES) -> bytes:
     handle = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))  # a pipe would wait
     with os.fdopen(handle, "rb") as opened:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise MessageError("{path} is no plain file", path=file)
+            raise MessageError("{path} is not a regular file", path=file)
         content = opened.read(most + 1)  # and not its size: a file may grow while it is read
     if len(content) > most:
         raise MessageError("{path} has more than {most} bytes, and no more are read", path=file, most=f"{most:,}")

@@ -24,7 +24,7 @@ from transformer.runs.head_places import Head
 from transformer.runs.readings import BATCH_SIZE
 from transformer.text.tokens import Token
 
-MOST_TOKENS = 1500  # queries and keys together: more is a cloud without words
+MAX_TOKENS = 1500  # queries and keys together: more is a cloud without words
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ def query_key_space(
     sentences: Sequence[str],
     head: Head,
     *,
-    most: int = MOST_TOKENS,
+    most: int = MAX_TOKENS,
     batch_size: int = BATCH_SIZE,
     progress: Progress | None = None,
 ) -> QueryKeySpace:

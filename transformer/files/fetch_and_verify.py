@@ -84,7 +84,7 @@ def _fetch(options: argparse.Namespace) -> int:
 
 
 def _agreed() -> bool:
-    """Nobody agrees where there is nobody to ask."""
+    """Whether the reader agrees to the download; never where there is no terminal to ask at."""
     try:
         return input("download? [y/N] ").strip().lower() in ("y", "yes")
     except EOFError:

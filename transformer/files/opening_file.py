@@ -14,7 +14,7 @@ from transformer.disk.plain_files import read_plain_text
 
 OPENING = "opening.toml"
 LONGEST_FILE = 50_000  # bytes
-MOST_EXAMPLES = 20
+MAX_EXAMPLES = 20
 PLACE = ("stack", "kind", "layer", "head", "token")
 _CHOICES = {"stack": ("encoder", "decoder"), "kind": ("self", "cross")}
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z]+)?")
@@ -71,8 +71,8 @@ def read_opening(folder: Path) -> Opening | None:
         raise ValueError(f"{where} is not valid TOML: {error}") from None
     _known(values, {"name", "opening", "example"}, where)
     more = values.get("example", [])
-    if not isinstance(more, list) or len(more) >= MOST_EXAMPLES:
-        raise ValueError(f"{where} needs its examples under [[example]], fewer than {MOST_EXAMPLES}")
+    if not isinstance(more, list) or len(more) >= MAX_EXAMPLES:
+        raise ValueError(f"{where} needs its examples under [[example]], fewer than {MAX_EXAMPLES}")
     entries = {"[opening]": values.get("opening"), **{f"[[example]] {n}": entry for n, entry in enumerate(more, 1)}}
     examples = tuple(_example(entry, f"{where}, {name}") for name, entry in entries.items())
     if missing := set(PLACE) - examples[0].place.keys():

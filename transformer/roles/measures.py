@@ -27,7 +27,7 @@ MEASURES = ("offset", "same", *DIRECTIONS, *ALIGNED, "rare", "repeated", "induct
 MEASURES += ("monotone", "window", "broad", "copying")
 GENERAL = ("diagonal", "monotone", "window", "broad")  # named only where no sharper measure is reached, in this order
 NO_JOB = ("broad", "copying")  # a head that looks everywhere has none, and copying is what a head writes
-MOST_SURPRISED = math.log(100)  # nats a token: a model that is more surprised does not know the language of the pairs
+MAX_SURPRISED = math.log(100)  # nats a token: a model that is more surprised does not know the language of the pairs
 LEAST_COPYING = 0.5  # half of all that its eigenvalues move is raised, net
 Tallied = list[dict[str, Tally]]  # of every attention layer, in the order of ``attention_layers``
 
@@ -85,7 +85,7 @@ def count_annotated(
 ) -> None:
     """Read the project's annotated sentences, whose arcs count in the stack that reads them, and the aligned pairs;
     ``progress(done)`` after every batch. The pairs count only for a model that knows the language of the answers: it
-    must give their tokens a mean −ln p below ``MOST_SURPRISED``."""
+    must give their tokens a mean −ln p below ``MAX_SURPRISED``."""
     done = 0
 
     def each(texts: list[str], **options: object) -> Iterator[Reading]:
@@ -106,7 +106,7 @@ def count_annotated(
     for reading in each([joined(pair.source) for pair in pairs], answers=answers) if pairs else ():
         add_reading(found, reading, partial(alignment_tallies, pair=pairs[reading.index]))
         surprise += reading.surprise
-    if surprise and math.fsum(surprise) / len(surprise) < MOST_SURPRISED:
+    if surprise and math.fsum(surprise) / len(surprise) < MAX_SURPRISED:
         tallied[:] = [added(one, other) for one, other in zip(tallied, found, strict=True)]
 
 

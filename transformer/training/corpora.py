@@ -122,7 +122,7 @@ def _columns(path: Path) -> list[tuple[str, str]]:
 def _labelled(path: Path) -> list[tuple[str, int]]:
     pairs = _columns(path)
     if wrong := [label for _, label in pairs if not label.strip().isdecimal()]:
-        raise ValueError(f"{path}: the second column must be the number of a class, not {wrong[0]!r}")
+        raise ValueError(f"{path}: the second column must be the index of a class, not {wrong[0]!r}")
     return [(text, int(label)) for text, label in pairs]
 
 

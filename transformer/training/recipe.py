@@ -127,7 +127,7 @@ class Recipe:
         ):  # fmt: skip
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{name} is {value!r}; it must be a whole number of at least 1")
+                raise ValueError(f"{name} is {value!r}; it must be an integer ≥ 1")
         for name in ("learning_rate", "gradient_clip"):
             if not 0.0 < getattr(self, name) < inf:
                 raise ValueError(f"{name} is {getattr(self, name)!r}; it must be greater than 0")
@@ -156,7 +156,7 @@ class Recipe:
     def _check_types(self) -> None:
         for name in ("name", "task", "corpus", "start_from"):
             if not isinstance(value := getattr(self, name), str):
-                raise ValueError(f"{name} is {value!r}; it must be a text")
+                raise ValueError(f"{name} is {value!r}; it must be a string")
         if not _FOLDER.fullmatch(self.name):  # a run and a checkpoint lie in folders of this name
             raise ValueError(f"name is {self.name!r}; it must be letters, digits, hyphens and dots")
         numbers = [
@@ -169,7 +169,7 @@ class Recipe:
                 raise ValueError(f"{name} is {value!r}; it must be a number")
         for name in ("seed", "restart_at"):
             if type(value := getattr(self, name)) is not int or not 0 <= value < 2**32:
-                raise ValueError(f"{name} is {value!r}; it must be a whole number from 0 to {2**32 - 1}")
+                raise ValueError(f"{name} is {value!r}; it must be an integer from 0 to {2**32 - 1}")
         if type(self.count_jobs) is not bool:
             raise ValueError(f"count_jobs is {self.count_jobs!r}; it must be true or false")
         steps = self.snapshots
@@ -215,7 +215,7 @@ class Recipe:
             if entry.name in limits and (type(value) is not int or not 0 <= value < limits[entry.name]):
                 raise ValueError(f"[{name}] {entry.name} is {value!r}; choose from 0 to {limits[entry.name] - 1}")
             if type(value) not in (int, float) or not 0 <= value < inf:
-                raise ValueError(f"[{name}] {entry.name} is {value!r}; it must be a number of at least 0")
+                raise ValueError(f"[{name}] {entry.name} is {value!r}; it must be a number ≥ 0")
         if isinstance(part, Entropy) and part.falls_from >= 1:
             raise ValueError(f"[{name}] falls_from is {part.falls_from!r}; it must be below 1")
 

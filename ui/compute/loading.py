@@ -87,7 +87,7 @@ def for_one_person() -> bool:
 def open_folder(typed: str) -> str:
     """Open a checkpoint by the path of its folder; the name by which it can be chosen until the server stops.
 
-    Raises ``transformer.CheckpointError`` for a path that is no directory, or one without a checkpoint that can be
+    Raises ``transformer.CheckpointError`` for a path that is not a directory, or one without a checkpoint that can be
     opened, and for everybody but the one person of ``for_one_person``.
     """
     try:

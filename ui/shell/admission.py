@@ -1,4 +1,4 @@
-"""The door of a server with room for so many visitors at once (``GLASSFORMER_SESSIONS``)."""
+"""Admission to a server that serves a limited number of visitors at once (``GLASSFORMER_SESSIONS``)."""
 
 from functools import lru_cache
 

@@ -12,7 +12,7 @@ _height = st.components.v2.component(
     "glassformer_figure_height", js=Path(__file__).with_name("figure_height.js").read_text(encoding="utf-8")
 )
 _STYLE = Path(__file__).with_suffix(".css")
-_MOST_PIXELS = 100_000
+_MAX_PIXELS = 100_000
 MARGINS = 16  # pixels above and below the figure together
 
 
@@ -33,7 +33,7 @@ def heights() -> tuple[int, int]:
     seen = _height(key="figure height", on_seen_change=_nothing).get("seen")
     if not isinstance(seen, dict):
         return 0, 0
-    figure, window = (measure(seen.get(name), 0, least=0, most=_MOST_PIXELS) for name in ("figure", "window"))
+    figure, window = (measure(seen.get(name), 0, least=0, most=_MAX_PIXELS) for name in ("figure", "window"))
     return int(figure), int(window)
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from charts.toolkit.words import _
 from transformer.config import ModelConfig
 from transformer.runs.traces import STACKS, Trace
-from ui.shell.focus import MOST_PADS, Focus
+from ui.shell.focus import MAX_PADS, Focus
 from ui.words.texts import common
 
 
@@ -26,9 +26,9 @@ def fit_model(focus: Focus, config: ModelConfig) -> tuple[Focus, tuple[str, ...]
         if value >= count:
             notes.append(common(f"note.{name}", value=value, last=count - 1))
             focus = replace(focus, **{name: count - 1})
-    if focus.pads > MOST_PADS:
-        notes.append(common("note.pads", value=focus.pads, most=MOST_PADS))
-        focus = replace(focus, pads=MOST_PADS)
+    if focus.pads > MAX_PADS:
+        notes.append(common("note.pads", value=focus.pads, most=MAX_PADS))
+        focus = replace(focus, pads=MAX_PADS)
     return focus, tuple(notes)
 
 

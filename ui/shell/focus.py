@@ -26,7 +26,7 @@ from ui.shell.openings import is_ready, opening_of, start_of
 from ui.words.once_a_run import begin_run
 from ui.words.texts import ENGLISH, common, languages, quoted, take_language_from
 
-MOST_PADS = 16
+MAX_PADS = 16
 PLACE = ("stack", "kind", "layer", "head")
 # What an address says of the view. One that says none of it opens as the checkpoint does; one that says any of it says
 # it all: the rest is the first head of the first layer, whatever the checkpoint opens with, now or later.

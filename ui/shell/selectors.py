@@ -18,7 +18,7 @@ from ui.shell.page_state import IN_SESSION
 from ui.words.texts import PageText, common, page_texts
 
 NEEDS = ("stack", "kind", "layer", "head", "token")
-_MOST_BUTTONS = 8
+_MAX_BUTTONS = 8
 _OF_MANY_TASKS = ("t5", "bart")  # families of encoder and decoder; Marian, M2M100 and mBART translate
 FORMER = {"show_lines": ("Lignes",)}  # what an option was called in addresses that people may have kept
 CHOICES = "choices in the address"  # by the widget's key: whether this run has drawn it
@@ -87,7 +87,7 @@ def _choose(name: str, options: list, value: object, *, anew: bool, change: Call
         "args": () if change else (name,),
         "format_func": lambda option: common(f"focus.{option}") if isinstance(option, str) else str(option),
     }
-    if len(options) <= _MOST_BUTTONS:
+    if len(options) <= _MAX_BUTTONS:
         st.segmented_control(common(f"focus.{name}"), required=True, **shared)
     else:
         st.selectbox(common(f"focus.{name}"), **shared)

@@ -9,7 +9,7 @@ from transformer.config import ModelConfig, PictureConfig
 from transformer.families.family_config import FamilyConfig
 from ui.compute.loading import choosable_checkpoints, readable_config
 from ui.shell import focus as shared_focus
-from ui.shell.focus import MOST_PADS, Focus, with_task
+from ui.shell.focus import MAX_PADS, Focus, with_task
 from ui.shell.offers import offers
 from ui.shell.openings import examples_of, label_of, name_in_list, shows_of
 from ui.shell.picture import draw_picture
@@ -120,11 +120,11 @@ def _more(focus: Focus) -> None:
             args=("target",),
         )
     if config is None or config.has_encoder:
-        _set("pads", min(focus.pads, MOST_PADS))
+        _set("pads", min(focus.pads, MAX_PADS))
         st.number_input(
             common("sidebar.pads"),
             min_value=0,
-            max_value=MOST_PADS,
+            max_value=MAX_PADS,
             key="sidebar pads",
             help=common("sidebar.pads_help"),
             on_change=_report,

@@ -28,7 +28,7 @@ from views.attention.query_channel import query_channel
 
 STEP = "attention_step"
 _CHOOSES = 0.9  # from this largest weight on a softmax chooses rather than mixes
-_MOST_ROWS, _SCROLLED = 30, 640  # more tokens than that are scrolled, in a window of that many pixels
+_MAX_ROWS, _SCROLLED = 30, 640  # more tokens than that are scrolled, in a window of that many pixels
 
 _HEIGHT, _HEIGHT_IN_LESSON = 420, 290  # of the maps, in pixels of a projector: sentence and formula stay in sight above
 
@@ -90,7 +90,7 @@ def _projections(p: Page, path: AttentionPath, rows: tuple[str, ...], cells: Cal
     )
     longest = max(len(path.query), len(path.key))
     with (
-        st.container(height=_SCROLLED if longest > _MOST_ROWS else "content", key="attention projections"),
+        st.container(height=_SCROLLED if longest > _MAX_ROWS else "content", key="attention projections"),
         st.grid(3, min_column_width=280),
     ):
         for name, letter, stream, values, tokens in drawn:

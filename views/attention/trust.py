@@ -31,7 +31,7 @@ from ui.shell.selectors import chosen_option, one_of
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source, show_table
 from ui.words.model_terms import embedding_scale
 from ui.words.texts import as_plain, common, page_texts
-from views.attention.trust_figure import MOST_NUMBERS, NAMES, ROOM, aligned_measures
+from views.attention.trust_figure import MAX_NUMBERS, NAMES, ROOM, aligned_measures
 
 _BASELINES = ("mean", "pad", "zero")
 _STEPS = (16, 32, 64, 128)
@@ -162,7 +162,7 @@ def _in_words(p: Page, view: AttentionView, aligned: Aligned, quantity: Quantity
 def _draw(p: Page, aligned: Aligned, quantity: Quantity, *, name: str) -> None:
     if not aligned.positions:
         return
-    room = ROOM * len(aligned.positions) if len(aligned.positions) <= MOST_NUMBERS else 0
+    room = ROOM * len(aligned.positions) if len(aligned.positions) <= MAX_NUMBERS else 0
     st.html(  # columns that would get too narrow for their numbers keep their width and are scrolled sideways
         f"<style>.st-key-chart-{name} {{ overflow-x: auto; }}"
         f".st-key-chart-{name} [data-testid='stFullScreenFrame'] "

@@ -29,7 +29,7 @@ NAMES = {
 }
 ROOM = 44  # pixels that a column needs for its number
 _ROW = 34.0
-MOST_NUMBERS = 40  # tokens up to which numbers stand in the cells
+MAX_NUMBERS = 40  # tokens up to which numbers stand in the cells
 
 
 def aligned_measures(
@@ -81,7 +81,7 @@ def _draw(figure: Sheet, panel: Sequence[Measure], *, row: int, names: Mapping[s
         coloured.astype(np.float32), hover=hover, bar=None, limit=limit, customdata=values, xgap=2, ygap=2
     )
     figure.add_trace(trace, row=row)
-    if values.shape[1] <= MOST_NUMBERS:
+    if values.shape[1] <= MAX_NUMBERS:
         reach = np.nanmax(np.abs(values), axis=1, initial=0.0)
         texts = [[_short(value, most) for value in line] for line, most in zip(values, reach, strict=True)]
         figure.add_trace(parts.cell_texts(trace, texts=texts), row=row)

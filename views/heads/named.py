@@ -3,7 +3,7 @@
 import math
 from collections.abc import Collection, Sequence
 
-from charts.canvas.attention_heads import MOST_NAMED, HeadWords
+from charts.canvas.attention_heads import MAX_NAMED, HeadWords
 from charts.toolkit.style import three_digits
 from transformer.roles.corpus_roles import CorpusRole
 from transformer.roles.sentence_roles import HeadRole
@@ -32,7 +32,7 @@ def named_heads(roles: Roles, *, off: Collection[Place] = ()) -> list[Place]:
     found = with_a_job(roles, off=off)
     first = list({_job(head): head for head in reversed(found)}.values())
     best = [head for head in found if head in first] + [head for head in found if head not in first]
-    return [_place(head) for head in best[:MOST_NAMED]] or [_place(sharpest(roles, off=off))]
+    return [_place(head) for head in best[:MAX_NAMED]] or [_place(sharpest(roles, off=off))]
 
 
 def sharpest(roles: Roles, *, off: Collection[Place] = ()) -> HeadRole | CorpusRole:

@@ -99,7 +99,7 @@ def read_link(link: str, *, pages: Mapping[str, str]) -> tuple[str, dict[str, st
     around = parts._replace(query="", fragment="").geturl() == outer_page()
     path = parameters.pop(PAGE, "") if around else parts.path.rstrip("/").rpartition("/")[2]
     if parts.scheme not in ("http", "https") or not parts.netloc:
-        raise MessageError("This is no link: copy the whole address of a page of this app, with http:// in front.")
+        raise MessageError("This is not a link: copy the whole address of a page of this app, with http:// in front.")
     if path not in pages:
         raise MessageError(
             "There is no page {name} in this app; it has {pages}.",

@@ -34,7 +34,7 @@ _OF_VECTORS = {"embeddings": "token", "positions": "position", "add_norm": "sum"
 _WIDTH = 32  # dimensions drawn
 # Pixels on paper: of a row, of a row of the large one of many maps; around a map: title, labels, legend, margins.
 _ROW, _TILE, _AROUND, _TITLE = 20, 30, 170, 100
-_MOST_CARDS = 40
+_MAX_CARDS = 40
 
 
 def step_figures(lesson: Lesson, focus: Focus, *, text: Mapping[str, str]) -> tuple[str, ...]:
@@ -231,8 +231,8 @@ def _strategies(trace: Trace, text: Mapping[str, str]) -> str:
 
 def _cards(cards: Sequence[tuple[str, str, bool]], caption: str) -> str:
     """Words with a number below each; ``True``: set apart."""
-    more = " …" if len(cards) > _MOST_CARDS else ""
-    return f"{Cards(tuple(cards[:_MOST_CARDS])).html()}{more}<figcaption>{escape(caption)}</figcaption>"
+    more = " …" if len(cards) > _MAX_CARDS else ""
+    return f"{Cards(tuple(cards[:_MAX_CARDS])).html()}{more}<figcaption>{escape(caption)}</figcaption>"
 
 
 def _lens(trace: Trace, text: Mapping[str, str]) -> str:

@@ -16,14 +16,14 @@ from charts.toolkit.sheet import Sheet
 if TYPE_CHECKING:
     from transformer.text.tokens import Token
 
-_MOST_NUMBERS = 16
+_MAX_NUMBERS = 16
 
 
 def looks(before: Any, *, after: Any, tokens: Sequence[Token], rows: tuple[str, str], bar: str) -> go.Figure:
     """``before``, ``after``: [token], the weights of one token in one head; ``rows`` names the two."""
     axes, sizes = ("token",), {"token": len(tokens)}
     both = np.stack([as_probabilities(one, name="weights", axes=axes, sizes=sizes) for one in (before, after)])
-    figure, few = Sheet(), len(tokens) <= _MOST_NUMBERS
+    figure, few = Sheet(), len(tokens) <= _MAX_NUMBERS
     # Where every cell has its number, there is nothing that a bar of colours could say.
     cells = parts.heatmap(
         both, hover="%{y}<br>%{x}", bar=None if few else style.colour_bar(bar, len=0.3), ygap=4, xgap=2

@@ -28,7 +28,7 @@ from ui.words.catalogues import said
 from ui.words.texts import as_plain, numbered, page_texts
 from views.positions.looks import looks, most_changed_head
 
-_MOST_IN_A_LINE = 12  # tokens as cards, each with its position
+_MAX_IN_A_LINE = 12  # tokens as cards, each with its position
 _REORDERED = ("sinusoidal", "learned", "rotary", "relative")
 
 
@@ -180,7 +180,7 @@ def _show_readings(p: Page, tokens: Sequence[Token], order: Sequence[int] | None
             for place, token in enumerate(by_place)
         )
     rows = [ChipRow(p.text["before"], before), ChipRow(p.text["after"], after)]
-    if len(tokens) > _MOST_IN_A_LINE:  # the strip above shows the old order; the answers are to stay on the screen
+    if len(tokens) > _MAX_IN_A_LINE:  # the strip above shows the old order; the answers are to stay on the screen
         rows = rows[1:]
     if not swap:
         chips(rows, key="order tokens")

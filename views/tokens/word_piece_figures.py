@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from transformer.text.longest_match import MatchStep
 
 _ROW = 34  # pixels of a row of boxes
-_MOST_ROWS = 26
+_MAX_ROWS = 26
 
 Box = tuple[float, float, int, str, str]  # start, width, row, text, what a pointer reads
 
@@ -77,7 +77,7 @@ def candidate_pieces(
         if (candidate.start, end) in on_path:
             continue
         row = next((row for row, last in enumerate(full) if last <= candidate.start), len(full))
-        if row < _MOST_ROWS:
+        if row < _MAX_ROWS:
             full[row : row + 1] = [end]
             others.append(_box(candidate, row + 1, display))
     figure = Sheet()

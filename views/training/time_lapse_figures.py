@@ -30,7 +30,7 @@ ROLE_COLOURS = {
     "monotone": "#7B3F6B",
 }
 _FAINT, _STRONG = 0.06, 0.95  # opacity of the grey of a head without a role: looks everywhere … at one token
-MOST_CELLS = 96  # of a small map, along each side
+MAX_CELLS = 96  # of a small map, along each side
 _MAX_LABELS = 24  # rows that still have room for their tokens
 COLUMNS = ("group", "layer", "head", "moment", "role", "role_name", "score", "spread")
 
@@ -41,7 +41,7 @@ def map_strip(
     """The map of one head at every step, side by side, all on the same scale 0…1; masked cells are grey.
 
     ``views``: one layer at every step, of the same tokens; ``names`` stand above the maps, ``notes`` below the names;
-    the map at index ``chosen`` is framed. Of more than ``MOST_CELLS`` tokens a point of these small maps stands for
+    the map at index ``chosen`` is framed. Of more than ``MAX_CELLS`` tokens a point of these small maps stands for
     several weights: the largest of them, which the colour bar says.
     """
     if not views:
@@ -90,7 +90,7 @@ def map_strip(
 def _small(weights: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray], str]:
     """[query, key] with so few cells that they have room in a small map: the largest of each block (NaN where all are
     masked), where the blocks are, and a line that says so ("" where every cell is there)."""
-    blocks = [2 * int(np.ceil(count / MOST_CELLS) // 2) + 1 if count > MOST_CELLS else 1 for count in weights.shape]
+    blocks = [2 * int(np.ceil(count / MAX_CELLS) // 2) + 1 if count > MAX_CELLS else 1 for count in weights.shape]
     if blocks == [1, 1]:
         return weights, {}, ""
     (rows, columns), (high, wide) = weights.shape, blocks

@@ -34,14 +34,14 @@ def test_a_link_to_what_has_no_end_is_refused(checkpoints_folder: Path, tmp_path
 @pytest.mark.skipif(not ENDLESS.exists(), reason="a system without devices in files")
 def test_an_object_is_not_read_from_a_device(tmp_path: Path) -> None:
     (tmp_path / "config.json").symlink_to(ENDLESS)
-    with pytest.raises(ValueError, match="is no plain file"):
+    with pytest.raises(ValueError, match="is not a regular file"):
         json_object(tmp_path / "config.json")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a system without pipes")
 def test_a_pipe_that_nobody_writes_to_keeps_nobody_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "config.json")
-    with pytest.raises(ValueError, match="is no plain file"):
+    with pytest.raises(ValueError, match="is not a regular file"):
         json_object(tmp_path / "config.json")
 
 

@@ -96,7 +96,7 @@ def test_files_that_are_no_tokenizer(folder: Path, monkeypatch: pytest.MonkeyPat
         opened(folder)
     file.unlink()
     os.mkfifo(file)
-    with pytest.raises(CheckpointError, match="is no plain file"):
+    with pytest.raises(CheckpointError, match="is not a regular file"):
         opened(folder)
     file.unlink()
     with pytest.raises(CheckpointError):

@@ -58,7 +58,7 @@ def test_labelled_texts(tmp_path: Path) -> None:
     data = write(tmp_path / "sst2", train__tsv="so good\t1\nso bad\t0\n", dev__tsv="fine\t1\n")
     assert load_corpus("sst2", data).train == [("so good", 1), ("so bad", 0)]
     write(tmp_path / "sst2", train__tsv="so good\tpositive\n")
-    with pytest.raises(ValueError, match=r"train.tsv: the second column must be the number of a class, not 'positive'"):
+    with pytest.raises(ValueError, match=r"train.tsv: the second column must be the index of a class, not 'positive'"):
         load_corpus("sst2", data)
 
 

@@ -20,7 +20,7 @@ def unreadable(file: Path, problem: object) -> CheckpointError:
 
 
 def check_files(folder: Path) -> None:
-    """Raises ``CheckpointError`` for a file beside the weights that is too large, and for one that is no plain file."""
+    """Raises ``CheckpointError`` for a file beside the weights that is too large or not a regular file."""
     for file in sorted(folder.iterdir()):
         if file.suffix in (".json", ".txt", ".model", ".spm", ".jinja") and not file.name.endswith(".index.json"):
             _check_plain(file)
@@ -28,7 +28,7 @@ def check_files(folder: Path) -> None:
 
 def _check_plain(file: Path) -> None:
     if not file.is_file():
-        raise unreadable(file, Message("{path} is no plain file", path=file))
+        raise unreadable(file, Message("{path} is not a regular file", path=file))
     if (size := file.stat().st_size) > MAX_BYTES:
         what = {"bytes": f"{size:,}", "most": f"{MAX_BYTES:,}"}
         raise unreadable(file, Message("it has {bytes} bytes; at most {most} are read", **what))

@@ -16,7 +16,7 @@ from transformer.runs.attention_view import KINDS
 from transformer.runs.traces import STACKS
 from transformer.text.message import Message, did_you_mean, message_of
 from ui.compute.loading import REPOSITORY
-from ui.shell.focus import MOST_PADS, Focus
+from ui.shell.focus import MAX_PADS, Focus
 from ui.shell.guidance import lesson_fields as fields
 from ui.shell.guidance.lesson_fields import CHANGES
 from ui.shell.navigation import GROUPS
@@ -24,7 +24,7 @@ from ui.shell.navigation import GROUPS
 LESSONS = REPOSITORY / "lessons"
 FALLBACK = "en"
 LONGEST_FILE = 200_000  # bytes
-MOST_STEPS = 40
+MAX_STEPS = 40
 PLACE = ("checkpoint", "sentence", "target", "stack", "kind", "layer", "head", "token", "pads")
 _STEP_KEYS = (
     *("page", "title", "do", "notice", "question", "choices", "answer", "explanation", "focus", "options", "figure"),
@@ -129,12 +129,12 @@ def _read(path: Path, _changed: int) -> Lesson:
     steps = values.get("step")
     if not isinstance(steps, list) or not steps:
         raise MessageError("{where} has no steps; write each under a line [[step]]", where=where)
-    if len(steps) > MOST_STEPS:
+    if len(steps) > MAX_STEPS:
         raise MessageError(
             "{where} has {count} steps; a lesson has at most {most}. Make two lessons of it.",
             where=where,
             count=len(steps),
-            most=MOST_STEPS,
+            most=MAX_STEPS,
         )
     return Lesson(
         name=path.stem,
@@ -167,7 +167,7 @@ def _step(values: Any, shared: Mapping[str, str | int], where: str) -> Step:
         choices = values.get("choices")
         if not isinstance(choices, list) or len(choices) < 2 or not all(isinstance(c, str) and c for c in choices):
             raise MessageError(
-                "{where}: a question needs choices, a list of at least two texts; it has {found}",
+                "{where}: a question needs choices, a list of at least two strings; it has {found}",
                 where=where,
                 found=repr(choices),
             )
@@ -230,11 +230,11 @@ def _focus(values: Any, where: str) -> dict[str, str | int]:
     for name, value in values.items():
         found = {"where": where, "name": name, "value": repr(value)}
         if isinstance(usual[name], int):
-            most = MOST_PADS if name == "pads" else 10**6
+            most = MAX_PADS if name == "pads" else 10**6
             if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
-                raise MessageError("{where}: {name} is {value}; it must be a whole number from 0 on", **found)
+                raise MessageError("{where}: {name} is {value}; it must be an integer ≥ 0", **found)
         elif not isinstance(value, str):
-            raise MessageError("{where}: {name} is {value}; it must be a text in quotation marks", **found)
+            raise MessageError("{where}: {name} is {value}; it must be a string in quotation marks", **found)
         elif name in _ALLOWED and value not in _ALLOWED[name]:
             one, two = _ALLOWED[name]
             raise MessageError("{where}: {name} is {value}; choose {one} or {two}", **found, one=one, two=two)

@@ -20,7 +20,7 @@ _component = st.components.v2.component(
     js=(_HERE / "shaded.js").read_text(encoding="utf-8"),
 )
 # Of the sentence above a map, in pixels of a projector: the number below it, a line of words, what a line holds.
-_AROUND, _LINE, _LETTER, _ACROSS, _MOST_LINES = 36, 28, 8.0, 900, 2
+_AROUND, _LINE, _LETTER, _ACROSS, _MAX_LINES = 36, 28, 8.0, 900, 2
 
 
 def shaded_sentence(
@@ -69,7 +69,7 @@ def shaded(text: PageText, view: AttentionView, *, row: int, name: str, limit: f
 def height_above(view: AttentionView) -> int:
     """How much lower a map is, in pixels of a projector, that has the sentence above it."""
     letters = sum(len(token.display) * _LETTER + 12 for token in view.key)
-    return _AROUND + _LINE * min(_MOST_LINES, math.ceil(letters / _ACROSS))
+    return _AROUND + _LINE * min(_MAX_LINES, math.ceil(letters / _ACROSS))
 
 
 def _chosen() -> None:

@@ -23,8 +23,8 @@ from views.overview.handout.one_head import attention
 from views.overview.handout.vectors import embeddings, positions, tokens
 from views.overview.handout.writing import handout_text
 
-MOST_TOKENS = 100
-MOST_WEIGHTS = 6_000_000  # of attention, all heads together: each is a few bytes of the file
+MAX_TOKENS = 100
+MAX_WEIGHTS = 6_000_000  # of attention, all heads together: each is a few bytes of the file
 STEPS = (overview, tokens, embeddings, positions, attention, heads, add_norm, feed_forward, decoding)
 
 
@@ -41,22 +41,22 @@ def handout_of(folder: str | Path, sentence: str, target: str | None = None) -> 
 def check_length(trace: Trace) -> None:
     """Raises ``InputError`` for a text with which the file would be too large for a phone."""
     count = max(len(trace.tokens(stack)) for stack in trace.stacks)
-    if count > MOST_TOKENS:
+    if count > MAX_TOKENS:
         raise InputError(
             "A handout is for a short text: this one, or its answer, has {count} tokens, and {most} are the most.",
             count=count,
-            most=MOST_TOKENS,
+            most=MAX_TOKENS,
         )
     weights = sum(
         trace.n_layers(stack) * prod(trace.attention(stack, 0, kind).weights.shape)
         for stack, kind in trace.attention_kinds()
     )
-    if weights > MOST_WEIGHTS:
+    if weights > MAX_WEIGHTS:
         raise InputError(
             "A handout shows every head: with this text they have {count} weights, and {most} are the most. "
             "Take a shorter text.",
             count=f"{weights:,}",
-            most=f"{MOST_WEIGHTS:,}",
+            most=f"{MAX_WEIGHTS:,}",
         )
 
 

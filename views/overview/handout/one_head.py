@@ -22,7 +22,7 @@ from ui.words.model_terms import rotary_words
 from ui.words.texts import as_plain, page_text
 from views.overview.handout.writing import every_cell, factor, handout_text, section, vectors, written
 
-MOST_CELLS = 2_500  # more would make a file that no phone wants, and nobody clicks them all
+MAX_CELLS = 2_500  # more would make a file that no phone wants, and nobody clicks them all
 _PAIRS = 3  # products that are written out
 PRODUCTS, SCORES, MASKED, WEIGHTS = range(4)  # how far a cell's arithmetic has come
 Cells = list[list[list[list[str]]]]  # [row][column][how far]: lines
@@ -36,11 +36,11 @@ def attention(trace: Trace, focus: Focus) -> Section:
     if not path.rule.is_of_the_paper:
         names[2] = page["step_3_own"]
     steps = (_projections, _products, _scaled, _masked, _weights, _mix, _output)
-    few = path.products.size <= MOST_CELLS
+    few = path.products.size <= MAX_CELLS
     cells = every_cell(path.products.shape, partial(_stages, trace, path)) if few else []
     views = tuple((name, tuple(make(trace, focus, path, cells))) for name, make in zip(names, steps, strict=True))
     lead = text["head"].format(place=title_of(path.view, head=path.head), row=_row(path, focus.token))
-    hint = text["no_arithmetic"].format(cells=whole(path.products.size), most=whole(MOST_CELLS))
+    hint = text["no_arithmetic"].format(cells=whole(path.products.size), most=whole(MAX_CELLS))
     parts = [Paragraph(lead), *([] if few else [Paragraph(hint, kind="hint")])]
     return section("attention", trace, [*parts, Views("steps", page["step"], views)], look_for=(0, 1))
 
