@@ -14,4 +14,5 @@ export async function showPage() {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => stage.refresh());
   await stage.update({ data: read("payload"), script: read("script"), setTriggerValue }, createDrawing);
   globalThis.glassformerView = stage.drawing.metadata.view;
+  globalThis.glassformerDrawing = stage.drawing; // for whoever films it
 }

@@ -156,6 +156,14 @@ export class FlowDrawing extends FlowPicture {
     return super.layout(context, theme, width);
   }
 
+  // One moment of the run: a beat, and how much of it has passed.
+  show(at, fraction) {
+    this.leave();
+    Object.assign(this, { at, fraction });
+    this.stage.repaint();
+    this.player.show();
+  }
+
   // --- pointer --------------------------------------------------------------------------------------------------------
 
   hit(x, y) {

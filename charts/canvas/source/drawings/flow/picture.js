@@ -360,6 +360,7 @@ export class FlowPicture {
     stack.steps.forEach((step, index) => {
       const band = now.bands[index];
       if (step.kind !== "cross_attention" || band.open < 0.3) return;
+      if (beat.type === "step" && index > beat.step) return; // still to come
       const keys = this.lay.places[this.model.stacks[0].name].lanes;
       const { lanes } = this.lay.places[stack.name];
       pen.save();

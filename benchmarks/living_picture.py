@@ -1,0 +1,228 @@
+"""The living picture: how much it sends, how long a frame and an unfolding take, when it is there; and its film.
+
+    python -m benchmarks.living_picture                 # tables in Markdown
+    python -m benchmarks.living_picture --film FILE     # a moving WebP of one run, for README.md
+
+Real weights where the size is that of a model that comes along, otherwise random ones: the work is the same.
+"""
+
+import argparse
+import io
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from statistics import median, quantiles
+
+import torch
+from PIL import Image
+from playwright.sync_api import Browser, Page
+
+import transformer
+from benchmarks.app_server import AppServer
+from benchmarks.chromium import chromium, new_visitor
+from charts.canvas.figure import CanvasFigure
+from charts.canvas.sentence_flow import sentence_flow_picture
+from transformer.explanation.sentence_flow import sentence_flow
+from transformer.runs.traces import Trace
+
+SENTENCE = "The cat sat on the mat."
+BEGIN = {"stack": "decoder", "kind": "cross", "layer": 1, "head": 0, "token": 1}
+# The time that the page's own work takes in each frame.
+_FRAMES = """(() => {
+  const own = window.requestAnimationFrame.bind(window);
+  window.requestAnimationFrame = (work) => own((now) => {
+    const begin = performance.now();
+    work(now);
+    window.workOf.push(performance.now() - begin);
+  });
+  window.workOf = [];
+})();"""
+_AT = "document.querySelector('main').shadowRoot"
+_BOTH = """() => new Promise((done) => {
+  const inside = function* (root) {
+    yield root;
+    for (const element of root.querySelectorAll("*")) if (element.shadowRoot) yield* inside(element.shadowRoot);
+  };
+  const find = (selector) => {
+    for (const root of inside(document)) { const found = root.querySelector(selector); if (found) return found; }
+    return null;
+  };
+  const seen = {};
+  const look = () => {
+    if (find(".diagram .block")) seen.blocks ??= performance.now();
+    if (find(".flow canvas[data-geometry]")) seen.picture ??= performance.now();
+    if (seen.blocks && seen.picture) done(seen); else requestAnimationFrame(look);
+  };
+  look();
+})"""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--film", type=Path, metavar="FILE", help="write a moving picture of one run there instead")
+    options = parser.parse_args(arguments)
+    with chromium() as browser:
+        if options.film:
+            film(browser, options.film)
+            return 0
+        print("\n".join(payloads()), end="\n\n")
+        print("\n".join(frames(browser)), end="\n\n")
+        print("\n".join(first_pictures(browser)))
+    return 0
+
+
+# --- sizes ----------------------------------------------------------------------------------------------------------
+
+
+def of_shape(layers: int, heads: int, *, source: int, target: int) -> Trace:
+    """A trace of the translator's kind with so many layers a stack and tokens a side, random weights."""
+    checkpoint = transformer.load("checkpoints/en-fr")
+    config = replace(checkpoint.config, n_encoder_layers=layers, n_decoder_layers=layers, n_heads=heads)
+    torch.manual_seed(0)
+    model = type(checkpoint.model)(config).eval()
+    words = " ".join(["the"] * (source - 1))
+    return transformer.trace(replace(checkpoint, model=model), words, target=" ".join(["le"] * (target - 1)))
+
+
+def decoder_of_shape(layers: int, heads: int, tokens: int) -> Trace:
+    """The same for the kind that goes on with a text."""
+    checkpoint = transformer.load("checkpoints/gpt-en")
+    config = replace(checkpoint.config, n_decoder_layers=layers, n_heads=heads, d_model=64 * heads, d_ff=256 * heads)
+    torch.manual_seed(0)
+    model = type(checkpoint.model)(config).eval()
+    words = " ".join(["the"] * (tokens // 2))
+    return transformer.trace(replace(checkpoint, model=model), words, target=words)
+
+
+def payloads() -> Iterator[str]:
+    yield "| what is sent | tokens | KB | with one layer of each stack unfolded, KB |"
+    yield "|---|---|---|---|"
+    for name, trace in (
+        ("en-fr, its example", transformer.trace(transformer.load("checkpoints/en-fr"), SENTENCE)),
+        ("3 + 3 layers × 8 heads", of_shape(3, 8, source=16, target=16)),
+        ("6 + 6 layers × 8 heads", of_shape(6, 8, source=32, target=32)),
+        ("12 layers × 12 heads", decoder_of_shape(12, 12, 64)),
+    ):
+        whole = len(picture(trace).packed()) / 1000
+        inside = [(stack, 0) for stack in trace.stacks]
+        unfolded = len(sentence_flow_picture(sentence_flow(trace, inside=inside)).packed()) / 1000
+        tokens = " + ".join(str(len(trace.tokens(stack))) for stack in trace.stacks)
+        yield f"| {name} | {tokens} | {whole:.0f} | {unfolded:.0f} |"
+
+
+def picture(trace: Trace, *, inside: bool = False, **begin: object) -> CanvasFigure:
+    layers = [(stack, layer) for stack in trace.stacks for layer in range(trace.n_layers(stack))] if inside else ()
+    return sentence_flow_picture(sentence_flow(trace, inside=layers), begin=begin)
+
+
+# --- time -----------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def opened(browser: Browser, figure: CanvasFigure, *, width: int = 1280, height: int = 720) -> Iterator[Page]:
+    """The picture as a page of its own."""
+    with tempfile.TemporaryDirectory() as folder, new_visitor(browser) as context:
+        file = figure.save(Path(folder) / "picture.html")
+        page = context.new_page()
+        page.set_viewport_size({"width": width, "height": height})
+        page.add_init_script(_FRAMES)
+        page.goto(file.as_uri())
+        page.locator("canvas[data-geometry]").wait_for()
+        page.wait_for_timeout(500)
+        yield page
+
+
+def frames(browser: Browser) -> Iterator[str]:
+    yield "| 1280 × 720 | own work a frame while it plays, median | 95 % | unfolding, from the key to the paint |"
+    yield "|---|---|---|---|"
+    en_fr = transformer.trace(transformer.load("checkpoints/en-fr"), SENTENCE)
+    for name, trace in (
+        ("en-fr, 8 + 13 tokens", en_fr),
+        ("6 + 6 layers, 32 + 32 tokens", of_shape(6, 8, source=32, target=32)),
+    ):
+        with opened(browser, picture(trace, inside=True)) as page:
+            page.evaluate("window.workOf.length = 0")
+            page.evaluate(f"{_AT}.querySelector('.play').click()")
+            page.wait_for_timeout(12_000)
+            work = [one for one in page.evaluate("window.workOf") if one > 0.05]
+            page.evaluate(f"{_AT}.querySelector('.play').click()")
+            page.wait_for_timeout(500)
+            unfolding = []
+            for _ in range(5):
+                unfolding.append(page.evaluate(_unfold()))
+                page.wait_for_timeout(300)
+        yield (f"| {name} | {median(work):.1f} ms | {quantiles(work, n=20)[-1]:.1f} ms | {median(unfolding):.0f} ms |")
+
+
+def _unfold() -> str:
+    """Enter, two frames, Escape: the milliseconds until what is unfolded has been painted."""
+    return f"""() => new Promise((done) => {{
+      const canvas = {_AT}.querySelector("canvas");
+      const press = (key) => canvas.dispatchEvent(new KeyboardEvent("keydown", {{ key, bubbles: true }}));
+      const begin = performance.now();
+      press("Enter");
+      requestAnimationFrame(() => requestAnimationFrame(() => {{
+        const took = performance.now() - begin;
+        press("Escape");
+        done(took);
+      }}));
+    }})"""
+
+
+def first_pictures(browser: Browser) -> Iterator[str]:
+    """In one and the same opening of Overview: the blocks, which were the picture before, and the living picture."""
+    yield "| Overview, opened anew | the blocks are there | the living picture is painted |"
+    yield "|---|---|---|"
+    with AppServer() as server:
+        for round_ in range(4):
+            with new_visitor(browser) as context:
+                page = context.new_page()
+                page.goto(server.base, wait_until="commit")
+                seen = page.evaluate(_BOTH)
+            if round_:  # the first one loads the model
+                yield f"| {round_} | {seen['blocks']:.0f} ms | {seen['picture']:.0f} ms |"
+
+
+# --- the film -------------------------------------------------------------------------------------------------------
+
+
+def film(browser: Browser, file: Path, *, step: int = 100) -> None:
+    """A moving WebP of the run, a picture every ``step`` milliseconds; what stays is one long picture."""
+    trace = transformer.trace(transformer.load("checkpoints/en-fr"), SENTENCE)
+    shots: list[tuple[bytes, int]] = []
+    with opened(browser, picture(trace, inside=True, **BEGIN), width=1000, height=740) as page:
+        stage = page.locator("main")
+
+        def shoot(times: int) -> None:
+            for _ in range(times):
+                png = stage.screenshot()
+                if shots and shots[-1][0] == png:
+                    shots[-1] = (png, shots[-1][1] + step)
+                else:
+                    shots.append((png, step))
+
+        shoot(1)
+        shots[-1] = (shots[-1][0], 1800)
+        last = int(page.evaluate(f"{_AT}.querySelector('input').max"))
+        for beat in range(last + 1):
+            for fraction in (0.2, 0.4, 0.6, 0.8, 1.0):
+                page.evaluate(f"glassformerDrawing.show({beat}, {fraction})")
+                shoot(1)
+            shots[-1] = (shots[-1][0], 900 if beat < last else 1500)
+        page.locator("canvas").focus()
+        page.keyboard.press("Enter")
+        page.wait_for_timeout(300)
+        page.evaluate(f"{_AT}.activeElement?.blur()")
+        shoot(1)
+        shots[-1] = (shots[-1][0], 4000)
+    pictures = [Image.open(io.BytesIO(png)).convert("RGB") for png, _ in shots]
+    durations = [duration for _, duration in shots]
+    pictures[0].save(file, save_all=True, append_images=pictures[1:], duration=durations, loop=0, quality=60, method=4)
+    print(f"{file}  {file.stat().st_size:,} bytes, {len(pictures)} pictures, {sum(durations) / 1000:.0f} s")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
