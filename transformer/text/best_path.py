@@ -7,10 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from transformer.text.foreign.tokenizer import ForeignTokenizer
+from typing import Protocol
 
 UNKNOWN_PENALTY = 10.0  # below the lowest score: what an unknown character costs
 
@@ -60,7 +57,13 @@ def best_path(text: str, scores: Mapping[str, float], *, longest: int, unknown: 
     return [Place(end, tuple(ending[end]), best[end]) for end in range(1, len(text) + 1)]
 
 
-def path_steps(tokenizer: ForeignTokenizer, word: str) -> list[Place]:
+class Unigram(Protocol):
+    """A tokenizer whose pieces have scores, by piece."""
+
+    scores: Mapping[str, float]
+
+
+def path_steps(tokenizer: Unigram, word: str) -> list[Place]:
     """The places of ``word`` (as ``tokenizer.words`` gives it) in the vocabulary of a Unigram tokenizer."""
     scores = tokenizer.scores
     return best_path(

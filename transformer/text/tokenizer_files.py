@@ -4,15 +4,17 @@ The library can do far more than byte-level BPE: expressions that take for ever 
 it, padding. A file from elsewhere gets none of that, and no vocabulary that would fill the memory.
 """
 
+import json
 from pathlib import Path
 
 from transformer.config import SPECIAL_TOKENS
-from transformer.errors import CheckpointError
-from transformer.text.foreign.files import read_object
+from transformer.disk.plain_files import read_plain
+from transformer.errors import CheckpointError, MessageError
 from transformer.text.message import Message
 
 MAX_BYTES = 32_000_000
 MAX_ENTRIES = 200_000
+MAX_LISTS, MAX_OBJECTS = 2_000_000, 100_000  # a list for each merge; an added token is an object
 LONGEST_ENTRY = 512  # characters of the byte alphabet; the longest in a trained vocabulary have about 20
 
 _NOTHING_ELSE = ("truncation", "padding", "normalizer", "post_processor")
@@ -25,7 +27,11 @@ def check_tokenizer_file(path: Path) -> None:
     """Raises ``CheckpointError`` for a file that is too large, no JSON, or more than plain byte-level BPE."""
     problem = _problem(path)
     if problem:
-        raise CheckpointError("{file} is not a tokenizer that can be read: {problem}", file=path, problem=problem)
+        raise unreadable(path, problem)
+
+
+def unreadable(file: Path, problem: object) -> CheckpointError:
+    return CheckpointError("{file} is not a tokenizer that can be read: {problem}", file=file, problem=problem)
 
 
 def _problem(path: Path) -> str:
@@ -35,7 +41,7 @@ def _problem(path: Path) -> str:
             return Message("it has {bytes} bytes; at most {most} are read", bytes=f"{size:,}", most=f"{MAX_BYTES:,}")
     except OSError as error:
         return error.strerror or str(error)
-    content = read_object(path)
+    content = _read_object(path)
     model = content.get("model")
     if not isinstance(model, dict) or model.get("type") != "BPE":
         return Message("it contains no byte-pair encoding (model type BPE)")
@@ -95,3 +101,28 @@ def _vocabulary_problem(entries: object, merges: object) -> str:
         if not whole or not {*parts, "".join(parts)} <= entries.keys():
             return Message("its merge {merge} does not join two entries to a third", merge=repr(str(merge)[:40]))
     return ""
+
+
+def _read_object(file: Path) -> dict:
+    """The JSON object of a file."""
+    try:
+        text = read_plain(file, MAX_BYTES).decode("utf-8")
+    except MessageError as error:
+        raise CheckpointError("{problem}", problem=error) from error
+    except OSError as error:
+        raise unreadable(file, error.strerror or str(error)) from error
+    except UnicodeDecodeError as error:
+        raise unreadable(file, error) from error
+    for sign, most in (("[", MAX_LISTS), ("{", MAX_OBJECTS)):
+        if (count := text.count(sign)) > most:  # making so many objects stops the whole server for seconds
+            what = {"count": f"{count:,}", "sign": sign, "most": f"{most:,}"}
+            raise unreadable(file, Message("it has {count} times {sign}; at most {most} are read", **what))
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, CheckpointError):
+            raise
+        raise unreadable(file, Message("it is not valid JSON ({problem})", problem=error)) from error
+    if not isinstance(content, dict):
+        raise unreadable(file, Message("it does not contain a JSON object"))
+    return content

@@ -13,8 +13,8 @@ from pathlib import Path
 from threading import Lock, Timer
 
 from transformer.errors import CheckpointError, InputError
-from transformer.text.foreign.files import unreadable
 from transformer.text.message import Message
+from transformer.text.tokenizer_files import unreadable
 
 EXTRA = 'pip install "glassformer[hf]" (in this repository: pip install -r requirements-hf.txt)'
 GIGABYTES = 2  # of memory; opening Gemma's 262,144 entries takes 0.8

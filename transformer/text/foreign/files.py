@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-from transformer.disk.plain_files import read_plain
-from transformer.errors import CheckpointError, MessageError
 from transformer.text.message import Message
+from transformer.text.tokenizer_files import unreadable
 
 MAX_BYTES = 64_000_000
 MAX_ENTRIES = 300_000
-MAX_LISTS, MAX_OBJECTS = 2_000_000, 100_000  # Gemma's merges are 580,000 lists; an added token is an object
 LONGEST_ENTRY = 2000  # characters; a run of spaces has some hundreds in known vocabularies
-
-
-def unreadable(file: Path, problem: object) -> CheckpointError:
-    return CheckpointError("{file} is not a tokenizer that can be read: {problem}", file=file, problem=problem)
 
 
 def check_files(folder: Path) -> None:
@@ -47,28 +40,3 @@ def check_ids(file: Path, ids: dict[str, int]) -> dict[str, int]:
         what = {"count": f"{longest:,}", "most": LONGEST_ENTRY}
         raise unreadable(file, Message("its longest entry has {count} characters; at most {most} are read", **what))
     return ids
-
-
-def read_object(file: Path) -> dict:
-    """The JSON object of a file."""
-    try:
-        text = read_plain(file, MAX_BYTES).decode("utf-8")
-    except MessageError as error:
-        raise CheckpointError("{problem}", problem=error) from error
-    except OSError as error:
-        raise unreadable(file, error.strerror or str(error)) from error
-    except UnicodeDecodeError as error:
-        raise unreadable(file, error) from error
-    for sign, most in (("[", MAX_LISTS), ("{", MAX_OBJECTS)):
-        if (count := text.count(sign)) > most:  # making so many objects stops the whole server for seconds
-            what = {"count": f"{count:,}", "sign": sign, "most": f"{most:,}"}
-            raise unreadable(file, Message("it has {count} times {sign}; at most {most} are read", **what))
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, CheckpointError):
-            raise
-        raise unreadable(file, Message("it is not valid JSON ({problem})", problem=error)) from error
-    if not isinstance(content, dict):
-        raise unreadable(file, Message("it does not contain a JSON object"))
-    return content
