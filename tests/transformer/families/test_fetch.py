@@ -27,16 +27,16 @@ def downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         known = [*stored, *more] if name == "me/mine" else more
         return SimpleNamespace(siblings=known, sha="0" * 40)
 
-    def download(name: str, *, revision: str, allow_patterns: list[str], local_dir: Path) -> None:
+    def download(name: str, file: str, *, revision: str, local_dir: Path, **_: object) -> str:
         assert revision == "0" * 40
-        assert not {"pytorch_model.bin", "run.py", "onnx/a.json"} & set(allow_patterns)
-        local_dir.mkdir(parents=True)
-        for file in allow_patterns:
-            shutil.copy(origin / file, local_dir / file)
-        found.append(local_dir)
+        assert file not in ("pytorch_model.bin", "run.py", "onnx/a.json")
+        local_dir.mkdir(parents=True, exist_ok=True)
+        if local_dir not in found:
+            found.append(local_dir)
+        return str(shutil.copy(origin / file, local_dir / file))
 
-    monkeypatch.setattr(hub, "HfApi", lambda: SimpleNamespace(model_info=files))
-    monkeypatch.setattr(hub, "snapshot_download", download)
+    monkeypatch.setattr(hub, "HfApi", lambda **_: SimpleNamespace(model_info=files))
+    monkeypatch.setattr(hub, "hf_hub_download", download)
     return found
 
 

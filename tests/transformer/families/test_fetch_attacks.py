@@ -1,0 +1,171 @@
+"""``fetch`` from a hub on this machine that lies, breaks off, never ends: one sentence, and no file that is wrong."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from tests.foreign_checkpoints import foreign_checkpoint
+from transformer.__main__ import main
+
+hub = pytest.importorskip("huggingface_hub")
+COMMIT = "0" * 40
+
+
+class Hub(ThreadingHTTPServer):
+    """``files``: what it says there is, by name. ``how``: what it does instead of sending a file as it is."""
+
+    daemon_threads = True
+    files: dict[str, bytes]
+    how: str = ""
+    sent = 0
+
+    class RequestHandlerClass(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        server: Hub
+
+        def do_HEAD(self) -> None:
+            self._answer(body=False)
+
+        def do_GET(self) -> None:
+            self._answer(body=True)
+
+        def _answer(self, *, body: bool) -> None:
+            path = self.path.split("?")[0]
+            if path.startswith("/api/models/"):
+                return self._send(json.dumps(self.server.described()).encode(), {}, body=body)
+            name = path.rsplit("/", 1)[-1]
+            content = self.server.files[name]
+            if self.server.how == "redirects" and path.startswith("/me/"):
+                headers = {"Location": f"/stored/{name}", **self.server.headers(content)}
+                return self._send(b"", headers, body=False, status=302)
+            if self.server.how == "circles":
+                return self._send(b"", {"Location": self.path}, body=False, status=302)
+            if body and name == "model.safetensors":
+                if self.server.how == "another file":
+                    content = bytes(len(content))
+                if self.server.how == "breaks off":
+                    return self._break_off(content)
+                if self.server.how == "grows":
+                    return self._grow()
+            self._send(content, self.server.headers(self.server.files[name]), body=body)
+
+        def _send(self, content: bytes, headers: dict[str, str], *, body: bool, status: int = 200) -> None:
+            self.send_response(status)
+            for name, value in {"Content-Length": str(len(content)), **headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            if body:
+                self.wfile.write(content)
+
+        def _break_off(self, content: bytes) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.close_connection = True
+            self.wfile.write(content[:1])
+            self.server.sent += 1
+            if self.server.sent > 3:
+                self.server.how = "gone"  # not for ever: with each byte the client hopes anew
+                self.server.files = {}
+
+        def _grow(self) -> None:
+            """Without an end, in pieces whose number nobody is told."""
+            self.send_response(200)
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            self.close_connection = True
+            piece = bytes(1 << 20)
+            try:
+                while self.server.sent < 500:
+                    self.wfile.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
+                    self.server.sent += 1
+            except OSError:
+                return  # whoever reads has had enough
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    def headers(self, content: bytes) -> dict[str, str]:
+        return {"ETag": f'"{hashlib.sha1(content).hexdigest()}"', "X-Repo-Commit": COMMIT,
+                "X-Linked-Size": str(len(content)), "Content-Type": "application/octet-stream"}  # fmt: skip
+
+    def described(self) -> dict:
+        siblings = []
+        for name, content in self.files.items():
+            said = {"rfilename": name, "size": len(content), "blobId": _git_name(content)}
+            if name.endswith(".safetensors"):
+                digest = hashlib.sha256(content).hexdigest()
+                said["lfs"] = {"sha256": digest, "size": len(content), "pointerSize": 130}
+            siblings.append(said)
+        return {"_id": "1", "id": "me/mine", "modelId": "me/mine", "sha": COMMIT, "siblings": siblings,
+                "private": False, "tags": [], "downloads": 0, "likes": 0}  # fmt: skip
+
+
+def _git_name(content: bytes) -> str:
+    return hashlib.sha1(f"blob {len(content)}\0".encode() + content).hexdigest()
+
+
+@pytest.fixture
+def loopback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    folder = foreign_checkpoint("hf-gpt2", tmp_path / "origin")
+    with Hub(("127.0.0.1", 0), Hub.RequestHandlerClass) as server:
+        server.files = {file.name: file.read_bytes() for file in folder.iterdir()}
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+        monkeypatch.setenv("HF_HUB_DISABLE_TELEMETRY", "1")
+        yield server
+        server.shutdown()
+
+
+def fetched(folder: Path) -> set[str]:
+    """All files below ``folder``, but for what the library notes of its downloads."""
+    return {
+        str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and ".cache" not in path.parts
+    }
+
+
+@pytest.mark.parametrize("how", ["", "redirects"])
+def test_a_hub_that_sends_what_it_says(loopback: Hub, tmp_path: Path, capsys: pytest.CaptureFixture, how: str) -> None:
+    loopback.how = how
+    assert main(["fetch", "me/mine", "--yes", "--output", str(tmp_path / "out")]) == 0
+    assert fetched(tmp_path / "out") == {f"mine/{name}" for name in loopback.files}
+    assert f"{tmp_path / 'out' / 'mine'}  " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ("another file", "model.safetensors is not what me/mine says it is"),
+        ("grows", "bytes that were announced"),
+        ("circles", "cannot be fetched"),
+        ("breaks off", "cannot be fetched"),
+    ],
+)
+def test_a_hub_that_does_not(
+    loopback: Hub, tmp_path: Path, capsys: pytest.CaptureFixture, how: str, words: str
+) -> None:
+    loopback.how = how
+    assert main(["fetch", "me/mine", "--yes", "--output", str(tmp_path / "out")]) == 2
+    said = [line for line in capsys.readouterr().err.splitlines() if "me/mine" in line][-1]
+    assert words in said and "Traceback" not in said
+    assert "mine/model.safetensors" not in fetched(tmp_path / "out")
+    assert loopback.sent < 100, "it stopped reading soon after what was announced"
+
+
+HOSTILE = ("../escaped.json", "/etc/escaped.json", "..\\escaped.json", "a/b.json", "C:escaped.json", "*.json",
+           "[ab].json", ".hidden.json", "con\x00.json", "a\nb.json", "-x.json", "%2e%2e%2fescaped.json")  # fmt: skip
+
+
+def test_names_that_lead_elsewhere_are_not_asked_for(loopback: Hub, tmp_path: Path) -> None:
+    loopback.files |= dict.fromkeys(HOSTILE, b"{}")
+    plain = {name for name in loopback.files if name not in HOSTILE}
+    assert main(["fetch", "me/mine", "--yes", "--output", str(tmp_path / "out" / "deep")]) == 0
+    assert fetched(tmp_path / "out") == {f"deep/mine/{name}" for name in plain}
+    assert not list(tmp_path.rglob("*escaped*"))
