@@ -8,7 +8,7 @@ import streamlit as st
 from charts.toolkit.numbers import number, whole
 from transformer.analysis.parameters import parameter_statistics
 from transformer.config import PictureConfig
-from transformer.families.weights import weight_files
+from transformer.families.foreign_folder import stored_files
 from transformer.files.checkpoints import WEIGHTS, load
 from transformer.files.received_files import is_received
 from transformer.text.message import N_
@@ -22,7 +22,7 @@ from views.checkpoint.upload_form import upload_form
 
 with page("checkpoint", strip=False) as p:
     config, model = p.checkpoint.config, p.checkpoint.model
-    files = weight_files(p.checkpoint.path) if p.checkpoint.foreign else [p.checkpoint.path / WEIGHTS]
+    files = stored_files(p.checkpoint.path) if p.checkpoint.foreign else [p.checkpoint.path / WEIGHTS]
     megabytes = sum(file.stat().st_size for file in files) / 1e6
     with st.container(horizontal=True, gap="large"):  # columns would cut the numbers in a narrow window
         st.metric(p.text["parameters"], whole(model.n_parameters), width="content")

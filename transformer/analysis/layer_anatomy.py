@@ -17,7 +17,7 @@ from transformer.variants.disentangled_attention import ConvolvedLayer, Disentan
 from transformer.variants.gated_feed_forward import GatedFeedForward
 from transformer.variants.layer_orders import ParallelLayer, SandwichLayer
 from transformer.variants.partial_rotary import PartialRotaryEncoding
-from transformer.variants.rotary_scaling import LinearScaling, Llama3Scaling, LongRope, Yarn
+from transformer.variants.rotary_scaling import FactorScaling, LinearScaling, Llama3Scaling, LongRope, Yarn
 
 NORMS = {
     "LayerNorm": r"N(x) = \gamma\,\frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}} + \beta",
@@ -25,6 +25,7 @@ NORMS = {
 }
 _SCALINGS = {
     NoneType: Message("nothing"),
+    FactorScaling: Message("one factor a pair"),
     LinearScaling: Message("one factor"),
     Llama3Scaling: "Llama 3",
     Yarn: "YaRN",

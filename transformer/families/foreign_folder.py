@@ -1,4 +1,4 @@
-"""A folder in Hugging Face's layout becomes a model of our own: config, weights, and which of them were not read."""
+"""A folder in Hugging Face's layout, or a GGUF file, becomes a model of our own: config, weights, what was not read."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from transformer.disk.gguf_file import GgufFile, is_gguf, parts_of
 from transformer.disk.plain_files import json_object
 from transformer.errors import CheckpointError
 from transformer.families.bart import BART, M2M100, MARIAN
@@ -16,6 +17,7 @@ from transformer.families.build import build_family
 from transformer.families.deberta import DEBERTA
 from transformer.families.family import Family
 from transformer.families.family_config import FamilyConfig
+from transformer.families.gguf import GgufWeights, config_fields
 from transformer.families.gpt2 import GPT2
 from transformer.families.llama import GEMMA, GEMMA2, GEMMA3, GEMMA3_PARTS, LLAMA, MISTRAL, QWEN2, QWEN3
 from transformer.families.memory import check_memory
@@ -70,11 +72,24 @@ def read_json(file: Path) -> dict:
         raise CheckpointError("{problem}", problem=error) from error
 
 
+def fields_of(path: Path) -> dict:
+    """The fields of the ``config.json`` of a folder; of a GGUF file those that it would have."""
+    return config_fields(GgufFile(path)) if is_gguf(path) else read_json(path / "config.json")
+
+
+def _weights(path: Path, family: Family, fields: dict, stack: ExitStack) -> StoredWeights | GgufWeights:
+    return GgufWeights(GgufFile(path), fields) if is_gguf(path) else StoredWeights(path, family.prefixes, stack)
+
+
 def read_config(folder: Path, fields: dict) -> FamilyConfig:
     """What ``config.json`` says, before the weights have been looked at."""
     try:
         return _family(fields).config(Values(fields))
     except CheckpointError as error:
+        if is_gguf(folder):
+            raise CheckpointError(
+                "{file}, whose keys are read as a config.json: {problem}", file=folder, problem=error
+            ) from error
         raise CheckpointError("{where}: {problem}", where=folder / "config.json", problem=error) from error
 
 
@@ -86,7 +101,7 @@ def open_model(folder: Path, fields: dict) -> OpenedModel:
     """
     family, config = _family(fields), read_config(folder, fields)
     with ExitStack() as stack:
-        weights = StoredWeights(folder, family.prefixes, stack)
+        weights = _weights(folder, family, fields, stack)
         check_memory(folder, weights)
         config = _settled(config, family, weights, fields)
         table = _completed(family.table(config), family, config)
@@ -163,8 +178,15 @@ def _check_head(folder: Path, config: FamilyConfig, table: Table, weights: Store
         )
 
 
+def stored_files(path: Path) -> list[Path]:
+    """The files that hold the weights of a folder, or of a GGUF file."""
+    return parts_of(path) if is_gguf(path) else weight_files(path)
+
+
 def fingerprint_files(folder: Path) -> tuple[str, ...]:
     """The files that say what a model computes: weights, configs, tokenizers."""
+    if is_gguf(folder):
+        return tuple(str(part) for part in parts_of(folder))
     weights = [file.name for file in weight_files(folder)]
     kinds = (".json", ".txt", ".spm", ".model")
     small = [file.name for file in folder.iterdir() if file.is_file() and file.suffix in kinds]

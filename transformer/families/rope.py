@@ -7,6 +7,7 @@ from transformer.errors import CheckpointError
 from transformer.families.values import Values
 from transformer.variants.partial_rotary import Rotary
 from transformer.variants.rotary_scaling import (
+    FactorScaling,
     LinearScaling,
     Llama3Scaling,
     LongRope,
@@ -53,6 +54,8 @@ def _scaling(kind: object, asked: Values, values: Values, *, width: int, base: f
             return None
         case "linear":
             return LinearScaling(asked.number("factor"))
+        case "factors":
+            return FactorScaling(asked.numbers("factors", count=(width + 1) // 2))
         case "llama3":
             low, high = asked.number("low_freq_factor"), asked.number("high_freq_factor")
             _above(low, "high_freq_factor", high)

@@ -15,7 +15,7 @@ from transformer.disk.tensor_files import check_type, open_tensors
 from transformer.disk.whole_files import atomic_path, not_whole, write_text
 from transformer.errors import CheckpointError
 from transformer.families.build import build_model, mask_padding
-from transformer.families.foreign_folder import open_model, read_json
+from transformer.families.foreign_folder import fields_of, open_model, read_json
 from transformer.families.framing import framing_of, padding_of
 from transformer.files.layout import CARD, CONFIG, GENERATION, TOKENIZER, WEIGHTS, fingerprint, is_foreign, own_config
 from transformer.files.model_card import card_of
@@ -119,9 +119,9 @@ def load(path: str | Path, *, device: str | torch.device = "cpu") -> Checkpoint:
 
 
 def _load_foreign(path: Path, device: str | torch.device) -> Checkpoint:
-    if _pickles(path) and not any(path.glob("*.safetensors*")):
+    if path.is_dir() and _pickles(path) and not any(path.glob("*.safetensors*")):
         raise _only_pickles(path)
-    fields = read_json(path / CONFIG)
+    fields = fields_of(path)
     generation = read_json(path / GENERATION) if (path / GENERATION).is_file() else {}
     opened = open_model(path, fields)
     tokenizer = open_tokenizer(path, config=fields, generation=generation)

@@ -4,9 +4,10 @@ import hashlib
 from pathlib import Path
 
 from transformer.config import ModelConfig
+from transformer.disk.gguf_file import is_gguf
 from transformer.disk.plain_files import json_object
 from transformer.errors import CheckpointError, MessageError
-from transformer.families.foreign_folder import fingerprint_files, read_config, read_json
+from transformer.families.foreign_folder import fields_of, fingerprint_files, read_config
 
 WEIGHTS, CONFIG, TOKENIZER, CARD = "model.safetensors", "config.json", "tokenizer.json", "README.md"
 GENERATION = "generation_config.json"
@@ -24,9 +25,12 @@ def fingerprint(path: Path, *, weights: str = WEIGHTS) -> str:
 
 
 def is_foreign(path: Path) -> bool:
-    """Whether a directory is in Hugging Face's layout: its config names a ``model_type``, which ours never do."""
+    """Whether a directory is in Hugging Face's layout: its config names a ``model_type``, which ours never do; or
+    whether it is a GGUF file."""
+    if is_gguf(Path(path)):
+        return True
     try:
-        return "model_type" in read_json(Path(path) / CONFIG)
+        return "model_type" in fields_of(Path(path))
     except CheckpointError:
         return False
 
@@ -34,7 +38,7 @@ def is_foreign(path: Path) -> bool:
 def config_of(path: Path) -> ModelConfig:
     """The configuration of a checkpoint directory, without its weights. Raises ``ValueError`` when it is wrong."""
     path = Path(path)
-    return read_config(path, read_json(path / CONFIG)) if is_foreign(path) else own_config(path / CONFIG)
+    return read_config(path, fields_of(path)) if is_foreign(path) else own_config(path / CONFIG)
 
 
 def own_config(file: Path) -> ModelConfig:

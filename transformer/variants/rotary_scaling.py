@@ -1,4 +1,4 @@
-"""How rotary waves are stretched so that longer texts fit: four published ways, each a class with its formula.
+"""How rotary waves are stretched so that longer texts fit: five ways, each a class with its formula.
 
 θ_i are the frequencies of the pairs of channels, in radians per position (Su et al. 2021, §3.2). Each way makes θ′_i of
 them: ``stretched``, [pair] → [pair]. Two also sharpen attention: what is turned is multiplied by ``attention_factor``
@@ -95,4 +95,15 @@ class LongRope:
         return frequency / frequency.new_tensor(self.factors(n_positions))
 
 
-RotaryScaling = LinearScaling | Llama3Scaling | Yarn | LongRope
+@dataclass(frozen=True)
+class FactorScaling:
+    """θ′_i = θ_i / λ_i, with the factors λ that a GGUF file holds, [pair]: so it keeps Llama 3's way."""
+
+    factors: tuple[float, ...]
+    attention_factor = 1.0
+
+    def stretched(self, frequency: Tensor, n_positions: int) -> Tensor:
+        return frequency / frequency.new_tensor(self.factors)
+
+
+RotaryScaling = FactorScaling | LinearScaling | Llama3Scaling | Yarn | LongRope

@@ -6,7 +6,14 @@ from charts.toolkit.numbers import in_tex
 from charts.toolkit.style import three_digits
 from transformer.analysis import positional
 from transformer.variants.partial_rotary import Rotary
-from transformer.variants.rotary_scaling import LinearScaling, Llama3Scaling, LongRope, RotaryScaling, Yarn
+from transformer.variants.rotary_scaling import (
+    FactorScaling,
+    LinearScaling,
+    Llama3Scaling,
+    LongRope,
+    RotaryScaling,
+    Yarn,
+)
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_formula
 from ui.words.texts import PageText
@@ -84,7 +91,7 @@ def _stretching_formula(scaling: RotaryScaling) -> str:
     match scaling:
         case LinearScaling(factor):
             return rf"\theta'_i = \theta_i / {in_tex(three_digits(factor))}"
-        case LongRope():
+        case LongRope() | FactorScaling():
             return r"\theta'_i = \theta_i / \lambda_i"
         case Llama3Scaling(factor, low, high, length):
             share = rf"\tfrac{{{length}\,\theta_i / 2\pi - {low:g}}}{{{high:g} - {low:g}}}"
@@ -109,6 +116,9 @@ def _stretching(text: PageText, rotary: Rotary, n_tokens: int) -> str:
             length=scaling.original_length,
             count=n_tokens,
         )
+    if isinstance(scaling, FactorScaling):
+        least, most = (three_digits(choose(scaling.factors)) for choose in (min, max))
+        return text["rotary_factors"].format(least=least, most=most)
     factor = three_digits(scaling.factor)
     if isinstance(scaling, LinearScaling):
         return text["rotary_linear"].format(factor=factor)

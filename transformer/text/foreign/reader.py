@@ -13,6 +13,9 @@ from pathlib import Path
 
 import tokenizers
 
+from transformer.disk.gguf_file import GgufFile
+from transformer.text.foreign.gguf_tokenizer import tokenizer_of
+
 # Special tokens that are typed stay text: the model that cuts a text knows them by names that begin with a character
 # that is never text. Ids follow from places and stay the same.
 HIDDEN = "\uffff"
@@ -27,7 +30,11 @@ class ExtraNeeded(Exception):
 
 
 def open_reader(folder: Path) -> Reader:
-    """Raises ``ExtraNeeded``, and whatever the libraries raise for a folder that they cannot read."""
+    """Of a folder or of a GGUF file. Raises ``ExtraNeeded``, and whatever the libraries raise for what they cannot
+    read."""
+    if folder.is_file():
+        content, named = tokenizer_of(GgufFile(folder))
+        return FastReader(tokenizers.Tokenizer.from_str(json.dumps(content)), named)
     if find_spec("transformers") is None:
         return _from_file(folder)
     from transformers import AutoTokenizer

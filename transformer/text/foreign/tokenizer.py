@@ -31,7 +31,8 @@ def open_tokenizer(folder: Path, *, config: dict, generation: dict) -> ForeignTo
 
     Raises ``CheckpointError`` for files that are too large, broken, or of a kind that is not known.
     """
-    check_files(folder)
+    if folder.is_dir():
+        check_files(folder)
     return ForeignTokenizer(Connection(folder), config, generation)
 
 

@@ -1,0 +1,361 @@
+"""A GGUF file as the Hugging Face checkpoint that it was made from: its config, and its tensors under their names.
+
+llama.cpp's converter changes more than names. Rows of queries and keys are in another order for ``llama``, and for no
+other architecture; Gemma's norms have their + 1 already; GPT-2's matrices are turned; GPT-NeoX's queries, keys and
+values lie one behind the other. All of it is undone here, so that one table of a family serves both kinds of files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from transformer.disk.gguf_file import GgufFile
+from transformer.errors import CheckpointError
+
+_LLAMA = {
+    "token_embd": "embed_tokens",
+    "output_norm": "norm",
+    "output": "lm_head",
+    "blk.#.attn_norm": "layers.#.input_layernorm",
+    "blk.#.attn_q": "layers.#.self_attn.q_proj",
+    "blk.#.attn_k": "layers.#.self_attn.k_proj",
+    "blk.#.attn_v": "layers.#.self_attn.v_proj",
+    "blk.#.attn_output": "layers.#.self_attn.o_proj",
+    "blk.#.attn_q_norm": "layers.#.self_attn.q_norm",
+    "blk.#.attn_k_norm": "layers.#.self_attn.k_norm",
+    "blk.#.ffn_norm": "layers.#.post_attention_layernorm",
+    "blk.#.ffn_gate": "layers.#.mlp.gate_proj",
+    "blk.#.ffn_up": "layers.#.mlp.up_proj",
+    "blk.#.ffn_down": "layers.#.mlp.down_proj",
+}
+_SANDWICH = _LLAMA | {
+    "blk.#.post_attention_norm": "layers.#.post_attention_layernorm",
+    "blk.#.ffn_norm": "layers.#.pre_feedforward_layernorm",
+    "blk.#.post_ffw_norm": "layers.#.post_feedforward_layernorm",
+}
+_GPT2 = {
+    "token_embd": "wte",
+    "position_embd": "wpe",
+    "output_norm": "ln_f",
+    "output": "lm_head",
+    "blk.#.attn_norm": "h.#.ln_1",
+    "blk.#.attn_qkv": "h.#.attn.c_attn",
+    "blk.#.attn_output": "h.#.attn.c_proj",
+    "blk.#.ffn_norm": "h.#.ln_2",
+    "blk.#.ffn_up": "h.#.mlp.c_fc",
+    "blk.#.ffn_down": "h.#.mlp.c_proj",
+}
+_NEOX = {
+    "token_embd": "embed_in",
+    "output_norm": "final_layer_norm",
+    "output": "embed_out",
+    "blk.#.attn_norm": "layers.#.input_layernorm",
+    "blk.#.attn_qkv": "layers.#.attention.query_key_value",
+    "blk.#.attn_output": "layers.#.attention.dense",
+    "blk.#.ffn_norm": "layers.#.post_attention_layernorm",
+    "blk.#.ffn_up": "layers.#.mlp.dense_h_to_4h",
+    "blk.#.ffn_down": "layers.#.mlp.dense_4h_to_h",
+}
+_BERT = {
+    "token_embd": "embeddings.word_embeddings",
+    "position_embd": "embeddings.position_embeddings",
+    "token_types": "embeddings.token_type_embeddings",
+    "token_embd_norm": "embeddings.LayerNorm",
+    "blk.#.attn_q": "encoder.layer.#.attention.self.query",
+    "blk.#.attn_k": "encoder.layer.#.attention.self.key",
+    "blk.#.attn_v": "encoder.layer.#.attention.self.value",
+    "blk.#.attn_output": "encoder.layer.#.attention.output.dense",
+    "blk.#.attn_output_norm": "encoder.layer.#.attention.output.LayerNorm",
+    "blk.#.ffn_up": "encoder.layer.#.intermediate.dense",
+    "blk.#.ffn_down": "encoder.layer.#.output.dense",
+    "blk.#.layer_output_norm": "encoder.layer.#.output.LayerNorm",
+}
+
+
+def _t5_names(gated: bool) -> dict[str, str]:
+    first = "wi_1" if gated else "wi"
+    names = {"token_embd": "shared", "output": "lm_head"}
+    for short, stack, last in (("enc", "encoder", 1), ("dec", "decoder", 2)):
+        ours, theirs = f"{short}.blk.#", f"{stack}.block.#.layer"
+        names[f"{short}.output_norm"] = f"{stack}.final_layer_norm"
+        for place, (mine, other) in enumerate((("attn", "SelfAttention"), ("cross_attn", "EncDecAttention"))[:last]):
+            names[f"{ours}.{mine}_norm"] = f"{theirs}.{place}.layer_norm"
+            names[f"{ours}.{mine}_rel_b"] = f"{theirs}.{place}.{other}.relative_attention_bias"
+            names |= {f"{ours}.{mine}_{part}": f"{theirs}.{place}.{other}.{part}" for part in "qkvo"}
+        dense = f"{theirs}.{last}.DenseReluDense"
+        names |= {f"{ours}.ffn_norm": f"{theirs}.{last}.layer_norm", f"{ours}.ffn_gate": f"{dense}.wi_0"}
+        names |= {f"{ours}.ffn_up": f"{dense}.{first}", f"{ours}.ffn_down": f"{dense}.wo"}
+    return names
+
+
+class _Keys:
+    """The keys of one architecture: ``llama.block_count`` as ``keys("block_count")``."""
+
+    def __init__(self, file: GgufFile) -> None:
+        self.file, self.architecture = file, str(file.get("general.architecture"))
+
+    def __call__(self, name: str, default: object = None) -> object:
+        return self.file.get(f"{self.architecture}.{name}", default)
+
+    def has(self, name: str) -> bool:
+        return name in self.file.tensors
+
+    def __getitem__(self, name: str) -> object:
+        if (found := self(name)) is None:
+            raise CheckpointError(
+                "{file} lacks the key {name}", file=self.file.path, name=f"{self.architecture}.{name}"
+            )
+        return found
+
+
+def _scaling(keys: _Keys) -> dict | None:
+    """How rotary waves are stretched. Llama 3's way is a tensor: a factor for each pair of channels."""
+    if keys.has("rope_freqs.weight"):
+        return {"rope_type": "factors", "factors": keys.file.read("rope_freqs.weight").tolist()}
+    kind, factor = keys("rope.scaling.type", "none"), keys("rope.scaling.factor", keys("rope.scale_linear"))
+    if kind == "none" or factor in (None, 1.0):
+        return None
+    return {
+        "rope_type": kind,
+        "factor": factor,
+        "original_max_position_embeddings": keys("rope.scaling.original_context_length", keys["context_length"]),
+    }
+
+
+def _decoder(keys: _Keys) -> dict:
+    """What Llama and all that follow it have."""
+    width, n_heads = keys["embedding_length"], keys["attention.head_count"]
+    scaling = _scaling(keys)
+    whole = isinstance(width, int) and isinstance(n_heads, int) and n_heads > 0
+    d_head = keys("attention.key_length", width // n_heads if whole else None)
+    if keys("rope.dimension_count", d_head) != d_head or keys("attention.value_length", d_head) != d_head:
+        raise CheckpointError(
+            "{file} turns {turned} channels of heads of {width}; of {kind} only whole heads can be read",
+            file=keys.file.path,
+            turned=keys("rope.dimension_count"),
+            width=d_head,
+            kind=keys.architecture,
+        )
+    if keys("expert_count"):
+        raise CheckpointError("{file} is a mixture of experts, which cannot be opened", file=keys.file.path)
+    return {
+        "hidden_size": width,
+        "num_attention_heads": n_heads,
+        "num_key_value_heads": keys("attention.head_count_kv", n_heads),
+        "head_dim": d_head,
+        "num_hidden_layers": keys["block_count"],
+        "intermediate_size": keys["feed_forward_length"],
+        "max_position_embeddings": keys["context_length"],
+        "rms_norm_eps": keys["attention.layer_norm_rms_epsilon"],
+        "rope_theta": keys("rope.freq_base", 10_000.0),
+        **({"rope_scaling": scaling} if scaling else {}),
+    }
+
+
+def _llama(keys: _Keys) -> dict:
+    window = keys("attention.sliding_window")
+    return _decoder(keys) | {
+        "model_type": "mistral" if window else "llama",
+        "sliding_window": window,
+        "attention_bias": keys.has("blk.0.attn_q.bias"),
+        "mlp_bias": keys.has("blk.0.ffn_up.bias"),
+    }
+
+
+def _qwen(keys: _Keys) -> dict:
+    return _decoder(keys) | {"model_type": keys.architecture, "attention_bias": keys.has("blk.0.attn_q.bias")}
+
+
+def _gemma(keys: _Keys) -> dict:
+    fields = _decoder(keys) | {"model_type": {"gemma3": "gemma3_text"}.get(keys.architecture, keys.architecture)}
+    fields["sliding_window"] = keys("attention.sliding_window")
+    # Not in the file; llama.cpp goes by the number of layers, too: only the models of 27 B differ.
+    largest = fields["num_hidden_layers"] == {"gemma2": 46, "gemma3": 62}.get(keys.architecture)
+    fields["query_pre_attn_scalar"] = (
+        fields["hidden_size"] / fields["num_attention_heads"] if largest else fields["head_dim"]
+    )
+    fields["attn_logit_softcapping"] = keys("attn_logit_softcapping")
+    fields["final_logit_softcapping"] = keys("final_logit_softcapping")
+    if keys.architecture == "gemma3":
+        fields["rope_local_base_freq"] = keys("rope.freq_base_swa", 10_000.0)
+        pattern = keys("attention.sliding_window_pattern", 6)
+        if isinstance(pattern, int):
+            fields["sliding_window_pattern"] = pattern
+        else:
+            fields["layer_types"] = ["sliding_attention" if slides else "full_attention" for slides in pattern]
+    return fields
+
+
+def _gpt2(keys: _Keys) -> dict:
+    return {
+        "model_type": "gpt2",
+        "n_embd": keys["embedding_length"],
+        "n_head": keys["attention.head_count"],
+        "n_layer": keys["block_count"],
+        "n_inner": keys["feed_forward_length"],
+        "n_positions": keys["context_length"],
+        "layer_norm_epsilon": keys["attention.layer_norm_epsilon"],
+    }
+
+
+def _neox(keys: _Keys) -> dict:
+    width, n_heads = keys["embedding_length"], keys["attention.head_count"]
+    return {
+        "model_type": "gpt_neox",
+        "hidden_size": width,
+        "num_attention_heads": n_heads,
+        "num_hidden_layers": keys["block_count"],
+        "intermediate_size": keys["feed_forward_length"],
+        "max_position_embeddings": keys["context_length"],
+        "layer_norm_eps": keys["attention.layer_norm_epsilon"],
+        "rotary_pct": keys["rope.dimension_count"] / (width // n_heads),
+        "rotary_emb_base": keys("rope.freq_base", 10_000.0),
+        "use_parallel_residual": keys("use_parallel_residual", True),
+        "attention_bias": keys.has("blk.0.attn_qkv.bias"),
+    }
+
+
+def _bert(keys: _Keys) -> dict:
+    return {
+        "model_type": "bert",
+        "hidden_size": keys["embedding_length"],
+        "num_attention_heads": keys["attention.head_count"],
+        "num_hidden_layers": keys["block_count"],
+        "intermediate_size": keys["feed_forward_length"],
+        "max_position_embeddings": keys["context_length"],
+        "layer_norm_eps": keys["attention.layer_norm_epsilon"],
+    }
+
+
+def _t5(keys: _Keys) -> dict:
+    return {
+        "model_type": "t5",
+        "d_model": keys["embedding_length"],
+        "num_heads": keys["attention.head_count"],
+        "d_kv": keys["attention.key_length"],
+        "d_ff": keys["feed_forward_length"],
+        "num_layers": keys["block_count"],
+        "num_decoder_layers": keys("decoder_block_count", keys["block_count"]),
+        "n_positions": keys["context_length"],
+        "layer_norm_epsilon": keys("attention.layer_norm_epsilon", keys("attention.layer_norm_rms_epsilon")),
+        "relative_attention_num_buckets": keys["attention.relative_buckets_count"],
+        "decoder_start_token_id": keys("decoder_start_token_id", 0),
+        "feed_forward_proj": "gated-gelu" if keys.has("enc.blk.0.ffn_gate.weight") else "relu",
+    }
+
+
+_CONFIGS: dict[str, Callable[[_Keys], dict]] = {
+    "llama": _llama,
+    "qwen2": _qwen,
+    "qwen3": _qwen,
+    "gemma": _gemma,
+    "gemma2": _gemma,
+    "gemma3": _gemma,
+    "gpt2": _gpt2,
+    "gptneox": _neox,
+    "bert": _bert,
+    "t5": _t5,
+}
+_NAMES = {"gemma2": _SANDWICH, "gemma3": _SANDWICH, "gpt2": _GPT2, "gptneox": _NEOX, "bert": _BERT}
+
+
+def config_fields(file: GgufFile) -> dict:
+    """What its ``config.json`` would say. Raises ``CheckpointError`` for an architecture that is not known."""
+    keys = _Keys(file)
+    if keys.architecture not in _CONFIGS:
+        raise CheckpointError(
+            "{file} has the architecture {kind}; of GGUF files {known} can be opened",
+            file=file.path,
+            kind=repr(keys.architecture)[:80],
+            known=", ".join(_CONFIGS),
+        )
+    if not keys.has("token_embd.weight"):
+        raise CheckpointError("{file} lacks the tensor {name}", file=file.path, name="token_embd.weight")
+    try:
+        fields = _CONFIGS[keys.architecture](keys)
+    except (TypeError, ZeroDivisionError, ValueError) as error:
+        if isinstance(error, CheckpointError):
+            raise
+        raise CheckpointError("{file} has keys of a wrong type: {problem}", file=file.path, problem=error) from error
+    said = {name: file.get(f"tokenizer.ggml.{short}_token_id") for name, short in _SPECIAL.items()}
+    ends = [id for id in (said["eos_token_id"], file.get("tokenizer.ggml.eot_token_id")) if isinstance(id, int)]
+    return {
+        **fields,
+        "vocab_size": file.tensors["token_embd.weight"][0],
+        "tie_word_embeddings": not keys.has("output.weight"),
+        **{name: id for name, id in said.items() if id is not None},
+        "eos_token_id": list(dict.fromkeys(ends)) or None,
+    }
+
+
+_SPECIAL = {"bos_token_id": "bos", "eos_token_id": "eos", "pad_token_id": "padding"}
+
+
+class GgufWeights:
+    """The tensors of a GGUF file, as ``StoredWeights`` gives those of a folder: Hugging Face's names and order."""
+
+    def __init__(self, file: GgufFile, fields: dict) -> None:
+        self.folder: Path = file.path
+        self.used: set[str] = set()
+        self._file, self._fields = file, fields
+        self._architecture = str(file.get("general.architecture"))
+        names = _NAMES.get(self._architecture, _LLAMA)
+        if self._architecture == "t5":
+            names = _t5_names(fields["feed_forward_proj"] != "relu")
+        self._where = {_renamed(name, names): name for name in file.tensors if name != "rope_freqs.weight"}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._where
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        shape = self._file.tensors[self._where[name]]
+        return shape[::-1] if self._is_turned(name) else shape
+
+    def check_type(self, name: str) -> None:
+        """All that can be unpacked is numbers."""
+
+    def read(self, name: str) -> Tensor:
+        """float32."""
+        self.used.add(name)
+        tensor = torch.from_numpy(self._file.read(self._where[name]))
+        if self._is_turned(name):
+            return tensor.T
+        if self._architecture == "llama" and (part := re.search(r"self_attn\.([qk])_proj", name)):
+            heads = self._fields["num_attention_heads" if part[1] == "q" else "num_key_value_heads"]
+            return _halves(tensor, heads)
+        if self._architecture.startswith("gemma") and name.endswith("norm.weight"):
+            return tensor - 1
+        if self._architecture == "gptneox" and ".query_key_value." in name:
+            heads = self._fields["num_attention_heads"]
+            return tensor.reshape(3, heads, -1, *tensor.shape[1:]).transpose(0, 1).reshape(tensor.shape)
+        return tensor
+
+    def unread(self) -> list[str]:
+        return [name for name in self._where if name not in self.used]
+
+    @property
+    def n_numbers(self) -> int:
+        return sum(torch.Size(shape).numel() for shape in self._file.tensors.values())
+
+    def _is_turned(self, name: str) -> bool:
+        return self._architecture == "gpt2" and ".c_" in name and name.endswith(".weight")
+
+
+def _halves(tensor: Tensor, n_heads: int) -> Tensor:
+    """llama.cpp turns neighbouring channels (2i, 2i + 1), Hugging Face i and i + d/2: rows in their order again."""
+    return tensor.reshape(n_heads, -1, 2, *tensor.shape[1:]).transpose(1, 2).reshape(tensor.shape)
+
+
+def _renamed(name: str, names: dict[str, str]) -> str:
+    """``blk.3.attn_q.weight`` → ``layers.3.self_attn.q_proj.weight``; a name that is not known stays."""
+    plain, _, ending = name.rpartition(".")
+    number = re.search(r"\.(\d+)\.", plain)
+    pattern = re.sub(r"\.\d+\.", ".#.", plain, count=1)
+    if pattern not in names:
+        return name
+    return names[pattern].replace("#", number[1] if number else "#") + f".{ending}"
