@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 import transformer
 from charts.canvas.attention import READ_TITLE, SHIFTED_TITLE
+from charts.toolkit.payload_bytes import unpack
 from tests.pages.conftest import codes, with_e
 from transformer.analysis.attention.query_arithmetic import query_arithmetic
 from transformer.analysis.attention.rollout import attention_rollout
@@ -57,6 +58,30 @@ def test_every_kind_of_model_shows_a_head_in_words_and_numbers(open_page: Callab
     assert row[:3] == wanted if checkpoint != "tiny-gpt" else row[:2] == wanted[1:]
     # A masked-token model without a blank was asked nothing: no number is invented for it.
     assert (TEXT["effect"] in labels) == (checkpoint != "tiny-bert")
+
+
+@pytest.mark.parametrize("head", [0, 1])
+def test_the_picture_has_the_numbers_of_the_head_that_is_looked_at(
+    open_page: Callable, tiny_checkpoint: Callable, head: int
+) -> None:
+    trace = transformer.trace(tiny_checkpoint("translator"), SENTENCE)
+    view, norms = (
+        trace.attention("encoder", layer=1, kind="self"),
+        norm_weighted(trace, "encoder", layer=1, kind="self"),
+    )
+    for drawing, key, numbers in (
+        ("map", "attention map", view.weights[head]),
+        ("values", "attention values", norms[head]),
+    ):
+        app = open_page(
+            checkpoint="tiny-translator",
+            stack="encoder",
+            layer="1",
+            head=str(head),
+            attention_show=TEXT[f"show_{drawing}"],
+        )
+        (sent,) = [one.proto.bytes for one in app.get("bidi_component") if one.key == key]
+        np.testing.assert_allclose(unpack(sent)[1]["values"], numbers, atol=1e-6)
 
 
 @pytest.mark.parametrize("checkpoint", CHECKPOINTS)
