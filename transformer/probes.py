@@ -6,7 +6,7 @@ depends on the recording that is active *in the calling context*: one model may 
 its own recording, and a forward pass without one is untouched. Forward hooks work on a probe as on every module.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -63,10 +63,12 @@ class Edit:
 
 
 class Recording:
-    """What one forward pass leaves behind: ``tensors``, by probe name, after all edits."""
+    """What one forward pass leaves behind: ``tensors``, by probe name, after all edits. ``names``: of the probes that
+    are kept, if not all: a sweep over many texts that looks at one tensor needs no room for the others."""
 
-    def __init__(self, edits: Iterable[Edit] = ()) -> None:
+    def __init__(self, edits: Iterable[Edit] = (), names: Collection[str] | None = None) -> None:
         self.tensors: dict[str, Tensor] = {}
+        self.names = names
         self.edits: dict[str, list[Edit]] = {}
         for edit in edits:
             self.edits.setdefault(edit.name, []).append(edit)
@@ -81,7 +83,8 @@ class Recording:
                     f"{tuple(tensor.shape)}; an edit must keep the shape"
                 )
             tensor = edited
-        self.tensors[name] = tensor
+        if self.names is None or name in self.names:
+            self.tensors[name] = tensor
         return tensor
 
 
@@ -112,9 +115,10 @@ def _with(**changes: Any) -> Iterator[None]:
 
 
 @contextmanager
-def record(edits: Iterable[Edit] = ()) -> Iterator[Recording]:
-    """Record (and edit) every forward pass that this context makes; nothing of it outlives the block."""
-    recording = Recording(edits)
+def record(edits: Iterable[Edit] = (), names: Collection[str] | None = None) -> Iterator[Recording]:
+    """Record (and edit) every forward pass that this context makes, all probes or those called ``names``; nothing of it
+    outlives the block."""
+    recording = Recording(edits, names)
     with _with(recording=recording):
         yield recording
 

@@ -57,6 +57,19 @@ def test_the_recording_shows_the_edited_tensor() -> None:
     assert (recording.tensors[WEIGHTS.replace("weights", "context")] == 0).all()
 
 
+def test_only_what_is_named_is_kept_and_edits_work_as_ever() -> None:
+    model = random_model()
+    edit = Edit("encoder.layers.0.self_attention.output", torch.zeros_like)
+    with record([edit]) as everything:
+        wanted = run(model)
+    with record([edit], names={WEIGHTS}) as named:
+        found = run(model)
+    assert torch.equal(found, wanted) and list(named.tensors) == [WEIGHTS]
+    assert torch.equal(named.tensors[WEIGHTS], everything.tensors[WEIGHTS])
+    with record([edit], names=()) as nothing:
+        assert torch.equal(run(model), wanted) and not nothing.tensors
+
+
 def test_edits_of_one_probe_are_applied_in_order() -> None:
     model = random_model()
     edits = [Edit(WEIGHTS, torch.zeros_like), Edit(WEIGHTS, lambda weights: weights + 3)]

@@ -107,7 +107,7 @@ def importance_by_chunks(
             inputs = [sequence.expand(len(chunk), -1) for sequence in once]
             if memory is None and model.config.kind == "encoder-decoder" and chunk[0].stack == "decoder":
                 memory = model.encode(once[0])
-            with record(remove_one_head_per_row(chunk, model.config)):
+            with record(remove_one_head_per_row(chunk, model.config), names=()):
                 if chunk[0].stack == "decoder" and memory is not None:
                     hidden = model.decode(inputs[1], memory.expand(len(chunk), -1, -1), inputs[0])
                     after = model.project(hidden)

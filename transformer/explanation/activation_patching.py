@@ -199,15 +199,15 @@ def patched_differences(
     names = {_name(place) for places in experiments for place in places}
     found: list[Tensor] = []
     with torch.inference_mode():
-        with record() as recording:
+        with record(names=names) as recording:
             logits_at(contrast, turn, contrast.clean, rows)
-            clean = {name: recording.tensors[name] for name in names}
+        clean = recording.tensors
         memory = None
         if "encoder" in contrast.clean and "decoder" in contrast.clean and not any(n[0] == "e" for n in names):
             memory = contrast.checkpoint.model.encode(_ids(contrast, turn, contrast.corrupt, rows)["encoder"])
         for start in range(0, len(experiments), rows):
             chunk = experiments[start : start + rows]
-            with record(patches(chunk, clean)):
+            with record(patches(chunk, clean), names=()):
                 logits = logits_at(contrast, turn, contrast.corrupt, rows, memory)
             found.append((logits[:, turn.answer] - logits[:, turn.other])[: len(chunk)])
             if progress is not None:

@@ -5,7 +5,7 @@ the others ("An Interpretability Illusion for BERT", Bolukbasi et al. 2021). Of 
 counts, so that one sentence cannot fill the list.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from transformer.runs.head_places import Head, attention_layers
 from transformer.runs.readings import BATCH_SIZE, Recorded, nothing_read, recorded_batches
 from transformer.text.tokens import TokenSequence
 
+ROWS = ("weights", "allowed")  # what ``head_rows`` reads of a batch
 MOST = 12  # sentences for each head or unit
 Progress = Callable[[int, int], None]
 
@@ -51,7 +52,7 @@ def head_firings(
     can be read.
     """
     found: dict[Head, list[Firing]] = {}
-    for batch in read_batches(checkpoint, sentences, batch_size=batch_size, progress=progress):
+    for batch in read_batches(checkpoint, sentences, batch_size=batch_size, parts=ROWS, progress=progress):
         for stack, kind, layer in attention_layers(checkpoint.config):
             for row, index in enumerate(batch.indices):
                 asked, read, weights, allowed = head_rows(batch, stack, kind, layer, row)
@@ -83,7 +84,7 @@ def unit_firings(
     """The largest hidden values of some units of one feed-forward layer, by size: a gated unit has values of either
     sign. Arguments and errors as in ``head_firings``; ``ValueError`` for a unit that does not exist."""
     found: dict[int, list[Firing]] = {unit: [] for unit in units}
-    for batch in read_batches(checkpoint, sentences, batch_size=batch_size, progress=progress):
+    for batch in read_batches(checkpoint, sentences, batch_size=batch_size, parts=("hidden",), progress=progress):
         hidden = batch.recording.tensors[f"{stack}.layers.{layer}.feed_forward.hidden"]
         if wrong := [unit for unit in units if not 0 <= unit < hidden.shape[-1]]:
             raise ValueError(f"there is no unit {wrong[0]}; this layer has units 0 to {hidden.shape[-1] - 1}")
@@ -102,11 +103,16 @@ def unit_firings(
 
 
 def read_batches(
-    checkpoint: Checkpoint, sentences: Sequence[str], *, batch_size: int, progress: Progress | None
+    checkpoint: Checkpoint,
+    sentences: Sequence[str],
+    *,
+    batch_size: int,
+    parts: Collection[str],
+    progress: Progress | None,
 ) -> Iterator[Recorded]:
-    """All recorded passes. Raises ``InputError`` where no sentence can be read."""
+    """All passes, of which the probes ``parts`` are kept. Raises ``InputError`` where no sentence can be read."""
     done, read = 0, 0
-    for batch in recorded_batches(checkpoint, sentences, batch_size=batch_size):
+    for batch in recorded_batches(checkpoint, sentences, batch_size=batch_size, parts=parts):
         if batch.indices:
             yield batch
         done, read = done + len(batch.indices) + len(batch.unread), read + len(batch.indices)

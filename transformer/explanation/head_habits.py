@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer.explanation.firing_examples import Firing, Progress, head_rows, read_batches
+from transformer.explanation.firing_examples import ROWS, Firing, Progress, head_rows, read_batches
 from transformer.files.checkpoints import Checkpoint
 from transformer.roles.places import diagonal_band
 from transformer.runs.attention_view import stands_alone
@@ -123,7 +123,7 @@ def head_habits(
     draw of examples. ``progress`` and errors as in ``head_firings``; a head without a row is not in the answer.
     """
     counts: dict[tuple, _Counts] = {}
-    for batch in read_batches(checkpoint, sentences, batch_size=batch_size, progress=progress):
+    for batch in read_batches(checkpoint, sentences, batch_size=batch_size, parts=ROWS, progress=progress):
         for row, index in enumerate(batch.indices):
             kinds: dict[tuple[str, str], np.ndarray] = {}
             for stack, kind, layer in attention_layers(checkpoint.config):

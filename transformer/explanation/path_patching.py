@@ -64,9 +64,9 @@ def path_patching(
         tasks: list[Head | None] = [*senders, None]  # nothing is sent, in a batch of the same shape: share 0
         for start in range(0, len(tasks), rows):
             chunk = tasks[start : start + rows]
-            with record(_frozen_but(chunk, clean, corrupt)) as heard:
+            with record(_frozen_but(chunk, clean, corrupt), names=ears) as heard:
                 logits_at(contrast, turn, contrast.corrupt, rows)
-            with record([_told(name, receiver.head, heard.tensors[name]) for name in ears]):
+            with record([_told(name, receiver.head, heard.tensors[name]) for name in ears], names=()):
                 logits = logits_at(contrast, turn, contrast.corrupt, rows)
             differences.append((logits[:, turn.answer] - logits[:, turn.other])[: len(chunk)])
             if progress is not None:
@@ -81,9 +81,10 @@ def _attention(head: Head) -> str:
 
 def _recorded(contrast: Contrast, turn: Turn, read: Mapping, rows: int) -> dict[str, Tensor]:
     """The contexts of all heads, and what the feed-forward layers wrote."""
-    with record() as recording:
+    names = {name for name in contrast.checkpoint.model.probes if name.endswith((_CONTEXT, _FEED_FORWARD))}
+    with record(names=names) as recording:
         logits_at(contrast, turn, read, rows)
-    return {name: tensor for name, tensor in recording.tensors.items() if name.endswith((_CONTEXT, _FEED_FORWARD))}
+    return recording.tensors
 
 
 def _frozen_but(

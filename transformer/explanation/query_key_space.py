@@ -17,7 +17,7 @@ import numpy as np
 
 from transformer.analysis.attention.rank_agreement import spearman
 from transformer.analysis.projection import Projection, principal_components
-from transformer.explanation.firing_examples import Progress, head_rows, read_batches
+from transformer.explanation.firing_examples import ROWS, Progress, head_rows, read_batches
 from transformer.files.checkpoints import Checkpoint
 from transformer.files.once import once
 from transformer.runs.head_places import Head
@@ -69,7 +69,9 @@ def query_key_space(
     stack, kind, layer, _ = head
     name = f"{stack}.layers.{layer}.{kind}_attention"
     found: dict[int, tuple] = {}
-    for batch in read_batches(checkpoint, sentences, batch_size=batch_size, progress=progress):
+    for batch in read_batches(
+        checkpoint, sentences, batch_size=batch_size, parts=(*ROWS, "query", "key"), progress=progress
+    ):
         parts = {part: batch.recording.tensors[f"{name}.{part}"][:, head.head] for part in ("query", "key")}
         for row, index in enumerate(batch.indices):
             asked, read, _, allowed = head_rows(batch, stack, kind, layer, row)

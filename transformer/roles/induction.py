@@ -106,11 +106,10 @@ def induction_test(checkpoint: Checkpoint, *, seed: int = 0) -> InductionTest:
 
 def _scores_in(checkpoint: Checkpoint, ids: Tensor) -> Tensor:
     """[layer, 2, head]: ``repeated_scores`` of every layer that reads ``ids``."""
-    with torch.inference_mode(), record() as recording:
+    names = [f"decoder.layers.{layer}.self_attention.weights" for layer in range(checkpoint.config.n_decoder_layers)]
+    with torch.inference_mode(), record(names=names) as recording:
         checkpoint.model(ids[None].to(checkpoint.model.device))
-    layers = range(checkpoint.config.n_decoder_layers)
-    weights = (recording.tensors[f"decoder.layers.{layer}.self_attention.weights"][0] for layer in layers)
-    return torch.stack([repeated_scores(each, len(ids) // 2) for each in weights])
+    return torch.stack([repeated_scores(recording.tensors[name][0], len(ids) // 2) for name in names])
 
 
 def repeated_scores(weights: Tensor, length: int) -> Tensor:

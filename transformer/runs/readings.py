@@ -1,7 +1,7 @@
 """What a model does over many sentences, a batch of sentences of similar length at a time: all that is recorded, and
 its attention as views."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ from transformer.runs.recording_size import rows_that_fit
 from transformer.text.tokens import TokenSequence
 
 BATCH_SIZE = 16
+VIEWED = ("weights", "allowed", "scores")  # what an AttentionView holds
 _MAX_CELLS = 200_000  # sentences × longest² in a batch: what its maps take in memory
 
 
@@ -65,7 +66,7 @@ def readings(
     Padding changes numbers by rounding only: every map is cut to the tokens of its own sentence.
     """
     for batch in recorded_batches(
-        checkpoint, sentences, answers=answers, source_only=source_only, batch_size=batch_size
+        checkpoint, sentences, answers=answers, source_only=source_only, batch_size=batch_size, parts=VIEWED
     ):
         if batch.unread:
             yield tuple(Reading(index, ()) for index in batch.unread)
@@ -80,8 +81,10 @@ def recorded_batches(
     answers: Sequence[str] | None = None,
     source_only: bool = False,
     batch_size: int = BATCH_SIZE,
+    parts: Collection[str] | None = None,
 ) -> Iterator[Recorded]:
-    """``readings`` with everything that was recorded; the sentences that cannot be read come first."""
+    """``readings`` with what was recorded; the sentences that cannot be read come first. ``parts``: the last words of
+    the probes that are kept ("weights", "hidden"), if not all: everything that a batch computes is much more."""
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
     if checkpoint.config.has_encoder and checkpoint.special.pad is None:
@@ -97,8 +100,9 @@ def recorded_batches(
     if unread:
         yield Recorded((), unread=tuple(unread))
     rows = sorted(read, key=lambda row: max(len(row[1]), len(row[2] or ())))
-    for batch in _batches(checkpoint, rows, batch_size):
-        yield _record(checkpoint, batch)
+    names = None if parts is None else {name for name in checkpoint.model.probes if name.rsplit(".", 1)[-1] in parts}
+    for batch in _batches(checkpoint, rows, batch_size, names):
+        yield _record(checkpoint, batch, names)
 
 
 def task_before(checkpoint: Checkpoint) -> str:
@@ -144,14 +148,16 @@ def _ids(checkpoint: Checkpoint, sentence: str) -> list[int]:
     return prompt_ids(checkpoint, sentence)
 
 
-def _batches(checkpoint: Checkpoint, rows: Sequence[_Row], batch_size: int) -> Iterator[list[_Row]]:
+def _batches(
+    checkpoint: Checkpoint, rows: Sequence[_Row], batch_size: int, names: Collection[str] | None
+) -> Iterator[list[_Row]]:
     batch: list[_Row] = []
     for row in rows:
         longest = max(len(row[1]), len(row[2] or ()))
         read = {"source": longest} if checkpoint.config.kind == "encoder-only" else {"target": longest}
         if checkpoint.config.kind == "encoder-decoder":
             read = {"source": longest, "target": longest}
-        fitting = rows_that_fit(checkpoint.model, batch_size, **read)
+        fitting = rows_that_fit(checkpoint.model, batch_size, **read, names=names)
         if batch and (len(batch) >= fitting or (len(batch) + 1) * longest**2 > _MAX_CELLS):
             yield batch
             batch = []
@@ -161,7 +167,7 @@ def _batches(checkpoint: Checkpoint, rows: Sequence[_Row], batch_size: int) -> I
 
 
 @torch.inference_mode()
-def _record(checkpoint: Checkpoint, batch: Sequence[_Row]) -> Recorded:
+def _record(checkpoint: Checkpoint, batch: Sequence[_Row], names: Collection[str] | None) -> Recorded:
     model, config, pad_id = checkpoint.model, checkpoint.config, checkpoint.special.pad or 0
     indices, sources, answers = (list(column) for column in zip(*batch, strict=True))
     read = {"encoder" if config.has_encoder else "decoder": sources}
@@ -171,7 +177,7 @@ def _record(checkpoint: Checkpoint, batch: Sequence[_Row]) -> Recorded:
             _translations(checkpoint, sources) if answers[0] is None else [[*start, *ids] for ids in answers]
         )
     inputs = [pad(ids, pad_id).to(model.device) for ids in read.values()]
-    with record() as recording:
+    with record(names=names) as recording:
         logits = model(*inputs)
     tokens = {stack: [checkpoint.tokenizer.sequence(ids) for ids in rows] for stack, rows in read.items()}
     if checkpoint.framing.starts:
@@ -222,8 +228,7 @@ def _views(
 ) -> Iterator[AttentionView]:
     """One attention layer in every sentence of a batch, without its padding."""
     name = f"{stack}.layers.{layer}.{kind}_attention"
-    parts = ("weights", "allowed", "scores")
-    arrays = {part: recording.tensors[f"{name}.{part}"].numpy(force=True) for part in parts}
+    arrays = {part: recording.tensors[f"{name}.{part}"].numpy(force=True) for part in VIEWED}
     for row, (query, key) in enumerate(zip(queries, keys, strict=True)):
         own = {part: array[row][..., : len(query), : len(key)] for part, array in arrays.items()}
         yield AttentionView(name=name, stack=stack, layer=layer, kind=kind, query=query, key=key, **own)

@@ -5,6 +5,7 @@ with the square of the length: 16 layers of 16 heads and 3,900 tokens take 31 GB
 model whose own file is half a megabyte.
 """
 
+from collections.abc import Collection
 from math import prod
 
 from transformer.errors import InputError
@@ -36,11 +37,12 @@ def recorded_bytes(model: Model, *, source: int = 0, target: int = 0) -> int:
     return sum(_bytes(model, name, source, target) for name in model.probes)
 
 
-def pass_bytes(model: Model, *, source: int = 0, target: int = 0) -> int:
-    """``recorded_bytes``, and what exists only while the largest attention is computed."""
+def pass_bytes(model: Model, *, source: int = 0, target: int = 0, names: Collection[str] | None = None) -> int:
+    """``recorded_bytes`` of the probes that are kept (``names``, or all), and what exists only while the largest
+    attention is computed."""
     sizes = {name: _bytes(model, name, source, target) for name in model.probes}
     largest = max((size for name, size in sizes.items() if name.endswith("attention.scores")), default=0)
-    return sum(sizes.values()) + _TEMPORARY * largest
+    return sum(size for name, size in sizes.items() if names is None or name in names) + _TEMPORARY * largest
 
 
 def check_recording(model: Model, *, source: int = 0, target: int = 0) -> None:
@@ -59,9 +61,12 @@ def check_recording(model: Model, *, source: int = 0, target: int = 0) -> None:
         )
 
 
-def rows_that_fit(model: Model, rows: int, *, source: int = 0, target: int = 0) -> int:
+def rows_that_fit(
+    model: Model, rows: int, *, source: int = 0, target: int = 0, names: Collection[str] | None = None
+) -> int:
     """How many of ``rows`` texts of these lengths one recorded pass may hold: at least 1, as a trace of it exists."""
-    return max(1, min(rows, allowed_bytes() // max(1, pass_bytes(model, source=source, target=target))))
+    one = pass_bytes(model, source=source, target=target, names=names)
+    return max(1, min(rows, allowed_bytes() // max(1, one)))
 
 
 def _bytes(model: Model, name: str, source: int, target: int) -> int:

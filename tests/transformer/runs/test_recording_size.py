@@ -104,6 +104,8 @@ def test_a_sweep_takes_as_many_rows_as_fit(tiny_checkpoint, at_most) -> None:
     one = pass_bytes(model, target=10)
     at_most(5 * one)
     assert rows_that_fit(model, 64, target=10) == 5
+    few = [name for name in model.probes if name.endswith(".weights")]
+    assert rows_that_fit(model, 64, target=10, names=few) > 5, "what is not kept needs no room"
     assert rows_that_fit(model, 3, target=10) == 3
     at_most(1)
     assert rows_that_fit(model, 64, target=10) == 1, "a trace of it exists"
