@@ -24,7 +24,7 @@ import transformer
 from benchmarks.app_server import AppServer
 from benchmarks.chromium import chromium, new_visitor
 from charts.canvas.figure import CanvasFigure
-from charts.canvas.sentence_flow import sentence_flow_picture
+from charts.canvas.sentence_flow_picture import sentence_flow_picture
 from transformer.explanation.sentence_flow import sentence_flow
 from transformer.runs.traces import Trace
 

@@ -19,13 +19,13 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 import transformer
 from benchmarks.interleaved import time_interleaved
-from charts.canvas.attention import attention_grid
+from charts.canvas.attention_maps import attention_grid
 
 PEER_GOAL, EAGER_GOAL = 0.5, 1.15  # × TransformerLens; × Hugging Face's eager pass with its attention maps
 
 OURS = """
 import transformer
-from charts.canvas.attention import attention_grid
+from charts.canvas.attention_maps import attention_grid
 checkpoint = transformer.load(folder)
 trace = transformer.trace(checkpoint, sentence, strategy=transformer.Greedy(1))
 views = [trace.attention("decoder", layer=layer, kind="self") for layer in range(12)]

@@ -11,7 +11,7 @@ where the program is installed, ``glassformer.notebook`` gives the same function
 
 import math
 
-from charts.canvas.attention import attention_grid, attention_lines, attention_map
+from charts.canvas.attention_maps import attention_grid, attention_lines, attention_map
 from charts.canvas.attention_overview import attention_overview
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.value_map import value_map

@@ -12,7 +12,7 @@ from ui.show.figures import show_figure, show_formula, show_source
 from views.add_norm import norm_figures
 from views.add_norm.norm_arithmetic import norm_arithmetic
 from views.add_norm.one_vector import choose_norm, one_vector, place_of
-from views.add_norm.residual import residual_stream, say_order, sublayer_updates
+from views.add_norm.residual_growth import residual_stream, say_order, sublayer_updates
 
 
 def statistics(p: Page, name: str) -> None:

@@ -9,17 +9,17 @@ from ui.shell.guidance.way import way_to
 from ui.shell.page import page
 from ui.shell.selectors import chosen_section
 from ui.show.figures import show_source
-from views.attention import guess
+from views.attention import row_guess
+from views.attention.attention_controls import ARITHMETIC, cell_opener, close_cell, controls, draw, row_labels
+from views.attention.attention_steps import draw_step, stepper
 from views.attention.cell_arithmetic import arithmetic_of, explain_cell, more_about_cell
-from views.attention.controls import ARITHMETIC, cell_opener, close_cell, controls, draw, row_labels
 from views.attention.facts import FEW_KEYS, drawn_view, facts, largest_of, places, read_aloud, rewrite
-from views.attention.firing import firing
 from views.attention.general import general
+from views.attention.head_firing import firing
 from views.attention.on_picture import on_picture
 from views.attention.shaded import height_above, shaded_sentence
-from views.attention.steps import draw_step, stepper
 from views.attention.trust import edge_effect, trust
-from views.attention.words import words
+from views.attention.word_map import words
 
 with page("attention", needs=("stack", "kind", "layer", "head", "token")) as p:
     place = (p.focus.stack, p.focus.layer, p.focus.kind)
@@ -27,8 +27,8 @@ with page("attention", needs=("stack", "kind", "layer", "head", "token")) as p:
     view, row = path.view, p.focus.token
     weighted = norm_weighted(p.trace, *place)[p.focus.head]
 
-    if guess.is_on():
-        guess.guess(p, view)
+    if row_guess.is_on():
+        row_guess.guess(p, view)
         p.finish()
     shown = controls(p, view)
     rows = row_labels(p, view, shown)

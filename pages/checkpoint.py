@@ -17,7 +17,7 @@ from ui.shell.page import page
 from ui.shell.selectors import tabs
 from ui.show.figures import show_source, show_table
 from ui.words.texts import without_pictures
-from views.checkpoint.family import family_view
+from views.checkpoint.family_view import family_view
 from views.checkpoint.upload_form import upload_form
 
 with page("checkpoint", strip=False) as p:

@@ -2,7 +2,7 @@
 
 from ui.shell.page import page
 from ui.shell.selectors import chosen_option
-from views.compare.layers import layers
+from views.compare.compared_layers import layers
 from views.compare.modes import checkpoints, kinds, sentences
 
 MODES = {"sentences": sentences, "checkpoints": checkpoints, "kinds": kinds, "layers": layers}

@@ -18,7 +18,7 @@ from views.decoding import attention_choice
 from views.decoding.alignment import alignment
 from views.decoding.beam_tree import beam_tree
 from views.decoding.encoder_answers import classify, fill_blanks, place_of
-from views.decoding.steps import step_by_step
+from views.decoding.step_by_step import step_by_step
 from views.decoding.strategies import strategies
 
 SECTIONS = {

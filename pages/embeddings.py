@@ -13,16 +13,16 @@ from ui.shell.page_state import IN_ADDRESS
 from ui.shell.selectors import chosen_section
 from ui.show.figures import show_figure, show_snippet, show_source
 from ui.words.texts import as_plain
-from views.embeddings import word_vectors
+from views.embeddings import embedding_sections
 from views.embeddings.embedding_row_figures import embedding_rows
-from views.embeddings.patches import patch_embedding
-from views.embeddings.word_vectors import embedding_table
+from views.embeddings.embedding_sections import embedding_table
+from views.embeddings.patch_embedding import patch_embedding
 
 SECTIONS = {
-    "lookup": word_vectors.lookup,
-    "neighbours": word_vectors.neighbours,
-    "map": word_vectors.map_of_vocabulary,
-    "analogies": word_vectors.analogies,
+    "lookup": embedding_sections.lookup,
+    "neighbours": embedding_sections.neighbours,
+    "map": embedding_sections.map_of_vocabulary,
+    "analogies": embedding_sections.analogies,
     "training": one_training_step,
 }
 
@@ -44,7 +44,7 @@ with page("embeddings", needs=("token",)) as p:
         ),
     )
     if st.toggle(p.text["window"], key="embeddings window", **IN_ADDRESS):
-        word_vectors.neighbouring_rows(p)
+        embedding_sections.neighbouring_rows(p)
     SECTIONS[chosen_section(p.text, list(SECTIONS), key="embeddings section")](p)
     show_source(Embedding, nearest_rows, analogy, principal_components, training_step)
     show_snippet(

@@ -4,8 +4,8 @@ from charts.toolkit.numbers import whole
 from ui.shell.page import Page, page
 from ui.shell.selectors import chosen_option
 from ui.show.figures import show_formula, show_source
-from views.feed_forward.firing import firing
 from views.feed_forward.strongest import strongest
+from views.feed_forward.unit_firing import firing
 from views.feed_forward.units import all_tokens, is_gated, one_token, words_of_units
 
 FUNCTIONS = {

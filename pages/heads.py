@@ -15,13 +15,13 @@ from ui.shell.guidance.way import way_to
 from ui.shell.navigation import go_to
 from ui.shell.page import page
 from ui.shell.selectors import chosen_section
-from ui.show.canvas import show_grid
+from ui.show.drawings import show_grid
 from ui.show.figures import show_formula, show_snippet, show_source, show_table
 from views.heads import corpus
-from views.heads.card import CARD, open_card
-from views.heads.controls import controls, snippet
 from views.heads.corpus_role_table import comparison_table, corpus_counts, corpus_role_text, depth, sections
 from views.heads.every_head import look_at, show_every_head
+from views.heads.head_card import CARD, open_card
+from views.heads.heads_controls import controls, snippet
 from views.heads.named import claim, head_words, named_heads, with_a_job
 from views.heads.pruned import pruned_note, pruned_places
 from views.heads.taught import taught_note

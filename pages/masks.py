@@ -11,7 +11,7 @@ from ui.lab import edited_model
 from ui.lab.effects import picture_and_answer, show_answers, show_numbers, show_steps
 from ui.shell.page import page
 from ui.shell.selectors import chosen_option
-from ui.show.canvas import show_mask_editor
+from ui.show.drawings import show_mask_editor
 from ui.show.figures import show_formula, show_snippet, show_source
 from ui.show.score_formula import score_formula
 from views.masks import editor

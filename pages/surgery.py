@@ -12,7 +12,7 @@ from ui.show.figures import show_formula, show_snippet, show_source
 from ui.words.model_terms import output_bias
 from ui.words.texts import counted
 from views.surgery import edit_list
-from views.surgery.jobs import jobs_and_importance
+from views.surgery.jobs_and_importance import jobs_and_importance
 from views.surgery.operations import choices, importance, importance_map, measure, more_edits
 
 with page("surgery", needs=("stack", "kind", "layer", "head")) as p:

@@ -13,10 +13,10 @@ from ui.shell.page import Page, page
 from ui.show.figures import show_formula, show_snippet, show_source
 from ui.words.catalogues import said as in_language
 from ui.words.texts import as_plain, counted
-from views.tokens.patches import patches
+from views.tokens.patch_ids import patches
 from views.tokens.special_tokens import added_tokens, odd_character, special_tokens
 from views.tokens.tokenization import token_cards, tokenizers_side_by_side, typed_tokens
-from views.tokens.words import word_being_built
+from views.tokens.word_being_built import word_being_built
 
 
 def show_counts(p: Page) -> None:

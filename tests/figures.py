@@ -197,7 +197,7 @@ def figures(tokens, target, causal_view, candidates) -> dict:
 
 def every_figure(tokens, target, causal_view, candidates) -> dict:
     """Every public figure, drawn once, by name."""
-    from charts.figures import edit_effects, firing, gradients
+    from charts.figures import edit_effects, firing_strips, gradients
     from transformer.analysis.lens import WordCourse
     from transformer.text.best_path import kept
     from transformer.text.longest_match import MatchStep
@@ -214,7 +214,7 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
     )
     from views.embeddings import embedding_row_figures, vocabulary_figures
     from views.feed_forward import activation_curve_figure, unit_figures
-    from views.heads import head_figures
+    from views.heads import habit_figures, head_figures, scatter_figure
     from views.lens import attribution_figures, lens_figures
     from views.overview import time_and_parameters_figure
     from views.paths import flow_figure
@@ -290,7 +290,7 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         "candidate_bars": candidate_figures.candidate_bars(candidates, rest=0.05),
         "reshaping": candidate_figures.reshaping(candidates, temperature=0.5, rule="top-k 2"),
         "flow_graph": flow_figure.flow_graph(small_flow(), tokens={"encoder": tokens, "decoder": target}),
-        "firing_strips": firing.firing_strips(
+        "firing_strips": firing_strips.firing_strips(
             [share, -share[:2] / 2],
             tokens=[tokens, TokenSequence(tokens.tokens[:2])],
             places=[1, 0],
@@ -325,6 +325,17 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         "dot_product": attention_row_figures.dot_product(rows[0], key=rows[1], query_token="·<b>", key_token="·<i>"),
         "aligned_measures": trust_figure.aligned_measures(small_measures(), answer="‘·<b>’"),
         "value_mix": attention_row_figures.value_mix(share, values=rows, tokens=tokens, shown=3),
+        "habit_bars": habit_figures.habit_bars(share[:2], chances=share[:2], names=["·<b>", "$y$"]),
+        "strength_bars": habit_figures.strength_bars(share),
+        "head_scatter": scatter_figure.head_scatter(
+            [0.1, 0.9],
+            up=[0.5, 0.4],
+            labels=["0.0", "1.1"],
+            layers=[0, 1],
+            roles=["·<b>", "previous <token>"],
+            axes=("·<i>", "$y$"),
+            chosen=1,
+        ),
         "head_scores": head_figures.head_scores(np.full((2, 3), 0.25), name="sink share", roles=[["<b>", "", ""]] * 2),
         "entropy_strip": head_figures.entropy_strip(causal_view),
         "head_profiles": head_figures.head_profiles(

@@ -292,8 +292,10 @@ def submodules() -> list[str]:
     return [module.name for module in pkgutil.walk_packages(transformer.__path__, "transformer.")]
 
 
-def test_no_two_modules_of_the_library_bear_one_name() -> None:
-    files = [path for path in sources("transformer") if "foreign" not in path.parts and path.stem != "__init__"]
+def test_no_two_modules_bear_one_name() -> None:
+    """So that a newcomer who looks for a name opens the right file. (A page is called as the folder of its view.)"""
+    everywhere = [path for package in ("transformer", "charts", "ui", "views") for path in sources(package)]
+    files = [path for path in everywhere if "foreign" not in path.parts and path.stem != "__init__"]
     assert not [name for name, count in Counter(path.stem for path in files).items() if count > 1]
 
 

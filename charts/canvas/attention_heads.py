@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from charts.canvas.attention import attention_grid
+from charts.canvas.attention_maps import attention_grid
 from charts.canvas.choices import HeadChoice
 from charts.canvas.figure import CanvasFigure
 from transformer.runs.attention_view import AttentionView

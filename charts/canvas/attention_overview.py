@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from charts.canvas.attention import attention_grid, attention_name
+from charts.canvas.attention_maps import attention_grid, attention_name
 from charts.canvas.choices import AnyHead
 from charts.canvas.figure import CanvasFigure
 from charts.toolkit.words import _

@@ -29,7 +29,7 @@ class CanvasFigure:
     """A drawing that follows the pointer.
 
     ``metadata`` is what JSON can say: kind, title, labels. ``arrays`` are uint8, uint16 or float32. Both are packed
-    where the figure is shown: by the app (``ui.show.canvas``), or here, for a notebook or a file.
+    where the figure is shown: by the app (``ui.show.drawings``), or here, for a notebook or a file.
     """
 
     metadata: Mapping[str, Any]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from charts.canvas.attention import attention_map
+from charts.canvas.attention_maps import attention_map
 from charts.canvas.figure import CanvasFigure
 from charts.toolkit.payload_bytes import mask_bits
 from transformer.runs.attention_view import AttentionView

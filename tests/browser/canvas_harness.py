@@ -17,8 +17,8 @@ import streamlit as st
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from charts.canvas.attention import attention_grid, attention_lines, attention_map
 from charts.canvas.attention_heads import HeadWords, attention_heads
+from charts.canvas.attention_maps import attention_grid, attention_lines, attention_map
 from charts.canvas.attention_overview import attention_overview
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.mask_editor import mask_editor
@@ -26,7 +26,7 @@ from charts.canvas.value_map import value_map
 from transformer.runs.attention_view import AttentionView
 from transformer.text.tokens import Token, TokenSequence
 from ui.shell.frame import bring_canvas
-from ui.show.canvas import show_grid, show_lines, show_map, show_mask_editor, show_overview
+from ui.show.drawings import show_grid, show_lines, show_map, show_mask_editor, show_overview
 
 SENTENCE = [
     "<s>",

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import transformer
-from charts.canvas.sentence_flow import sentence_flow_picture
+from charts.canvas.sentence_flow_picture import sentence_flow_picture
 from tests.browser.seats import Seats
 from transformer.analysis.residual_stream import sublayers
 from transformer.explanation.sentence_flow import sentence_flow, threads

@@ -9,7 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from charts.canvas.attention import (
+from charts.canvas.attention_heads import HeadWords, attention_heads
+from charts.canvas.attention_maps import (
     KEY_TITLE,
     QUERY_TITLE,
     READ_TITLE,
@@ -18,7 +19,6 @@ from charts.canvas.attention import (
     attention_lines,
     attention_map,
 )
-from charts.canvas.attention_heads import HeadWords, attention_heads
 from charts.canvas.attention_overview import attention_overview, heads_of
 from charts.canvas.choices import AnyHead
 from charts.canvas.figure import CanvasFigure
@@ -325,7 +325,7 @@ def test_bytes_of_something_else_are_refused():
 
 
 def test_payloads_need_neither_torch_nor_streamlit():
-    code = "import sys, charts.canvas.attention; print(sorted({'torch', 'streamlit'} & set(sys.modules)))"
+    code = "import sys, charts.canvas.attention_maps; print(sorted({'torch', 'streamlit'} & set(sys.modules)))"
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
     )

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import transformer
-from charts.canvas import sentence_flow as module
+from charts.canvas import sentence_flow_picture as module
 from charts.canvas.frame_height import frame_height
-from charts.canvas.sentence_flow import sentence_flow_picture
+from charts.canvas.sentence_flow_picture import sentence_flow_picture
 from charts.toolkit.payload_bytes import unpack
 from transformer.explanation.sentence_flow import SentenceFlow, sentence_flow
 

@@ -13,17 +13,17 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import transformer
-from charts.canvas.attention import READ_TITLE, SHIFTED_TITLE
+from charts.canvas.attention_maps import READ_TITLE, SHIFTED_TITLE
 from charts.toolkit.payload_bytes import unpack
 from tests.pages.conftest import codes, with_e
 from transformer.analysis.attention.query_arithmetic import query_arithmetic
 from transformer.analysis.attention.rollout import attention_rollout
 from transformer.analysis.attention.value_weighting import norm_weighted
 from ui.words.texts import page_text
-from views.attention import controls
+from views.attention import attention_controls
+from views.attention.attention_steps import mask_counts
 from views.attention.cell_arithmetic import equations
 from views.attention.facts import read_aloud
-from views.attention.steps import mask_counts
 
 TEXT = page_text("attention")
 CHECKPOINTS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
@@ -244,8 +244,8 @@ def test_cross_attention_begins_with_the_token_that_is_predicted_and_its_title_s
     open_page: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn = []
-    monkeypatch.setattr(controls, "show_map", lambda figure, **_: drawn.append(figure.metadata))
-    monkeypatch.setattr(controls, "show_lines", lambda figure, **_: drawn.append(figure.metadata))
+    monkeypatch.setattr(attention_controls, "show_map", lambda figure, **_: drawn.append(figure.metadata))
+    monkeypatch.setattr(attention_controls, "show_lines", lambda figure, **_: drawn.append(figure.metadata))
     place = {"stack": "decoder", "kind": "cross", "token": "0", "target": "Le vieil homme."}
     for drawing in ("map", "lines", "values", "rollout"):
         for address, title, first in (

@@ -148,7 +148,7 @@ def test_all_ready_analogies_are_listed_with_their_misses(open_app, tiny_checkpo
         if len(checkpoint.tokenizer.encode(word)) == 1
     ]
     examples = (tuple(single[:4]), tuple(single[1:5]))
-    monkeypatch.setattr("views.embeddings.word_vectors.ANALOGIES", examples)
+    monkeypatch.setattr("views.embeddings.embedding_sections.ANALOGIES", examples)
     app = show(open_app("embeddings", checkpoint="tiny-translator", sentence=SENTENCE), "analogies")
     is_fine(app)
     listed = app.dataframe[-1].value

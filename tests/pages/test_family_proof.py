@@ -28,7 +28,7 @@ def test_the_page_names_the_family_and_proves_it(tmp_path: Path, monkeypatch: py
 def test_without_transformers_the_command_stands_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     foreign_checkpoint("hf-gpt2", tmp_path)
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path))
-    monkeypatch.setattr("views.checkpoint.family.find_spec", lambda name: None)
+    monkeypatch.setattr("views.checkpoint.family_view.find_spec", lambda name: None)
     app = open_by_address("checkpoint", {"checkpoint": "hf-gpt2"})
     assert [code.value for code in app.code if "verify" in code.value] == ["python -m transformer verify hf-gpt2"]
 

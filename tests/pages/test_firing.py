@@ -14,7 +14,7 @@ from transformer.explanation.firing_examples import head_firings, unit_firings
 from transformer.explanation.query_key_space import query_key_space
 from transformer.runs.head_places import Head
 from transformer.text.sentence_files import read_sentences
-from ui.lab import firing as listed
+from ui.lab import firing_list as listed
 from ui.words.texts import common, page_text
 
 TEXT, UNITS = page_text("attention"), page_text("feed_forward")

@@ -14,7 +14,7 @@ from transformer.explanation.head_habits import head_habits
 from transformer.runs.head_places import Head
 from transformer.text.sentence_files import read_sentences
 from ui.words.texts import common, page_text
-from views.heads import card, scatter
+from views.heads import head_card, scatter
 
 TEXT = page_text("heads")
 OWN = ("own.txt", b"The dog sees the cat.\nA bird sings.\n", "text/plain")
@@ -69,11 +69,11 @@ def test_a_chosen_example_is_read_by_all_pages(tiny_checkpoint: Callable, monkey
     habits = head_habits(checkpoint, sentences)[Head("decoder", "self", 1, 1)]
     one = habits.main.examples[0]
     changed = {}
-    monkeypatch.setattr(card.shared_focus, "change", lambda **values: changed.update(values))
+    monkeypatch.setattr(head_card.shared_focus, "change", lambda **values: changed.update(values))
     monkeypatch.setattr(
-        st, "session_state", {f"data {card._TABLE}": SimpleNamespace(selection=SimpleNamespace(rows=[0]))}
+        st, "session_state", {f"data {head_card._TABLE}": SimpleNamespace(selection=SimpleNamespace(rows=[0]))}
     )
-    card._chosen(SimpleNamespace(checkpoint=checkpoint), [one], SimpleNamespace(sentences=sentences))
+    head_card._chosen(SimpleNamespace(checkpoint=checkpoint), [one], SimpleNamespace(sentences=sentences))
     assert changed["sentence"] == sentences[one.sentence] and changed["token"] == one.query
 
 

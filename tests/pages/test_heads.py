@@ -254,7 +254,7 @@ def test_the_large_maps_are_of_heads_that_have_the_job_and_all_others_carry_no_l
     language: str,
 ) -> None:
     drawn = []
-    monkeypatch.setattr("ui.show.canvas.show_grid", lambda figure, **_: drawn.append(figure.metadata))
+    monkeypatch.setattr("ui.show.drawings.show_grid", lambda figure, **_: drawn.append(figure.metadata))
     open_page(checkpoint=checkpoint, stack=stack, kind=kind, language=language)
     trace = transformer.trace(tiny_checkpoint(checkpoint), SENTENCE)
     roles = {

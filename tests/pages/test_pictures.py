@@ -15,7 +15,7 @@ from ui.shell.openings import opening_of
 from ui.shell.page import Page
 from ui.shell.picture import picture_data
 from ui.words.texts import default_sentence, other_pictures, pictures
-from views.tokens.patches import patches
+from views.tokens.patch_ids import patches
 
 FOUR = "00b7000005g32e3009f0cf0006gfg500006fb000001g4000009c000000da0000"
 NAME = "vit-digits"
@@ -80,7 +80,7 @@ def test_the_pages_speak_of_patches_and_leave_out_what_is_about_words() -> None:
 def test_the_tokens_of_a_picture_are_its_squares_in_their_places(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cards with the pixels, a row for each row of patches: laid beside each other they are the picture."""
     drawn = []
-    monkeypatch.setattr("views.tokens.patches.chips", lambda rows, **_: drawn.append(rows))
+    monkeypatch.setattr("views.tokens.patch_ids.chips", lambda rows, **_: drawn.append(rows))
     patches(p := page_of(FOUR, token=7))
     before, *rows = drawn[0]
     assert [chip.text for chip in before.chips] == ["<s>"] and before.chips[0].pixels is None

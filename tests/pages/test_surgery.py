@@ -23,7 +23,7 @@ from transformer.runs.edit_specs import edits_from
 from transformer.runs.run import Run
 from ui.compute.store import store
 from ui.words.texts import common, page_text
-from views.surgery.jobs import compared
+from views.surgery.jobs_and_importance import compared
 
 TEXT = page_text("surgery")
 SENTENCE = "The old man ___ the sea."

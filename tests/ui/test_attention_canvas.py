@@ -14,7 +14,7 @@ from charts.toolkit.payload_bytes import unpack
 from tests.triggers import trigger
 from transformer.runs.attention_view import AttentionView
 from transformer.text.tokens import Token, TokenSequence
-from ui.show import canvas
+from ui.show import drawings
 
 
 def view(rows: int = 3, columns: int = 4, *, layer: int = 0, kind: str = "cross") -> AttentionView:
@@ -38,13 +38,13 @@ def script() -> None:
     import numpy
     import streamlit
 
-    from charts.canvas.attention import attention_grid, attention_lines, attention_map
+    from charts.canvas.attention_maps import attention_grid, attention_lines, attention_map
     from charts.canvas.attention_overview import attention_overview
     from charts.canvas.mask_editor import mask_editor
     from charts.canvas.value_map import value_map
     from tests.ui.test_attention_canvas import view
     from ui.shell.frame import bring_canvas
-    from ui.show.canvas import show_grid, show_lines, show_map, show_mask_editor, show_overview
+    from ui.show.drawings import show_grid, show_lines, show_map, show_mask_editor, show_overview
 
     bring_canvas()
     labels = {"row_labels": ["a", "b"], "column_labels": ["c", "d"], "row_title": "row", "column_title": "column"}
@@ -162,26 +162,26 @@ NO_CELLS = [
 
 @pytest.mark.parametrize("value", NO_CELLS, ids=repr)
 def test_a_click_that_does_not_fit_the_map_is_none(value):
-    assert canvas.read_cell(value, (3, 4)) is None
+    assert drawings.read_cell(value, (3, 4)) is None
 
 
 @pytest.mark.parametrize("value", [None, {"layer": 0, "head": 2}, {"layer": 1, "head": 0}, {"layer": 0}])
 def test_a_click_on_a_head_that_is_gone_is_none(value):
     shown = {HeadChoice(0, 0), HeadChoice(0, 1)}
-    assert canvas.read_head(value, shown) is None
-    assert canvas.read_head({"layer": 0, "head": 1}, shown) == HeadChoice(0, 1)
+    assert drawings.read_head(value, shown) is None
+    assert drawings.read_head({"layer": 0, "head": 1}, shown) == HeadChoice(0, 1)
 
 
 @pytest.mark.parametrize("stack", ["encoder", None, [], {}, 7])
 def test_a_click_on_an_attention_that_is_gone_is_none(stack):
     value = {"stack": stack, "attention": "self", "layer": 0, "head": 1}
-    assert canvas.read_any_head(value, {AnyHead("decoder", "self", 0, 1)}) is None
+    assert drawings.read_any_head(value, {AnyHead("decoder", "self", 0, 1)}) is None
 
 
 def test_a_click_on_a_token_that_is_gone_is_none():
-    assert canvas.read_token({"token": 3}, 3) is None
+    assert drawings.read_token({"token": 3}, 3) is None
 
 
 @pytest.mark.parametrize("key", ["map", "grid"])
 def test_what_is_said_of_a_picture_that_has_been_left_changes_nothing(key):
-    canvas._told(key, "click", lambda value: value, pytest.fail)  # outside of any run there is no state, either
+    drawings._told(key, "click", lambda value: value, pytest.fail)  # outside of any run there is no state, either

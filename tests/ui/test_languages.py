@@ -417,7 +417,7 @@ def test_a_third_language_needs_two_small_files(texts: Path, open_app: Callable[
 def test_the_canvas_gets_its_words_in_french_and_none_in_english(in_language: Callable) -> None:
     from charts.canvas.figure import CanvasFigure
     from charts.toolkit.payload_bytes import unpack
-    from ui.show.canvas import spoken
+    from ui.show.drawings import spoken
 
     figure = CanvasFigure({"title": "t"}, {})
     assert spoken(figure).packed() == figure.packed()

@@ -14,7 +14,7 @@ from transformer.runs.attention_view import AttentionView
 from ui.compute.store import store
 from ui.shell.page import Page
 from ui.shell.page_state import belongs_to
-from ui.show.canvas import show_map
+from ui.show.drawings import show_map
 from ui.show.figures import show_snippet
 from ui.words.texts import as_plain
 

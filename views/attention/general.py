@@ -20,7 +20,7 @@ from ui.compute.store import store
 from ui.shell import focus as shared_focus
 from ui.shell.page import Page
 from ui.shell.selectors import chosen_option
-from ui.show.canvas import show_map
+from ui.show.drawings import show_map
 from ui.show.figures import show_snippet, show_source, show_table
 from ui.words.texts import as_plain, common
 

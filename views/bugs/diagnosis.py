@@ -10,7 +10,7 @@ from transformer.faults.fault_checks import CHECKS, Finding
 from ui.shell.page import Page
 from ui.show.figures import show_table
 from views.bugs.game import ANSWER
-from views.bugs.runs import WORD, findings, pads_of, runs_of, toy_of
+from views.bugs.patient_runs import WORD, findings, pads_of, runs_of, toy_of
 
 _SCHEMES = {"rotary": "positions_rotary", "relative": "positions_relative"}
 

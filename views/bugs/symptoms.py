@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from charts.canvas.attention import attention_map
+from charts.canvas.attention_maps import attention_map
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
 from transformer.analysis.answers.answer_probabilities import Answer
@@ -16,10 +16,10 @@ from transformer.faults.signs import signs_of
 from transformer.runs.attention_view import AttentionView
 from ui.lab.effects import marked
 from ui.shell.page import Page
-from ui.show.canvas import show_map
+from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_table
 from ui.words.texts import as_plain
-from views.bugs.runs import WORD, runs_of, toy_of
+from views.bugs.patient_runs import WORD, runs_of, toy_of
 from views.bugs.two_courses_figure import two_courses
 
 HEIGHT = 315

@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 import transformer
-from charts.canvas.attention import attention_map
+from charts.canvas.attention_maps import attention_map
 from charts.canvas.choices import Cell
 from charts.toolkit.style import three_digits
 from transformer.analysis.answers.comparison import alike_heads
@@ -29,7 +29,7 @@ from ui.shell import address, page_state
 from ui.shell.page import Page
 from ui.shell.presentation.presenter import presenting
 from ui.shell.selectors import chosen_option
-from ui.show.canvas import show_map
+from ui.show.drawings import show_map
 from ui.words.catalogues import said
 from ui.words.language_guess import guess_language
 from ui.words.texts import as_plain

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from charts.canvas.attention import attention_map
+from charts.canvas.attention_maps import attention_map
 from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
@@ -29,7 +29,7 @@ from ui.shell.focus import start_of
 from ui.shell.page import Page
 from ui.shell.picture import show_picture
 from ui.shell.presentation.presenter import presenting
-from ui.show.canvas import show_map
+from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_formula
 from ui.words.catalogues import said
 from ui.words.texts import as_plain, common

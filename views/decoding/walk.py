@@ -10,7 +10,7 @@ from transformer import Decoding
 from transformer.analysis.answers.decoding_steps import likeliest, step_attention
 from transformer.text.tokens import Token
 from ui.shell.page import Page
-from ui.show.canvas import show_steps
+from ui.show.drawings import show_steps
 from views.decoding import generation, stepper
 from views.decoding.generation import Settings
 

@@ -22,8 +22,8 @@ from ui.shell.page_state import belongs_to
 from ui.shell.selectors import chosen_option
 from ui.show.figures import show_figure, show_table
 from ui.words.texts import PageText, as_plain
-from views.heads.card import card
 from views.heads.corpus import Corpus
+from views.heads.head_card import card
 from views.heads.head_figures import entropy_strip, head_profiles, head_scores
 from views.heads.measure_words import measure_captions, measure_counts, measure_table, measure_text
 from views.heads.scatter import scatter

@@ -9,7 +9,7 @@ from ui.lab.head_table import captions
 from ui.shell import focus as shared_focus
 from ui.shell.fitting import attention_kinds
 from ui.shell.page import Page
-from ui.show.canvas import show_overview
+from ui.show.drawings import show_overview
 from views.heads.corpus import Corpus
 from views.heads.corpus_role_table import corpus_captions
 from views.heads.named import with_a_job

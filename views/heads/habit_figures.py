@@ -38,7 +38,7 @@ def habit_bars(shares: Any, *, chances: Any, names: Sequence[str]) -> go.Figure:
         )
     style.finish(figure, height=34 * len(values) + 96, top=32)
     figure.update_layout(barmode="group", bargap=0.25, legend={"x": 1, "xanchor": "right", "y": 1.12})
-    figure.update_yaxes(**style.label_rows(list(names), title=""))
+    figure.update_yaxes(**style.label_rows(list(names), title=_("what it looks at")))
     figure.update_xaxes(title_text=_("share of the rows"), range=[0, 1.15 * max(values.max(), expected.max(), 0.1)])
     return figure.drawn()
 

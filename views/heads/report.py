@@ -15,7 +15,7 @@ from charts.toolkit.words import in_words
 from transformer.explanation.checkpoint_report import CheckpointReport, Progress, checkpoint_report
 from transformer.runs.head_places import Head
 from transformer.text.sentence_files import SHIPPED, read_sentences
-from ui.lab.firing import in_context
+from ui.lab.firing_list import in_context
 from ui.words.catalogues import browser_words
 from ui.words.texts import as_plain, language, page_text
 from views.heads.corpus_role_table import corpus_role_text

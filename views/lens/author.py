@@ -26,7 +26,7 @@ from ui.shell.navigation import go_to
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.shell.selectors import chosen_section
-from ui.show.canvas import show_map
+from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source, show_table
 from ui.words.texts import as_plain
 from views.lens.attribution_figures import attribution_waterfall

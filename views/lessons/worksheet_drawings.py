@@ -11,7 +11,7 @@ from html import escape
 import numpy as np
 
 import transformer
-from charts.canvas.attention import KEY_TITLE, attention_grid, attention_map, row_title
+from charts.canvas.attention_maps import KEY_TITLE, attention_grid, attention_map, row_title
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.value_map import value_map
 from charts.documents.markup import Cards, table
@@ -27,7 +27,7 @@ from ui.shell.fitting import fit_model, fit_trace
 from ui.shell.focus import Focus
 from ui.shell.guidance.lessons import Lesson, Step
 from ui.shell.page import Page
-from ui.show.canvas import spoken
+from ui.show.drawings import spoken
 
 _LOG = logging.getLogger(__name__)
 _OF_VECTORS = {"embeddings": "token", "positions": "position", "add_norm": "sum", "feed_forward": "sum"}

@@ -14,7 +14,7 @@ from ui.compute.store import store
 from ui.lab import edited_model
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
-from ui.show.canvas import show_map
+from ui.show.drawings import show_map
 from ui.show.figures import show_table
 from ui.words.texts import as_plain
 from views.masks.editor import Recipe

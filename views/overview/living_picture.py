@@ -6,7 +6,7 @@ from functools import partial
 import streamlit as st
 
 from charts.canvas.figure import CanvasFigure
-from charts.canvas.sentence_flow import sentence_flow_picture
+from charts.canvas.sentence_flow_picture import sentence_flow_picture
 from transformer.config import PictureConfig
 from transformer.explanation.sentence_flow import SentenceFlow, sentence_flow
 from transformer.runs.traces import Trace
@@ -15,7 +15,7 @@ from ui.shell import focus as shared_focus
 from ui.shell.focus import Focus
 from ui.shell.navigation import go_to, pages
 from ui.shell.page import Page
-from ui.show.canvas import show_flow
+from ui.show.drawings import show_flow
 
 KEY = "living picture"
 _INSIDE = "living picture: unfolded"

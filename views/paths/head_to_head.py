@@ -16,7 +16,7 @@ from transformer.runs.head_places import Head
 from ui.shell.navigation import go_to
 from ui.shell.page import Page
 from ui.shell.selectors import chosen_option
-from ui.show.canvas import show_map
+from ui.show.drawings import show_map
 from ui.show.figures import show_snippet, show_source
 from ui.words.texts import as_plain
 from views.paths.patching import chosen_contrast, display, measured

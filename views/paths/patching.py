@@ -30,7 +30,7 @@ from ui.shell.navigation import go_to
 from ui.shell.page import Page
 from ui.shell.page_state import belongs_to
 from ui.shell.selectors import one_of
-from ui.show.canvas import show_map
+from ui.show.drawings import show_map
 from ui.show.figures import show_formula, show_snippet, show_source
 from ui.words.texts import as_plain, page_texts
 

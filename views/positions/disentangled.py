@@ -2,11 +2,11 @@
 
 import streamlit as st
 
-from charts.canvas.attention import KEY_TITLE, QUERY_TITLE
+from charts.canvas.attention_maps import KEY_TITLE, QUERY_TITLE
 from charts.canvas.value_map import value_map
 from transformer.analysis.attention.score_rule import score_rule
 from ui.shell.page import Page
-from ui.show.canvas import show_map
+from ui.show.drawings import show_map
 from ui.show.figures import show_formula
 from views.positions.table import Shown
 

@@ -23,7 +23,7 @@ from ui.shell.focus import start_of
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.shell.selectors import chosen_option, one_of
-from ui.show.canvas import show_map
+from ui.show.drawings import show_map
 from ui.words.catalogues import said
 from ui.words.texts import as_plain, common, model_sentences, numbered, other_pictures, slider_format
 from views.surgery import edit_list

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from charts.canvas.attention import attention_map
+from charts.canvas.attention_maps import attention_map
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer.files.snapshots import quantise
@@ -20,10 +20,10 @@ from ui.shell.fitting import attention_kinds
 from ui.shell.page import Page, guard
 from ui.shell.page_state import IN_SESSION
 from ui.shell.selectors import selectors, settle
-from ui.show.canvas import show_map
+from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source, show_table
 from ui.words.texts import as_plain, common, page_text, page_texts
-from views.training.jobs import jobs_through_training
+from views.training.jobs_through_training import jobs_through_training
 from views.training.moments import moment, version, with_snapshots
 from views.training.time_lapse_figures import map_strip, role_timeline
 from views.training.time_lapse_words import marked, probability, step_name, step_names, story, summary

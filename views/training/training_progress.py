@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
-from charts.canvas.attention import attention_map
+from charts.canvas.attention_maps import attention_map
 from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits
 from transformer.files.once import once
@@ -17,7 +17,7 @@ from transformer.toy.tasks import LONGEST, SHORTEST
 from transformer.toy.toy_training import N_HELD_OUT, ToyState, train_toy
 from ui.compute.jobs import TRAINING, Job, Report, Status, this_session
 from ui.server.limits import limits, without_folders
-from ui.show.canvas import show_map
+from ui.show.drawings import show_map
 from ui.show.figures import show_figure
 from ui.words.texts import PageText, as_plain
 from views.training.live_curves_figure import live_loss, live_shares

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from charts.canvas.attention import attention_grid
+from charts.canvas.attention_maps import attention_grid
 from charts.documents.guide import Drawing, Section, Views
 from charts.documents.markup import Paragraph
 from charts.toolkit.numbers import percent, whole

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from charts.canvas.attention import KEY_TITLE, attention_map, row_title, title_of
+from charts.canvas.attention_maps import KEY_TITLE, attention_map, row_title, title_of
 from charts.canvas.value_map import value_map
 from charts.documents.guide import Drawing, Part, Section, Views
 from charts.documents.markup import Paragraph

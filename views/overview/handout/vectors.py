@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from charts.canvas.attention import KEY_TITLE, QUERY_TITLE
+from charts.canvas.attention_maps import KEY_TITLE, QUERY_TITLE
 from charts.canvas.value_map import value_map
 from charts.documents.guide import Drawing, Section, Views
 from charts.documents.markup import Cards, Paragraph

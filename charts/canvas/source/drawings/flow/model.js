@@ -1,4 +1,4 @@
-// What the payload of charts/canvas/sentence_flow.py holds, by names.
+// What the payload of charts/canvas/sentence_flow_picture.py holds, by names.
 
 import { decimals, threeDigits } from "../../toolkit/numbers.js";
 

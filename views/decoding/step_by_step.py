@@ -8,7 +8,7 @@ from transformer.analysis.answers.decoding_steps import n_forced
 from transformer.runs.inputs import prompt_of
 from ui.shell.page import Page, guard
 from ui.words.texts import as_plain
-from views.decoding import branches, generation, guess
+from views.decoding import branches, generation, word_guess
 from views.decoding.branches import ORIGINAL, Branch
 from views.decoding.generation import Settings
 from views.decoding.walk import walk
@@ -31,7 +31,7 @@ def step_by_step(p: Page) -> None:
         settings = Settings(kind=kind, seed=seed, **reshaping)
         if guessing:
             with drawing:
-                guess.guess(p, generation.written(p, settings.strategy), settings)
+                word_guess.guess(p, generation.written(p, settings.strategy), settings)
             return
         with below:
             branch, step, decoding = _walk(p, settings, drawing)

@@ -13,7 +13,7 @@ from transformer.explanation.head_habits import HeadHabits, head_habits
 from transformer.runs.head_places import Head
 from transformer.runs.readings import with_task
 from ui.compute.jobs import jobs
-from ui.lab.firing import in_context
+from ui.lab.firing_list import in_context
 from ui.lab.sentence_list import SentenceList, sentence_list
 from ui.shell import focus as shared_focus
 from ui.shell.guidance.way import opened

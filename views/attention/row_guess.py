@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from charts.canvas.attention import KEY_TITLE, LOOKS_AT, attention_name, row_title, title_of
+from charts.canvas.attention_maps import KEY_TITLE, LOOKS_AT, attention_name, row_title, title_of
 from charts.canvas.value_map import value_map
 from charts.figures.edit_effects import candidates_before_and_after
 from charts.toolkit.style import three_digits
@@ -18,7 +18,7 @@ from ui.shell import focus as shared_focus
 from ui.shell.guidance.way import opened, way_to
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS
-from ui.show.canvas import show_map
+from ui.show.drawings import show_map
 from ui.show.figures import show_figure
 from ui.words.texts import as_plain
 from views.attention.facts import read_aloud

@@ -9,7 +9,7 @@ from charts.toolkit.style import three_digits
 from transformer.pictures.vision_transformer import PatchEmbedding
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS
-from ui.show.canvas import show_map
+from ui.show.drawings import show_map
 from ui.show.figures import show_formula, show_snippet, show_source, show_table
 from ui.words.texts import as_plain
 

@@ -13,7 +13,7 @@ from transformer.files.checkpoints import Checkpoint
 from transformer.runs.head_places import Head
 from transformer.runs.readings import with_task
 from ui.compute.jobs import jobs
-from ui.lab.firing import show_firings
+from ui.lab.firing_list import show_firings
 from ui.lab.sentence_list import SentenceList, sentence_list
 from ui.shell import focus as shared_focus
 from ui.shell.guidance.way import opened
@@ -22,7 +22,7 @@ from ui.shell.page_state import IN_ADDRESS
 from ui.shell.selectors import chosen_option
 from ui.show.figures import show_figure, show_snippet, show_source
 from ui.words.texts import as_plain, common
-from views.attention.controls import ARITHMETIC, open_column
+from views.attention.attention_controls import ARITHMETIC, open_column
 from views.attention.query_key_space_figure import COLOURS
 from views.attention.query_key_space_figure import query_key_space as drawn_space
 

@@ -7,7 +7,7 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from charts.canvas.attention import KEY_TITLE, row_title
+from charts.canvas.attention_maps import KEY_TITLE, row_title
 from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
@@ -19,7 +19,7 @@ from transformer.runs.attention_view import AttentionView
 from transformer.text.message import N_
 from ui.shell.page import Page
 from ui.shell.selectors import one_of
-from ui.show.canvas import show_map
+from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_formula
 from ui.show.score_formula import score_formula
 from ui.words.texts import as_plain, page_texts

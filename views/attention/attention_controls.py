@@ -7,7 +7,7 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from charts.canvas.attention import (
+from charts.canvas.attention_maps import (
     KEY_TITLE,
     attention_lines,
     attention_map,
@@ -29,8 +29,8 @@ from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS
 from ui.shell.presentation.presenter import presenting
 from ui.shell.selectors import chosen_option
-from ui.show.canvas import show_lines, show_map
-from views.attention import guess, rows
+from ui.show.drawings import show_lines, show_map
+from views.attention import row_guess, rows
 
 ARITHMETIC = "attention arithmetic"  # the container beside the map
 SHOW, STRETCH, KEY = "attention_show", "attention_stretch", "attention_key"
@@ -67,7 +67,7 @@ def controls(p: Page, view: AttentionView) -> Shown:
         drawings = ["map", "lines", "values", "rollout"]
         drawing = chosen_option(p.text, "show", drawings, key=SHOW, label_visibility="collapsed")
         predicted = rows.switch(p, view)
-        if guess.switch(p):
+        if row_guess.switch(p):
             st.rerun()  # before anything is drawn that would give the row away
         with st.popover(p.text["more"], icon=":material/tune:", key="attention more"):
             label = st.selectbox(

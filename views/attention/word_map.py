@@ -5,7 +5,7 @@ from functools import partial
 
 import streamlit as st
 
-from charts.canvas.attention import KEY_TITLE, row_title, title_of
+from charts.canvas.attention_maps import KEY_TITLE, row_title, title_of
 from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
 from charts.toolkit.words import _
@@ -14,9 +14,9 @@ from transformer.runs.attention_view import AttentionView
 from transformer.text.message import N_
 from ui.shell import focus as shared_focus
 from ui.shell.page import Page
-from ui.show.canvas import show_map
+from ui.show.drawings import show_map
 from ui.show.figures import show_snippet, show_source
-from views.attention.controls import map_height
+from views.attention.attention_controls import map_height
 
 
 def words(p: Page, view: AttentionView) -> None:

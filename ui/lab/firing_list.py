@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import pandas as pd
 import streamlit as st
 
-from charts.figures.firing import firing_strips
+from charts.figures.firing_strips import firing_strips
 from transformer.explanation.firing_examples import Firing
 from transformer.text.tokens import Token, TokenSequence
 from ui.show.figures import show_figure, show_table

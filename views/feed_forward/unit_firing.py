@@ -9,7 +9,7 @@ from transformer.explanation.firing_examples import Firing, unit_firings
 from transformer.files.checkpoints import Checkpoint
 from transformer.runs.readings import with_task
 from ui.compute.jobs import jobs
-from ui.lab.firing import show_firings
+from ui.lab.firing_list import show_firings
 from ui.lab.sentence_list import SentenceList, sentence_list
 from ui.shell import focus as shared_focus
 from ui.shell.page import Page
