@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from transformer.files.checkpoints import Checkpoint
+from transformer.roles.head_jobs import ROLES
 from transformer.roles.induction import LEAST_INDUCTION, InductionTest, induction_test
 from transformer.roles.measures import (
     HeadMeasures,
@@ -20,8 +21,7 @@ from transformer.roles.measures import (
     head_measures,
     n_annotated,
 )
-from transformer.roles.places import PLACES
-from transformer.roles.sentence_roles import ROLES, HeadRole, head_roles
+from transformer.roles.sentence_roles import HeadRole, Scored, head_roles
 from transformer.runs.head_places import Head, OfHead, attention_layers
 from transformer.runs.readings import BATCH_SIZE, Reading, nothing_read, readings
 from transformer.text.sentence_files import sentence_digest
@@ -32,7 +32,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class CorpusRole(OfHead):
+class CorpusRole(OfHead, Scored):
     """One head over many sentences.
 
     ``shares``: for every role the share of the ``n_sentences`` in which the head has it; sentences that are too short
@@ -50,11 +50,6 @@ class CorpusRole(OfHead):
     measured: HeadMeasures = field(default_factory=HeadMeasures)
 
     @property
-    def score(self) -> float:
-        """The mean score of the role itself, NaN for "none"."""
-        return self.scores.get(self.role, math.nan)
-
-    @property
     def consistency(self) -> float:
         """The share of the sentences in which it does what it does most often; NaN where all were too short."""
         return max(self.shares.values(), default=math.nan)
@@ -70,12 +65,6 @@ class CorpusRole(OfHead):
         else ""."""
         clear = {role: share for role, share in self.shares.items() if role != "none" and share >= LEAST_LEANING}
         return max(clear, key=clear.__getitem__, default="") if self.role == "none" else ""
-
-    @property
-    def nearest(self) -> str:
-        """The place with the largest mean share, whether that is large or not; "" where none could be measured."""
-        measured = [place for place in PLACES if not math.isnan(self.scores.get(place, math.nan))]
-        return max(measured, key=lambda place: self.scores[place], default="")
 
     @property
     def is_induction_head(self) -> bool:

@@ -20,6 +20,7 @@ from transformer.analysis.answers.change_of_answer import same_tokens
 from transformer.files.checkpoints import Checkpoint
 from transformer.files.model_card import checkpoint_step
 from transformer.files.snapshots import snapshot, snapshot_steps
+from transformer.roles.head_jobs import UNCLEAR
 from transformer.roles.sentence_roles import HeadRole, head_roles
 from transformer.roles.tally import counted_rows
 from transformer.runs.attention_view import AttentionView
@@ -29,7 +30,6 @@ from transformer.runs.run import Run
 from transformer.runs.traces import Trace
 from transformer.runs.tracing import trace as trace_sentence
 
-UNCLEAR = ("broad", "none")  # not a job: it looks everywhere, or at nothing that has a name
 _PIECES = re.compile(r"\s*(?:\w+|[^\w\s])")
 
 

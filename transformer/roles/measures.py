@@ -11,8 +11,9 @@ from functools import partial
 
 from transformer.analysis.head_circuits import copying_scores, reads_words_out
 from transformer.files.checkpoints import Checkpoint
-from transformer.roles.aligned_words import LEAST_ABOVE_RULE, SHIFTS, alignment_tallies, best_rule_precision
+from transformer.roles.aligned_words import LEAST_ABOVE_RULE, alignment_tallies, best_rule_precision
 from transformer.roles.annotations import aligned_pairs, annotated_sentences, joined
+from transformer.roles.head_jobs import ALIGNED, GENERAL, MEASURES, NO_JOB
 from transformer.roles.offsets import positional_measures, positional_tallies, profile
 from transformer.roles.places import least_share, place_tallies
 from transformer.roles.shapes import LEAST_BROAD, LEAST_MONOTONE, shape_tallies
@@ -22,11 +23,6 @@ from transformer.runs.attention_view import AttentionView
 from transformer.runs.head_places import Head, all_heads, attention_layers
 from transformer.runs.readings import Reading, readings
 
-ALIGNED = tuple(SHIFTS)
-MEASURES = ("offset", "same", *DIRECTIONS, *ALIGNED, "rare", "repeated", "induction", "sink", "delimiter", "diagonal")
-MEASURES += ("monotone", "window", "broad", "copying")
-GENERAL = ("diagonal", "monotone", "window", "broad")  # named only where no sharper measure is reached, in this order
-NO_JOB = ("broad", "copying")  # a head that looks everywhere has none, and copying is what a head writes
 MAX_SURPRISED = math.log(100)  # nats a token: a model that is more surprised does not know the language of the pairs
 LEAST_COPYING = 0.5  # half of all that its eigenvalues move is raised, net
 Tallied = list[dict[str, Tally]]  # of every attention layer, in the order of ``attention_layers``

@@ -27,8 +27,6 @@ from transformer.roles.tally import (
 )
 from transformer.runs.attention_view import AttentionView
 
-# In the order in which equal scores are decided: a first token that is special is called a sink.
-PLACES = ("previous", "next", "same", "sink", "punctuation", "repeated", "first", "diagonal")
 LEAST_SHARE = 0.5  # at least half of the attention goes there …
 LEAST_LIFT = 1.5  # … and half as much again as attention spread evenly would send there
 LEAST_ROWS = 3  # in one sentence fewer rows that have a choice tell nothing
@@ -36,7 +34,8 @@ _NEEDED = ("previous", "next", "same", "repeated")  # rows without such a key ar
 
 
 def places_in(view: AttentionView) -> dict[str, np.ndarray]:
-    """Where each of ``PLACES`` is, [query, key]. "diagonal" is one of cross-attention, which has no neighbours."""
+    """Where each place is that gives a role its name, [query, key]. "diagonal" is one of cross-attention, which has no
+    neighbours."""
     n_queries, n_keys = view.allowed.shape
     everywhere = np.ones((n_queries, 1), dtype=bool)
     first = np.zeros((n_queries, n_keys), dtype=bool)

@@ -20,9 +20,9 @@ from transformer.files.checkpoints import Checkpoint
 from transformer.roles import aligned_words, induction, offsets, places, shapes, syntactic, tally
 from transformer.roles.annotations import ARCS, PAIRS
 from transformer.roles.corpus_roles import LEAST_CONSISTENT, CorpusRole, CorpusRoles
+from transformer.roles.head_jobs import MEASURES, ROLES
 from transformer.roles.induction import InductionTest
-from transformer.roles.measures import MEASURES, HeadMeasures
-from transformer.roles.sentence_roles import ROLES
+from transformer.roles.measures import HeadMeasures
 from transformer.roles.tally import Measure
 from transformer.runs.head_places import Head, all_heads
 from transformer.runs.readings import task_before

@@ -5,36 +5,50 @@ which only a text shows that repeats itself. A role describes the head in this s
 the model needs the head.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from transformer.roles.head_jobs import PLACES
 from transformer.roles.induction import followers
-from transformer.roles.places import LEAST_ROWS, PLACES, least_share, place_shares
+from transformer.roles.places import LEAST_ROWS, least_share, place_shares
 from transformer.roles.shapes import LEAST_BROAD, LEAST_MONOTONE, shape_scores
 from transformer.roles.tally import counted_rows, evenly
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.head_places import OfHead
 
-ROLES = (*PLACES, "monotone", "broad", "none")
 
-
-@dataclass(frozen=True)
-class HeadRole(OfHead):
-    """The role of one head in one sentence. ``scores``: all measures by name, NaN where one is not defined.
-
-    ``score`` is the one of the role itself (NaN for "none"). Shares lie in 0…1; "broad" is the entropy as a share of
-    the largest possible, 0…1; "monotone" lies in −1…1; "entropy" is in bits; "distance" in tokens; "confidence" and
-    "sinks" are shares.
-    """
+class Scored:
+    """What has a ``role`` and ``scores``, all measures by name, NaN where one is not defined."""
 
     role: str
     scores: Mapping[str, float]
 
     @property
     def score(self) -> float:
-        return self.scores.get(self.role, float("nan"))
+        """Of the role itself, NaN for "none"."""
+        return self.scores.get(self.role, math.nan)
+
+    @property
+    def nearest(self) -> str:
+        """The place with the largest share, however small that is; "" where none gets any."""
+        shares = {place: share for place in PLACES if (share := self.scores.get(place, math.nan)) > 0}
+        return max(shares, key=shares.__getitem__, default="")
+
+
+@dataclass(frozen=True)
+class HeadRole(OfHead, Scored):
+    """The role of one head in one sentence.
+
+    Shares lie in 0…1; "broad" is the entropy as a share of
+    the largest possible, 0…1; "monotone" lies in −1…1; "entropy" is in bits; "distance" in tokens; "confidence" and
+    "sinks" are shares.
+    """
+
+    role: str
+    scores: Mapping[str, float]
 
 
 def sentence_roles(view: AttentionView) -> tuple[HeadRole, ...]:

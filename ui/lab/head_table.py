@@ -11,10 +11,11 @@ from charts.toolkit.style import signed, three_digits
 from transformer.attention import MultiHeadAttention
 from transformer.roles import places
 from transformer.roles.corpus_roles import LEAST_CONSISTENT, CorpusRole
+from transformer.roles.head_jobs import ROLES
 from transformer.roles.induction import LEAST_INDUCTION, LONGEST, N_SEQUENCES, repeated_lengths
 from transformer.roles.offsets import LEAST_ON_OFFSET, LEAST_WINDOW_LIFT, WINDOW
-from transformer.roles.places import LEAST_LIFT, LEAST_ROWS, LEAST_SHARE, PLACES
-from transformer.roles.sentence_roles import ROLES, HeadRole
+from transformer.roles.places import LEAST_LIFT, LEAST_ROWS, LEAST_SHARE
+from transformer.roles.sentence_roles import HeadRole
 from transformer.roles.shapes import LEAST_BROAD, LEAST_MONOTONE
 from transformer.roles.syntactic import LEAST_ABOVE_OFFSET
 from ui.words.texts import PageText
@@ -54,14 +55,8 @@ def clear_heads(roles: Sequence[HeadRole | CorpusRole]) -> list[tuple[int, int]]
     return [(head.layer, head.head) for head in roles if head.role != "none"]
 
 
-def nearest_place(head: HeadRole | CorpusRole) -> str:
-    """The place that gets the largest share, "" where none gets any."""
-    nearest = max(PLACES, key=lambda place: _or_zero(head.scores.get(place, math.nan)))
-    return nearest if _or_zero(head.scores.get(nearest, math.nan)) else ""
-
-
 def _caption(head: HeadRole | CorpusRole, text: PageText) -> str:
-    name = nearest_place(head) if head.role == "none" else head.role
+    name = head.nearest if head.role == "none" else head.role
     score = head.scores.get(name, math.nan)
     return f"{text['role_short'][name or head.role]}{'' if math.isnan(score) else ' ' + number(f'{score:.2f}')}"
 
@@ -79,7 +74,7 @@ def role_text(head: HeadRole, text: PageText) -> str:
     name = text["role"][head.role]
     if not math.isnan(head.score):
         return text["chosen_score"].format(role=name, score=three_digits(head.score))
-    if not (nearest := nearest_place(head)):
+    if not (nearest := head.nearest):
         return name
     share = three_digits(head.scores[nearest])
     return text["chosen_nearest"].format(role=name, nearest=text["role"][nearest], score=share)

@@ -8,7 +8,8 @@ import pandas as pd
 from charts.toolkit.numbers import number
 from charts.toolkit.style import three_digits
 from transformer.roles.corpus_roles import CorpusRole
-from transformer.roles.measures import MEASURES, HeadMeasures
+from transformer.roles.head_jobs import MEASURES
+from transformer.roles.measures import HeadMeasures
 from ui.lab.head_table import test_name
 from ui.words.texts import PageText, as_plain
 from views.heads.corpus import Corpus

@@ -7,7 +7,7 @@ from charts.canvas.attention_heads import MAX_NAMED, HeadWords
 from charts.toolkit.style import three_digits
 from transformer.roles.corpus_roles import CorpusRole
 from transformer.roles.sentence_roles import HeadRole
-from ui.lab.head_table import captions, nearest_place
+from ui.lab.head_table import captions
 from ui.words.texts import PageText
 from views.heads.corpus_role_table import clear_captions, corpus_captions, corpus_role_text
 from views.heads.measure_words import measure_name
@@ -93,7 +93,7 @@ def _here(head: HeadRole, text: PageText) -> tuple[str, str]:
         score = three_digits(head.score)
         return _title(text["role"][head.role]), sentence[head.role].format(score=score)
     title = _title(text["role"]["none"])
-    if not (nearest := nearest_place(head)):
+    if not (nearest := head.nearest):
         return title, sentence["none"]
     score = three_digits(head.scores[nearest])
     return title, sentence["nearest"].format(role=text["role"][nearest], score=score)

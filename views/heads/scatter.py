@@ -7,8 +7,8 @@ import numpy as np
 import streamlit as st
 
 from transformer.roles.corpus_roles import CorpusRole
+from transformer.roles.head_jobs import PLACES
 from transformer.roles.likeness import most_alike
-from transformer.roles.places import PLACES
 from transformer.roles.sentence_roles import HeadRole
 from ui.shell import focus as shared_focus
 from ui.shell.page import Page

@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 
+from transformer.roles.head_jobs import ROLES
 from transformer.roles.places import LEAST_SHARE, diagonal_band, place_shares
-from transformer.roles.sentence_roles import ROLES, choose_role, head_roles
+from transformer.roles.sentence_roles import choose_role, head_roles
 from transformer.roles.shapes import monotonicity
 from transformer.roles.tally import counted_rows
 from transformer.runs.attention_view import AttentionView
