@@ -2,6 +2,7 @@
 
     glassformer                       # http://127.0.0.1:8501, this machine only
     glassformer --address 0.0.0.0     # for everybody on the network
+    glassformer gallery FILE FOLDER   # the moving pictures of many sentences, as pages that need no server
 
 The same as ``python -m deploy.serve`` in a checkout.
 """
@@ -13,6 +14,10 @@ from glassformer import APP
 
 def main() -> None:
     sys.path.insert(0, str(APP))  # the rooms of the app are no top-level packages of anybody else's installation
+    if sys.argv[1:2] == ["gallery"]:
+        from transformer.__main__ import main as command
+
+        sys.exit(command(sys.argv[1:]))
     from deploy.serve import main as serve
 
     serve(program="glassformer")

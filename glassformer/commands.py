@@ -10,7 +10,7 @@ from glassformer import APP
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
-    """``handout`` and ``explain``."""
+    """``handout``, ``explain`` and ``gallery``."""
     handout = commands.add_parser("handout", help="write one sentence's way through a model as one HTML file")
     handout.add_argument("--checkpoint", required=True, metavar="DIR")
     handout.add_argument("sentence")
@@ -24,6 +24,13 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     report.add_argument("--out", required=True, metavar="FILE", help="where it goes, e.g. report.html")
     report.add_argument("--lang", default="en", help="the language of its texts: en (default) or fr")
     report.set_defaults(command=_explain)
+    gallery = commands.add_parser("gallery", help="write the moving pictures of many sentences as a folder of pages")
+    gallery.add_argument(
+        "sentences", metavar="FILE", help="TOML: [[page]] with checkpoint (DIR), sentence and perhaps answer"
+    )
+    gallery.add_argument("out", metavar="FOLDER", help="where the pages and index.html go")
+    gallery.add_argument("--lang", default="en", help="the language of its texts: en (default) or fr")
+    gallery.set_defaults(command=_gallery)
 
 
 def _handout(options: argparse.Namespace) -> int:
@@ -33,6 +40,16 @@ def _handout(options: argparse.Namespace) -> int:
     with _speaking(options.lang):
         html = handout_of(options.checkpoint, options.sentence, options.target)
     return _written(html, options.out)
+
+
+def _gallery(options: argparse.Namespace) -> int:
+    import_from_app()
+    from views.overview.gallery import read_entries, write_gallery
+
+    with _speaking(options.lang):
+        for file in write_gallery(read_entries(Path(options.sentences)), Path(options.out)):
+            print(f"{file}  {file.stat().st_size:,} bytes")
+    return 0
 
 
 def explain(

@@ -1,15 +1,45 @@
-"""The drawings of ``charts.notebook``, in a checkout and where the app is installed.
+"""The drawings of ``charts.notebook``, in a checkout and where the app is installed, and the living picture.
+
+    from glassformer.notebook import flow
+    flow(trace)  # the sentence on its way through the model: it plays, and unfolds down to one product
 
 Whoever installs the program has a view draw itself in a notebook without an import: this module is the entry point
 ``transformer.drawings`` (pyproject.toml), for which a view looks when it is shown.
 """
 
+from __future__ import annotations
+
 import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from glassformer import APP
 
 sys.path.insert(0, str(APP))  # only for a moment: an installation adds no packages called ``charts`` or ``ui``
 try:
+    from charts.canvas.sentence_flow_picture import sentence_flow_picture
     from charts.notebook import *  # noqa: F403
 finally:
     sys.path.remove(str(APP))
+
+if TYPE_CHECKING:
+    from charts.canvas.figure import CanvasFigure
+    from transformer.runs.traces import Trace
+
+MAX_INSIDE = 2_000_000  # numbers of unfolded layers, four bytes each, that one picture carries
+
+
+def flow(trace: Trace, *, layers: Iterable[tuple[str, int]] | None = None, **begin: object) -> CanvasFigure:
+    """A sentence on its way through the model, as on Overview: it plays, and sub-layers unfold.
+
+    ``layers``: (stack, layer) of those that unfold down to one product; by default as many as a page carries well.
+    ``begin``: where it opens, ``stack``, ``layer`` and ``token``. Raises ``ValueError`` for a trace that does not know
+    its model, and for a layer that there is not.
+    """
+    from transformer.explanation.sentence_flow import layers_within, sentence_flow
+
+    inside = layers_within(trace, MAX_INSIDE) if layers is None else tuple(layers)
+    tokenizer, pictures = trace.checkpoint.tokenizer, None
+    if hasattr(tokenizer, "thumbnails"):  # of a model that reads pictures
+        pictures = {stack: tokenizer.thumbnails(trace.tokens(stack).ids) for stack in trace.stacks}
+    return sentence_flow_picture(sentence_flow(trace, inside=inside), begin=begin, pictures=pictures)

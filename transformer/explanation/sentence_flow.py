@@ -155,6 +155,22 @@ def sentence_flow(trace: Trace, *, inside: Iterable[tuple[str, int]] = ()) -> Se
     )
 
 
+def layers_within(trace: Trace, most: int) -> tuple[tuple[str, int], ...]:
+    """The (stack, layer) pairs from the first ones on whose insides together have at most ``most`` numbers."""
+    found, count = [], 0
+    for stack in trace.stacks:
+        for layer in range(trace.n_layers(stack)):
+            for kind in ("self", "cross"):
+                if (stack, kind) in trace.attention_kinds():
+                    view = trace.attention(stack, layer, kind)
+                    width = trace[f"{view.name}.value"].shape[-1]
+                    count += view.scores.size + 2 * view.n_heads * width * (len(view.query) + len(view.key))
+            if count > most:
+                return tuple(found)
+            found.append((stack, layer))
+    return tuple(found)
+
+
 def _stack(
     trace: Trace, stack: str, wanted: set[tuple[str, int]]
 ) -> tuple[StackFlow, list[InsideLayer], list[AttentionFlow]]:

@@ -281,7 +281,7 @@ def _keys(p: Page, lesson: Lesson | None, *, needs: Sequence[str]) -> None:
     counts = {"head": config.heads_in(p.focus.stack), "layer": n_layers}
     if "token" in needs and presenting():
         counts["token"] = len(p.trace.tokens(p.focus.stack))
-    steps = p.name == "decoding" and config.has_decoder
+    steps = p.name == "overview" or (p.name == "decoding" and config.has_decoder)
     presenter_keys(p.name, p.focus, lesson, needs=needs, counts=counts, steps=steps)
 
 

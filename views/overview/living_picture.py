@@ -43,16 +43,16 @@ def living_picture(p: Page) -> None:
     )
 
 
-def flow_figure(flow: SentenceFlow, trace: Trace, focus: Focus) -> CanvasFigure:
-    """The picture as it opens at ``focus``, with the pages that exist."""
+def flow_figure(flow: SentenceFlow, trace: Trace, focus: Focus, *, links: bool = True) -> CanvasFigure:
+    """The picture as it opens at ``focus``, with links to the pages that exist."""
     pictures = None
     if isinstance(trace.checkpoint.config, PictureConfig):
         tokenizer = trace.checkpoint.tokenizer
         pictures = {stack: tokenizer.thumbnails(trace.tokens(stack).ids) for stack in trace.stacks}
     begin = {name: getattr(focus, name) for name in ("stack", "kind", "layer", "head", "token")}
-    existing = pages()
-    links = {kind: page for kind, page in LINKS.items() if page in existing}
-    return sentence_flow_picture(flow, begin=begin, pictures=pictures, links=links)
+    existing = pages() if links else ()
+    leads = {part: page for part, page in LINKS.items() if page in existing}
+    return sentence_flow_picture(flow, begin=begin, pictures=pictures, links=leads)
 
 
 def _flow(p: Page, inside: tuple[str, int] | None) -> SentenceFlow:

@@ -15,6 +15,7 @@ from transformer import Decoding, decode
 from transformer.analysis.answers.answer_probabilities import answer_of, class_probabilities
 from transformer.analysis.answers.decoding_steps import likeliest, n_forced, step_attention
 from transformer.analysis.answers.masked_tokens import blanks, fillings
+from transformer.explanation.sentence_flow import layers_within, sentence_flow
 from transformer.runs.inputs import prompt_of
 from transformer.runs.traces import Trace
 from ui.shell.focus import Focus
@@ -22,7 +23,9 @@ from ui.shell.selectors import text_for, work_of
 from ui.words.texts import as_plain, common, page_text
 from views.overview import diagram
 from views.overview.handout.writing import every_cell, handout_text, named, section, written
+from views.overview.living_picture import flow_figure
 
+MAX_INSIDE = 50_000  # numbers of unfolded layers in the moving picture, four bytes each
 _SHOWN = 8  # candidates of a step
 _PAGES = ("tokens", "embeddings", "positions", "attention", "heads", "add_norm", "feed_forward", "decoding")
 _DRAWING = Path(diagram.__file__).parent
@@ -38,6 +41,8 @@ def overview(trace: Trace, focus: Focus) -> Section:
         Paragraph(named(page["typed"], f"**{as_plain(' '.join(trace.sentence.split()))}**")),
         Paragraph(named(caption, f"**{said}**") if answer.parts else page["no_blank"]),
     ]
+    inside = layers_within(trace, MAX_INSIDE)
+    parts += [Drawing(flow_figure(sentence_flow(trace, inside=inside), trace, focus, links=False))]
     listed = class_probabilities(trace) if config.n_classes else answer.parts
     if listed:
         shares = three_digits_alike(part.probability for part in listed)

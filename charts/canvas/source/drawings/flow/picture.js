@@ -11,7 +11,7 @@ import { say } from "../../toolkit/words.js";
 import { kindText } from "./captions.js";
 import { layOutLanes, layOutStack, roomForBands } from "./layout.js";
 
-const ABOVE = 16; // heights of letters above the picture on a page: its buttons, the caption and the page's title
+const ABOVE = 12.2; // heights of letters above the picture on a page: its buttons, the caption and the page's title
 const FAINT = 0.12; // a mean weight below it is left out of the lines of tokens that are not followed
 const UNIT = [86, 180, 233]; // of feed-forward units, as in the diagram of the model
 const LIT = [230, 159, 0]; // of words that are looked at
@@ -69,7 +69,7 @@ export class FlowPicture {
   // --- layout -------------------------------------------------------------------------------------------------------
 
   layout(context, theme, width) {
-    this.height = Math.round(26.4 * theme.size * roomOf(context, theme, { above: ABOVE, least: 0.72 }));
+    this.height = Math.round(26.4 * theme.size * roomOf(context, theme, { above: ABOVE, least: 0.9 }));
     this.lay = layOutLanes(context, theme, this.model, { width, height: this.height });
     for (const stack of this.model.stacks) {
       const { size } = theme;
@@ -412,7 +412,8 @@ export class FlowPicture {
 
   // A line of a bundle: where it runs level, those beside each other lie below each other.
   bundled(pen, [x, y], [toX, toY], shift) {
-    const apart = Math.sign(toX - x) * shift * Math.min(1, Math.abs(toX - x) / 120);
+    const most = 0.4 * Math.abs(toY - y);
+    const apart = Math.sign(toX - x) * Math.max(-most, Math.min(most, shift)) * Math.min(1, Math.abs(toX - x) / 120);
     const middle = (y + toY) / 2 + apart;
     pen.beginPath();
     pen.moveTo(x, y);

@@ -214,7 +214,7 @@ const outputRow = (stack, step, count) => ({
 
 const updateRow = (stack, step, position, limit) => ({
   name: "update",
-  label: stack.normed ? say("update") : say("all heads · W_O"),
+  label: stack.normed ? say("update") : say("heads · W_O"),
   about: stack.normed
     ? say("All heads side by side, times W_O, then normalised: the update.")
     : say("All heads side by side, times W_O: the update."),
