@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 # Before torch is imported: on a busy machine, OpenMP threads that spin while they wait cost four fifths of the speed.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# What other programs keep on this computer is no part of a test.
+os.environ |= dict.fromkeys(("HF_HUB_CACHE", "OLLAMA_MODELS", "LM_STUDIO_MODELS"), "/nowhere")
 
 import hypothesis
 import pytest

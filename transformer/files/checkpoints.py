@@ -19,6 +19,7 @@ from transformer.families.foreign_folder import fields_of, open_model, read_json
 from transformer.families.framing import framing_of, padding_of
 from transformer.files.layout import CARD, CONFIG, GENERATION, TOKENIZER, WEIGHTS, fingerprint, is_foreign, own_config
 from transformer.files.model_card import card_of
+from transformer.files.names import resolve
 from transformer.files.once import once
 from transformer.models import Model
 from transformer.pictures.patch_tokenizer import load_tokenizer
@@ -85,12 +86,13 @@ class Checkpoint:
 def load(path: str | Path, *, device: str | torch.device = "cpu") -> Checkpoint:
     """Read a checkpoint directory; weights are float32 in memory, whatever the file holds.
 
-    One in Hugging Face's layout opens as well, if its family is known (``transformer.families``).
+    One in Hugging Face's layout opens as well, if its family is known (``transformer.families``); so does a GGUF file,
+    and what other programs keep on this computer, by its name (``transformer.files.names``).
 
     Raises ``CheckpointError`` when a file is missing, broken, or does not fit the others, with both numbers;
     no more is allocated for the weights than their file bears out.
     """
-    path = Path(path)
+    path = resolve(path)
     if is_foreign(path):
         return _load_foreign(path, device)
     _check_files(path)
@@ -213,7 +215,7 @@ def conversion(pickle: str) -> str:
 def _check_files(path: Path) -> None:
     if not path.is_dir():
         raise CheckpointError(
-            "{path} is not a directory; a checkpoint is a directory with {files}",
+            "{path} is not a directory; a checkpoint is a directory with {files}, or a GGUF file",
             path=path,
             files=", ".join((CONFIG, WEIGHTS, TOKENIZER)),
         )

@@ -4,6 +4,7 @@ import gc
 import math
 import os
 import re
+import time
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -14,10 +15,12 @@ from pandas.api.types import is_numeric_dtype
 
 import transformer
 from transformer.config import ModelConfig
+from transformer.disk.gguf_file import is_gguf
 from transformer.errors import NotEnoughMemoryError
 from transformer.files.languages import speaking
 from transformer.files.layout import config_of as read_config
 from transformer.files.model_card import HISTORY
+from transformer.files.names import found_names, resolve
 from transformer.files.received_files import is_received
 from transformer.runs.run import Run
 from transformer.training.recipe import Recipe, load_recipe
@@ -33,6 +36,7 @@ FOLDER_VARIABLE = "GLASSFORMER_CHECKPOINTS"
 FAVOURITE = "en-fr"
 # What the wheel leaves out, to stay small (pyproject.toml).
 IN_THE_REPOSITORY = ("captions-en-de", "en-fr-pruned", "en-fr-taught", "sentiment", "t5-small-tasks", "word2vec-en")
+_LOOKS_AGAIN = 30  # seconds until the folders of other programs are looked through again
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _typed: dict[str, Path] = {}  # of a server for one person: what was opened by its path
 _FILES = ("config.json", "model.safetensors", "tokenizer.json")
@@ -68,9 +72,28 @@ def _inside(folder: Path) -> list[str]:
 
 
 def choosable_checkpoints(focused: str = "") -> tuple[str, ...]:
-    """``checkpoint_names``, what this session has uploaded or typed, and the upload that its address names."""
+    """``checkpoint_names``, what this session has uploaded or typed, the upload that its address names, and what other
+    programs keep on this computer."""
     named = (focused,) if is_here(focused) else ()
-    return tuple(dict.fromkeys((*checkpoint_names(), *own_uploads(), *_typed, *named)))
+    return tuple(dict.fromkeys((*checkpoint_names(), *own_uploads(), *_typed, *named, *found_here())))
+
+
+@once_a_run
+def found_here() -> tuple[str, ...]:
+    """What Hugging Face, Ollama and LM Studio keep on this computer, for the one person who uses it."""
+    return _found(int(time.monotonic() / _LOOKS_AGAIN)) if for_one_person() else ()
+
+
+@lru_cache(maxsize=1)
+def _found(_when: int) -> tuple[str, ...]:
+    return found_names()
+
+
+def group_of(name: str) -> str:
+    """ "shipped" (the folders of the app), "yours" (uploaded, or its path typed), or "found" on this computer."""
+    if name in checkpoint_names():
+        return "shipped"
+    return "found" if name in found_here() and name not in _typed else "yours"
 
 
 def for_one_person() -> bool:
@@ -85,23 +108,29 @@ def for_one_person() -> bool:
 
 
 def open_folder(typed: str) -> str:
-    """Open a checkpoint by the path of its folder; the name by which it can be chosen until the server stops.
+    """Open a checkpoint by its name (``transformer.files.names``), or by the path of its folder or GGUF file; the name
+    by which it can be chosen until the server stops.
 
-    Raises ``transformer.CheckpointError`` for a path that is not a directory, or one without a checkpoint that can be
-    opened, and for everybody but the one person of ``for_one_person``.
+    Raises ``transformer.CheckpointError`` for a path that is neither, or one without a checkpoint that can be opened,
+    and for everybody but the one person of ``for_one_person``.
     """
+    known, typed = for_one_person(), typed.strip()
     try:
-        path = Path(typed.strip()).expanduser().resolve(strict=True)
-        known = path.is_dir() and for_one_person()
-    except (OSError, RuntimeError, ValueError):  # no such folder, no such person's, no path at all
+        asked = Path(typed).expanduser()
+        path = (resolve(asked) if known else asked).resolve(strict=True)
+        known = known and (path.is_dir() or is_gguf(path))
+    except (OSError, RuntimeError, ValueError) as error:  # no such folder, no such person's, no path at all
+        if isinstance(error, transformer.CheckpointError):
+            raise
         known = False
     if not known:
         raise transformer.CheckpointError(
-            "{path} is not a directory; a checkpoint is a directory with {files}",
-            path=typed.strip()[:200],
+            "{path} is not a directory; a checkpoint is a directory with {files}, or a GGUF file",
+            path=typed[:200],
             files=", ".join(_FILES),
         )
-    names = (path.name, f"{path.parent.name}/{path.name}", str(path))
+    by_name = () if asked.exists() else (typed,)
+    names = (*by_name, path.name, f"{path.parent.name}/{path.name}", str(path))
     name = next(name for name in names if name not in checkpoint_names() or checkpoint_path(name).resolve() == path)
     if name not in checkpoint_names():
         _typed[name] = path
@@ -119,12 +148,23 @@ def typed_checkpoints() -> tuple[str, ...]:
 
 
 def checkpoint_path(name: str) -> Path:
-    """The directory of a checkpoint: in ``checkpoints_folders``, an upload, or a folder whose path was typed in."""
+    """The place of a checkpoint: in ``checkpoints_folders``, an upload, a folder or GGUF file whose path was typed in,
+    or what another program keeps."""
     if name in _typed:
         return _typed[name]
+    if name in found_here():
+        return _resolved(name)
     if is_received(name):
         return uploads_folder() / name
     return _in_folders(name, checkpoints_folders())
+
+
+@once_a_run
+def _resolved(name: str) -> Path:
+    try:
+        return resolve(name)
+    except transformer.CheckpointError:  # it has gone; or there are several files
+        return Path(name)
 
 
 @once_a_run
@@ -211,6 +251,9 @@ def _stamp(path: Path, files: Sequence[str] = _FILES) -> tuple[tuple[int, int], 
 
     With paths as plain texts it is three times as fast.
     """
+    if os.path.isfile(path):
+        status = os.stat(path)
+        return ((status.st_size, status.st_mtime_ns),)
     stamps = []
     for file in files:
         try:

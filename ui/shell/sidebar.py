@@ -7,7 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from transformer.config import ModelConfig, PictureConfig
 from transformer.families.family_config import FamilyConfig
-from ui.compute.loading import choosable_checkpoints, readable_config
+from ui.compute.loading import choosable_checkpoints, group_of, readable_config
 from ui.shell import focus as shared_focus
 from ui.shell.focus import MAX_PADS, Focus, with_task
 from ui.shell.offers import offers
@@ -81,7 +81,7 @@ def _checkpoint(focus: Focus) -> None:
     st.selectbox(
         common("sidebar.checkpoint"),
         names,
-        format_func=name_in_list,
+        format_func=_in_group,
         key="sidebar checkpoint",
         help=common("sidebar.checkpoint_help"),
         on_change=_report,
@@ -97,6 +97,13 @@ def _checkpoint(focus: Focus) -> None:
         # A long name ends beyond the box; the folder, by which a link and the command line call it, is read here.
         does = focus.checkpoint if name_in_list(focus.checkpoint) != focus.checkpoint else common(f"task.{work}")
         st.caption(" · ".join((does, *family, size)))
+
+
+def _in_group(name: str) -> str:
+    """A name in the list, with where it comes from, unless it came with the app."""
+    group = group_of(name)
+    shown = name_in_list(name)
+    return shown if group == "shipped" else common(f"sidebar.{group}", name=shown)
 
 
 def _named_more(config: ModelConfig | None) -> str:

@@ -1,0 +1,90 @@
+"""Pages with a GGUF file: opened by its path, by a name that another program keeps, in the list by where it is from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.pages.conftest import codes, is_fine, said
+from tests.pages.test_stretched_positions import ANGLES
+from tests.transformer.families.gguf_files import token_keys, write_gguf
+from tests.transformer.families.hugging_face import build
+from tests.transformer.text.foreign_folders import byte_level
+from ui.compute import loading
+
+pytest.importorskip("gguf")
+
+
+@pytest.fixture(scope="module")
+def gguf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    backend = byte_level(special=("<s>", "</s>"))
+    keys = token_keys(backend, "gpt2", pre="gpt-2", eos_token_id=1, bos_token_id=0)
+    model = build("llama 3, biases", vocab_size=backend.get_vocab_size())
+    return write_gguf(tmp_path_factory.mktemp("gguf") / "tiny.gguf", model, tokens=keys)
+
+
+def open_it(app, typed: object):
+    app.text_input(key="typed folder").set_value(str(typed))
+    return next(button for button in app.button if button.label == "Open it").click().run()
+
+
+@pytest.fixture
+def opened(open_app, gguf: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(loading, "_typed", {})
+    return open_it(open_app("checkpoint"), gguf)
+
+
+def test_the_checkpoint_page_opens_it_by_its_path(opened, gguf: Path) -> None:
+    is_fine(opened)
+    box = opened.selectbox(key="sidebar checkpoint")
+    assert box.value == "tiny.gguf" and "tiny.gguf (yours)" in box.options
+    assert "blk." not in said(opened)
+
+
+@pytest.mark.parametrize(
+    "page", ["overview", "tokens", "positions", "attention", "heads", "feed_forward", "decoding", "masks"]
+)
+def test_every_page_shows_it(opened, open_app, gguf: Path, page: str) -> None:
+    more = ANGLES if page == "positions" else {}
+    app = open_app(page, checkpoint="tiny.gguf", sentence="The cat sat.", **more)
+    is_fine(app)
+    if page == "positions":
+        assert "a GGUF file keeps the stretching of Llama 3" in said(app)
+    if page == "masks":
+        assert any(f'transformer.load("{gguf.resolve()}")' in code for code in codes(app))
+
+
+def test_what_ollama_keeps_stands_in_the_list(
+    open_app, gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OLLAMA_MODELS", str(tmp_path))
+    loading._found.cache_clear()
+    digest = hashlib.sha256(gguf.read_bytes()).hexdigest()
+    manifest = tmp_path / "manifests" / "registry.ollama.ai" / "library" / "tiny" / "latest"
+    manifest.parent.mkdir(parents=True)
+    (tmp_path / "blobs").mkdir()
+    shutil.copy(gguf, tmp_path / "blobs" / f"sha256-{digest}")
+    layer = {"mediaType": "application/vnd.ollama.image.model", "digest": f"sha256:{digest}"}
+    manifest.write_text(json.dumps({"layers": [layer]}))
+    app = open_app("tokens")
+    box = app.selectbox(key="sidebar checkpoint")
+    assert box.options[-1] == "ollama:tiny (found on this computer)"
+    box.select("ollama:tiny").run()
+    is_fine(app)
+    assert app.query_params["checkpoint"] in ("ollama:tiny", ["ollama:tiny"])
+    is_fine(open_app("attention", checkpoint="ollama:tiny", sentence="The cat"))
+    monkeypatch.setattr(loading, "for_one_person", lambda: False)
+    loading._found.cache_clear()
+    assert "ollama:tiny (found on this computer)" not in open_app("tokens").selectbox(key="sidebar checkpoint").options
+
+
+def test_a_name_that_is_not_here_says_how_to_fetch_it(open_app, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "_typed", {})
+    app = open_it(open_app("checkpoint"), "nobody/nothing")
+    assert any(
+        "python -m transformer fetch nobody/nothing" in warning.value.replace("\\", "") for warning in app.warning
+    )

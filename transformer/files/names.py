@@ -1,0 +1,141 @@
+"""A checkpoint by its name: what Hugging Face, Ollama and LM Studio keep on this computer. Nothing is downloaded."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from transformer.disk.gguf_file import files_of, is_gguf
+from transformer.disk.plain_files import read_plain_text
+from transformer.errors import CheckpointError
+from transformer.families.foreign_folder import FAMILIES, read_json
+
+OLLAMA, LM_STUDIO = "ollama:", "lmstudio:"
+CONFIG = "config.json"
+_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
+_PLAIN = re.compile(r"[\w.-]+")
+_OLLAMA_MODEL = "application/vnd.ollama.image.model"
+_LIBRARY = "registry.ollama.ai/library"
+
+
+def resolve(name: str | Path) -> Path:
+    """The folder or the GGUF file of a checkpoint: a path, ``OWNER/NAME`` in the cache of the Hugging Face hub,
+    ``ollama:NAME`` or ``ollama:NAME:TAG``, ``lmstudio:OWNER/NAME``.
+
+    A path that is nothing of all this is given back. Raises ``CheckpointError`` for a name that is not on this
+    computer, and for a folder with several GGUF files.
+    """
+    path, text = Path(name), str(name)
+    if text.startswith(OLLAMA):
+        return _of_ollama(text)
+    if text.startswith(LM_STUDIO):
+        folders = [folder / text.removeprefix(LM_STUDIO) for folder in _lm_studio_folders()]
+        path = next((folder for folder in folders if folder.is_dir()), None)
+        if path is None or not _HUB_NAME.fullmatch(text.removeprefix(LM_STUDIO)):
+            raise CheckpointError("LM Studio keeps no {name} on this computer", name=repr(text[:200]))
+    if path.is_dir():
+        return _only_file(path)
+    if not path.exists() and _HUB_NAME.fullmatch(text) and not path.parent.exists():
+        return _of_hub(text)
+    return path
+
+
+def found_names() -> tuple[str, ...]:
+    """What ``resolve`` can find by name and this program can open, by the files beside the weights."""
+    return (*_hub_names(), *_ollama_names(), *_lm_studio_names())
+
+
+def _only_file(folder: Path) -> Path:
+    """The GGUF file of a folder that has nothing else to open; else the folder."""
+    files = [] if (folder / CONFIG).is_file() else [file for file in files_of(folder) if "mmproj" not in file.name]
+    if len(files) > 1:
+        raise CheckpointError(
+            "{folder} holds several GGUF files; name one of them: {files}",
+            folder=folder,
+            files=", ".join(file.name for file in files[:20]),
+        )
+    return files[0] if files else folder
+
+
+def _of_hub(name: str) -> Path:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+    try:
+        return _only_file(Path(snapshot_download(name, local_files_only=True)))
+    except (LocalEntryNotFoundError, HFValidationError, OSError) as error:
+        raise CheckpointError(
+            "{name} is neither a folder nor a model in the Hugging Face cache of this computer; download it: {command}",
+            name=name,
+            command=f"python -m transformer fetch {name}",
+        ) from error
+
+
+def _hub_names() -> Iterator[str]:
+    from huggingface_hub import constants
+
+    for folder in _folders(Path(constants.HF_HUB_CACHE)):
+        if not folder.name.startswith("models--"):
+            continue
+        for snapshot in _folders(folder / "snapshots"):
+            try:
+                known = read_json(snapshot / CONFIG).get("model_type") in FAMILIES
+            except CheckpointError:
+                known = len(list(files_of(snapshot))) == 1
+            if known:
+                yield folder.name.removeprefix("models--").replace("--", "/", 1)
+                break
+
+
+def _ollama_folder() -> Path:
+    return Path(os.environ.get("OLLAMA_MODELS") or Path.home() / ".ollama" / "models")
+
+
+def _of_ollama(text: str) -> Path:
+    """By its manifest, a list of layers of which one is the model, to the blob of that digest."""
+    name, _, tag = text.removeprefix(OLLAMA).partition(":")
+    tag, folder = tag or "latest", _ollama_folder()
+    owner, _, short = name.rpartition("/")
+    if not all(map(_PLAIN.fullmatch, (short, tag, *([owner] if owner else ())))):
+        raise CheckpointError("Ollama keeps no {name} on this computer", name=repr(text[:200]))
+    library = f"registry.ollama.ai/{owner}" if owner else _LIBRARY
+    try:
+        layers = json.loads(read_plain_text(folder / "manifests" / library / short / tag))["layers"]
+        digest = next(layer["digest"] for layer in layers if layer["mediaType"] == _OLLAMA_MODEL)
+        blob = folder / "blobs" / digest.replace(":", "-")
+        if not re.fullmatch(r"sha256-[0-9a-f]{64}", blob.name) or not is_gguf(blob):
+            raise ValueError(digest)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, StopIteration) as error:
+        raise CheckpointError("Ollama keeps no {name} on this computer", name=repr(text[:200])) from error
+    return blob
+
+
+def _ollama_names() -> Iterator[str]:
+    for model in _folders(_ollama_folder() / "manifests" / _LIBRARY):
+        for manifest in sorted(model.iterdir()):
+            if manifest.is_file():
+                yield OLLAMA + model.name + ("" if manifest.name == "latest" else f":{manifest.name}")
+
+
+def _lm_studio_folders() -> tuple[Path, ...]:
+    if named := os.environ.get("LM_STUDIO_MODELS"):
+        return (Path(named),)
+    return (Path.home() / ".lmstudio" / "models", Path.home() / ".cache" / "lm-studio" / "models")
+
+
+def _lm_studio_names() -> Iterator[str]:
+    for folder in _lm_studio_folders():
+        for owner in _folders(folder):
+            for model in _folders(owner):
+                if any(files_of(model)):
+                    yield f"{LM_STUDIO}{owner.name}/{model.name}"
+
+
+def _folders(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if path.is_dir())
+    except OSError:
+        return []
