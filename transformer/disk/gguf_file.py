@@ -40,8 +40,10 @@ class _Tensor:
 def is_gguf(path: Path) -> bool:
     """By its first bytes: Ollama's blobs have no ending."""
     try:
+        if not path.is_file():  # a pipe would keep whoever opens it waiting
+            return False
         with open(path, "rb") as content:
-            return path.is_file() and content.read(4) == MAGIC
+            return content.read(4) == MAGIC
     except OSError:
         return False
 

@@ -23,6 +23,12 @@ def read_plain(file: Path, most: int = MAX_TEXT_BYTES) -> bytes:
     return content
 
 
+def check_plain(file: Path) -> None:
+    """Before a library opens it by its name. Raises ``ValueError`` and ``OSError`` as ``read_plain`` does."""
+    if not stat.S_ISREG(os.stat(file).st_mode):
+        raise MessageError("{path} is not a regular file", path=file)
+
+
 def read_plain_text(file: Path, most: int = MAX_TEXT_BYTES) -> str:
     """The same as text. Raises ``ValueError`` for what is no UTF-8, too."""
     return read_plain(file, most).decode("utf-8").replace("\r\n", "\n")

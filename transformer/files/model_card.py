@@ -4,7 +4,7 @@ import csv
 import re
 from pathlib import Path
 
-from transformer.disk.plain_files import read_plain
+from transformer.disk.plain_files import read_plain, read_plain_text
 from transformer.files.layout import CARD
 
 HISTORY = "history.csv"
@@ -26,8 +26,7 @@ def card_of(path: Path) -> str:
 def checkpoint_step(path: Path) -> int | None:
     """The training step whose weights a checkpoint directory holds: the one that its card names, else that of the best
     score in its ``history.csv``; ``None`` if neither tells."""
-    card = path / CARD
-    if card.is_file() and (found := _CHOSEN.search(card.read_text(encoding="utf-8", errors="replace"))):
+    if found := _CHOSEN.search(card_of(path)):
         return int(found[1].replace(",", ""))
     row = best_row(path / HISTORY)
     return None if row is None else int(row["step"])
@@ -50,6 +49,6 @@ def best_row(path: Path) -> dict[str, float] | None:
     checkpoint. ``None`` where there is no such file or no score in it."""
     if not path.is_file():
         return None
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = [{name: float(value) for name, value in row.items() if value} for row in csv.DictReader(file)]
+    table = csv.DictReader(read_plain_text(path).splitlines())
+    rows = [{name: float(value) for name, value in row.items() if value} for row in table]
     return max((row for row in rows if "dev_score" in row), key=lambda row: row["dev_score"], default=None)

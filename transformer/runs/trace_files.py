@@ -13,13 +13,15 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from transformer.disk.plain_files import read_plain
 from transformer.disk.whole_files import atomic_path
-from transformer.errors import TraceFileError
+from transformer.errors import MessageError, TraceFileError
 from transformer.runs.activation import Activation
 from transformer.runs.traces import Trace
 from transformer.text.tokens import Token, TokenSequence
 
 FORMAT = "glassformer-trace-1"
+MAX_BYTES = 2_000_000_000  # 256 tokens of the largest model that ships take 0.06
 _SEQUENCES = ("source", "target", "prediction")
 
 
@@ -35,9 +37,11 @@ def read_trace(path: str | Path) -> Trace:
     Raises ``TraceFileError`` for a file that is missing, broken or not a trace.
     """
     try:
-        raw = Path(path).read_bytes()
+        raw = read_plain(Path(path), MAX_BYTES)
     except OSError as error:
         raise TraceFileError("{path} cannot be read: {problem}", path=path, problem=error.strerror) from error
+    except MessageError as error:
+        raise TraceFileError("{path} cannot be read: {problem}", path=path, problem=error) from error
     return trace_from_bytes(raw, name=str(path))
 
 

@@ -4,7 +4,8 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from transformer.errors import InputError
+from transformer.disk.plain_files import read_plain_text
+from transformer.errors import InputError, MessageError
 
 SHIPPED = Path(__file__).parent / "sentences" / "en.txt"
 
@@ -20,7 +21,9 @@ def read_sentences(path: str | Path = SHIPPED) -> tuple[str, ...]:
     if not path.is_file():
         raise InputError("There is no file {path}; give a text file with one sentence per line.", path=path)
     try:
-        sentences = split_sentences(path.read_text(encoding="utf-8"))
+        sentences = split_sentences(read_plain_text(path))
+    except MessageError as error:
+        raise InputError("{path} cannot be read: {problem}", path=path, problem=error) from error
     except UnicodeDecodeError as error:
         raise InputError(
             "{path} is not UTF-8 text ({problem}); save it as UTF-8, one sentence per line.", path=path, problem=error
