@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import transformer
+from charts.toolkit.numbers import percent
 from charts.toolkit.style import three_digits
 from glassformer.commands import explain
 from tests.foreign_checkpoints import FOREIGN
@@ -36,7 +37,7 @@ def check(page: str, found: CheckpointReport) -> None:
     """No host, no foreign markup, every section, and of every table the numbers."""
     plain = re.sub(r'(?s)<script type="text/plain".*?</script>', "", page)
     assert set(re.findall(r"(?:https?:)?//[\w.-]+\.\w+", plain)) <= {"http://www.w3.org"}
-    assert re.findall(r'<section id="(\w+)"', page) == ["roles", "importance", "parts", "firings"]
+    assert re.findall(r'<section id="(\w+)"', page) == ["roles", "habits", "importance", "parts", "firings"]
     assert page.count("<script") == page.count("</script>") == 1 + 2 + page.count("<figure>")
     said = html.unescape(re.sub(r"<[^>]+>", "|", plain))
     text = page_text("heads")
@@ -46,6 +47,8 @@ def check(page: str, found: CheckpointReport) -> None:
     assert f"|{three_digits(strongest.kl)}|" in said and f"|{three_digits(strongest.change)}|" in said
     for share in sorted(found.parts.values(), key=lambda share: -share.size)[:3]:
         assert f"|{three_digits(share.size)}|" in said and f"|{three_digits(share.mean)}|" in said
+    for habits in found.habits.values():
+        assert f"|{text['card_kinds'][habits.main.kind]}|" in said and f"|{percent(habits.main.share)}|" in said
     assert page.count("<details>") == len(found.firings)
     for firings in found.firings.values():
         assert all(f"|{three_digits(firing.value)}  " in said for firing in firings)

@@ -1,7 +1,8 @@
-"""A whole checkpoint over many sentences: roles and importance of its heads, what its parts write, where heads fire.
+"""A whole checkpoint over many sentences: roles, habits and importance of its heads, what its parts write, where heads
+fire.
 
-The numbers of ``python -m transformer explain``. Roles and firings read all sentences. Importance (Michel et al. 2019)
-and attribution need one trace for each sentence, so they take the first ``MAX_TRACED`` that can be read.
+The numbers of ``python -m transformer explain``. Roles, habits and firings read all sentences. Importance (Michel et
+al. 2019) and attribution need one trace for each sentence, so they take the first ``MAX_TRACED`` that can be read.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,6 +16,7 @@ from transformer.errors import InputError
 from transformer.explanation.attribution import Attribution, attribute
 from transformer.explanation.attribution_walk import Part
 from transformer.explanation.firing_examples import Firing, head_firings
+from transformer.explanation.head_habits import HeadHabits, head_habits
 from transformer.files.checkpoints import Checkpoint
 from transformer.roles.corpus_roles import CorpusRoles, corpus_roles
 from transformer.roles.measures import n_annotated
@@ -53,6 +55,7 @@ class CheckpointReport:
     checkpoint: Checkpoint
     sentences: tuple[str, ...]
     roles: CorpusRoles
+    habits: Mapping[Head, HeadHabits]
     firings: Mapping[Head, tuple[Firing, ...]]
     traced: tuple[int, ...]
     importance: Mapping[Head, Importance]
@@ -64,16 +67,17 @@ class CheckpointReport:
 def checkpoint_report(
     checkpoint: Checkpoint, sentences: Sequence[str], *, progress: Progress | None = None
 ) -> CheckpointReport:
-    """All of it. ``progress(done, total)`` counts the sentences that were read, some of them three times. Raises
+    """All of it. ``progress(done, total)`` counts the sentences that were read, some of them four times. Raises
     ``InputError`` where no sentence can be read."""
     n, n_roles = len(sentences), len(sentences) + n_annotated(checkpoint)
-    total = n_roles + n + min(n, MAX_TRACED)
+    total = n_roles + 2 * n + min(n, MAX_TRACED)
 
     def tell(before: int) -> Progress:
         return lambda done, _total: progress(before + done, total) if progress is not None else None
 
     roles = corpus_roles(checkpoint, sentences, progress=tell(0))
-    firings = head_firings(checkpoint, sentences, most=EXAMPLES, progress=tell(n_roles))
+    habits = head_habits(checkpoint, sentences, progress=tell(n_roles))
+    firings = head_firings(checkpoint, sentences, most=EXAMPLES, progress=tell(n_roles + n))
     traced: list[int] = []
     removed: list[Mapping[Head, Importance]] = []
     words: list[Attribution] = []
@@ -88,11 +92,12 @@ def checkpoint_report(
         measured = head_importance(one).measured
         removed.append({row.place: Importance(row.change, row.kl) for row in measured})
         words += _attributions(one)
-        tell(n_roles + n)(len(traced), total)
+        tell(n_roles + 2 * n)(len(traced), total)
     return CheckpointReport(
         checkpoint,
         tuple(sentences),
         roles,
+        habits,
         firings,
         tuple(traced),
         {head: _mean_importance([one[head] for one in removed]) for head in removed[0]},

@@ -76,7 +76,7 @@ def claim(roles: Roles, text: PageText, *, off: Collection[Place] = ()) -> str:
     where = text["claim_many" if many else "claim_here"]
     sentences = [text[f"claim_{name}"].format(count=count, heads=every, where=where)]
     if resting:
-        sentences.append(text["claim_resting"].format(count=resting))
+        sentences.append(text["claim_resting_one" if resting == 1 else "claim_resting"].format(count=resting))
     if name != "all":
         sentences.append(text["claim_others" if count else "claim_sharpest"].format(count=every - count - resting))
     return " ".join([*sentences, *([text["claim_maps"]] if many else [])])

@@ -9,7 +9,7 @@ import transformer
 from charts.canvas.value_map import value_map
 from charts.documents.guide import Drawing, Part, Section, guide
 from charts.documents.markup import Paragraph, folded, table
-from charts.toolkit.numbers import whole
+from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import in_words
 from transformer.explanation.checkpoint_report import CheckpointReport, Progress, checkpoint_report
@@ -48,7 +48,8 @@ def report(found: CheckpointReport, *, sentence_file: str) -> str:
         digest=found.roles.digest,
     )
     skipped = [text["skipped"].format(count=found.roles.n_skipped)] if found.roles.n_skipped else []
-    sections = (("roles", _roles), ("importance", _importance), ("parts", _parts), ("firings", _firings))
+    sections = (("roles", _roles), ("habits", _habits), ("importance", _importance), ("parts", _parts))
+    sections += (("firings", _firings),)
     return guide(
         title,
         [
@@ -67,6 +68,23 @@ def _roles(found: CheckpointReport, text: Text) -> list[Part]:
     page = page_text("heads")
     rows = [(_place(Head(*_of(head)), text), corpus_role_text(head, page)) for head in found.roles.heads]
     return [Paragraph(text["roles_says"]), table((text["head"], text["role"]), rows)]
+
+
+def _habits(found: CheckpointReport, text: Text) -> list[Part]:
+    kinds = page_text("heads")["card_kinds"]
+    rows = []
+    for head, habits in found.habits.items():
+        main, against = habits.main, habits.against
+        other = ""
+        if against is not None and against.examples:
+            other = f"{kinds[against.kind]} ({percent(against.share)}): {in_context(against.examples[0])}"
+        halves = " / ".join(map(percent, main.halves))
+        rows.append(
+            (_place(head, text), kinds[main.kind], percent(main.share), percent(main.chance), other,
+             halves if habits.is_stable else f"{halves} {text['unstable']}")
+        )  # fmt: skip
+    headings = tuple(text[name] for name in ("head", "habit", "share", "chance", "against", "halves"))
+    return [Paragraph(text["habits_says"]), table(headings, rows)]
 
 
 def _importance(found: CheckpointReport, text: Text) -> list[Part]:
