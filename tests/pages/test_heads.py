@@ -216,7 +216,7 @@ def test_the_page_opens_with_each_job_once_then_with_its_second_head() -> None:
     assert named_heads(more, off=[(1, 1), (2, 0)]) == [(2, 1), (0, 1)], "nor one that is off"
     assert [(one.layer, one.head) for one in at_rest(more)] == [(1, 0)]
     said = claim(more, TEXT)
-    assert said.startswith("**4 of these 7 heads have a job in this sentence.** 1 rest")
+    assert said.startswith("**4 of these 7 heads have a job in this sentence.** One rests")
     assert "In 2, our tests find none." in said
 
 
