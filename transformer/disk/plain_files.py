@@ -2,11 +2,14 @@
 
 import json
 import os
+import re
 import stat
 from pathlib import Path
 
 from transformer.errors import MessageError
 
+# What Windows takes for a device, with any ending.
+RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 MAX_TEXT_BYTES = 20_000_000  # config, card, tables: the largest of a known model has 2 MB
 
 

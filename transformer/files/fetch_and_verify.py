@@ -10,10 +10,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from transformer.disk.plain_files import RESERVED
 from transformer.errors import InputError
 
 WANTED = ("*.json", "*.safetensors", "*.txt", "*.spm", "*.model", "README.md")
-_PLAIN_NAME = re.compile(r"[A-Za-z0-9_][\w.+-]*")  # of a file in the folder itself, on every system
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_][\w.+-]*")
 _BAD_INPUT = 2
 REMEDIES = {name: f"install it with: pip install {name}" for name in ("transformers", "huggingface_hub")}
 
@@ -75,7 +76,7 @@ def _fetch(options: argparse.Namespace) -> int:
     except Exception as error:  # of several libraries: no network, no such name, not allowed
         raise _unfetched(options.name, error) from error
     wanted = [file for file in found.siblings or () if any(Path(file.rfilename).match(one) for one in WANTED)]
-    files = [file for file in wanted if _PLAIN_NAME.fullmatch(file.rfilename) and type(file.size) is int]
+    files = [file for file in wanted if is_plain_name(file.rfilename) and type(file.size) is int]
     if not any(file.rfilename.endswith(".safetensors") for file in files):
         raise InputError("{name} has no safetensors files; pickles are not opened", name=options.name)
     size = sum(file.size for file in files)
@@ -143,6 +144,11 @@ def _endpoint() -> str | None:
 def _unfetched(name: str, error: Exception) -> InputError:
     problem = str(error).splitlines()[0] if str(error) else type(error).__name__
     return InputError("{name} cannot be fetched: {problem}", name=name, problem=problem)
+
+
+def is_plain_name(name: str) -> bool:
+    """Whether it is that of a file in the folder itself, on every system."""
+    return bool(_PLAIN_NAME.fullmatch(name)) and not RESERVED.fullmatch(name) and not name.endswith(".")
 
 
 def _agreed() -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from transformer.config import ModelConfig, PictureConfig, config_class
-from transformer.disk.plain_files import read_plain_text
+from transformer.disk.plain_files import RESERVED, read_plain_text
 from transformer.training.corpora import corpus_folders
 from transformer.training.text_tasks import TEXT_TASKS
 
@@ -158,7 +158,9 @@ class Recipe:
         for name in ("name", "task", "corpus", "start_from"):
             if not isinstance(value := getattr(self, name), str):
                 raise ValueError(f"{name} is {value!r}; it must be a string")
-        if not _FOLDER.fullmatch(self.name):  # a run and a checkpoint lie in folders of this name
+        if (
+            not _FOLDER.fullmatch(self.name) or RESERVED.fullmatch(self.name) or self.name.endswith(".")
+        ):  # a run and a checkpoint lie in folders of this name
             raise ValueError(f"name is {self.name!r}; it must be letters, digits, hyphens and dots")
         numbers = [
             "learning_rate", "restart_learning_rate", "gradient_clip", "label_smoothing", "average_decay",
