@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import copy
+import http.client
+import os
 import re
 import shutil
 import subprocess
+import time
+import tomllib
 from pathlib import Path
 
 import jsonschema
@@ -13,6 +17,8 @@ import kubernetes_validate
 import pytest
 import yaml
 from check_jsonschema.builtin_schemas import get_builtin_schema
+
+from benchmarks.app_server import free_port
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
@@ -82,3 +88,42 @@ def test_nginx_takes_its_file(tmp_path: Path) -> None:
     found = subprocess.run(command, capture_output=True, text=True)
     assert found.returncode == 0 or "Permission denied" in found.stderr, found.stderr
     assert "syntax is ok" in found.stderr
+
+
+def test_an_upload_of_the_largest_size_passes_nginx_and_a_larger_one_does_not(tmp_path: Path) -> None:
+    """By the size that a request says: no replica is there, which nginx finds out only of what it would pass on."""
+    if not (nginx := shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")):
+        pytest.skip("there is no nginx on this machine; install Debian's with: apt-get install nginx-light")
+    port, nobody = free_port(), free_port()
+    text = re.sub(r"server app-\d+:8501", f"server 127.0.0.1:{nobody}", NGINX).replace("8080", f"127.0.0.1:{port}")
+    own = "".join(f"{kind}_temp_path {kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+    (tmp_path / "nginx.conf").write_text(text.replace("http {", f"http {{ access_log off; {own}", 1), encoding="utf-8")
+    whole = "daemon off; pid nginx.pid; error_log error.log;" + ("user root;" if os.geteuid() == 0 else "")
+    command = [nginx, "-p", str(tmp_path), "-c", "nginx.conf", "-g", whole]
+    most = tomllib.loads((DEPLOY.parent / ".streamlit" / "config.toml").read_text(encoding="utf-8"))["server"][
+        "maxUploadSize"
+    ]
+
+    def asked(size: int) -> int:
+        for _ in range(100):
+            try:
+                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+                connection.putrequest("PUT", "/_stcore/upload_file/1/2")
+                connection.putheader("Content-Length", str(size))
+                connection.endheaders(b"" if size > 10_000 else b"x" * size)
+                if size > 10_000:
+                    connection.sock.settimeout(0.5)
+                return connection.getresponse().status
+            except ConnectionRefusedError:
+                time.sleep(0.05)
+            except TimeoutError:
+                return 0  # it waits for the body
+        raise TimeoutError("nginx did not answer")
+
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        try:
+            assert asked(10) == 502
+            assert asked(most * 2**20) == 0
+            assert asked(most * 2**20 + 2**21) == 413
+        finally:
+            process.terminate()

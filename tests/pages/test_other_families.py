@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -155,6 +156,18 @@ def test_every_view_of_every_norm(
     assert (text["parallel"] in seen["stream"]) == (checkpoint == "hf-neox")
     assert (text["sandwich"] in seen["stream"]) == (checkpoint == "hf-gemma2")
     assert (text["convolution"] in seen["stream"]) == (checkpoint == "hf-deberta")
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "claim"),
+    [("hf-gemma2", "claim_sandwich_rms"), ("hf-llama", "claim_pre_rms"), ("hf-bert", "claim_post")],
+)
+def test_the_claim_says_where_the_norm_of_this_model_stands(open_family: Callable, checkpoint: str, claim: str) -> None:
+    text = page_text("add_norm")
+    shown = said(fine(open_family("add_norm", checkpoint=checkpoint, token="2")))
+    parts = {name: re.split(r"\{\w+\}", text[name]) for name in ("claim_pre_rms", "claim_post", "claim_sandwich_rms")}
+    named = [name for name, words in parts.items() if all(part in shown for part in words)]
+    assert named == [claim]
 
 
 @pytest.mark.parametrize(("checkpoint", "norms"), [("hf-gemma2", 5), ("hf-deberta", 5), ("hf-bert", 4)])

@@ -271,6 +271,40 @@ def test_thirty_threads_share_ten_seats() -> None:
     assert sorted(found.values()) == [0] * 10 + list(range(1, 21))
 
 
+def test_twice_as_many_visitors_as_seats_are_all_served_and_never_more_than_there_are_seats() -> None:
+    """Sixty sessions and thirty seats, asked at the same moments: whoever is through leaves, and the next comes in."""
+    seats, here, lock = Seats(30), set(range(60)), threading.Lock()
+    inside: set[int] = set()
+    served: list[int] = []
+    most, wrong = [0], []
+
+    def visit(who: int) -> None:
+        last = 60
+        while (place := seats.take(who, present=here.__contains__)) > 0:
+            if place > last:
+                wrong.append((who, place, last))  # nobody is sent back in the line
+            last = place
+            time.sleep(0.001)
+        with lock:
+            inside.add(who)
+            most[0] = max(most[0], len(inside))
+        for _ in range(5):  # the session asks again at each of its clicks, and keeps its seat
+            if seats.take(who, present=here.__contains__) != 0:
+                wrong.append((who, "lost its seat"))
+        with lock:
+            inside.discard(who)
+            served.append(who)
+            here.discard(who)
+
+    threads = [threading.Thread(target=visit, args=(who,)) for who in range(60)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(SOON)
+    assert sorted(served) == list(range(60)) and not wrong
+    assert 1 <= most[0] <= 30
+
+
 def test_a_visitor_without_a_seat_waits_and_is_let_in(
     public_server: None, open_app: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
