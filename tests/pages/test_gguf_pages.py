@@ -72,14 +72,14 @@ def test_what_ollama_keeps_stands_in_the_list(
     manifest.write_text(json.dumps({"layers": [layer]}))
     app = open_app("tokens")
     box = app.selectbox(key="sidebar checkpoint")
-    assert box.options[-1] == "ollama:tiny (found on this computer)"
+    assert box.options[-1] == "ollama:tiny (found)"
     box.select("ollama:tiny").run()
     is_fine(app)
     assert app.query_params["checkpoint"] in ("ollama:tiny", ["ollama:tiny"])
     is_fine(open_app("attention", checkpoint="ollama:tiny", sentence="The cat"))
     monkeypatch.setattr(loading, "for_one_person", lambda: False)
     loading._found.cache_clear()
-    assert "ollama:tiny (found on this computer)" not in open_app("tokens").selectbox(key="sidebar checkpoint").options
+    assert "ollama:tiny (found)" not in open_app("tokens").selectbox(key="sidebar checkpoint").options
 
 
 def test_a_name_that_is_not_here_says_how_to_fetch_it(open_app, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -107,8 +107,8 @@ def open_model(folder: Path, fields: dict) -> OpenedModel:
         table = _completed(family.table(config), family, config)
         _check_head(folder, config, table, weights)
         model = build_family(config)
-        mapping = assign(model, table, weights)
-        unread = tuple(sorted(weights.unread()))
+        mapping = {ours: weights.name_in_file(theirs) for ours, theirs in assign(model, table, weights).items()}
+        unread = tuple(sorted(map(weights.name_in_file, weights.unread())))
     return OpenedModel(model.eval(), config, mapping, unread)
 
 

@@ -338,6 +338,9 @@ class GgufWeights:
     def unread(self) -> list[str]:
         return [name for name in self._where if name not in self.used]
 
+    def name_in_file(self, name: str) -> str:
+        return self._where[name]
+
     @property
     def n_numbers(self) -> int:
         return sum(torch.Size(shape).numel() for shape in self._file.tensors.values())

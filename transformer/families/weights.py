@@ -57,7 +57,7 @@ class StoredWeights:
         for file in weight_files(folder):
             self._files[file] = stack.enter_context(open_tensors(file))
             for name in self._files[file].keys():  # noqa: SIM118 (no dict)
-                plain = _plain(name, tuple(prefixes))
+                plain = plain_name(name, tuple(prefixes))
                 if plain in self._where:
                     raise CheckpointError(
                         "{folder} holds {name} twice: as {one} and as {other}",
@@ -85,6 +85,10 @@ class StoredWeights:
 
     def unread(self) -> list[str]:
         return [name for name in self._where if name not in self.used]
+
+    def name_in_file(self, name: str) -> str:
+        """Without the prefixes that differ from file to file."""
+        return name
 
     @property
     def n_numbers(self) -> int:
@@ -202,7 +206,8 @@ def _places(model: nn.Module) -> dict[nn.Parameter, list[tuple[nn.Module, str]]]
     return places
 
 
-def _plain(name: str, prefixes: tuple[str, ...]) -> str:
+def plain_name(name: str, prefixes: tuple[str, ...]) -> str:
+    """A stored name without what differs from file to file."""
     while True:
         prefix = next((prefix for prefix in prefixes if name.startswith(prefix)), None)
         if prefix is None:

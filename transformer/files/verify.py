@@ -7,9 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer.families.foreign_folder import read_json
+from transformer.disk.gguf_file import GgufFile, is_gguf
+from transformer.families.foreign_folder import FAMILIES, fields_of
+from transformer.families.gguf import GgufWeights
+from transformer.families.weights import plain_name
 from transformer.files.checkpoints import Checkpoint
-from transformer.files.layout import CONFIG
 from transformer.probes import record
 
 LENGTHS = (1, 2, 3, 5, 9, 17, 33, 64)
@@ -52,13 +54,45 @@ def verify(
 def _theirs(checkpoint: Checkpoint) -> Any:
     import transformers
 
-    fields = read_json(checkpoint.path / CONFIG)
+    fields = fields_of(checkpoint.path)
     names = [name for name in fields.get("architectures") or [] if hasattr(transformers, str(name))]
     kind = "SequenceClassification" if checkpoint.config.n_classes else _AUTO[checkpoint.config.kind]
     model_class = getattr(transformers, names[0] if names else f"AutoModelFor{kind}")
+    if is_gguf(checkpoint.path):
+        return _of_gguf(model_class, checkpoint, fields)
     return model_class.from_pretrained(
         checkpoint.path, attn_implementation="eager", dtype=torch.float32, local_files_only=True
     ).eval()
+
+
+def _of_gguf(model_class: Any, checkpoint: Checkpoint, fields: dict) -> Any:
+    """Their model with the tensors of a GGUF file, under their names.
+
+    Not as transformers itself opens such a file: of 5.24 it passes over caps, factors and the width of heads.
+    """
+    import transformers
+
+    scaling = fields.get("rope_scaling") or {}
+    given = {name: value for name, value in fields.items() if name != "model_type" and value is not None}
+    if scaling.get("rope_type") == "factors":
+        del given["rope_scaling"]
+    config = transformers.AutoConfig.for_model(fields["model_type"], **given)
+    theirs = model_class.from_config(config, attn_implementation="eager", dtype=torch.float32).eval()
+    weights = GgufWeights(GgufFile(checkpoint.path), fields)
+    prefixes = FAMILIES[fields["model_type"]].prefixes
+    stored = {name: plain_name(name, prefixes) for name in theirs.state_dict()}
+    stored |= {
+        name: "embed_out.weight" for name in stored if name == "lm_head.weight" and "embed_out.weight" in weights
+    }
+    theirs.load_state_dict(
+        {name: weights.read(plain) for name, plain in stored.items() if plain in weights}, strict=False
+    )
+    theirs.tie_weights()
+    if scaling.get("rope_type") == "factors":
+        for module in theirs.modules():
+            if hasattr(module, "inv_freq"):
+                module.inv_freq = checkpoint.config.rotary[0].frequencies(1)
+    return theirs
 
 
 _AUTO = {"encoder-decoder": "Seq2SeqLM", "decoder-only": "CausalLM", "encoder-only": "MaskedLM"}

@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from charts.toolkit.style import three_digits
+from transformer.disk.gguf_file import is_gguf
 from transformer.files.verify import TOLERANCE, verify
 from transformer.text.message import N_
 from ui.compute.jobs import jobs
@@ -38,7 +39,11 @@ def _proof(p: Page) -> None:
         st.code(command, language="bash")
         return
     asked = (p.checkpoint.path, p.checkpoint.fingerprint)
-    if st.button(p.text["verify"], key="verify checkpoint", help=p.text["verify_help"]):
+    if st.button(
+        p.text["verify"],
+        key="verify checkpoint",
+        help=p.text["verify_help_gguf" if is_gguf(p.checkpoint.path) else "verify_help"],
+    ):
         st.session_state[_ASKED] = asked
     if st.session_state.get(_ASKED) != asked:
         return

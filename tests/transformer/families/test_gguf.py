@@ -26,6 +26,7 @@ from tests.transformer.text.test_foreign_tokenizer import gemma, llama3
 from transformer import CheckpointError, Greedy, decode, load, trace
 from transformer.disk.gguf_file import GgufFile, is_gguf
 from transformer.families.foreign_folder import fields_of, open_model
+from transformer.files.verify import verify
 from transformer.variants.rotary_scaling import FactorScaling, Llama3Scaling
 
 pytest.importorskip("transformers")
@@ -67,6 +68,23 @@ def test_logits_and_maps_are_those_of_the_model_that_was_converted(case: str, tm
         assert (logits - wanted).abs().max() < 2 * TOLERANCE
         for map_name, weights in attentions(ours, expected):
             assert (recorded[map_name] - weights).abs().max() < TOLERANCE, map_name
+
+
+@pytest.mark.parametrize(
+    "case",
+    ["llama 3: biases, a tensor of factors", "gemma 3: two bases, windows", "gpt-neox", "gpt2: untied", "t5 1.1"],
+)
+def test_verify_proves_a_file(case: str, tmp_path: Path) -> None:
+    name, changes = CASES[case]
+    backend = byte_level(special=("<pad>", "</s>"))
+    keys = token_keys(backend, "gpt2", pre="gpt-2", eos_token_id=1, padding_token_id=0)
+    model = build(name, vocab_size=backend.get_vocab_size(), **changes)
+    checkpoint = load(write_gguf(tmp_path / "model.gguf", model, tokens=keys))
+    assert set(checkpoint.mapping.values()) <= set(GgufFile(checkpoint.path).tensors)
+    assert all(row.agrees for row in verify(checkpoint, lengths=(1, 9, 40)))
+    with torch.no_grad():
+        next(iter(checkpoint.model.parameters())).mul_(1.5)
+    assert not all(row.agrees for row in verify(checkpoint, lengths=(40,)))
 
 
 def test_factors_of_a_tensor_are_llama_3s_stretching_also_far_behind(tmp_path: Path) -> None:
