@@ -49,3 +49,20 @@ def test_a_warm_run_asks_the_disk_little(open_app: Callable[..., AppTest], monke
     is_fine(app.run())
     # For its age; whether it is there; a checkpoint's, too, together with its weights. It was a hundred times.
     assert asked and max(asked.values()) <= 3, asked.most_common(3)
+
+
+def test_a_public_server_asks_the_disk_for_no_text_again(
+    open_app: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GLASSFORMER_PUBLIC", "1")
+    app = open_app("attention", checkpoint="tiny-translator", sentence="The cat sat on the mat.")
+    is_fine(app.run())
+    asked, stat = [], os.stat
+
+    def counted(path: object, *how: object, **more: object) -> os.stat_result:
+        asked.extend([str(path)] if str(path).endswith((".toml", ".po")) else [])
+        return stat(path, *how, **more)
+
+    monkeypatch.setattr(os, "stat", counted)
+    is_fine(app.run())
+    assert not asked

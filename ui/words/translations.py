@@ -14,6 +14,7 @@ from pathlib import Path
 from string import Formatter
 from typing import Any
 
+from ui.server.limits import public
 from ui.words.once_a_run import once_a_run
 
 ENGLISH = "en"
@@ -94,11 +95,19 @@ def over(english: Any, translated: Any, *, place: str = "") -> Any:
 
 @once_a_run
 def changed(path: str) -> int | None:
-    """When a file was changed; ``None`` where there is none. Asked for every text, and looked up once a run."""
+    """When a file was changed; ``None`` where there is none. Asked for every text, and looked up once a run; once for
+    all runs on a public server, whose files nobody edits."""
+    return _changed_at_first(path) if public() else _changed_now(path)
+
+
+def _changed_now(path: str) -> int | None:
     try:
         return os.stat(path).st_mtime_ns
     except OSError:
         return None
+
+
+_changed_at_first = lru_cache(maxsize=512)(_changed_now)
 
 
 @lru_cache(maxsize=256)
