@@ -12,6 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.conftest import is_fine
+from ui.server.streamlit_private import runs_a_script
 from ui.words.once_a_run import begin_run
 from ui.words.translations import changed
 
@@ -41,7 +42,7 @@ def test_a_warm_run_asks_the_disk_little(open_app: Callable[..., AppTest], monke
     stat = os.stat
 
     def counted(path: object, *how: object, **more: object) -> os.stat_result:
-        if str(path).endswith((".toml", "config.json", "opening.json")):
+        if runs_a_script() and str(path).endswith((".toml", "config.json", "opening.json")):  # not for the test itself
             asked[str(path)] += 1
         return stat(path, *how, **more)
 

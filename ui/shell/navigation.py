@@ -20,6 +20,7 @@ from ui.words.once_a_run import once_a_run
 from ui.words.texts import common, page_text
 
 SIDEBAR_WIDTH = 280  # pixels
+_ARROW = {"icon": ":material/arrow_forward:", "icon_position": "right"}
 LABORATORY_SIGN = ":material/science:"  # before the name of each of its pages, and on the page itself
 
 
@@ -71,6 +72,7 @@ GROUPS: dict[str, tuple[Entry, ...]] = {
 }
 
 
+@once_a_run
 def pages() -> dict[str, StreamlitPage]:
     """The pages whose file exists, by name. The first one is where the app opens."""
     entries = tuple(
@@ -162,3 +164,31 @@ def go_to(name: str, **focus_values: object) -> NoReturn:
         raise ValueError(f"there is no page {name!r}; there are {', '.join(existing)}")
     change(**focus_values)
     address.open_page(existing[name], address_of(current()))
+
+
+def place_among_pages(name: str, *, shown: bool) -> None:
+    """Near the title: the sign of the laboratory, and an arrow to the next page, whose text only a screen reader reads;
+    it is also the tooltip."""
+    if is_in_laboratory(name):
+        st.badge(common("navigation.laboratory"), icon=LABORATORY_SIGN, color="gray", width="content")
+    _, after = beside(name)
+    if shown and after:
+        with st.container(width="content", key="next page"):
+            _link(after, "after", help=common("navigation.after", page=pages()[after].title), **_ARROW)
+
+
+def links_onward(name: str) -> None:
+    """To the page before and the one after, with the focus, where somebody has read to the end of a page."""
+    before, after = beside(name)
+    with st.container(horizontal=True, horizontal_alignment="distribute", key="onward"):
+        with st.container(width="content"):
+            if before:
+                _link(before, "before", icon=":material/arrow_back:")
+        with st.container(width="content"):
+            if after:
+                _link(after, "after", **_ARROW)
+
+
+def _link(name: str, text: str, **more: str) -> None:
+    page = pages()[name]
+    st.page_link(page, label=common(f"navigation.{text}", page=page.title), **more)

@@ -33,8 +33,7 @@ from ui.shell.focus import Focus
 from ui.shell.frame import bring_canvas, frame
 from ui.shell.guidance.lesson_bar import lesson_bar, running
 from ui.shell.guidance.lessons import Lesson
-from ui.shell.navigation import navigation
-from ui.shell.onward import links_onward, place_among_pages
+from ui.shell.navigation import links_onward, navigation, place_among_pages
 from ui.shell.presentation.presenter import presenting, style_for_a_room
 from ui.shell.presentation.presenter_keys import presenter_keys
 from ui.shell.selectors import NEEDS, codes_of_what_is_drawn, selectors, text_for, traits_of

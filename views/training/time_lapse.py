@@ -7,13 +7,17 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+import transformer
 from charts.canvas.attention_maps import attention_map
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
-from transformer.files.snapshots import quantise
+from transformer.files.snapshots import quantise, snapshot_file, snapshot_steps
 from transformer.roles.development import Moment, changed_most, map_change, moment_of, settled, training_steps
 from transformer.runs.head_places import Head
+from transformer.runs.traces import Trace
 from ui.compute.jobs import jobs
+from ui.compute.loading import checkpoint_names, checkpoints_folder
+from ui.compute.store import store
 from ui.lab.head_table import role_text
 from ui.shell import focus as shared_focus
 from ui.shell.fitting import attention_kinds
@@ -24,7 +28,6 @@ from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source, show_table
 from ui.words.texts import as_plain, common, page_text, page_texts
 from views.training.jobs_through_training import jobs_through_training
-from views.training.moments import moment, version, with_snapshots
 from views.training.time_lapse_figures import map_strip, role_timeline
 from views.training.time_lapse_words import marked, probability, step_name, step_names, story, summary
 
@@ -244,3 +247,36 @@ def _arithmetic(p: Page, moments: Sequence[Moment]) -> None:
         f'print(moment.view("{place.stack}", {place.layer}, "{place.kind}").weights[{place.head}])\n',
     )
     show_source(moment_of, settled, map_change, quantise)
+
+
+# ---- one sentence at the earlier steps: kept between reruns, read-only -----------------------------------------------
+
+
+def with_snapshots() -> tuple[str, ...]:
+    """The names of the checkpoints that came with snapshots."""
+    return tuple(name for name in checkpoint_names() if snapshot_steps(checkpoints_folder() / name))
+
+
+def moment(trace: Trace, step: int | None, *, final: bool) -> Moment:
+    """What ``trace`` reads as the model was at ``step``; see ``moment_of``.
+
+    ``final``: the step is the checkpoint's own, so that there is no snapshot to open.
+    Raises ``transformer.CheckpointError`` for a snapshot that is broken.
+    """
+    checkpoint = trace.checkpoint
+    stamp = version(checkpoint, step, final=final)
+
+    def make() -> Moment:
+        earlier = ("snapshot", step, stamp)
+        model = checkpoint if final else store.get(checkpoint, earlier, lambda: transformer.snapshot(checkpoint, step))
+        return moment_of(model, step, trace)
+
+    return store.get(trace.run, ("moment", step, stamp), make)
+
+
+def version(checkpoint: transformer.Checkpoint, step: int | None, *, final: bool) -> tuple[int, ...]:
+    """Size and time of change of a snapshot's file: one that was written again is another one."""
+    if final:
+        return ()
+    status = (checkpoint.path / snapshot_file(step)).stat()
+    return status.st_size, status.st_mtime_ns
