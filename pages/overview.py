@@ -13,6 +13,7 @@ from transformer.errors import InputError
 from transformer.runs.trace_files import trace_to_bytes
 from transformer.text.message import Message
 from ui.compute.store import store
+from ui.shell import embedded
 from ui.shell.navigation import GROUPS, pages
 from ui.shell.page import Page, page
 from ui.shell.picture import show_picture
@@ -168,9 +169,10 @@ with page("overview", strip=False) as p:
     if not presenting():  # the picture says both, too
         show_answer(p, answer)
     living_picture(p)
-    st.markdown(f"#### {p.text['blocks']}")
-    model_diagram(p.checkpoint.config, p.trace, layer=p.focus.layer)
-    st.caption(p.text["diagram_hint"])
+    if not embedded.embedded():  # there one figure stands alone, and the blocks would be there first
+        st.markdown(f"#### {p.text['blocks']}")
+        model_diagram(p.checkpoint.config, p.trace, layer=p.focus.layer)
+        st.caption(p.text["diagram_hint"])
     with st.container(horizontal=True, gap="large"):  # columns would stay side by side on a narrow window
         with st.container(width=CERTAINTY_WIDTH):
             show_certainty(p, answer)

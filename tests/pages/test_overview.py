@@ -9,6 +9,7 @@ from tests.conftest import ROOT
 from tests.pages.conftest import codes, is_fine, said, with_e
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.analysis.answers.answer_probabilities import answer_of
+from ui.shell import embedded
 from ui.words.texts import page_text
 
 TEXT = page_text("overview")
@@ -89,3 +90,12 @@ def test_the_tour_begins_on_the_first_screen(open_app, monkeypatch) -> None:
 
 def test_no_tour_without_the_model_that_it_is_about(open_app) -> None:
     assert "take the tour" not in [button.key for button in open_app("overview").button]
+
+
+def test_a_frame_in_another_page_has_the_living_picture_and_no_other(open_app, monkeypatch) -> None:
+    """The blocks are drawn before it, and the first figure that is there stands alone."""
+    assert TEXT["blocks"] in said(open_app("overview", checkpoint="tiny-gpt"))
+    monkeypatch.setattr(embedded, "embedded", lambda: True)  # as Streamlit answers where the address says embed=true
+    app = open_app("overview", checkpoint="tiny-gpt")
+    is_fine(app)
+    assert TEXT["blocks"] not in said(app)
