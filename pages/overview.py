@@ -21,11 +21,11 @@ from ui.shell.presentation.presenter import presenting
 from ui.shell.selectors import text_for, work_of
 from ui.show.chips import Chip, ChipRow, chips
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
+from ui.show.living_picture import living_picture
 from ui.words.catalogues import said
 from ui.words.texts import as_plain, language, page_text, speaking
 from views.overview.diagram import model_diagram
 from views.overview.handout import check_length, handout
-from views.overview.living_picture import living_picture
 from views.overview.time_and_parameters_figure import time_and_parameters
 from views.overview.tour import offer_tour
 

@@ -9,6 +9,7 @@ from ui.lab import edited_model
 from ui.lab.effects import picture_and_answer, show_answers, show_numbers, show_steps
 from ui.shell.page import page
 from ui.show.figures import show_formula, show_snippet, show_source
+from ui.show.living_picture import edited_picture
 from ui.words.model_terms import output_bias
 from ui.words.texts import counted
 from views.surgery import edit_list
@@ -42,6 +43,12 @@ with page("surgery", needs=("stack", "kind", "layer", "head")) as p:
     if specs:
         st.subheader(text["depth"], anchor=False)
         show_steps(p, effect)
+        with st.expander(
+            text["picture"], icon=":material/movie:", key="edited_picture", on_change="rerun", bind="query-params"
+        ) as opened:
+            if opened.open:
+                edited_picture(p, specs)
+                st.caption(text["picture_hint"])
     show_formula(
         text["formula"]
         .replace("%TOKENS%", str(len(effect.asked.ids)))

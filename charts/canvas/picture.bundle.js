@@ -1,2 +1,2 @@
-// npm run build: 46f873eaa91edc85
+// npm run build: 50b74066e49eb430
 var canvas=globalThis.glassformerCanvas??={};canvas.arrived??=new Promise(resolve=>{canvas.arrive=resolve});async function picture_default(component){await canvas.arrived;const draw=await canvas.draw;return draw({...component,script:canvas.script})}export{picture_default as default};

@@ -22,6 +22,7 @@ from transformer.runs import tracing
 from transformer.runs.edit_specs import edits_from
 from transformer.runs.run import Run
 from ui.compute.store import store
+from ui.show.living_picture import cut_heads
 from ui.words.texts import common, page_text
 from views.surgery.jobs_and_importance import compared
 
@@ -227,3 +228,18 @@ def test_the_snippet_gives_the_numbers_of_the_page(open_app, run_snippet, checkp
     expected = [float(number) for number in snippet.split("  # ")[1].split("\n")[0].split()]
     printed = [float(number) for number in run_snippet(snippet).splitlines()[0].split()]
     np.testing.assert_allclose(printed, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_the_sentence_on_its_way_through_the_edited_model(open_app, tiny_checkpoint) -> None:
+    """Only when it is opened, and with the heads that were cut."""
+    edit = "zero:decoder.0.self.0"
+    closed = open_app("surgery", checkpoint="tiny-gpt", edit=edit)
+    opened = open_app("surgery", checkpoint="tiny-gpt", edit=edit, edited_picture="true")
+    is_fine(opened)
+    hint = page_text("surgery")["picture_hint"]
+    assert hint in said(opened) and hint not in said(closed)
+    others = ("scale:decoder.0.self.1=0.5", "drop:decoder.1.self", "drop:decoder.1.feed_forward")
+    assert list(cut_heads((edit, *others))) == [
+        {"stack": "decoder", "kind": "self", "layer": 0, "head": 0},
+        {"stack": "decoder", "kind": "self", "layer": 1, "head": None},
+    ]

@@ -14,9 +14,9 @@ from transformer.config import PictureConfig
 from transformer.errors import InputError
 from transformer.explanation.sentence_flow import layers_within, sentence_flow
 from ui.shell.focus import Focus
+from ui.show.living_picture import flow_figure
 from ui.words.catalogues import browser_words
 from ui.words.texts import language, page_text
-from views.overview.living_picture import flow_figure
 
 MAX_INSIDE = 1_000_000  # numbers of unfolded layers a page, four bytes each
 _STYLE = """

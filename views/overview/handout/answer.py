@@ -20,10 +20,10 @@ from transformer.runs.inputs import prompt_of
 from transformer.runs.traces import Trace
 from ui.shell.focus import Focus
 from ui.shell.selectors import text_for, work_of
+from ui.show.living_picture import flow_figure
 from ui.words.texts import as_plain, common, page_text
 from views.overview import diagram
 from views.overview.handout.writing import every_cell, handout_text, named, section, written
-from views.overview.living_picture import flow_figure
 
 MAX_INSIDE = 50_000  # numbers of unfolded layers in the moving picture, four bytes each
 _SHOWN = 8  # candidates of a step

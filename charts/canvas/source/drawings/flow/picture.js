@@ -403,11 +403,25 @@ export class FlowPicture {
         const shift = heads.length > 1 ? (index + 0.5 - heads.length / 2) * room : 0;
         pen.strokeStyle = theme.heads[head % theme.heads.length];
         pen.globalAlpha = Math.min(1, 0.35 + weight);
+        const cut = this.isCut(attention, layer, head);
+        if (cut) pen.setLineDash([5, 5]);
         pen.lineWidth = Math.max(0.6, weight * room * (heads.length > 1 ? 1.15 : 1));
         this.bundled(pen, [keys[key].x + shift, from], [queries[query].x + shift, to], shift);
+        if (cut) pen.setLineDash([]);
       });
     }
     pen.globalAlpha = 1;
+  }
+
+  // Whether what a head finds does not arrive: somebody has cut it.
+  isCut(attention, layer, head) {
+    return (this.metadata.cuts ?? []).some(
+      (one) =>
+        one.stack === attention.stack &&
+        one.kind === attention.kind &&
+        one.layer === layer &&
+        (one.head === null || one.head === head),
+    );
   }
 
   // A line of a bundle: where it runs level, those beside each other lie below each other.
@@ -684,6 +698,14 @@ export class FlowPicture {
       pen.fill();
       pen.font = fontOf(theme, 0.82, this.head === head ? 700 : 400);
       drawText(pen, say("head {head}", { head }), x + size, y, { colour: cssOf(theme.muted) });
+      if (this.isCut(attention, layer, head)) {
+        pen.strokeStyle = cssOf(theme.ink);
+        pen.lineWidth = 1;
+        pen.beginPath();
+        pen.moveTo(x + size, y);
+        pen.lineTo(x + 3.6 * size, y);
+        pen.stroke();
+      }
       if (best) {
         const token = keys.tokens[best.key].label;
         pen.font = fontOf(theme, 0.82, 600);

@@ -1,6 +1,7 @@
 """The living picture: the sentence on its way through the model, with the numbers of this trace."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 
 import streamlit as st
@@ -9,7 +10,9 @@ from charts.canvas.figure import CanvasFigure
 from charts.canvas.sentence_flow_picture import sentence_flow_picture
 from transformer.config import PictureConfig
 from transformer.explanation.sentence_flow import SentenceFlow, sentence_flow
+from transformer.runs.edit_specs import EditSpec, edits_from
 from transformer.runs.traces import Trace
+from transformer.runs.tracing import trace_of
 from ui.compute.store import store
 from ui.shell import focus as shared_focus
 from ui.shell.focus import Focus
@@ -30,17 +33,39 @@ LINKS = {  # the page that tells more of what is unfolded
 
 
 def living_picture(p: Page) -> None:
-    """Draw it; a click in it moves the shared focus, and opens the numbers of one layer."""
-    st.session_state.setdefault(_INSIDE, None)
-    unfolded = st.session_state[_INSIDE]
+    """Draw the page's sentence; a click in it moves the shared focus, and opens the numbers of one layer."""
+    inside = _unfolded(p)
+    layers = (inside,) if inside else ()
+    flow = store.get(p.run, ("flow", *layers), lambda: sentence_flow(p.trace, inside=layers))
+    _show(p, flow_figure(flow, p.trace, p.focus), key=KEY)
+
+
+def edited_picture(p: Page, specs: tuple[str, ...]) -> None:
+    """The same of the model with the edits that ``specs`` name, which answers by itself. Cut heads are dashed."""
+    run = replace(p.run, target=None, edits=tuple(edits_from(p.checkpoint, specs)))
+    trace = store.get(p.run, ("edited trace", *specs), lambda: trace_of(run))
+    inside = _unfolded(p)
+    layers = (inside,) if inside and inside[1] < trace.n_layers(inside[0]) else ()
+    flow = store.get(p.run, ("edited flow", *specs, *layers), lambda: sentence_flow(trace, inside=layers))
+    figure = flow_figure(flow, trace, p.focus).with_metadata(cuts=[*cut_heads(specs)])
+    _show(p, figure, key=f"{KEY}, edited")
+
+
+def cut_heads(specs: tuple[str, ...]) -> Iterator[dict[str, object]]:
+    """Heads whose result does not arrive, as the picture knows them."""
+    for spec in map(EditSpec.parse, specs):
+        if spec.action in ("zero", "mean") or (spec.action == "drop" and spec.part != "feed_forward"):
+            yield {"stack": spec.stack, "kind": spec.part, "layer": spec.layer, "head": spec.head}
+
+
+def _unfolded(p: Page) -> tuple[str, int] | None:
+    unfolded = st.session_state.get(_INSIDE)
     inside = unfolded[1:] if unfolded and unfolded[0] == p.run else None
-    show_flow(
-        flow_figure(_flow(p, inside), p.trace, p.focus),
-        key=KEY,
-        on_place=_place,
-        on_inside=partial(_unfold, p.run),
-        on_page=_go_to,
-    )
+    return inside if inside and inside[1] < p.trace.n_layers(inside[0]) else None
+
+
+def _show(p: Page, figure: CanvasFigure, *, key: str) -> None:
+    show_flow(figure, key=key, on_place=_place, on_inside=partial(_unfold, p.run), on_page=_go_to)
 
 
 def flow_figure(flow: SentenceFlow, trace: Trace, focus: Focus, *, links: bool = True) -> CanvasFigure:
@@ -53,14 +78,6 @@ def flow_figure(flow: SentenceFlow, trace: Trace, focus: Focus, *, links: bool =
     existing = pages() if links else ()
     leads = {part: page for part, page in LINKS.items() if page in existing}
     return sentence_flow_picture(flow, begin=begin, pictures=pictures, links=leads)
-
-
-def _flow(p: Page, inside: tuple[str, int] | None) -> SentenceFlow:
-    trace = p.trace
-    if inside and inside[1] >= trace.n_layers(inside[0]):
-        inside = None
-    layers = (inside,) if inside else ()
-    return store.get(p.run, ("flow", *layers), lambda: sentence_flow(trace, inside=layers))
 
 
 def _place(place: Mapping[str, object]) -> None:
