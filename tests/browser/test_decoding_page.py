@@ -75,7 +75,7 @@ def test_stepping_sends_nothing_until_the_reader_rests(app: str, sit: Callable[.
     seat = sit(f"{app}/decoding?{urlencode({'checkpoint': 'tiny-translator', 'sentence': SENTENCE})}")
     page = seat.page
     expect(count(page)).to_contain_text("step 1 of", timeout=30_000)
-    page.wait_for_timeout(500)
+    settle(page)
     seat.forget_frames()
     pixels = page.evaluate_handle("() => new Set()")
     for step in range(2, 7):

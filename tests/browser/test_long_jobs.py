@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -58,7 +59,7 @@ def test_four_at_two_places_take_turns(open_session: Callable[[str], Page]) -> N
 def test_who_does_something_else_goes_on_where_the_work_was(open_session: Callable[[str], Page]) -> None:
     page = open_session("b1")
     expect(bar(page, "Counting")).to_be_visible(timeout=SOON)
-    page.wait_for_timeout(3000)
+    expect(bar(page, "Counting")).to_contain_text(re.compile(r"… ([3-9]|\d\d) "), timeout=SOON)
     page.get_by_role("button", name="Something else").click()
     expect(page.get_by_text("something else was done")).to_be_visible(timeout=SOON)
     # The same work goes on: its seconds do not begin again.
