@@ -241,7 +241,6 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         {"piece": ["·<b>", "·$y$"], "before": [0.7, 0.1], "after": [0.2, 0.6], "chosen": [True, False]}
     )
     return {
-        "head_importance": edit_effects.head_importance({"encoder": numbers.normal(size=(2, 3)), "cross": -np.eye(3)}),
         "candidates_before_and_after": edit_effects.candidates_before_and_after(before_and_after),
         "divergence_per_token": edit_effects.divergence_per_token(share, labels=tokens.displays),
         "agreement_by_distance": distance_figures.agreement_by_distance(

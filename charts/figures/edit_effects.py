@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import plotly.graph_objects as go
 
 from charts.toolkit import parts, style
@@ -16,41 +15,6 @@ from transformer.text.message import N_
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-def head_importance(
-    tables: Mapping[str, Any], *, name: str = N_("change of ln p(answer) without the head")
-) -> go.Figure:
-    """One number for every head of every kind of attention, on one diverging scale centred on 0.
-
-    ``tables``: for each kind of attention, by name, an array [layer, head]; NaN leaves a cell empty. Blocks stand below
-    each other, the first layer of the first one on top.
-    """
-    arrays = {kind: as_array(values, name=kind, axes=("layer", "head")) for kind, values in tables.items()}
-    if not arrays:
-        raise ValueError("tables has 0 entries; give an array [layer, head] for each kind of attention")
-    widths = {array.shape[1] for array in arrays.values()}
-    if len(widths) > 1:
-        raise ValueError(f"the tables have {sorted(widths)} heads; all kinds of attention must have as many")
-    values = np.concatenate(list(arrays.values()))
-    rows = [f"{kind} {layer}" for kind, array in arrays.items() for layer in range(len(array))]
-    trace = parts.heatmap(
-        values,
-        hover=style.lines("%{y}, %{x}", style.escape(_(name))),
-        bar=style.colour_bar(style.escape(_(name))),
-        limit=style.symmetric_limit(values),
-        xgap=2,
-        ygap=2,
-    )
-    figure = Sheet(trace, parts.cell_texts(trace))
-    style.finish(figure, height=34 * len(rows) + 130, top=64)
-    figure.update_yaxes(**style.label_rows(rows, title=_("layer")))
-    figure.update_xaxes(
-        **style.label_axis([_("head {head}", head=head) for head in range(widths.pop())], title=_("head"))
-    )
-    for edge in np.cumsum([len(array) for array in arrays.values()])[:-1]:
-        figure.add_hline(y=edge - 0.5, line={"color": style.NEUTRAL, "width": 3})
-    return figure.drawn()
 
 
 def candidates_before_and_after(

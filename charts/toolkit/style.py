@@ -55,7 +55,6 @@ ABOVE_NAMES = 24  # pixels that a colour bar is lifted by where a panel's name s
 
 HATCH = {"shape": "/", "fgcolor": MASKED, "bgcolor": "rgba(128,128,128,0.12)", "size": 8, "solidity": 0.2}
 EXACT = ".9~g"  # d3 format: nine significant digits, enough to give back any float32
-SHORT = ".3~g"  # d3 format: three significant digits
 
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;", "%": "&#37;", "\n": "⏎", "\r": "⏎"})
 

@@ -9,21 +9,6 @@ import pytest
 from charts.figures import edit_effects
 
 
-def test_importance_stands_in_blocks_on_one_scale_around_zero():
-    first, second = np.array([[0.5, -2.0]]), np.array([[1.0, np.nan], [0.0, 0.25]])
-    figure = edit_effects.head_importance({"encoder": first, "cross": second})
-    heatmap, texts = figure.data
-    np.testing.assert_array_equal(heatmap.z, np.concatenate([first, second]))
-    assert (heatmap.zmin, heatmap.zmax) == (-2.0, 2.0)
-    assert list(figure.layout.yaxis.ticktext) == ["encoder 0", "cross 0", "cross 1"]
-    assert [shape.y0 for shape in figure.layout.shapes] == [0.5]
-    assert "nan" not in " ".join(texts.text)
-    with pytest.raises(ValueError, match=r"the tables have \[2, 3\] heads"):
-        edit_effects.head_importance({"a": first, "b": np.eye(3)})
-    with pytest.raises(ValueError, match="tables has 0 entries"):
-        edit_effects.head_importance({})
-
-
 def test_candidates_have_two_bars_each_and_the_chosen_one_a_dot():
     rows = pd.DataFrame({"piece": ["a", "b"], "before": [0.9, 0.1], "after": [0.3, 0.6], "chosen": [False, True]})
     figure = edit_effects.candidates_before_and_after(rows, names=("as it is", "changed"))

@@ -14,7 +14,7 @@ from ui.shell.focus import Focus, fit_sentence
 from ui.shell.openings import opening_of
 from ui.shell.page import Page
 from ui.shell.picture import picture_data
-from ui.words.texts import default_sentence, other_pictures, pictures
+from ui.words.texts import model_sentences, other_pictures, pictures
 from views.tokens.patch_ids import patches
 
 FOUR = "00b7000005g32e3009f0cf0006gfg500006fb000001g4000009c000000da0000"
@@ -35,7 +35,7 @@ def opened(page: str, **address: object) -> AppTest:
 def test_a_sentence_gives_way_to_a_picture_and_a_picture_to_a_sentence() -> None:
     focus, (note,) = fit_sentence(Focus(checkpoint=NAME, sentence="A dog barks."))
     assert focus.sentence == opening_of(NAME).first.sentence and "'A dog barks.'" in note
-    assert fit_sentence(Focus(checkpoint=NAME, sentence=default_sentence()))[1] == (), "nobody typed it"
+    assert fit_sentence(Focus(checkpoint=NAME, sentence=model_sentences()["default"]))[1] == (), "nobody typed it"
     assert fit_sentence(replaced := Focus(checkpoint=NAME, sentence=FOUR)) == (replaced, ())
     slip = Focus(checkpoint=NAME, sentence=FOUR[1:])
     assert fit_sentence(slip) == (slip, ())

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ui.words import texts
-from ui.words.texts import PageText, as_plain, common, default_sentence, examples, page_text
+from ui.words.texts import PageText, as_plain, common, examples, model_sentences, page_text
 
 PAGES = sorted(path.parent.name for path in (texts.ROOT / "views").glob("*/en.toml"))
 GOOD = {"title": "T", "question": "Q?", "look_for": ["a", "b", "c"], "more": "m"}
@@ -44,7 +44,7 @@ def test_a_changed_text_is_read_again(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_examples_show_what_they_promise() -> None:
     found = {example.label: example for example in examples()}
-    assert default_sentence() == next(iter(found.values())).sentence == "The cat sat on the mat."
+    assert model_sentences()["default"] == next(iter(found.values())).sentence == "The cat sat on the mat."
     assert {"Repeated", "Negation", "Agreement", "Pronoun", "Long", "Alphabet", "Emoji"} <= set(found)
     assert {"Blank", "Review"} <= set(found)
     assert len(found) == len(examples())

@@ -197,10 +197,6 @@ def other_pictures(sentence: str) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(found.items()))
 
 
-def default_sentence() -> str:
-    return model_sentences()["default"]
-
-
 def without_pictures(markdown: str) -> str:
     """Somebody's Markdown in which a picture is a link: a browser asks its server only when a reader clicks."""
     return _PICTURES.sub("[", markdown)
