@@ -41,6 +41,7 @@ KINDS = [
     ("08-looking-it-up", 1),
     ("04-many-heads", 6),
     ("04-many-heads", 7),
+    ("04-many-heads", 9),
     ("07-who-wrote-this-word", 3),
     ("07-who-wrote-this-word", 5),
     ("01-tokens-and-vectors", 2),

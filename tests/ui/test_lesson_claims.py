@@ -18,12 +18,16 @@ from transformer.analysis.lens import logit_lens
 from transformer.analysis.neighbours import nearest_rows
 from transformer.analysis.position_edits import reordered_positions, without_positions
 from transformer.explanation.attention_trust import beside_attention, input_attributions
+from transformer.explanation.head_habits import head_habits
 from transformer.faults.catalogue import diagnosis_of
 from transformer.faults.fault_checks import CHECKS
 from transformer.faults.patients import patient_of
 from transformer.roles.role_files import load_corpus_roles
 from transformer.roles.sentence_roles import head_roles
+from transformer.runs.head_places import Head
+from transformer.text.sentence_files import read_sentences
 from ui.shell.guidance.lessons import Step, find_lesson
+from views.heads.head_card import CARD
 
 RARE = "It is unbelievable."
 CAT, TOM, LOVE = "The cat sat on the mat.", "Tom loves Mary.", "I love you."
@@ -201,6 +205,18 @@ def test_what_a_head_does_in_one_sentence_is_not_what_it_usually_does(checkpoint
     assert here.role == "none" and here.shares["previous"] == pytest.approx(1 / 3, abs=0.04)
     bert = load_corpus_roles(transformer.load(ROOT / "checkpoints" / "bert-en")).roles.head("encoder", "self", 1, 3)
     assert "head 3 of layer 1" in told and (bert.role, bert.shares["previous"]) == ("previous", 1.0)
+    assert bert.measured.where["offset"] == -1 and "99 %" in told
+    assert round(100 * bert.measured.measures["offset"].score) == 99
+
+
+def test_the_card_of_a_head_speaks_for_and_against(checkpoint) -> None:
+    asked = step(HEADS, 9, sentence=CAT)
+    assert asked.options["heads_section"] == "card" and asked.covers == (CARD,)
+    habits = head_habits(checkpoint, read_sentences())[Head("encoder", "self", 2, 2)]
+    assert habits.main.kind == "previous" and round(100 * habits.main.share) == 48
+    assert round(100 * habits.main.chance) == 7 and habits.n_rows == 1008
+    assert habits.against.kind == "near", "mostly two or three tokens away"
+    assert right(HEADS, 9, sentence=CAT) == "in about half"
 
 
 def test_a_clear_map_may_not_matter(checkpoint, trace) -> None:
