@@ -152,11 +152,10 @@ def checkpoint_path(name: str) -> Path:
     or what another program keeps."""
     if name in _typed:
         return _typed[name]
-    if name in found_here():
-        return _resolved(name)
     if is_received(name):
         return uploads_folder() / name
-    return _in_folders(name, checkpoints_folders())
+    place = _in_folders(name, checkpoints_folders())
+    return _resolved(name) if not place.exists() and name in found_here() else place
 
 
 @once_a_run
