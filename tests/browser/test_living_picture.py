@@ -13,6 +13,7 @@ from playwright.sync_api import Page, expect
 
 import transformer
 from charts.canvas.sentence_flow_picture import sentence_flow_picture
+from tests.browser.conftest import settle
 from tests.browser.seats import Seats
 from transformer.analysis.residual_stream import sublayers
 from transformer.explanation.sentence_flow import sentence_flow, threads
@@ -265,3 +266,69 @@ def test_a_browser_without_canvas_shows_the_run_as_text(seats: Seats, traces: Ca
         seat.page.add_init_script("HTMLCanvasElement.prototype.getContext = () => null")
         seat.page.goto(file.as_uri())
         expect(seat.page.locator("main")).to_contain_text("Layer 0, attention")
+
+
+def test_unfold_is_pressed_while_it_plays_fast(show: Callable, traces: Callable) -> None:
+    """The finger is down for longer than a beat lasts."""
+    with show(traces("translator")) as page:
+        speed = page.get_by_role("button", name="Speed")
+        speed.click()
+        speed.click()
+        expect(speed).to_have_text("4×")
+        page.get_by_role("button", name="Play").click()
+        box = page.get_by_role("button", name="Unfold").bounding_box()
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.mouse.down()
+        began = geometry(page)["beat"]
+        page.wait_for_function(f"() => document.querySelector('main').shadowRoot.querySelector('input').value > {began}")
+        page.mouse.up()
+        expect(page.get_by_role("button", name="‹ Back")).to_be_visible()
+
+
+def test_who_unfolds_with_the_keyboard_keeps_the_focus(show: Callable, traces: Callable) -> None:
+    focused = "() => document.querySelector('main').shadowRoot.activeElement?.textContent"
+    with show(traces("translator")) as page:
+        page.get_by_role("button", name="Unfold").focus()
+        page.keyboard.press("Enter")
+        assert page.evaluate(focused) == "‹ Back"
+        page.get_by_role("button", name="feed-forward", exact=True).focus()
+        page.keyboard.press("Enter")
+        assert page.evaluate(focused) == "feed-forward"
+        page.get_by_role("button", name="‹ Back").focus()
+        page.keyboard.press("Enter")
+        assert page.evaluate(focused) == "Unfold"
+
+
+@pytest.mark.parametrize("name", ["translator", "gpt"])
+def test_in_the_middle_of_the_run_the_caption_is_of_the_token_that_is_clicked(
+    show: Callable, traces: Callable, name: str
+) -> None:
+    trace = traces(name)
+    flow = sentence_flow(trace)
+    with show(trace) as page:
+        press(page, "End")
+        press(page, "ArrowLeft")
+        assert geometry(page)["beat"] == geometry(page)["beats"] - 2
+        for row in flow.written[:2]:
+            click(page, geometry(page)["places"]["decoder"]["lanes"][row.position])
+            assert geometry(page)["place"]["position"] == row.position
+            assert caption(page).startswith(f"Behind {trace.tokens('decoder').labels[row.position]}:")
+            shown = [line[0] for line in tables(page)["Candidates"]["rows"]]
+            assert shown == list(row.names)
+
+
+def test_the_controls_outlive_what_python_sends_anew(app: str, visit: Callable[..., Page]) -> None:
+    """A drag of the slider, or a press on a button, may last while the page runs."""
+    page = visit(f"{app}/?checkpoint=gpt")
+    slider = page.get_by_role("slider", name="Where in the run")
+    slider.evaluate("node => { node.isTheSame = true; }")
+    click(page, geometry(page)["places"]["decoder"]["lanes"][2])
+    page.wait_for_timeout(1000)  # the hand rests, and Python hears of it
+    settle(page)
+    assert slider.evaluate("node => node.isTheSame")
+    page.get_by_role("button", name="Unfold").click()
+    back = page.get_by_role("button", name="‹ Back")
+    back.evaluate("node => { node.isTheSame = true; }")
+    page.wait_for_timeout(1500)
+    settle(page)
+    assert back.evaluate("node => node.isTheSame")

@@ -97,7 +97,10 @@ export class Frame {
       this.canvas.setAttribute("aria-label", this.drawing.label);
       this.canvas.setAttribute("aria-roledescription", this.drawing.help);
       this.theme ??= readTheme(this.root);
-      this.extras.replaceChildren(...(this.drawing.controls?.() ?? []));
+      const controls = this.drawing.controls?.() ?? [];
+      const shown = [...this.extras.children];
+      if (controls.length !== shown.length || controls.some((control, k) => control !== shown[k]))
+        this.extras.replaceChildren(...controls);
       if (this.cursor && !this.drawing.holds(this.cursor)) this.cursor = null;
       if (this.hover && !this.drawing.holds(this.hover)) this.setHover(null);
       if (this.showsTable) this.fillTable();

@@ -61,7 +61,7 @@ export class FlowPicture {
   rowOf(beat) {
     const { metadata, written } = this.model;
     if (beat.row === null) return null;
-    if (!metadata.writes || beat.type === "word") return written[beat.row];
+    if (!metadata.writes) return written[beat.row];
     const { stack, position } = this.place(beat);
     return (stack === this.model.last.name && written.find((row) => row.position === position)) || null;
   }

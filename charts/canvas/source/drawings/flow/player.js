@@ -23,8 +23,15 @@ export class Player {
     return this.drawing.beats.length - 1;
   }
 
+  // Made once a language: a press that has begun on a button, or a drag of the slider, goes on when the run comes anew.
   controls() {
     const { stage } = this;
+    const { language } = this.drawing.metadata;
+    if (this.sentence && this.language === language) {
+      this.show();
+      return [this.slider, this.sentence];
+    }
+    this.language = language;
     const control = (text, explanation, action) => {
       const made = make("button", {
         type: "button",
@@ -56,6 +63,14 @@ export class Player {
     });
     this.slider.addEventListener("input", () => this.go(Number(this.slider.value)));
     this.sentence = make("div", { className: "sentence" });
+    this.said = make("span", { className: "said" });
+    this.inside = make("button", {
+      type: "button",
+      textContent: say("Unfold"),
+      title: say("What happens in here, number by number (Enter)"),
+    });
+    this.inside.addEventListener("click", () => this.drawing.unfold(this.drawing.partOf(this.drawing.beat)));
+    this.path = null;
     this.show();
     return [this.slider, this.sentence];
   }
@@ -68,25 +83,35 @@ export class Player {
     this.next.disabled = drawing.at === this.last;
     this.play.textContent = this.clock ? "❚❚" : "▶";
     this.play.title = this.play.ariaLabel = this.clock ? say("Pause") : say("Play");
-    this.sentence.replaceChildren(...(drawing.unfolded ? this.crumbs() : this.caption()));
+    const pieces = drawing.caption.map((piece, i) => (i % 2 ? make("strong", { textContent: piece }) : piece));
+    this.said.replaceChildren(...pieces);
+    // What stands in the line is changed only where it is another: who presses or has the focus would lose it.
+    const path = drawing.unfolded ? JSON.stringify([drawing.unfolded, drawing.headNow, this.followed()]) : "";
+    if (path === this.path) return;
+    this.path = path;
+    this.replace(drawing.unfolded ? this.crumbs() : [this.said, this.inside]);
   }
 
-  caption() {
-    const { drawing } = this;
-    const inside = make("button", {
-      type: "button",
-      textContent: say("Unfold"),
-      title: say("What happens in here, number by number (Enter)"),
-    });
-    inside.addEventListener("click", () => drawing.unfold(drawing.partOf(drawing.beat)));
-    const pieces = drawing.caption.map((piece, i) => (i % 2 ? make("strong", { textContent: piece }) : piece));
-    return [make("span", { className: "said" }, ...pieces), inside];
+  // The focus goes to the control of the same name, or to the first.
+  replace(parts) {
+    const name = (node) => node.ariaLabel ?? node.textContent;
+    const focused = this.sentence.getRootNode().activeElement;
+    const held = focused && this.sentence.contains(focused) ? name(focused) : null;
+    this.sentence.replaceChildren(...parts);
+    if (held === null) return;
+    const controls = [...this.sentence.querySelectorAll("button, select")];
+    (controls.find((control) => name(control) === held) ?? controls[0])?.focus();
+  }
+
+  followed() {
+    const stack = this.drawing.model.stack(this.drawing.unfolded.stack);
+    return stack.tokens[this.drawing.queryIn(stack)].label;
   }
 
   // Where in the model the reader is: back, the parts of this layer, the head, and the page that tells more.
   crumbs() {
     const { drawing } = this;
-    const { unfolded, model } = drawing;
+    const { unfolded } = drawing;
     const press = (text, explanation, action, pressed) => {
       const button = make("button", { type: "button", textContent: text, title: explanation, className: "crumb" });
       if (pressed !== undefined) button.setAttribute("aria-pressed", String(pressed));
@@ -107,9 +132,7 @@ export class Player {
     const layer = unfolded.layer === null ? "" : say("layer {layer}", { layer: unfolded.layer });
     const named = make("strong", {
       className: "said",
-      textContent: [layer, model.stack(unfolded.stack).tokens[drawing.queryIn(model.stack(unfolded.stack))].label]
-        .filter(Boolean)
-        .join(", "),
+      textContent: [layer, this.followed()].filter(Boolean).join(", "),
     });
     return [back, ...parts, ...this.headChoice(), named, ...this.link(press)];
   }
