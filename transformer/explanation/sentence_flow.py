@@ -157,7 +157,8 @@ def sentence_flow(trace: Trace, *, inside: Iterable[tuple[str, int]] = ()) -> Se
 
 def layers_within(trace: Trace, most: int) -> tuple[tuple[str, int], ...]:
     """The (stack, layer) pairs from the first ones on whose insides together have at most ``most`` numbers."""
-    found, count = [], 0
+    found: list[tuple[str, int]] = []
+    count = 0
     for stack in trace.stacks:
         for layer in range(trace.n_layers(stack)):
             for kind in ("self", "cross"):
@@ -178,7 +179,7 @@ def _stack(
     steps = sublayers(trace, stack)
     kinds = [kind for where, kind in trace.attention_kinds() if where == stack]
     stream, update, growth, inner = [threads(trace.values(steps[0].before))], [], [], []
-    units: list[tuple[np.ndarray, ...]] = []
+    units: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     views: dict[str, list[AttentionView]] = {kind: [] for kind in kinds}
     for step in steps:
         before, added = trace.values(step.before), trace.values(step.update)
@@ -196,11 +197,7 @@ def _stack(
     embedding = f"{stack}.embedding"
     place = f"{embedding}.position"
     final = f"{stack}.final_norm.output"
-    indices, before_activation, after_activation, n_units = (
-        (*(np.stack(part) for part in zip(*(unit[:3] for unit in units), strict=True)), units[0][3])
-        if units
-        else (np.zeros((0, 0, 0)),) * 3 + (0,)
-    )
+    indices, before_activation, after_activation = (np.stack(part) for part in zip(*units, strict=True))
     found = StackFlow(
         name=stack,
         tokens=trace.tokens(stack),
@@ -214,7 +211,7 @@ def _stack(
         units=indices,
         before_activation=before_activation,
         after_activation=after_activation,
-        n_units=n_units,
+        n_units=trace[f"{stack}.layers.0.feed_forward.hidden"].shape[-1],
         n_layers=trace.n_layers(stack),
         d_model=trace[steps[0].before].shape[-1],
         adds=_adds(trace, steps[0]),
@@ -237,13 +234,13 @@ def _adds(trace: Trace, step: SubLayer) -> bool:
     return bool(np.allclose(total, trace.values(step.after), rtol=1e-3, atol=1e-3, equal_nan=True))
 
 
-def _strongest(trace: Trace, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+def _strongest(trace: Trace, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The units with the largest |value| at each position: [position, unit] of numbers, and of values before and
     behind the activation."""
     hidden, before = trace.values(f"{name}.hidden"), trace.values(f"{name}.pre_activation")
     size = np.nan_to_num(np.abs(hidden), nan=np.inf)
     order = np.argsort(-size, axis=-1, kind="stable")[:, :UNITS]
-    return order, np.take_along_axis(before, order, -1), np.take_along_axis(hidden, order, -1), hidden.shape[-1]
+    return order, np.take_along_axis(before, order, -1), np.take_along_axis(hidden, order, -1)
 
 
 def _inside(trace: Trace, stack: str, layer: int, kinds: list[str]) -> InsideLayer:
