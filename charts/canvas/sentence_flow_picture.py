@@ -53,14 +53,16 @@ def sentence_flow_picture(
         "inside": [_inside(layer, arrays) for layer in flow.inside],
     }
     most = max((len(row.names) for row in flow.written), default=1)
-    probabilities = np.zeros((len(flow.written), most), dtype=np.float32)
-    for place, row in zip(probabilities, flow.written, strict=True):
-        place[: len(row.probabilities)] = row.probabilities
-    arrays["written"] = probabilities
+    for name in ("probabilities", "logits"):
+        table = np.zeros((len(flow.written), most), dtype=np.float32)
+        for place, row in zip(table, flow.written, strict=True):
+            place[: len(row.names)] = getattr(row, name)
+        arrays[f"written.{name}"] = table
+    arrays["written.log_sum"] = _exact([row.log_sum for row in flow.written])
     return CanvasFigure(metadata, arrays)
 
 
-def _exact(values: np.ndarray) -> np.ndarray:
+def _exact(values: np.ndarray | list[float]) -> np.ndarray:
     return np.asarray(values, dtype=np.float32)
 
 

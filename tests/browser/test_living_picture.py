@@ -219,6 +219,23 @@ def test_a_click_follows_opens_unfolds_and_escape_goes_back(show: Callable, trac
             assert geometry(page)["rows"]
 
 
+def test_a_candidate_shows_its_softmax(show: Callable, traces: Callable) -> None:
+    trace = traces("gpt")
+    row = sentence_flow(trace).written[0]
+    with show(trace) as page:
+        lanes = geometry(page)["places"]["decoder"]["lanes"]
+        click(page, lanes[row.position])
+        click(page, geometry(page)["places"]["answer"][0])
+        panel = page.locator(".arithmetic")
+        cells = [line.split("\t") for line in panel.locator("tbody").inner_text().split("\n") if line]
+        assert [(cell[1], cell[3]) for cell in cells] == [
+            (printed(np.float32(logit)), printed(np.float32(chance)))
+            for logit, chance in zip(row.logits, row.probabilities, strict=True)
+        ]
+        press(page, "Escape")
+        expect(panel).to_have_count(0)
+
+
 def test_who_wants_no_motion_gets_none(show: Callable, traces: Callable) -> None:
     with show(traces("gpt")) as page:
         page.emulate_media(reduced_motion="reduce")

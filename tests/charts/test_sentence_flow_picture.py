@@ -38,9 +38,11 @@ def test_every_number_arrives(flow: SentenceFlow) -> None:
         assert described["exact"] and np.array_equal(arrays[f"{name}.weights"], attention.weights)
         bits = np.unpackbits(arrays[f"{name}.allowed"], bitorder="little")[: attention.allowed.size]
         assert np.array_equal(bits.reshape(attention.allowed.shape), attention.allowed)
-    for row, described, chances in zip(flow.written, metadata["written"], arrays["written"], strict=True):
+    for row, described, chances in zip(flow.written, metadata["written"], arrays["written.probabilities"], strict=True):
         assert described == {"position": row.position, "names": list(row.names), "chosen": row.chosen}
         assert np.array_equal(chances[: len(row.names)], np.float32(row.probabilities))
+    for row, logits, log_sum in zip(flow.written, arrays["written.logits"], arrays["written.log_sum"], strict=True):
+        assert np.allclose(np.exp(logits[: len(row.names)] - log_sum), row.probabilities, rtol=1e-3)
     for layer in flow.inside:
         for name, values in layer.arrays.items():
             assert np.array_equal(arrays[f"inside.{layer.stack}.{layer.layer}.{name}"], np.float32(values))

@@ -66,11 +66,13 @@ class AttentionFlow:
 
 @dataclass(frozen=True)
 class Written:
-    """What came out at one position: ``names`` of the likeliest tokens (or of all classes) with their
-    ``probabilities``; number ``chosen`` of them came."""
+    """What came out at one position: ``names`` of the likeliest tokens (or of all classes) with their ``logits`` and
+    ``probabilities``; number ``chosen`` of them came. ``log_sum``: ln Σ exp(logit) over all that could have come."""
 
     position: int
     names: tuple[str, ...]
+    logits: np.ndarray
+    log_sum: float
     probabilities: np.ndarray
     chosen: int
 
@@ -266,7 +268,9 @@ def _inside(trace: Trace, stack: str, layer: int, kinds: list[str]) -> InsideLay
 
 def _written(trace: Trace) -> tuple[Written, ...]:
     question, checkpoint = asked(trace), trace.checkpoint
-    chances = np.exp(question.log_probabilities(trace))
+    logs = question.log_probabilities(trace)
+    logits = np.atleast_2d(trace.values(question.logits))[list(question.rows)].astype(np.float64)
+    chances = np.exp(logs)
     names = checkpoint.config.class_names
     found = []
     for row, (position, chosen) in enumerate(zip(question.rows, question.ids, strict=True)):
@@ -275,5 +279,8 @@ def _written(trace: Trace) -> tuple[Written, ...]:
         if chosen not in listed:
             listed[-1] = chosen
         shown = names if names else tuple(checkpoint.tokenizer.display(id) for id in listed)
-        found.append(Written(position, tuple(shown), chances[row][listed], listed.index(chosen)))
+        places = np.array(listed)
+        log_sum = float(logits[row][chosen] - logs[row][chosen])
+        values = logits[row][places], log_sum, chances[row][places]
+        found.append(Written(position, tuple(shown), *values, chosen=listed.index(chosen)))
     return tuple(found)

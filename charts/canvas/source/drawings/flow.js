@@ -6,7 +6,7 @@ import { say } from "../toolkit/words.js";
 import { beatsOf, firstBeat } from "./flow/beats.js";
 import { captionOf, describedStep, kindText, strongest } from "./flow/captions.js";
 import { FlowModel } from "./flow/model.js";
-import { arithmeticOf, arithmeticPanel } from "./flow/arithmetic.js";
+import { arithmeticOf, arithmeticPanel, candidateArithmetic } from "./flow/arithmetic.js";
 import { FlowPicture } from "./flow/picture.js";
 import { Player } from "./flow/player.js";
 import { Unfolded } from "./flow/unfolded.js";
@@ -137,7 +137,11 @@ export class FlowDrawing extends FlowPicture {
     const found = arithmeticOf(this.view, target);
     this.closePanel();
     if (!found) return;
+    this.showPanel(found);
     this.panelAt = target;
+  }
+  showPanel(found) {
+    this.closePanel();
     this.panel = arithmeticPanel(found, () => this.closePanel());
     this.stage.picture.append(this.panel);
   }
@@ -274,7 +278,7 @@ export class FlowDrawing extends FlowPicture {
 
   click(target) {
     if (target.what === "cell") return this.view && arithmeticOf(this.view, target) ? target : null;
-    return ["lane", "strip", "layer", "head", "band"].includes(target.what) ? target : null;
+    return ["lane", "strip", "layer", "head", "band", "answer"].includes(target.what) ? target : null;
   }
 
   // What the reader clicks is done here and now.
@@ -285,6 +289,11 @@ export class FlowDrawing extends FlowPicture {
       this.openPanel(target);
       return true;
     }
+    if (target.what === "answer") {
+      this.showPanel(candidateArithmetic(this.rowOf(this.beat), this.metadata.vocabulary));
+      return true;
+    }
+    this.closePanel();
     if (target.what === "band") {
       const { layer, kind } = this.model.stack(target.stack).steps[target.step];
       const part =
@@ -443,6 +452,7 @@ export class FlowDrawing extends FlowPicture {
         bands: now.bands.map((band) => [Math.round(left - 1), Math.round((band.top + band.bottom) / 2)]),
       };
     }
+    found.answer = this.rows.map(({ x, y, height }) => [Math.round(x + 3), Math.round(y + height / 2)]).reverse();
     return found;
   }
 

@@ -190,6 +190,37 @@ const units = (cell, token) => ({
   },
 });
 
+// The softmax behind a candidate: all that could have come share the probability.
+export function candidateArithmetic(row, vocabulary) {
+  const most = Math.max(...row.logits);
+  const whole = Math.exp(row.logSum - most);
+  return {
+    title: say("From logits to probabilities"),
+    lines: [
+      say("The model gives a logit to each of {count}. The largest listed is {most}.", {
+        count: vocabulary,
+        most: threeDigits(most),
+      }),
+      say(
+        "e to the power of (logit − {most}), divided by the sum over all that may come, {whole}, is the probability.",
+        {
+          most: brackets(most),
+          whole: threeDigits(whole),
+        },
+      ),
+    ],
+    table: {
+      columns: ["", say("logit"), say("power"), say("probability")],
+      rows: row.names.map((name, k) => [
+        name,
+        threeDigits(row.logits[k]),
+        threeDigits(Math.exp(row.logits[k] - most)),
+        threeDigits(row.probabilities[k]),
+      ]),
+    },
+  };
+}
+
 // The panel as elements of the page.
 export function arithmeticPanel({ title, lines, table }, close) {
   const head = make("div", { className: "head" }, make("strong", {}, make("bdi", { textContent: title })));

@@ -87,10 +87,15 @@ export class FlowModel {
     Object.assign(this, { metadata, arrays });
     this.stacks = metadata.stacks.map((stack) => new Stack(stack, arrays));
     this.attentions = metadata.attentions.map((attention) => new Attention(attention, arrays));
-    const { shape, values } = arrays.written;
+    const listed = (name, at, count) => {
+      const { shape, values } = arrays[`written.${name}`];
+      return values.subarray(at * shape[1], at * shape[1] + count);
+    };
     this.written = metadata.written.map((row, at) => ({
       ...row,
-      probabilities: values.subarray(at * shape[1], at * shape[1] + row.names.length),
+      probabilities: listed("probabilities", at, row.names.length),
+      logits: listed("logits", at, row.names.length),
+      logSum: arrays["written.log_sum"].values[at],
     }));
   }
   stack(name) {
