@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -150,7 +151,7 @@ class GgufFile:
             raise _unreadable(self.path, MessageError("{name} has the shape {shape}", name=name, shape=shape))
         return name, shape, walk.number("I"), walk.number("Q")
 
-    def _kind(self, name: str) -> tuple[object, int]:
+    def _kind(self, name: str) -> tuple[Any, int]:
         """How a tensor is packed, and how many bytes a row takes."""
         try:
             from gguf import GGML_QUANT_SIZES, GGMLQuantizationType

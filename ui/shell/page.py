@@ -21,7 +21,17 @@ from transformer.files.once import once
 from transformer.files.received_files import is_received
 from transformer.runs.run import Run
 from transformer.runs.traces import Trace
-from ui.compute.loading import checkpoints_folder, load_checkpoint, load_trace, readable_config, typed_checkpoints
+from ui.compute.loading import (
+    REPOSITORY,
+    checkpoint_path,
+    checkpoints_folder,
+    for_one_person,
+    found_here,
+    load_checkpoint,
+    load_trace,
+    readable_config,
+    typed_checkpoints,
+)
 from ui.server.limits import public, without_folders
 from ui.shell import address
 from ui.shell import focus as shared_focus
@@ -93,9 +103,15 @@ class Page:
     @staticmethod
     def place_of(name: str) -> str:
         """Where somebody else finds a checkpoint's directory: for commands and snippets."""
-        if name in typed_checkpoints():
-            return str(load_checkpoint(name).path)
-        return "the/folder/that/was/uploaded" if is_received(name) else f"checkpoints/{name}"
+        if name in found_here():
+            return name  # which ``transformer.load`` finds, too
+        if is_received(name):
+            return "the/folder/that/was/uploaded"
+        path = checkpoint_path(name)
+        elsewhere = path.parent.resolve() != (REPOSITORY / "checkpoints").resolve()
+        if name in typed_checkpoints() or (elsewhere and for_one_person()):  # others need not know the server's folders
+            return str(path)
+        return f"checkpoints/{name}"
 
     @property
     def load_line(self) -> str:

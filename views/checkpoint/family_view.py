@@ -33,7 +33,7 @@ def family_view(p: Page) -> None:
 
 def _proof(p: Page) -> None:
     """A comparison with Hugging Face's own code, where that is installed; the command for it where it is not."""
-    command = f"python -m transformer verify {p.checkpoint.name}"
+    command = f"python -m transformer verify {p.checkpoint_place}"
     if find_spec("transformers") is None:
         st.caption(p.text["verify_elsewhere"])
         st.code(command, language="bash")
