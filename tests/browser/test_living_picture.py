@@ -297,7 +297,9 @@ def test_unfold_is_pressed_while_it_plays_fast(show: Callable, traces: Callable)
         page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
         page.mouse.down()
         began = geometry(page)["beat"]
-        page.wait_for_function(f"() => document.querySelector('main').shadowRoot.querySelector('input').value > {began}")
+        page.wait_for_function(
+            f"() => document.querySelector('main').shadowRoot.querySelector('input').value > {began}"
+        )
         page.mouse.up()
         expect(page.get_by_role("button", name="‹ Back")).to_be_visible()
 

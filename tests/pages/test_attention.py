@@ -170,7 +170,7 @@ def test_a_cell_says_who_wrote_its_query_and_its_key(
     key.set_value(key.options[2]).run()
     is_fine(app)
     assert "is the sum of this table" in said(app)
-    against = app.selectbox(key="score against")
+    against = app.selectbox(key="score_against")
     against.set_value(against.options[0]).run()
     is_fine(app)
     assert re.search(r"The score of ‘.+’ minus that of ‘.+’ is \*\*", said(app))

@@ -85,12 +85,13 @@ def test_other_families(
     assert ("bent to stay between" in said(app)) == (checkpoint == "hf-gemma2")
 
 
-def test_the_snippet_prints_what_is_shown(open_app: Callable, run_snippet: Callable) -> None:
+def test_the_snippet_prints_what_is_shown(open_app: Callable, tiny_checkpoint: Callable, run_snippet: Callable) -> None:
     app = open_app("lens", checkpoint="tiny-gpt", sentence=SENTENCE, stack="decoder", token="3", **VIEW)
     lines = run_snippet(next(code for code in codes(app) if "import transformer" in code)).splitlines()
     total, logit, deviation = map(float, lines[0].split())
     assert f"**{three_digits(logit)}**" in said(app) and abs(total - logit) == pytest.approx(deviation)
-    assert lines[1].rsplit(" ", 1)[0] in said(app)
+    best = attribute(transformer.trace(tiny_checkpoint("gpt"), SENTENCE), 3).strongest(1)[0].label
+    assert lines[1].rsplit(" ", 1)[0] == best and in_a_sentence(best) in said(app)
 
 
 def test_what_removing_a_part_does(open_app: Callable, tiny_checkpoint: Callable) -> None:
@@ -114,7 +115,7 @@ def test_what_removing_a_part_does(open_app: Callable, tiny_checkpoint: Callable
         np.testing.assert_allclose(table[TEXT[f"measured_column_{column}"]], values)
     assert f"ρ = {effects.agreement:.2f}".replace("-", "−") in said(app)
     gap = np.abs(effects.added - effects.zero)
-    assert f"**{effects.parts[int(gap.argmax())].label}**" in said(app)
+    assert f"**{in_a_sentence(effects.parts[int(gap.argmax())].label)}**" in said(app)
     app.text_input(key="lens_second").set_value(f"{second} {second}").run()
     assert "tokens" in app.warning[0].value  # and the other ways are there all the same
     table = next(table.value for table in app.dataframe if TEXT["measured_column_zero"] in table.value)

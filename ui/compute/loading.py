@@ -91,9 +91,9 @@ def _found(_when: int) -> tuple[str, ...]:
 
 def group_of(name: str) -> str:
     """ "shipped" (the folders of the app), "yours" (uploaded, or its path typed), or "found" on this computer."""
-    if name in checkpoint_names():
-        return "shipped"
-    return "found" if name in found_here() and name not in _typed else "yours"
+    if name in _typed or is_received(name):
+        return "yours"
+    return "found" if name in found_here() and name not in checkpoint_names() else "shipped"
 
 
 def for_one_person() -> bool:

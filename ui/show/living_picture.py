@@ -48,7 +48,7 @@ def edited_picture(p: Page, specs: tuple[str, ...]) -> None:
     layers = (inside,) if inside and inside[1] < trace.n_layers(inside[0]) else ()
     flow = store.get(p.run, ("edited flow", *specs, *layers), lambda: sentence_flow(trace, inside=layers))
     figure = flow_figure(flow, trace, p.focus).with_metadata(cuts=[*cut_heads(specs)])
-    _show(p, figure, key=f"{KEY}, edited")
+    _show(p, figure, key=f"{KEY} edited")
 
 
 def cut_heads(specs: tuple[str, ...]) -> Iterator[dict[str, object]]:

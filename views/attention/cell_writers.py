@@ -13,7 +13,7 @@ from transformer.explanation.score_sources import ScoreSources, score_sources
 from transformer.runs.attention_view import AttentionView
 from ui.compute.store import store
 from ui.shell.page import Page
-from ui.shell.page_state import belongs_to
+from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.show.drawings import show_map
 from ui.show.figures import show_snippet
 from ui.words.texts import as_plain
@@ -62,18 +62,20 @@ def writers(p: Page, view: AttentionView, *, key: int) -> None:
 def _other_key(p: Page, view: AttentionView, key: int) -> int | None:
     """The key that the score is compared with: one of this row's, the most looked at first."""
     weights, allowed = view.weights[p.focus.head, p.focus.token], view.allowed[p.focus.token]
-    others = [int(place) for place in (-weights).argsort(kind="stable") if allowed[place] and place != key]
-    belongs_to("score against", (view.name, p.focus.head, p.focus.token, key), default=None)
-    return st.selectbox(
+    order = (-weights).argsort(kind="stable")
+    others = {view.key.labels[place]: int(place) for place in order if allowed[place] and place != key}
+    belongs_to("score_against", (view.name, p.focus.head, p.focus.token, key), default=None)
+    chosen = st.selectbox(
         p.text["writers_against"],
-        others,
+        list(others),
         index=None,
-        format_func=lambda place: view.key.labels[place],
-        key="score against",
+        key="score_against",
         placeholder=p.text["writers_against_placeholder"],
         help=p.text["writers_against_help"],
         width=280,
+        **IN_ADDRESS,
     )
+    return others.get(chosen)
 
 
 def in_a_sentence_of(p: Page, found: ScoreSources, *, query: str, key: str, other: str | None) -> str:
