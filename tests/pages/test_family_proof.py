@@ -30,7 +30,8 @@ def test_without_transformers_the_command_stands_there(tmp_path: Path, monkeypat
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path))
     monkeypatch.setattr("views.checkpoint.family_view.find_spec", lambda name: None)
     app = open_by_address("checkpoint", {"checkpoint": "hf-gpt2"})
-    assert [code.value for code in app.code if "verify" in code.value] == ["python -m transformer verify hf-gpt2"]
+    wanted = f"python -m transformer verify {tmp_path / 'hf-gpt2'}"
+    assert [code.value for code in app.code if "verify" in code.value] == [wanted], "where the folder really lies"
 
 
 def test_several_folders_are_listed_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

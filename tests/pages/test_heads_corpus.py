@@ -118,7 +118,7 @@ def test_roles_of_other_weights_are_not_used_and_are_read_again_at_a_click(open_
     is_fine(app)
     stale = app.info[0].value.replace("\\", "")
     assert "was made from other weights" in stale
-    assert "python -m transformer heads --checkpoint checkpoints/tiny-sentiment --save" in stale
+    assert f"python -m transformer heads --checkpoint {with_saved.folder / 'tiny-sentiment'} --save" in stale
     assert TEXT["corpus_unread"] in said(app)
     app.button(key="heads compute").click().run()
     is_fine(app)
@@ -131,11 +131,11 @@ def test_roles_of_other_weights_are_not_used_and_are_read_again_at_a_click(open_
     assert shares == pytest.approx([head.consistency for head in expected], abs=1e-9)
 
 
-def test_without_saved_roles_the_command_is_named(open_app):
+def test_without_saved_roles_the_command_is_named(open_app, checkpoints_folder):
     app = over(open_app("heads", checkpoint="tiny-gpt", sentence=SENTENCES[0]), "corpus")
     is_fine(app)
     assert "No roles over many sentences came with this checkpoint" in app.info[0].value
-    assert "--checkpoint checkpoints/tiny-gpt --save" in app.info[0].value
+    assert f"--checkpoint {checkpoints_folder / 'tiny-gpt'} --save" in app.info[0].value
 
 
 @pytest.mark.parametrize("checkpoint", KINDS)

@@ -211,14 +211,14 @@ def test_without_any_checkpoint_the_page_says_what_to_do(run, tmp_path: Path, mo
     assert "nowhere" in test.warning[0].value
 
 
-def test_a_snippet_begins_with_what_was_really_traced(run) -> None:
+def test_a_snippet_begins_with_what_was_really_traced(run, checkpoints_folder) -> None:
     body = "st.session_state['preamble'] = p.preamble"
     test = run(body, sentence='It\'s "here"', target="Là", pads="2")
     assert test.session_state["preamble"].splitlines()[-1] == (
         "trace = transformer.trace(checkpoint, 'It\\'s \"here\"', target='Là', source_pads=2)"
     )
     plain = run(body, checkpoint="tiny-gpt", pads="2").session_state["preamble"]
-    assert 'transformer.load("checkpoints/tiny-gpt")' in plain
+    assert f'transformer.load("{checkpoints_folder / "tiny-gpt"}")' in plain
     assert "source_pads" not in plain
 
 

@@ -186,9 +186,9 @@ def test_an_expression_that_takes_for_ever_says_so_or_gives_up(folder: Path, mon
 
 
 def test_opening_has_a_limit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "OPENING_SECONDS", 0.01)
-    monkeypatch.setattr(connection, "_WAITING", 10_000)
-    with pytest.raises(CheckpointError, match="opening it takes more than 0.01 seconds or 2 GB"):
+    monkeypatch.setattr(connection, "OPENING_SECONDS", 0.001)
+    monkeypatch.setattr(connection, "_WAITING", 100_000)
+    with pytest.raises(CheckpointError, match="opening it takes more than 0.001 seconds or 2 GB"):
         opened(folder)
 
 
