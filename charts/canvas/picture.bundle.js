@@ -1,2 +1,2 @@
-// npm run build: f7209e259bba9a76
+// npm run build: acb26d0b6b500de1
 var canvas=globalThis.glassformerCanvas??={};canvas.arrived??=new Promise(resolve=>{canvas.arrive=resolve});async function picture_default(component){await canvas.arrived;const draw=await canvas.draw;return draw({...component,script:canvas.script})}export{picture_default as default};

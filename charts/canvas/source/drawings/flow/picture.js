@@ -669,10 +669,15 @@ export class FlowPicture {
     const { attention, layer, position, keys } = shown;
     const { size } = theme;
     const [left, right] = this.roomForHeads(beat);
-    const column = 10.2 * size;
+    const column = 9.8 * size;
     const columns = Math.min(3, Math.floor((right - left) / column));
     if (columns < 1) return;
-    const rows = Math.min(6, Math.ceil(attention.heads / columns));
+    const step = 1.22 * size;
+    // No lower than the lanes below begin: fewer rows, and then the heads that take most.
+    const below = this.model.stacks.filter(({ name }) => this.lay.places[name].left < left + columns * column);
+    const floor = Math.min(this.height, ...below.map(({ name }) => this.now[name].top));
+    const fitting = Math.max(1, Math.floor((floor - 1.75 * size) / step + 0.4));
+    const rows = Math.min(6, fitting, Math.ceil(attention.heads / columns));
     const found = Array.from({ length: attention.heads }, (_, head) => ({
       head,
       best: attention.strongest(layer, head, position),
@@ -684,7 +689,6 @@ export class FlowPicture {
             .slice(0, rows * columns)
             .sort((a, b) => a.head - b.head)
         : found;
-    const step = 1.22 * size;
     pen.font = fontOf(theme, 0.82);
     const title = this.headTitle(attention, layer, position);
     drawText(pen, shorten(pen, title, right - left), left, 0.6 * size, { colour: cssOf(theme.muted) });
