@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Locator, Page, expect
+from contextlib import suppress
+
+from playwright.sync_api import Error, FloatRect, Locator, Page, expect
 
 KEY = 55  # milliseconds between two keys
 PRESS = 90  # milliseconds that the button is down
+_LOOKS = 20
 _STEPS, _STEP = 15, 16  # of the mouse's way, and milliseconds each
 # Whether all of it can be clicked: no part around it, a list say, has scrolled it away.
 _IN_SIGHT = """node => {
@@ -23,11 +26,7 @@ class Hand:
 
     def click(self, what: Locator, *, press: int = PRESS) -> None:
         """Where ``what`` stood when the mouse set off: nobody aims anew on the way."""
-        while not (box := what.bounding_box()):  # drawn anew in this moment: nobody sets off to what is not there
-            expect(what).to_be_visible()
-        if not what.evaluate(_IN_SIGHT):
-            what.scroll_into_view_if_needed()
-            box = what.bounding_box()
+        box = self._aim(what)
         begin, end = self._at, (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
         for step in range(1, _STEPS + 1):
             self.page.mouse.move(*(a + (b - a) * step / _STEPS for a, b in zip(begin, end, strict=True)))
@@ -36,6 +35,17 @@ class Hand:
         self.page.mouse.down()
         self.page.wait_for_timeout(press)
         self.page.mouse.up()
+
+    def _aim(self, what: Locator) -> FloatRect:
+        """Where it stands. What is drawn anew in this moment is looked for again: nobody sets off to what is gone."""
+        for _ in range(_LOOKS):
+            expect(what).to_be_visible()
+            with suppress(Error):
+                if not what.evaluate(_IN_SIGHT):
+                    what.scroll_into_view_if_needed(timeout=2_000)
+                if box := what.bounding_box():
+                    return box
+        raise AssertionError(f"{what} does not stand still")
 
     def write(self, box: Locator, text: str) -> None:
         """In the place of what stands there."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 
@@ -10,6 +10,7 @@ import transformer
 from tests.conftest import ROOT
 from tests.shipped import SHIPPED
 from transformer.config import ModelConfig
+from ui.shell import focus as focus_module
 from ui.shell.fitting import attention_kinds, fit_model, fit_trace
 from ui.shell.focus import (
     LONGEST,
@@ -149,3 +150,14 @@ def test_an_old_address_still_means_what_it_said(shipped: None) -> None:
     focus = read_back({"layer": "2", "head": "3"})
     assert (focus.stack, focus.kind, focus.layer, focus.head) == ("encoder", "self", 2, 3)
     assert read_back({"lesson": "03-one-head"}).layer == 0, "a step says its own place"
+
+
+def test_the_address_is_written_in_one_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same view under parameters in another order would be another entry in the browser's history."""
+    written: list[str] = []
+    monkeypatch.setattr(focus_module.shared_address, "write", lambda name, values: written.append(name))
+    monkeypatch.setattr(focus_module, "_address", dict)
+    monkeypatch.setattr(focus_module.st, "session_state", {})
+    focus_module.store(Focus(checkpoint="gone", sentence="A cat.", target="Un chat.", layer=1, head=2, token=3))
+    order = [field.name for field in fields(Focus)]
+    assert len(written) > 3 and written == sorted(written, key=order.index)
