@@ -247,6 +247,14 @@ def quick_app_tests() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def no_server_stays_public() -> Iterator[None]:
+    """A page of a public server makes its whole process refuse files: for that, a test asks for ``public_server``."""
+    yield
+    files = sys.modules.get("streamlit.runtime.memory_uploaded_file_manager")
+    assert files is None or files.MemoryUploadedFileManager.add_file.__name__ == "add_file"
+
+
 @pytest.fixture
 def public_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The server is open to everybody; afterwards what a process sets once for good is as before."""

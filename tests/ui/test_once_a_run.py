@@ -53,9 +53,8 @@ def test_a_warm_run_asks_the_disk_little(open_app: Callable[..., AppTest], monke
 
 
 def test_a_public_server_asks_the_disk_for_no_text_again(
-    open_app: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch
+    public_server: None, open_app: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("GLASSFORMER_PUBLIC", "1")
     app = open_app("attention", checkpoint="tiny-translator", sentence="The cat sat on the mat.")
     is_fine(app.run())
     asked, stat = [], os.stat
