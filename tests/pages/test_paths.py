@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
 import transformer
+from charts.toolkit.style import signed
 from tests.pages.conftest import codes, is_fine, said
 from tests.triggers import trigger
 from transformer.analysis.answers.answer_rows import asked
 from transformer.explanation.activation_patching import contrast, head_places, recovered, token_places
+from transformer.explanation.attribution_patching import estimated_shares
 from transformer.explanation.information_flow import information_flow, start_of
 from transformer.explanation.path_patching import path_patching, senders_of
 from transformer.runs.head_places import Head
@@ -34,7 +37,6 @@ def test_the_map_is_what_the_library_measures(
 ) -> None:  # fmt: skip
     drawn: list = []
     monkeypatch.setattr("views.paths.patching.show_map", lambda figure, **_: drawn.append(figure))
-    monkeypatch.setattr("views.paths.patching._LONG", 1000)  # untrained models do not find an end
     app = open_app("paths", checkpoint=f"tiny-{kind}", sentence=SENTENCE, paths_section=section)
     is_fine(app)
     both = contrast(transformer.trace(tiny_checkpoint(kind), SENTENCE), corrupted(app))
@@ -84,20 +86,31 @@ def test_a_sentence_without_words_offers_nothing(open_app: Open) -> None:
     assert TEXT["corrupted_empty"] in [info.value for info in app.info] or said(app)
 
 
-def test_a_long_sentence_is_measured_only_when_it_is_asked_for(open_app: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_sweep_is_estimated_until_it_is_asked_for(
+    open_app: Open, tiny_checkpoint: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
     drawn: list = []
     monkeypatch.setattr("views.paths.patching.show_map", lambda figure, **_: drawn.append(figure))
-    monkeypatch.setattr("views.paths.patching._LONG", 4)
+    monkeypatch.setattr("ui.lab.sweeps.LARGE", 0)
     app = open_app("paths", checkpoint="tiny-translator", sentence="A dog sat on the mat.", paths_section="heads")
     is_fine(app)
-    assert not drawn and any(control.key == "choose stack" for control in app.segmented_control)
-    button = app.button(key="paths start")
+    guess = drawn[-1]
+    assert guess.metadata["title"].startswith("Estimated") and any(
+        control.key == "choose stack" for control in app.segmented_control
+    )
+    button = app.button(key="sweep start")
     places = 2 * 2 * 2  # two layers of two heads, self and cross: of the encoder half of them
     assert any(TEXT["start"].format(passes=2, places=count) == button.label for count in (places // 2, places))
+    both = contrast(transformer.trace(tiny_checkpoint("translator"), "A dog sat on the mat."), corrupted(app))
+    own = head_places(both, app.session_state["focus"].stack)
+    assert guess.arrays["values"] == pytest.approx(estimated_shares(both, both.first_turn, own), abs=1e-5)
+    strongest = recovered(both, both.first_turn, own).ravel()[np.argmax(np.abs(guess.arrays["values"]))]
+    assert f"truly {signed(float(strongest))}" in said(app), "its error stands beside it"
     is_fine(button.click().run())
-    assert drawn and not any(button.key == "paths start" for button in app.button)
+    assert "in the same order" in said(app) and drawn[-1].metadata["title"].startswith("Share")
+    assert not any(button.key == "sweep start" for button in app.button)
     is_fine(app.run())
-    assert not any(button.key == "paths start" for button in app.button)
+    assert not any(button.key == "sweep start" for button in app.button)
 
 
 def test_what_a_head_hears_is_what_the_library_measures(

@@ -15,6 +15,7 @@ from transformer.analysis.answers.answer_probabilities import answer_of
 from transformer.analysis.answers.change_of_answer import answer_under, effect_of
 from transformer.analysis.answers.word_diff import word_diff
 from transformer.analysis.head_importance import head_importance, importance_by_chunks
+from transformer.explanation.attribution_patching import estimated_importance, strongest
 from transformer.roles.corpus_roles import CorpusRole, CorpusRoles
 from transformer.roles.measures import HeadMeasures
 from transformer.roles.tally import Measure
@@ -243,3 +244,22 @@ def test_the_sentence_on_its_way_through_the_edited_model(open_app, tiny_checkpo
         {"stack": "decoder", "kind": "self", "layer": 0, "head": 0},
         {"stack": "decoder", "kind": "self", "layer": 1, "head": None},
     ]
+
+
+def test_a_long_sweep_is_estimated_until_it_is_asked_for(open_app, tiny_checkpoint, monkeypatch) -> None:
+    drawn: list = []
+    monkeypatch.setattr("views.surgery.operations.show_map", lambda figure, **_: drawn.append(figure))
+    monkeypatch.setattr("ui.lab.sweeps.LARGE", 0)
+    app = open_app("surgery", checkpoint="tiny-translator", sentence="A bird sat in a tree.")
+    is_fine(app)
+    trace = transformer.trace(tiny_checkpoint("translator"), "A bird sat in a tree.")
+    guess, measured = estimated_importance(trace), head_importance(trace)
+    assert drawn[-1].arrays["values"][:2] == pytest.approx(guess.table("encoder", "self"), abs=1e-5)
+    for place in strongest(guess, 5):
+        change = next(one.change for one in measured.measured if one.place == place)
+        assert f"truly {signed(change)}" in said(app), "its error stands beside it"
+    shown = next(control for control in app.segmented_control if control.key == "surgery what")
+    assert TEXT["estimate_kl"] in said(shown.set_value("kl").run()), "no slope tells a divergence"
+    is_fine(app.button(key="sweep start").click().run())
+    assert drawn[-1].arrays["values"][:2] == pytest.approx(measured.table("encoder", "self", "kl"), abs=1e-5)
+    assert not any(button.key == "sweep start" for button in app.button)

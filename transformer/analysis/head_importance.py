@@ -98,7 +98,7 @@ def importance_by_chunks(
     logits = torch.from_numpy(np.atleast_2d(trace.values(question.logits)).copy()).to(device)
     ids = torch.tensor(question.ids, device=device)
     with torch.inference_mode():
-        before = _log_p(trace, logits[list(question.rows)])  # [token, vocabulary]
+        before = answer_log_p(trace, logits[list(question.rows)])  # [token, vocabulary]
         probabilities = before.exp()
         own = before.gather(-1, ids[:, None])
         once = [torch.tensor([sequence], device=device) for sequence in sequences]
@@ -115,7 +115,7 @@ def importance_by_chunks(
                     after = model(*inputs)
             if after.ndim == 2:  # a classifier has one row of logits per sentence
                 after = after[:, None]
-            after = _log_p(trace, after[:, list(question.rows)])  # [head, token, vocabulary]
+            after = answer_log_p(trace, after[:, list(question.rows)])  # [head, token, vocabulary]
             change = (after.gather(-1, ids[None, :, None].expand(len(chunk), -1, -1)) - own).sum(dim=(1, 2))
             terms = torch.where(probabilities > 0, probabilities * (before - after), 0.0)  # no −∞ − (−∞)
             divergence = terms.sum(dim=-1).mean(dim=-1).clamp(min=0.0) / math.log(2)
@@ -123,7 +123,7 @@ def importance_by_chunks(
             yield tuple(HeadImportance(Head(*head), gain, kl) for head, gain, kl in numbers)
 
 
-def _log_p(trace: Trace, logits: Tensor) -> Tensor:
+def answer_log_p(trace: Trace, logits: Tensor) -> Tensor:
     """ln p of everything that may stand there, as in ``Asked.log_probabilities``."""
     checkpoint = trace.checkpoint
     return (writable(logits, checkpoint.framing.never) if checkpoint.config.has_decoder else logits).log_softmax(dim=-1)

@@ -196,7 +196,7 @@ def patched_differences(
     ``rows``: experiments in one pass (by default as many as make ``TOKENS_PER_PASS`` tokens).
     """
     rows = rows or max(1, min(len(experiments), rows_in_a_pass(contrast, turn)))
-    names = {_name(place) for places in experiments for place in places}
+    names = {probe_of(place) for places in experiments for place in places}
     found: list[Tensor] = []
     with torch.inference_mode():
         with record(names=names) as recording:
@@ -221,8 +221,9 @@ def patches(experiments: Sequence[Sequence[Place]], clean: Mapping[str, Tensor])
     masks: dict[str, Tensor] = {}
     for row, places in enumerate(experiments):
         for place in places:
-            tensor = clean[_name(place)]  # [batch, position, model] or [batch, head, query, channel]
-            mask = masks.setdefault(_name(place), torch.zeros(tensor.shape[:2], dtype=torch.bool, device=tensor.device))
+            name = probe_of(place)
+            shape = clean[name].shape[:2]  # [batch, position, model] or [batch, head, query, channel]
+            mask = masks.setdefault(name, torch.zeros(shape, dtype=torch.bool, device=clean[name].device))
             mask[row, place.index] = True
 
     def put_back(own: Tensor, mask: Tensor, wanted: Tensor) -> Tensor:
@@ -234,7 +235,7 @@ def patches(experiments: Sequence[Sequence[Place]], clean: Mapping[str, Tensor])
     ]
 
 
-def _name(place: Place) -> str:
+def probe_of(place: Place) -> str:
     return f"{place.stack}.layers.{place.layer}.{_PROBES[place.part]}"
 
 

@@ -22,8 +22,10 @@ from transformer.explanation.activation_patching import (
     recovered,
     token_places,
 )
+from transformer.explanation.attribution_patching import estimated_shares
 from ui.compute.jobs import jobs
 from ui.compute.store import store
+from ui.lab import sweeps
 from ui.lab.second_sentence import second_sentence
 from ui.shell import focus as shared_focus
 from ui.shell.navigation import go_to
@@ -34,9 +36,6 @@ from ui.show.drawings import show_map
 from ui.show.figures import show_formula, show_snippet, show_source
 from ui.words.texts import as_plain, page_texts
 
-_LONG = 40  # tokens: with more it takes seconds, and begins only when it is asked for
-_ASKED = "paths: asked for"
-
 
 def patching(p: Page, room: DeltaGenerator, *, view: str) -> None:
     """Choose the corrupted sentence and, in ``room``, the word; see what brings the clean word back.
@@ -45,16 +44,19 @@ def patching(p: Page, room: DeltaGenerator, *, view: str) -> None:
     """
     sentence, both, turn = chosen_contrast(p, room)
     places = token_places(both, turn, p.focus.stack) if view == "tokens" else head_places(both, p.focus.stack)
-    shares = measured(
-        p,
-        both,
-        turn,
-        ("patching", sentence, turn.row, p.focus.stack, view),
-        lambda report: recovered(both, turn, places, progress=report),
-        count=sum(map(len, places)),
-    )
+    name, count = ("patching", sentence, turn.row, p.focus.stack, view), sum(map(len, places))
+    quick = sweeps.is_long(p, count)
+    if quick:
+        guess = store.get(p.run, (*name, "estimate"), lambda: estimated_shares(both, turn, places))
+    if waiting := sweeps.waits(p, name, count):
+        _map(p, both, turn, view, places, guess, estimated=True)
+        _check(p, both, turn, view, places, guess, name)
+    work = partial(recovered, both, turn, places)
+    shares = measured(p, both, turn, name, lambda report: work(progress=report), count=count)
     if shares is not None:
         _map(p, both, turn, view, places, shares)
+        if quick:
+            sweeps.say_agreement(p, guess.ravel(), shares.ravel())
     show_formula(
         p.text["patching_formula"],
         caption=p.text["patching_shapes"].format(
@@ -67,15 +69,16 @@ def patching(p: Page, room: DeltaGenerator, *, view: str) -> None:
     which = "head_places(contrast" if view == "heads" else "token_places(contrast, turn"
     show_snippet(
         "patching",
-        f"{p.preamble}\nfrom transformer.explanation import activation_patching as patching\n\n"
+        f"{p.preamble}\nfrom transformer.explanation import activation_patching as patching\n"
+        "from transformer.explanation.attribution_patching import estimated_shares\n\n"
         f"contrast = patching.contrast(trace, {sentence!r})\n"
         f"turn = {row}\n"
         f'places = patching.{which}, "{p.focus.stack}")\n'
-        "shares = patching.recovered(contrast, turn, places)\n"
+        f"shares = {'estimated_shares' if waiting else 'patching.recovered'}(contrast, turn, places)\n"
         "for row, values in zip(places, shares):\n"
         "    print(row[0].part, row[0].layer, values.round(2))\n",
     )
-    show_source(contrast, recovered, patched_differences)
+    show_source(contrast, estimated_shares if waiting else recovered, patched_differences)
 
 
 def chosen_contrast(p: Page, room: DeltaGenerator) -> tuple[str, Contrast, Turn]:
@@ -101,13 +104,11 @@ def measured(
     *,
     count: int,
 ) -> np.ndarray | None:
-    """The shares of ``count`` places, kept by ``name``; ``None`` where a long sentence was not asked for yet, or the
+    """The shares of ``count`` places, kept by ``name``; ``None`` where a long sweep was not asked for yet, or the
     reader has stopped it."""
-    passes, asked_for = n_passes(both, turn, count), (hash(p.run), name)
-    n_tokens = max(len(both.tokens(stack, turn)) for stack in both.clean)
-    if n_tokens > _LONG and store.known(p.run, name) is None and st.session_state.get(_ASKED) != asked_for:
-        label = p.text["start"].format(passes=passes, places=count)
-        st.button(label, icon=":material/play_arrow:", key="paths start", on_click=_ask, args=(asked_for,))
+    passes = n_passes(both, turn, count)
+    if sweeps.waits(p, name, count):
+        sweeps.start_button(p, name, p.text["start"].format(passes=passes, places=count))
         return None
     return jobs.result(
         p.run,
@@ -118,8 +119,16 @@ def measured(
     )
 
 
-def _ask(what: tuple) -> None:
-    st.session_state[_ASKED] = what
+def _check(
+    p: Page, both: Contrast, turn: Turn, view: str, places: list[list[Place]], guess: np.ndarray, name: tuple
+) -> None:
+    """The largest numbers of the estimate beside true patching."""
+    flat = [place for row in places for place in row]
+    best = np.argsort(-np.abs(np.nan_to_num(guess.ravel())))[: sweeps.CHECKED]
+    true = store.get(p.run, (*name, "check"), lambda: recovered(both, turn, [[flat[index] for index in best]])[0])
+    columns = _columns(both, turn, view, places, p.focus.stack)
+    names = [_place_name(p, flat[index], columns[flat[index].index]) for index in best]
+    sweeps.say_error(p, names, guess.ravel()[best], true, count=len(flat))
 
 
 def _turn(p: Page, both: Contrast) -> Turn:
@@ -162,11 +171,24 @@ def _in_words(p: Page, both: Contrast, turn: Turn) -> str:
     )
 
 
-def _map(p: Page, both: Contrast, turn: Turn, view: str, places: list[list[Place]], shares: np.ndarray) -> None:
-    text, stack = p.text, p.focus.stack
+def _columns(both: Contrast, turn: Turn, view: str, places: list[list[Place]], stack: str) -> list[str]:
+    return list(both.tokens(stack, turn).labels) if view == "tokens" else [str(place.index) for place in places[0]]
+
+
+def _map(
+    p: Page,
+    both: Contrast,
+    turn: Turn,
+    view: str,
+    places: list[list[Place]],
+    shares: np.ndarray,
+    *,
+    estimated: bool = False,
+) -> None:
+    text, what = p.text, "estimate" if estimated else "map"
     parts = [row[0].part for row in places]
     rows = [f"{text[f'part_{row[0].part}']} {row[0].layer}" for row in places]
-    columns = list(both.tokens(stack, turn).labels) if view == "tokens" else [str(place.index) for place in places[0]]
+    columns = _columns(both, turn, view, places, p.focus.stack)
     known = np.isfinite(shares)
     show_map(
         value_map(
@@ -177,8 +199,8 @@ def _map(p: Page, both: Contrast, turn: Turn, view: str, places: list[list[Place
             column_title=text["columns_tokens" if view == "tokens" else "columns_heads"],
             allowed=known,
             limit=max(1.0, float(np.abs(shares[known]).max(initial=0.0))),
-            title=text[f"map_{view}"].format(answer=display(both, turn.answer)),
-            value_name=text["map_value"],
+            title=text[f"{what}_{view}"].format(answer=display(both, turn.answer)),
+            value_name=text[f"{what}_value"],
             phrase=(text["phrase_before"], text["phrase_tokens" if view == "tokens" else "phrase_heads"]),
             height=340,
             breaks=[index for index in range(1, len(parts)) if parts[index] != parts[index - 1]],
@@ -194,9 +216,12 @@ def _strongest(p: Page, places: list[list[Place]], columns: list[str], shares: n
     if not np.isfinite(shares).any():
         return p.text["no_gap_caption"]
     row, column = np.unravel_index(np.nanargmax(shares), shares.shape)
-    best = places[row][column]
-    where = p.text[f"place_{best.part}"].format(layer=best.layer, column=as_plain(columns[column]))
+    where = _place_name(p, places[row][column], columns[column])
     return p.text["strongest"].format(place=where, share=three_digits(float(shares[row, column])))
+
+
+def _place_name(p: Page, place: Place, column: str) -> str:
+    return p.text[f"place_{place.part}"].format(layer=place.layer, column=as_plain(column))
 
 
 def _open(places: list[list[Place]], cell: Cell) -> None:

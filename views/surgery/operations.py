@@ -11,12 +11,14 @@ from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
 from transformer import InputError
 from transformer.analysis.head_importance import Importance, importance_by_chunks
+from transformer.explanation.attribution_patching import estimated_importance, strongest
 from transformer.runs.edit_specs import EditSpec
 from transformer.runs.head_places import all_heads
 from transformer.runs.run import Run
 from ui.compute.jobs import jobs
 from ui.compute.loading import load_trace
 from ui.compute.store import store
+from ui.lab import sweeps
 from ui.shell import focus as shared_focus
 from ui.shell.fitting import attention_kinds
 from ui.shell.focus import start_of
@@ -45,10 +47,41 @@ def choices(p: Page) -> tuple[str, str]:
 
 
 def importance_map(p: Page, found: Importance, *, click: str, what: str) -> None:
-    """All heads, one block for each kind of attention; a click does what ``click`` says."""
-    text, kinds = p.text, attention_kinds(p.checkpoint.config)
-    if not found.measured:
+    """All heads, one block for each kind of attention; a click does what ``click`` says. Where measuring them waits to
+    be asked for, an estimate stands in its place, with its error."""
+    long = sweeps.is_long(p, len(found.heads))
+    if long:
+        guess = store.get(p.run, "importance estimate", lambda: estimated_importance(p.trace))
+    if found.measured:
+        _map(p, found, click=click, what=what)
+        if long and found.complete and what == "change":
+            pairs = ([one.change for one in rows.measured] for rows in (guess, found))
+            sweeps.say_agreement(p, *map(np.array, pairs))
+    elif not sweeps.waits(p, "importance", len(found.heads)):
         return
+    elif what == "kl":
+        st.caption(p.text["estimate_kl"])
+    else:
+        _map(p, guess, click=click, what=what, estimated=True)
+        _check(p, guess)
+
+
+def _check(p: Page, guess: Importance) -> None:
+    """The largest numbers of the estimate beside what silencing those heads does."""
+    heads = strongest(guess, sweeps.CHECKED)
+
+    def measured() -> np.ndarray:
+        return np.array([one.change for part in importance_by_chunks(p.trace, heads=heads) for one in part])
+
+    names = [f"{p.text['short'][f'{head.stack}_{head.kind}']} {head.layer}.{head.head}" for head in heads]
+    estimated = np.array([guess.measured[guess.heads.index(head)].change for head in heads])
+    true = store.get(p.run, "importance check", measured)
+    sweeps.say_error(p, names, estimated, true, count=len(guess.heads))
+
+
+def _map(p: Page, found: Importance, *, click: str, what: str, estimated: bool = False) -> None:
+    text, kinds = p.text, attention_kinds(p.checkpoint.config)
+    words = "estimate" if estimated else "map" if what == "change" else "kl"
     tables = [found.table(stack, kind, what) for stack, kind in kinds]
     rows = [
         (stack, kind, layer) for (stack, kind), table in zip(kinds, tables, strict=True) for layer in range(len(table))
@@ -68,8 +101,8 @@ def importance_map(p: Page, found: Importance, *, click: str, what: str) -> None
             scale="diverging" if what == "change" else "sequential",
             allowed=np.isfinite(values),
             selected=(rows.index(place), p.focus.head),
-            title=text["map_title" if what == "change" else "kl_title"],
-            value_name=text["map_value" if what == "change" else "kl_value"],
+            title=text[f"{words}_title"],
+            value_name=text[f"{words}_value"],
             phrase=(text["phrase_before"], text["phrase_between"]),
             height=440,
             breaks=np.cumsum([len(table) for table in tables])[:-1].tolist(),
@@ -79,7 +112,8 @@ def importance_map(p: Page, found: Importance, *, click: str, what: str) -> None
         key="importance",
         on_click=partial(_choose_head, rows, [table.shape[1] for table in tables for _row in table], click),
     )
-    st.caption(text["map_caption"].format(count=len(found.heads)))
+    if not estimated:
+        st.caption(text["map_caption"].format(count=len(found.heads)))
 
 
 def _choose_head(rows: Sequence[tuple[str, str, int]], heads: Sequence[int], click: str, cell: Cell) -> None:
@@ -113,6 +147,9 @@ def measure(p: Page, found: Importance) -> None:
         return
     text, total = p.text, len(found.heads)
     trace, run = p.trace, p.run
+    if sweeps.waits(p, "importance", total):
+        sweeps.start_button(p, "importance", text["start"].format(count=total))
+        return
 
     def work(report: Callable[[int, int], None]) -> Importance:
         so_far: Importance = store.known(run, _SO_FAR) or found

@@ -1,0 +1,88 @@
+"""What a look at every page costs, for one checkpoint: processor seconds of its first view, of clicks, and memory.
+
+
+The script of a page runs as the server runs it (``AppTest``), all pages in one process: the checkpoint is open and the
+sentence is traced when the first page is looked at. A click is the next head, the layer after it, another token: the
+dearest counts. What a browser draws is not in here. Prints a table in Markdown.
+"""
+
+import argparse
+import resource
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from streamlit.testing.v1 import AppTest
+
+from benchmarks.app_server import REPOSITORY
+from ui.compute import loading
+from ui.shell.navigation import GROUPS
+
+SENTENCE = "When Mary and John went to the store, John gave a drink to"
+PAGES = [entry.name for group in GROUPS.values() for entry in group if entry.name != "lessons"]
+CLICKS = ({}, {"head": 1}, {"layer": 1}, {"token": 5})
+
+
+def seconds_of(app: AppTest) -> float:
+    """Of processor time that a run of its script takes, threads of long jobs included."""
+    begun = time.process_time()
+    app.run()
+    return time.process_time() - begun
+
+
+def opened(page: str, address: Mapping[str, str]) -> AppTest:
+    app = AppTest.from_file(str(REPOSITORY / "app.py"), default_timeout=900)
+    if page != "overview":
+        app.switch_page(f"pages/{page}.py")
+    for name, value in address.items():
+        app.query_params[name] = value
+    return app
+
+
+def clicked(app: AppTest) -> Iterator[float]:
+    """The same page again, then with one thing changed after the other."""
+    from ui.shell.focus import _FOCUS
+
+    for change in CLICKS:
+        focus = app.session_state[_FOCUS]
+        for name, step in change.items():
+            value = step if name == "token" else getattr(focus, name) + step
+            app.session_state[_FOCUS] = focus.__class__(**{**vars(focus), name: value})
+            app.query_params[name] = str(value)
+        yield seconds_of(app)
+
+
+def gigabytes(*, peak: bool) -> float:
+    """That this process takes, or has taken at most."""
+    if peak:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1e6 for line in lines if line.startswith("VmRSS"))
+
+
+def problems(app: AppTest) -> list[str]:
+    return [element.value for element in (*app.exception, *app.error, *app.warning)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("checkpoint", type=Path, help="a folder, or a GGUF file")
+    parser.add_argument("--only", help="pages, with commas between them")
+    parser.add_argument("--sentence", default=SENTENCE)
+    asked = parser.parse_args()
+    path = asked.checkpoint.resolve(strict=True)
+    loading._typed[path.name] = path
+    address = {"checkpoint": path.name, "sentence": asked.sentence}
+    warm = opened("tokens", address)
+    print(f"opening, and Tokens: {seconds_of(warm):.1f} s; {gigabytes(peak=True):.2f} GB at most\n")
+    print("| page | first view, s | again | dearest click | GB after | GB peak |\n|---|---|---|---|---|---|")
+    for page in asked.only.split(",") if asked.only else PAGES:
+        app = opened(page, address)
+        first = seconds_of(app)
+        again, *clicks = clicked(app)
+        memory = f"{gigabytes(peak=False):.2f} | {gigabytes(peak=True):.2f}"
+        print(f"| {page} | {first:.1f} | {again:.2f} | {max(clicks):.2f} | {memory} |", *problems(app)[:2], flush=True)
+
+
+if __name__ == "__main__":
+    main()
