@@ -9,9 +9,10 @@ from streamlit.testing.v1 import AppTest
 
 from tests.conftest import ROOT
 from tests.nights import by_day
-from tests.pages.conftest import is_fine
+from tests.pages.conftest import is_fine, said
 from tests.shipped import ONE_OF_A_KIND, SHIPPED
 from ui.shell.navigation import GROUPS
+from ui.words.texts import page_text
 
 PAGES = [entry.name for group in GROUPS.values() for entry in group if entry.exists]
 
@@ -35,3 +36,12 @@ def test_every_page_opens(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert app.title and (pictures or canvases or starts), f"{page} draws nothing"
         marked = {group.key: group.value for group in app.sidebar.get("button_group")}
         assert all(marked.get(f"choose {what}", 0) == 0 for what in ("layer", "head")), f"{page} marks {marked}"
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
+def test_compare_opens_on_something_that_differs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(path.parent))
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120).switch_page("pages/compare.py")
+    app.query_params["checkpoint"] = path.name
+    is_fine(app.run())
+    assert page_text("compare")["same_sentence"] not in said(app)

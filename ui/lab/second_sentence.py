@@ -27,8 +27,8 @@ def second_sentence(p: Page, *, key: str) -> str:
 
     ``key``: of the widget and in the address. The page's own texts name it: ``second``, ``second_help``, ``pairs``.
     """
-    offered = store.get(p.run, "swaps", lambda: _offered(p.checkpoint, p.focus.sentence))
-    first = next((other for clean, other in offered if clean == p.focus.sentence), "")
+    offered = _ready_pairs(p)
+    first = swapped(p)
     belongs_to(key, (p.checkpoint.fingerprint, p.focus.sentence), default=first)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         typed = st.text_input(
@@ -46,6 +46,15 @@ def second_sentence(p: Page, *, key: str) -> str:
             take = partial(_take, pairs, key)
             offers(p.text["pairs"], list(pairs), key=f"{key} pair", chosen=here, take=take, show_label=not presenting())
     return typed
+
+
+def swapped(p: Page) -> str:
+    """The sentence with one word changed that is offered first; nothing where none fits."""
+    return next((other for clean, other in _ready_pairs(p) if clean == p.focus.sentence), "")
+
+
+def _ready_pairs(p: Page) -> tuple[tuple[str, str], ...]:
+    return store.get(p.run, "swaps", lambda: _offered(p.checkpoint, p.focus.sentence))
 
 
 def _take(pairs: dict[str, tuple[str, str]], key: str, label: str) -> None:

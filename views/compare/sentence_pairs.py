@@ -4,6 +4,7 @@ from functools import partial
 
 import streamlit as st
 
+from ui.lab.second_sentence import swapped
 from ui.shell import address, page_state
 from ui.shell import focus as shared_focus
 from ui.shell.focus import start_of
@@ -18,20 +19,19 @@ _PARAMETER = "second"  # in the address
 
 def second_sentence(p: Page) -> tuple[str, dict[str, str] | None]:
     """Sentence B, in a widget of its own, and the ready pair that both are; until a reader types one, it is the partner
-    of sentence A."""
+    of sentence A, or that sentence with one word changed."""
     state, focus = st.session_state, p.focus
     task = start_of(focus.sentence, p.checkpoint.framing.starts)  # which a ready pair begins with, too
     found = _pictures(focus.sentence) if p.reads_pictures else pairs_to_compare(p.text, task)
     partners = {one: two for pair in found for one, two in _both_ways(pair["first"], pair["second"])}
-    # Untouched, it follows sentence A; a sentence without a partner begins as a copy to be changed.
+    by_itself = partners.get(focus.sentence) or swapped(p) or focus.sentence
+    # Untouched, it follows sentence A.
     if page_state.begins_anew(_PARAMETER):
         state.pop(_SECOND, None)
     if _SECOND not in state and (from_address := "".join(page_state.asked(_PARAMETER)[:1])):
         state[_OFFERED], state[_SECOND] = (focus.sentence, ""), from_address
     if _SECOND not in state or (state[_SECOND] == state[_OFFERED][1] and state[_OFFERED][0] != focus.sentence):
-        state[_OFFERED] = (focus.sentence, partners.get(focus.sentence, focus.sentence))
-        state[_SECOND] = state[_OFFERED][1]
-    by_itself = partners.get(focus.sentence, focus.sentence)
+        state[_OFFERED], state[_SECOND] = (focus.sentence, by_itself), by_itself
     address.write(_PARAMETER, () if state[_SECOND] in ("", by_itself) else (state[_SECOND],))
     pairs = {pair["label"]: pair for pair in found}
     here = {focus.sentence, state[_SECOND]}
