@@ -184,13 +184,10 @@ export class Heatmap extends HeatmapLayout {
     const letter = theme.size * 0.8;
     context.font = fontOf(theme, 0.8);
     const colour = cssOf(theme.muted);
-    drawText(
-      context,
-      shorten(context, `${this.columnTitle} →`, box.x + box.width - plot.x),
-      plot.x,
-      box.y + letter * 0.7,
-      { colour },
-    );
+    // From the first column on, from before it where a narrow map leaves too little room beside it.
+    const above = shorten(context, `${this.columnTitle} →`, box.width);
+    const start = Math.min(plot.x, box.x + box.width - context.measureText(above).width);
+    drawText(context, above, start, box.y + letter * 0.7, { colour });
     // Turned to read upwards beside the rows; a map with few rows gets it in two lines.
     context.save();
     context.translate(box.x + letter * 0.7, plot.y + plot.height);
