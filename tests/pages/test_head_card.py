@@ -50,9 +50,13 @@ def test_for_against_and_examples(
     assert [*table(app)[common("fires.query")]] == [one.asked[one.query].display for one in drawn]
     app.segmented_control(key="heads_card_by").set_value("strength")
     is_fine(app.run())
-    assert len(table(app)) == sum(len(interval.examples) for interval in habits.intervals)
-    rare = sum(len(interval.examples) for interval in habits.intervals if interval.is_rare)
-    assert sum(share.endswith(TEXT["card_rare"]) for share in table(app)[TEXT["card_column_share"]]) == rare
+    for measure, intervals in habits.intervals.items():
+        app.segmented_control(key="heads_card_measure").set_value(measure)
+        is_fine(app.run())
+        drawn = [example for interval in reversed(intervals) for example in interval.examples]
+        assert [*table(app)[TEXT[f"card_value_{measure}"]]] == pytest.approx([one.value for one in drawn])
+        rare = sum(len(interval.examples) for interval in intervals if interval.is_rare)
+        assert sum(share.endswith(TEXT["card_rare"]) for share in table(app)[TEXT["card_column_share"]]) == rare
     assert any("head_habits(checkpoint, read_sentences())" in code for code in codes(app))
 
 

@@ -44,12 +44,11 @@ def last_step(model: Model, values: Values, question: Question) -> LastStep:
     if projection.bias is not None:
         parts[Part("logit_bias")] = float(signs @ array(projection.bias[ids]))
     cap = getattr(projection, "cap", None)
-    last = f"{question.stack}.layers.{len(stack.layers) - 1}.residual.out"
-    hidden = last if stack.final_norm is None else f"{question.stack}.final_norm.output"
+    hidden = read_out(model, question.stack)
     if cap is None:
-        given = values(question.logits).astype(np.float64)
+        given = values(question.logits)
         given = given if question.position is None else given[question.position]
-        logit = float(signs @ given[ids])
+        logit = float(signs @ given[ids].astype(np.float64))
     else:  # the recorded ones are bent already
         logit = float((values(hidden)[rows] * direction).sum()) + sum(parts.values())
     if isinstance(head, TokenHead):
@@ -64,6 +63,13 @@ def last_step(model: Model, values: Values, question: Question) -> LastStep:
         parts[Part("head_bias")] = float((direction @ array(head.dense.bias)).sum())
         direction = direction @ array(head.dense.weight)
     return LastStep(direction, parts, logit, cap, gated)
+
+
+def read_out(model: Model, stack: str) -> str:
+    """The activation that the last step reads."""
+    module = model.get_submodule(stack)
+    last = f"{stack}.layers.{len(module.layers) - 1}.residual.out"
+    return last if module.final_norm is None else f"{stack}.final_norm.output"
 
 
 def _double(tensor: Tensor) -> Tensor:

@@ -103,10 +103,14 @@ class Walk:
             self.parts[part._replace(kind=f"{part.kind}_bias")] = float((written @ array(projection.bias)).sum())
         read = (written @ array(projection.weight)).reshape(len(self.rows), attention.n_heads, -1)
         self.readings[name] = read  # [row, head, channel]
-        context = self.values(f"{name}.context")[:, self.rows]  # [head, row, channel]
-        per_head = np.einsum("hrc,rhc->h", context, read)
+        per_head = self.added(name, read)
         for head in reversed(range(attention.n_heads)):
             self.parts[part._replace(head=head)] = float(per_head[head])
+
+    def added(self, name: str, read: np.ndarray) -> np.ndarray:
+        """What each head's context adds along its reading, over the rows: [head]."""
+        context = self.values(f"{name}.context")[:, self.rows]  # [head, row, channel]
+        return np.einsum("hrc,rhc->h", context, read)
 
     def walk_embedding(self, embedding: nn.Module, name: str) -> None:
         """x = norm((token + segment + position) W), of which a model has what it has."""

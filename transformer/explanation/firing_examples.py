@@ -21,10 +21,9 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Firing:
-    """The strongest place of one sentence. ``value``: the weight α that the token ``query`` of ``asked`` gives the
-    token ``key`` of ``read``; of a unit its hidden value at the token, which is both. ``strip`` [key]: all weights of
-    that query; or the unit's value at every token."""
+class Example:
+    """One place of one sentence: the token ``query`` of ``asked`` looks at the token ``key`` of ``read``. ``value``:
+    of what it is an example."""
 
     value: float
     sentence: int
@@ -32,6 +31,13 @@ class Firing:
     key: int
     asked: TokenSequence
     read: TokenSequence
+
+
+@dataclass(frozen=True, eq=False)
+class Firing(Example):
+    """The strongest place of one sentence. ``value``: the weight α; of a unit its hidden value at the token, which is
+    query and key. ``strip`` [key]: all weights of that query; or the unit's value at every token."""
+
     strip: np.ndarray
 
 

@@ -59,10 +59,10 @@ def row(habits: "HeadHabits") -> dict[str, object]:
         "stable": habits.is_stable,
         "otherwise": against.kind if against else "",
         "share_otherwise": against.share if against else 0.0,
-        "mean_strongest": habits.strongest,
+        **{f"mean_{name}": mean for name, mean in habits.means.items()},
         **{f"share_{habit.kind}": habit.share for habit in habits.habits},
         **{f"chance_{habit.kind}": habit.chance for habit in habits.habits},
-        **{f"strength_{interval.low:.1f}": interval.share for interval in habits.intervals},
+        **{f"strength_{interval.low:.1f}": interval.share for interval in habits.intervals["weight"]},
     }
 
 

@@ -10,16 +10,16 @@ rows can then be told with the rows in which it does something else.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from transformer.explanation.firing_examples import ROWS, Firing, Progress, head_rows, read_batches
+from transformer.explanation.firing_examples import Example, Progress, read_batches
+from transformer.explanation.row_measures import LayerRows, RowMeasures
 from transformer.files.checkpoints import Checkpoint
-from transformer.roles.places import diagonal_band
-from transformer.runs.attention_view import stands_alone
-from transformer.runs.head_places import Head, attention_layers
+from transformer.roles.places import places_in
+from transformer.runs.head_places import Head
 from transformer.runs.readings import BATCH_SIZE
 from transformer.text.tokens import TokenSequence
 
@@ -57,18 +57,18 @@ class Habit:
     share: float
     chance: float
     halves: tuple[float, float]
-    examples: tuple[Firing, ...]
+    examples: tuple[Example, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Interval:
-    """The rows whose strongest weight lies in [``low``, ``high``), of the last interval 1 as well; ``share`` of all
+    """The rows in which a measure lies in [``low``, ``high``), of the last interval ``high`` as well; ``share`` of all
     rows; ``examples`` drawn from them at random."""
 
     low: float
     high: float
     share: float
-    examples: tuple[Firing, ...]
+    examples: tuple[Example, ...]
 
     @property
     def is_rare(self) -> bool:
@@ -78,15 +78,16 @@ class Interval:
 @dataclass(frozen=True, eq=False)
 class HeadHabits:
     """Of one head over ``n_rows`` rows in ``n_sentences`` sentences. ``habits``: all kinds of place, their shares sum
-    to 1; ``strongest``: the mean of the rows' strongest weights."""
+    to 1. ``intervals``: by measure (``row_measures.MEASURES``), ten equal ones, of "weight" from 0 to 1, of the others
+    from the least value that there was, at most 0, to the largest; ``means`` of the measures."""
 
     head: Head
     n_rows: int
     n_sentences: int
     rows_in_halves: tuple[int, int]
-    strongest: float
     habits: tuple[Habit, ...]
-    intervals: tuple[Interval, ...]
+    intervals: Mapping[str, tuple[Interval, ...]]
+    means: Mapping[str, float]
 
     @property
     def main(self) -> Habit:
@@ -122,165 +123,138 @@ def head_habits(
     A row counts when its query is a token of the text and it has at least two keys to choose from. ``seed``: of the
     draw of examples. ``progress`` and errors as in ``head_firings``; a head without a row is not in the answer.
     """
-    counts: dict[tuple, _Counts] = {}
-    for batch in read_batches(checkpoint, sentences, batch_size=batch_size, parts=ROWS, progress=progress):
+    measures = RowMeasures(checkpoint)
+    layers: dict[tuple, _Layer] = {}
+    for batch in read_batches(checkpoint, sentences, batch_size=batch_size, parts=measures.parts, progress=progress):
         for row, index in enumerate(batch.indices):
             kinds: dict[tuple[str, str], np.ndarray] = {}
-            for stack, kind, layer in attention_layers(checkpoint.config):
-                asked, read, weights, allowed = head_rows(batch, stack, kind, layer, row)
+            for rows in measures.of_sentence(batch, row):
+                stack, kind, _ = rows.place
                 if (stack, kind) not in kinds:
-                    kinds[stack, kind] = places(asked, read, cross=kind == "cross")
-                place = (stack, kind, layer)
-                if place not in counts:
-                    counts[place] = _Counts(len(weights), CROSS_KINDS if kind == "cross" else SELF_KINDS)
-                draw = np.random.default_rng((seed, index)).random(len(asked))
-                counts[place].add(index, asked, read, weights, allowed, kinds[stack, kind], draw)
-    found = {}
-    for (stack, kind, layer), counted in counts.items():
-        for head, habits in counted.heads(stack, kind, layer):
-            found[head] = habits
-    return found
+                    kinds[stack, kind] = places(rows.asked, rows.read, cross=kind == "cross")
+                layers.setdefault(rows.place, _Layer()).add(index, rows, kinds[stack, kind], seed)
+    return {habits.head: habits for place, layer in layers.items() if layer.sentences for habits in layer.heads(*place)}
 
 
 def places(asked: TokenSequence, read: TokenSequence, *, cross: bool) -> np.ndarray:
     """[query, key]: the kind of every pair of tokens, as an index of ``SELF_KINDS`` or ``CROSS_KINDS``."""
-    queries, keys = np.arange(len(asked))[:, None], np.arange(len(read))[None, :]
-    special = np.array([token.special for token in read])[None, :]
-    marks = np.array([stands_alone(read, token.index) for token in read])[None, :]
+    of_roles = places_in(asked, read, cross=cross)
+    tests = {"special": of_roles["sink"], "punctuation": of_roles["punctuation"]}
     if cross:
-        real = [sum(not token.is_padding for token in tokens) for tokens in (asked, read)]
-        line = np.zeros((len(asked), len(read)), dtype=bool)
-        line[: real[0], : real[1]] = diagonal_band(*real)
-        before = np.cumsum(line, axis=1) == 0
-        tests = {"special": special, "line": line, "punctuation": marks, "left": before, "right": ~before}
-        names = CROSS_KINDS
+        before = np.cumsum(of_roles["diagonal"], axis=1) == 0
+        tests |= {"line": of_roles["diagonal"], "left": before, "right": ~before}
     else:
-        ids = np.array(read.ids)
-        same = ids[:, None] == ids[None, :]
-        after_same = np.zeros_like(same)
-        after_same[:, 1:] = same[:, :-1]
-        tests = {
-            "special": special,
-            "itself": keys == queries,
-            "previous": keys == queries - 1,
-            "next": keys == queries + 1,
-            "same": same,
+        distance = np.arange(len(read))[None, :] - np.arange(len(asked))[:, None]
+        after_same = np.zeros_like(of_roles["repeated"])
+        after_same[:, 1:] = (of_roles["repeated"] | of_roles["same"])[:, :-1]
+        tests |= {
+            "itself": of_roles["same"],
+            "previous": of_roles["previous"],
+            "next": of_roles["next"],
+            "same": of_roles["repeated"],
             "after_same": after_same,
-            "punctuation": marks,
-            "near": np.abs(keys - queries) <= 3,
-            "left": keys < queries,
-            "right": keys > queries,
+            "near": np.abs(distance) <= 3,
+            "left": distance < 0,
+            "right": distance > 0,
         }
-        names = SELF_KINDS
+    names = CROSS_KINDS if cross else SELF_KINDS
     shape = (len(asked), len(read))
     return np.select([np.broadcast_to(tests[name], shape) for name in names], range(len(names)))
 
 
-class _Counts:
-    """What one attention layer has done so far."""
+class _Layer:
+    """What one attention layer has done so far: a column of numbers for every row, and only then the counts, because
+    where the intervals of a measure end is known last."""
 
-    def __init__(self, n_heads: int, kinds: Sequence[str]) -> None:
-        self.kinds = tuple(kinds)
-        shape = (n_heads, len(self.kinds), 2)
-        self.hits = np.zeros(shape, dtype=int)  # [head, kind, half]
-        self.chance = np.zeros(len(self.kinds))  # [kind], summed over rows
-        self.rows = np.zeros(2, dtype=int)  # [half]
-        self.in_interval = np.zeros((n_heads, N_INTERVALS), dtype=int)
-        self.strongest = np.zeros(n_heads)
-        self.sentences: set[int] = set()
-        self.samples = _Samples(n_heads, len(self.kinds) + N_INTERVALS)
+    def __init__(self) -> None:
+        self.sentences: list[tuple[int, TokenSequence, TokenSequence]] = []
+        self.columns: dict[str, list[np.ndarray]] = {}  # "sentence", "query", "draw" [row]; the others [head, row]
+        self.chances: np.ndarray | float = 0.0  # [kind], summed over rows
 
-    def add(
-        self,
-        index: int,
-        asked: TokenSequence,
-        read: TokenSequence,
-        weights: np.ndarray,  # [head, query, key]
-        allowed: np.ndarray,  # [query, key]
-        kinds: np.ndarray,  # [query, key]
-        draw: np.ndarray,  # [query]
-    ) -> None:
-        text = np.array([not token.special for token in asked])
-        counted = np.flatnonzero(text & (allowed.sum(axis=1) > 1))
+    def add(self, index: int, rows: LayerRows, kinds: np.ndarray, seed: int) -> None:
+        """One more sentence; ``kinds`` [query, key]."""
+        text = np.array([not token.special for token in rows.asked])
+        counted = np.flatnonzero(text & (rows.allowed.sum(axis=1) > 1))
         if not len(counted):
             return
-        heads = np.arange(len(weights))[:, None]
-        best = np.where(allowed, weights, -1.0)[:, counted].argmax(axis=-1)  # [head, row]
-        largest = weights[heads, counted, best]
-        kind = kinds[counted, best]  # [head, row]
-        interval = np.clip((largest * N_INTERVALS).astype(int), 0, N_INTERVALS - 1)
-        half = index % 2
-        np.add.at(self.hits, (np.broadcast_to(heads, kind.shape), kind, half), 1)
-        np.add.at(self.in_interval, (np.broadcast_to(heads, kind.shape), interval), 1)
-        for number in range(len(self.kinds)):
-            of_kind = ((kinds == number) & allowed)[counted].sum(axis=1)
-            self.chance[number] += (of_kind / allowed[counted].sum(axis=1)).sum()
-        self.rows[half] += len(counted)
-        self.strongest += largest.sum(axis=1)
-        self.sentences.add(index)
+        new = {
+            "sentence": np.full(len(counted), len(self.sentences)),
+            "query": counted,
+            "draw": np.random.default_rng((seed, index)).random(len(rows.asked))[counted],
+            "kind": kinds[counted, rows.measures["weight"].keys[:, counted]].astype(np.uint8),
+        }
+        for name, (values, keys) in rows.measures.items():
+            new[name] = values[:, counted].astype(np.float32)
+            new[f"{name} key"] = keys[:, counted].astype(np.int32)
+        for name, column in new.items():
+            self.columns.setdefault(name, []).append(column)
+        allowed, names = rows.allowed[counted], CROSS_KINDS if rows.place[1] == "cross" else SELF_KINDS
+        of_kind = np.stack([((kinds[counted] == number) & allowed).sum(axis=1) for number in range(len(names))])
+        self.chances = self.chances + (of_kind / allowed.sum(axis=1)).sum(axis=1)
+        self.sentences.append((index, rows.asked, rows.read))
 
-        def firing(head: int, at: int) -> Firing:
-            query, key = int(counted[at]), int(best[head, at])
-            strip = weights[head, query].copy()
-            return Firing(float(strip[key]), index, query, key, asked, read, strip)
-
-        self.samples.offer(kind, draw[counted], firing)
-        self.samples.offer(len(self.kinds) + interval, draw[counted], firing)
-
-    def heads(self, stack: str, kind: str, layer: int) -> Iterator[tuple[Head, HeadHabits]]:
-        n_rows = int(self.rows.sum())
-        if not n_rows:
-            return
-        for head in range(len(self.hits)):
+    def heads(self, stack: str, kind: str, layer: int) -> Iterator[HeadHabits]:
+        columns = {name: np.concatenate(parts, axis=-1) for name, parts in self.columns.items()}
+        in_turn = np.argsort(columns.pop("draw"))  # each row is as likely as any other to come first
+        half = np.array([index for index, _, _ in self.sentences])[columns["sentence"]] % 2
+        halves = np.bincount(half, minlength=2)
+        n_rows, names = len(half), CROSS_KINDS if kind == "cross" else SELF_KINDS
+        for head in range(len(columns["kind"])):
+            own = {name: column if column.ndim == 1 else column[head] for name, column in columns.items()}
+            hits = np.bincount(own["kind"] * 2 + half, minlength=2 * len(names)).reshape(-1, 2)  # [kind, half]
+            shown = self._examples(own, "weight", own["kind"], in_turn)
             habits = tuple(
                 Habit(
                     name,
-                    float(self.hits[head, number].sum() / n_rows),
-                    float(self.chance[number] / n_rows),
-                    tuple(
-                        float(hits / max(1, rows))
-                        for hits, rows in zip(self.hits[head, number], self.rows, strict=True)
-                    ),
-                    self.samples.of(head, number),
+                    float(hits[number].sum() / n_rows),
+                    float(self.chances[number] / n_rows),
+                    tuple((hits[number] / np.maximum(1, halves)).tolist()),
+                    shown.get(number, ()),
                 )
-                for number, name in enumerate(self.kinds)
+                for number, name in enumerate(names)
             )
-            intervals = tuple(
-                Interval(
-                    place / N_INTERVALS,
-                    (place + 1) / N_INTERVALS,
-                    float(self.in_interval[head, place] / n_rows),
-                    self.samples.of(head, len(self.kinds) + place),
+            measured = [name for name in columns if f"{name} key" in columns]
+            yield HeadHabits(
+                Head(stack, kind, layer, head),
+                n_rows,
+                len(self.sentences),
+                tuple(halves.tolist()),
+                habits,
+                {name: self._intervals(own, name, in_turn) for name in measured},
+                {name: float(own[name].mean(dtype=np.float64)) for name in measured},
+            )
+
+    def _intervals(self, own: Mapping[str, np.ndarray], name: str, in_turn: np.ndarray) -> tuple[Interval, ...]:
+        values = own[name]
+        low = min(0.0, float(values.min()))
+        high = 1.0 if name == "weight" else max(0.0, float(values.max()))
+        edges = np.linspace(low, high, N_INTERVALS + 1)
+        scale = N_INTERVALS / (high - low) if high > low else 0.0
+        place = np.clip(((values - low) * scale).astype(int), 0, N_INTERVALS - 1)
+        shares, shown = (
+            np.bincount(place, minlength=N_INTERVALS) / len(values),
+            self._examples(own, name, place, in_turn),
+        )
+        return tuple(
+            Interval(float(edges[number]), float(edges[number + 1]), float(shares[number]), shown.get(number, ()))
+            for number in range(N_INTERVALS)
+        )
+
+    def _examples(
+        self, own: Mapping[str, np.ndarray], name: str, buckets: np.ndarray, in_turn: np.ndarray
+    ) -> dict[int, tuple[Example, ...]]:
+        """Of every bucket the ``N_EXAMPLES`` rows that come first ``in_turn``; ``buckets`` [row]: in which each is."""
+        found: dict[int, tuple[Example, ...]] = {}
+        for bucket in np.unique(buckets):
+            rows = in_turn[buckets[in_turn] == bucket][:N_EXAMPLES]
+            found[int(bucket)] = tuple(
+                Example(
+                    float(own[name][row]),
+                    self.sentences[own["sentence"][row]][0],
+                    int(own["query"][row]),
+                    int(own[f"{name} key"][row]),
+                    *self.sentences[own["sentence"][row]][1:],
                 )
-                for place in range(N_INTERVALS)
+                for row in rows
             )
-            name = Head(stack, kind, layer, head)
-            mean = float(self.strongest[head] / n_rows)
-            halves = (int(self.rows[0]), int(self.rows[1]))
-            yield name, HeadHabits(name, n_rows, len(self.sentences), halves, mean, habits, intervals)
-
-
-class _Samples:
-    """For every head and bucket the ``N_EXAMPLES`` rows with the smallest random numbers: each row is as likely as any
-    other, in whatever order they come."""
-
-    def __init__(self, n_heads: int, n_buckets: int) -> None:
-        self.kept: dict[tuple[int, int], list[tuple[float, Firing]]] = {}
-        self.limit = np.full((n_heads, n_buckets), np.inf)  # a larger number is not kept
-
-    def offer(self, buckets: np.ndarray, draw: np.ndarray, firing) -> None:
-        """``buckets`` [head, row]: into which bucket each row falls; ``draw`` [row]."""
-        heads = np.arange(len(buckets))[:, None]
-        for head, at in np.argwhere(draw[None, :] < self.limit[heads, buckets]):
-            bucket = int(buckets[head, at])
-            if draw[at] >= self.limit[head, bucket]:  # the limit has sunk meanwhile
-                continue
-            kept = self.kept.setdefault((int(head), bucket), [])
-            kept.append((float(draw[at]), firing(int(head), int(at))))
-            kept.sort(key=lambda one: one[0])
-            del kept[N_EXAMPLES:]
-            if len(kept) == N_EXAMPLES:
-                self.limit[head, bucket] = kept[-1][0]
-
-    def of(self, head: int, bucket: int) -> tuple[Firing, ...]:
-        return tuple(firing for _, firing in self.kept.get((head, bucket), ()))
+        return found

@@ -25,7 +25,8 @@ from transformer.roles.tally import (
     special_tokens,
     word_rows,
 )
-from transformer.runs.attention_view import AttentionView
+from transformer.runs.attention_view import AttentionView, stands_alone
+from transformer.text.tokens import TokenSequence
 
 LEAST_SHARE = 0.5  # at least half of the attention goes there …
 LEAST_LIFT = 1.5  # … and half as much again as attention spread evenly would send there
@@ -33,31 +34,28 @@ LEAST_ROWS = 3  # in one sentence fewer rows that have a choice tell nothing
 _NEEDED = ("previous", "next", "same", "repeated")  # rows without such a key are left out of the mean
 
 
-def places_in(view: AttentionView) -> dict[str, np.ndarray]:
+def places_in(query: TokenSequence, key: TokenSequence, *, cross: bool) -> dict[str, np.ndarray]:
     """Where each place is that gives a role its name, [query, key]. "diagonal" is one of cross-attention, which has no
     neighbours."""
-    n_queries, n_keys = view.allowed.shape
+    n_queries, n_keys = len(query), len(key)
     everywhere = np.ones((n_queries, 1), dtype=bool)
     first = np.zeros((n_queries, n_keys), dtype=bool)
     first[:, 0] = True
-    places = {
-        "sink": everywhere & special_tokens(view.key),
-        "punctuation": everywhere & view.sinks & ~special_tokens(view.key),
-        "first": first,
-    }
-    if view.kind == "cross":
-        real_queries, real_keys = int((~padding_tokens(view.query)).sum()), int((~padding_tokens(view.key)).sum())
+    marks = np.array([not token.special and stands_alone(key, token.index) for token in key], dtype=bool)
+    places = {"sink": everywhere & special_tokens(key), "punctuation": everywhere & marks, "first": first}
+    if cross:
+        real_queries, real_keys = int((~padding_tokens(query)).sum()), int((~padding_tokens(key)).sum())
         band = np.zeros((n_queries, n_keys), dtype=bool)
         band[:real_queries, :real_keys] = diagonal_band(real_queries, real_keys)
         return {**places, "diagonal": band}
     distance = np.arange(n_keys)[None, :] - np.arange(n_queries)[:, None]
-    ids = np.array(view.key.ids)
+    ids = np.array(key.ids)
     first[0, 0] = False  # the first token that looks at itself looks at "the same token"
     return {
         "previous": distance == -1,
         "next": distance == 1,
         "same": distance == 0,
-        "repeated": (ids[:, None] == ids[None, :]) & (distance != 0) & ~special_tokens(view.key),
+        "repeated": (ids[:, None] == ids[None, :]) & (distance != 0) & ~special_tokens(key),
         **places,
     }
 
@@ -72,7 +70,7 @@ def place_shares(view: AttentionView) -> tuple[dict[str, np.ndarray], dict[str, 
     """
     counted = counted_rows(view)
     shares, chances = {}, {}
-    for name, place in places_in(view).items():
+    for name, place in _places_in(view).items():
         possible = (place & view.allowed).any(axis=1)
         rows = counted & possible if name in _NEEDED else counted
         if rows.sum() < LEAST_ROWS or not (possible & rows).any():
@@ -86,7 +84,7 @@ def place_shares(view: AttentionView) -> tuple[dict[str, np.ndarray], dict[str, 
 def place_tallies(view: AttentionView) -> dict[str, Tally]:
     """The same over the tokens of the text alone, to be added up over sentences: "sink" (in causal attention the first
     position, too), "delimiter" (punctuation), "repeated" or "diagonal", and "rare"."""
-    rows, places = word_rows(view), places_in(view)
+    rows, places = word_rows(view), _places_in(view)
     sink = places["sink"] | places["first"] if is_causal(view) else places["sink"]
     found = {"sink": _share_of(view, sink, rows), "delimiter": _share_of(view, places["punctuation"], rows)}
     if view.kind == "cross":
@@ -111,6 +109,10 @@ def diagonal_band(n_queries: int, n_keys: int) -> np.ndarray:
     """[query, key], ``True`` within one token of the straight line from the first pair to the last."""
     line = np.linspace(0, n_keys - 1, n_queries) if n_queries > 1 else np.zeros(n_queries)
     return np.abs(np.arange(n_keys)[None, :] - line[:, None]) <= 1.0
+
+
+def _places_in(view: AttentionView) -> dict[str, np.ndarray]:
+    return places_in(view.query, view.key, cross=view.kind == "cross")
 
 
 def _share_of(view: AttentionView, place: np.ndarray, rows: np.ndarray) -> Tally:

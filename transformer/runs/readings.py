@@ -84,7 +84,8 @@ def recorded_batches(
     parts: Collection[str] | None = None,
 ) -> Iterator[Recorded]:
     """``readings`` with what was recorded; the sentences that cannot be read come first. ``parts``: the last words of
-    the probes that are kept ("weights", "hidden"), if not all: everything that a batch computes is much more."""
+    the probes that are kept ("weights", "hidden"), or their names, if not all: everything that a batch computes is
+    much more."""
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
     if checkpoint.config.has_encoder and checkpoint.special.pad is None:
@@ -100,7 +101,9 @@ def recorded_batches(
     if unread:
         yield Recorded((), unread=tuple(unread))
     rows = sorted(read, key=lambda row: max(len(row[1]), len(row[2] or ())))
-    names = None if parts is None else {name for name in checkpoint.model.probes if name.rsplit(".", 1)[-1] in parts}
+    names = None
+    if parts is not None:
+        names = {name for name in checkpoint.model.probes if name in parts or name.rsplit(".", 1)[-1] in parts}
     for batch in _batches(checkpoint, rows, batch_size, names):
         yield _record(checkpoint, batch, names)
 

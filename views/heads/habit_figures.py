@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from charts.toolkit import style
-from charts.toolkit.checks import as_probabilities, require_same_length
+from charts.toolkit.checks import as_array, as_probabilities, require_same_length
 from charts.toolkit.numbers import percent
 from charts.toolkit.sheet import Sheet
 from charts.toolkit.words import _
@@ -43,24 +43,25 @@ def habit_bars(shares: Any, *, chances: Any, names: Sequence[str]) -> go.Figure:
     return figure.drawn()
 
 
-def strength_bars(shares: Any) -> go.Figure:
-    """``shares`` [interval] of the rows whose strongest weight lies in each of the equal intervals from 0 to 1."""
+def strength_bars(shares: Any, *, edges: Any, name: str) -> go.Figure:
+    """``shares`` [interval] of the rows in which a measure called ``name`` lies in each of the equal intervals between
+    ``edges`` [interval + 1]."""
     values = as_probabilities(shares, name="shares", axes=("interval",))
-    edges = np.linspace(0, 1, len(values) + 1)
+    edges = as_array(edges, name="edges", axes=("edge",), sizes={"edge": len(values) + 1})
     figure = Sheet()
     figure.bar(
         x=(edges[:-1] + edges[1:]) / 2,
         y=values,
-        width=0.9 / len(values),
+        width=0.9 * np.diff(edges),
         marker={"color": style.BAR, "line": {"width": 0}},
         text=[percent(float(value)) if value else "" for value in values],
         textposition="outside",
         textfont={"size": style.TICK_SIZE},
         cliponaxis=False,
-        hovertemplate=style.hover(_("strongest weight near {weight}", weight="%{x:.2f}"), style.exact("y")),
+        hovertemplate=style.hover(f"{style.escape(name)} ≈ %{{x:.3g}}", style.exact("y")),
         showlegend=False,
     )
     style.finish(figure, height=300, top=32)
-    figure.update_xaxes(title_text=_("strongest weight of a row"), range=[0, 1], tick0=0, dtick=0.2)
+    figure.update_xaxes(title_text=style.escape(name), range=[float(edges[0]), float(edges[-1])])
     figure.update_yaxes(title_text=_("share of the rows"), range=[0, 1.15 * max(values.max(), 0.05)])
     return figure.drawn()

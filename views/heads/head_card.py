@@ -8,7 +8,7 @@ import streamlit as st
 
 from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits
-from transformer.explanation.firing_examples import Firing
+from transformer.explanation.firing_examples import Example
 from transformer.explanation.head_habits import HeadHabits, head_habits
 from transformer.runs.head_places import Head
 from transformer.runs.readings import with_task
@@ -18,6 +18,7 @@ from ui.lab.sentence_list import SentenceList, sentence_list
 from ui.shell import focus as shared_focus
 from ui.shell.guidance.way import opened
 from ui.shell.page import Page
+from ui.shell.page_state import belongs_to
 from ui.shell.selectors import chosen_option
 from ui.show.figures import show_figure, show_snippet, show_source, show_table
 from ui.words.texts import as_plain, common
@@ -48,8 +49,12 @@ def card(p: Page) -> None:
         return
     for sentence in claims(p, habits, read):
         st.markdown(sentence)
-    _pictures(p, habits)
-    _examples(p, habits, read)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        by = chosen_option(p.text, "card_by", ["kind", "strength"], key="heads_card_by")
+        belongs_to("heads_card_measure", tuple(habits.intervals), default="weight")
+        measure = chosen_option(p.text, "card_measure", list(habits.intervals), key="heads_card_measure")
+    _pictures(p, habits, measure)
+    _examples(p, habits, by, measure, read)
     show_snippet("head habits", _snippet(p, head, read))
     show_source(head_habits)
 
@@ -86,7 +91,8 @@ def claims(p: Page, habits: HeadHabits, read: SentenceList) -> list[str]:
     return said
 
 
-def _pictures(p: Page, habits: HeadHabits) -> None:
+def _pictures(p: Page, habits: HeadHabits, measure: str) -> None:
+    intervals = habits.intervals[measure]
     left, right = st.columns([6, 5], gap="medium")
     shown = [habit for habit in habits.habits if habit.share or habit.chance]
     with left:
@@ -102,26 +108,30 @@ def _pictures(p: Page, habits: HeadHabits) -> None:
         )
     with right:
         show_figure(
-            strength_bars([interval.share for interval in habits.intervals]),
+            strength_bars(
+                [interval.share for interval in intervals],
+                edges=[intervals[0].low, *(interval.high for interval in intervals)],
+                name=p.text[f"card_column_{measure}"],
+            ),
             name="how-strongly-a-head-looks",
-            caption=p.text["card_strength_caption"].format(mean=three_digits(habits.strongest)),
+            caption=p.text[f"card_caption_{measure}"].format(mean=three_digits(habits.means[measure])),
             alt=p.text["card_strength_alt"],
         )
 
 
-def _examples(p: Page, habits: HeadHabits, read: SentenceList) -> None:
+def _examples(p: Page, habits: HeadHabits, by: str, measure: str, read: SentenceList) -> None:
     text = p.text
-    by = chosen_option(text, "card_by", ["kind", "strength"], key="heads_card_by")
-    rows: list[tuple[str, float, bool, Firing]] = []
+    rows: list[tuple[str, float, bool, Example]] = []
     if by == "kind":
         for habit in sorted(habits.habits, key=lambda habit: -habit.share):
-            rows += [(text["card_kinds"][habit.kind], habit.share, False, firing) for firing in habit.examples]
+            rows += [(text["card_kinds"][habit.kind], habit.share, False, one) for one in habit.examples]
     else:
-        for interval in reversed(habits.intervals):
+        for interval in reversed(habits.intervals[measure]):
             name = f"{three_digits(interval.low)} … {three_digits(interval.high)}"
-            rows += [(name, interval.share, interval.is_rare, firing) for firing in interval.examples]
+            rows += [(name, interval.share, interval.is_rare, one) for one in interval.examples]
+    value = common("fires.weight") if by == "kind" else text[f"card_value_{measure}"]
     show_table(
-        pd.DataFrame([_row(p, by, *row) for row in rows]),
+        pd.DataFrame([_row(p, by, value, *row) for row in rows]),
         name=_TABLE,
         caption=text["card_examples_caption"],
         height="content",
@@ -130,23 +140,23 @@ def _examples(p: Page, habits: HeadHabits, read: SentenceList) -> None:
     )
 
 
-def _row(p: Page, by: str, name: str, share: float, rare: bool, firing: Firing) -> dict[str, object]:
+def _row(p: Page, by: str, value: str, name: str, share: float, rare: bool, one: Example) -> dict[str, object]:
     text = p.text
     return {
         text[f"card_column_{by}"]: name,
         text["card_column_share"]: f"{percent(share)}{text['card_rare'] if rare else ''}",
-        common("fires.weight"): firing.value,
-        common("fires.query"): firing.asked[firing.query].display,
-        common("fires.key"): firing.read[firing.key].display,
-        common("fires.context"): in_context(firing),
+        value: one.value,
+        common("fires.query"): one.asked[one.query].display,
+        common("fires.key"): one.read[one.key].display,
+        common("fires.context"): in_context(one),
     }
 
 
-def _chosen(p: Page, firings: Sequence[Firing], read: SentenceList) -> None:
+def _chosen(p: Page, examples: Sequence[Example], read: SentenceList) -> None:
     """Before the next run: all pages read the sentence of the example that was chosen, and follow its query."""
     rows = st.session_state[f"data {_TABLE}"].selection.rows
-    if rows and rows[0] < len(firings):
-        one = firings[rows[0]]
+    if rows and rows[0] < len(examples):
+        one = examples[rows[0]]
         sentence = with_task(p.checkpoint, read.sentences[one.sentence])
         shared_focus.change(sentence=sentence, target="", token=one.query, pads=0)
 
@@ -159,5 +169,7 @@ def _snippet(p: Page, head: Head, read: SentenceList) -> str:
         f"found = head_habits(checkpoint, {read.python})\n"
         f'habits = found[Head("{head.stack}", "{head.kind}", {head.layer}, {head.head})]\n'
         "for habit in habits.habits:\n    print(habit.kind, habit.share, habit.chance, habit.halves)\n"
-        "print(habits.is_stable, [interval.share for interval in habits.intervals])\n"
+        "print(habits.is_stable, habits.means)\n"
+        "for measure, intervals in habits.intervals.items():\n"
+        "    print(measure, [(interval.low, interval.share) for interval in intervals])\n"
     )

@@ -9,7 +9,11 @@ import pytest
 
 import transformer
 from transformer.__main__ import main
+from transformer.analysis.attention.value_weighting import norm_weighted
 from transformer.errors import InputError
+from transformer.explanation.attribution import attribute
+from transformer.explanation.attribution_walk import Part
+from transformer.explanation.firing_examples import read_batches
 from transformer.explanation.head_habits import (
     CROSS_KINDS,
     N_EXAMPLES,
@@ -19,6 +23,7 @@ from transformer.explanation.head_habits import (
     head_habits,
     places,
 )
+from transformer.explanation.row_measures import RowMeasures
 from transformer.runs.head_places import Head
 from transformer.text.sentence_files import read_sentences
 from transformer.text.tokens import Token, TokenSequence
@@ -91,7 +96,7 @@ def test_shares_are_those_of_plain_loops(tiny_checkpoint, kind, place):
     shares, rows, intervals = counted_by_hand(checkpoint, *place)
     assert found.n_rows == rows and sum(found.rows_in_halves) == rows
     assert {habit.kind: habit.share for habit in found.habits} == pytest.approx(shares)
-    assert [round(interval.share * rows) for interval in found.intervals] == intervals
+    assert [round(interval.share * rows) for interval in found.intervals["weight"]] == intervals
     assert sum(habit.share for habit in found.habits) == pytest.approx(1)
     assert sum(habit.chance for habit in found.habits) == pytest.approx(1)
     for habit in found.habits:
@@ -108,10 +113,12 @@ def test_examples_are_of_their_kind_and_of_their_strength(tiny_checkpoint):
             for one in habit.examples:
                 of = places(one.asked, one.read, cross=False)
                 assert SELF_KINDS[of[one.query, one.key]] == habit.kind
-                assert one.value == one.strip[one.key] == one.strip.max()
-        for interval in habits.intervals:
-            assert all(interval.low <= one.value <= interval.high for one in interval.examples)
-            assert interval.is_rare == (0 < interval.share < 0.01)
+        for intervals in habits.intervals.values():
+            assert len(intervals) == N_INTERVALS and sum(one.share for one in intervals) == pytest.approx(1)
+            for interval in intervals:
+                assert all(interval.low - 1e-6 <= one.value <= interval.high + 1e-6 for one in interval.examples)
+                assert interval.is_rare == (0 < interval.share < 0.01)
+                assert len(interval.examples) == min(N_EXAMPLES, round(interval.share * habits.n_rows))
 
 
 def test_examples_do_not_depend_on_the_batches(tiny_checkpoint):
@@ -127,6 +134,61 @@ def test_examples_do_not_depend_on_the_batches(tiny_checkpoint):
     seeds = [head_habits(checkpoint, SENTENCES, seed=seed) for seed in (1, 2)]
     drawn = [[[e.query for e in habit.examples] for habit in found[head].habits] for found in seeds for head in found]
     assert drawn[: len(one)] != drawn[len(one) :], "another seed draws other rows"
+
+
+@pytest.mark.parametrize(
+    ("kind", "place"),
+    [
+        ("gpt", ("decoder", "self", 1, 1)),
+        ("bert", ("encoder", "self", 0, 1)),
+        ("translator", ("decoder", "self", 0, 1)),
+        ("translator", ("decoder", "cross", 1, 0)),
+        ("hf-bert", ("encoder", "self", 1, 0)),
+        ("hf-llama", ("decoder", "self", 1, 1)),
+    ],
+)
+def test_what_is_passed_on_and_the_effect_are_those_of_one_sentence(tiny_checkpoint, family, kind, place):
+    checkpoint = family(kind) if kind.startswith("hf-") else tiny_checkpoint(kind)
+    head, n_examples = Head(*place), 0
+    found = head_habits(checkpoint, SENTENCES, batch_size=3)[head]
+    for measure in ("weight", "passed", "effect"):
+        for one in (one for interval in found.intervals[measure] for one in interval.examples):
+            trace = transformer.trace(checkpoint, SENTENCES[one.sentence])
+            if measure == "effect":
+                logits = trace.values(f"{place[0]}.logits")[one.query]
+                word, other = np.argsort(-logits, kind="stable")[:2]
+                whole = attribute(trace, one.query, token=int(word), against=int(other))
+                expected = whole.of(Part(f"{head.kind}_attention", head.layer, head.head))
+            else:
+                of_layer = place[:1] + (head.layer, head.kind)
+                view = trace.attention(*of_layer)
+                row = (view.weights if measure == "weight" else norm_weighted(trace, *of_layer))[head.head, one.query]
+                expected = row.max()
+                assert row[one.key] == pytest.approx(expected, rel=1e-4)
+            assert one.value == pytest.approx(expected, rel=1e-3, abs=1e-5)
+            n_examples += 1
+    assert n_examples > 30
+
+
+def test_in_a_classifier_the_rows_add_up_to_the_effect_on_the_class(tiny_checkpoint):
+    checkpoint = tiny_checkpoint("sentiment")
+    found = head_habits(checkpoint, SENTENCES[:1])[Head("encoder", "self", 1, 0)]
+    trace = transformer.trace(checkpoint, SENTENCES[0])
+    best, other = np.argsort(-trace.values("classifier.logits"), kind="stable")[:2]
+    whole = attribute(trace, token=int(best), against=int(other))
+    words = [token.index for token in trace.source if not token.special]
+    measures = RowMeasures(checkpoint)
+    (batch,) = read_batches(checkpoint, SENTENCES[:1], batch_size=1, parts=measures.parts, progress=None)
+    layer = next(rows for rows in measures.of_sentence(batch, 0) if rows.place == ("encoder", "self", 1))
+    effects = layer.measures["effect"].values[0]
+    assert effects.sum() == pytest.approx(whole.of(Part("self_attention", 1, 0)), rel=1e-3, abs=1e-6)
+    assert found.means["effect"] == pytest.approx(effects[words].mean(), rel=1e-4)
+
+
+def test_nothing_reads_words_out_of_a_translators_encoder(tiny_checkpoint):
+    found = head_habits(tiny_checkpoint("translator"), SENTENCES)
+    assert "effect" not in found[Head("encoder", "self", 1, 1)].intervals
+    assert "effect" in found[Head("decoder", "cross", 1, 1)].intervals
 
 
 def known(checkpoint: str, *place) -> HeadHabits:
