@@ -1,5 +1,6 @@
 """What a look at every page costs, for one checkpoint: processor seconds of its first view, of clicks, and memory.
 
+    python -m benchmarks.pages PATH [--only heads,lens] [--sentence "When Mary and John …"]
 
 The script of a page runs as the server runs it (``AppTest``), all pages in one process: the checkpoint is open and the
 sentence is traced when the first page is looked at. A click is the next head, the layer after it, another token: the

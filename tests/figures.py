@@ -325,9 +325,7 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         "aligned_measures": trust_figure.aligned_measures(small_measures(), answer="‘·<b>’"),
         "value_mix": attention_row_figures.value_mix(share, values=rows, tokens=tokens, shown=3),
         "habit_bars": habit_figures.habit_bars(share[:2], chances=share[:2], names=["·<b>", "$y$"]),
-        "strength_bars": habit_figures.strength_bars(
-            share, edges=np.linspace(-1, 2, len(share) + 1), name="‖α v‖"
-        ),
+        "strength_bars": habit_figures.strength_bars(share, edges=np.linspace(-1, 2, len(share) + 1), name="‖α v‖"),
         "head_scatter": scatter_figure.head_scatter(
             [0.1, 0.9],
             up=[0.5, 0.4],

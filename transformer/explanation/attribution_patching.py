@@ -7,7 +7,8 @@ patching", Nanda 2023; Syed et al. 2024, "Attribution Patching Outperforms Autom
 
 with the activations ``a`` of the run that is changed, and the gradient there. The number is as good as F is straight
 between ``a`` and ``a′``: poor where a softmax saturates or a norm rescales, so its largest values are worth a
-measurement (``recovered``, ``importance_by_chunks``). A divergence has its minimum at ``a``, so no gradient says anything of it.
+measurement (``recovered``, ``importance_by_chunks``). A divergence has its minimum at ``a``, so no gradient says
+anything of it.
 """
 
 from collections.abc import Iterable, Sequence
