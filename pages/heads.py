@@ -24,6 +24,7 @@ from views.heads.head_card import CARD, open_card
 from views.heads.heads_controls import controls, snippet
 from views.heads.named import claim, head_words, named_heads, with_a_job
 from views.heads.pruned import pruned_note, pruned_places
+from views.heads.scatter import brush_note, brushed
 from views.heads.taught import taught_note
 
 MANY_TOKENS = 64  # with more tokens most weights are too small for the fixed scale
@@ -39,7 +40,11 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
     overall = found.roles.of(focus.stack, focus.kind) if found else ()
     many = bool(overall) and shown.scope != "sentence"  # what names, order and numbers speak of
     roles = overall if many else here
-    order = shown.order(many=many)
+    order = sorted_heads(roles, order=shown.order(many=many))
+    named, chosen = named_heads(roles, off=off), (focus.layer, focus.head)
+    if kept := brushed(p):
+        order = [place for place in order or [(role.layer, role.head) for role in roles] if place in kept]
+        named = [place for place in named if place in kept] or order[:1]
     shown.claim.markdown(claim(roles, text, off=off))
     if shown.every:
         show_every_head(p, corpus=found if many else None, stretch=shown.stretch)
@@ -47,30 +52,30 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
         show_grid(
             attention_heads(
                 views,
-                named=named_heads(roles, off=off),
+                named=named,
                 words=head_words(roles, text, off=off),
                 clear=[(head.layer, head.head) for head in with_a_job(roles, off=off)],
-                selected=(focus.layer, focus.head),
-                order=sorted_heads(roles, order=order),
+                selected=None if kept and chosen not in kept else chosen,
+                order=order,
                 shifted_labels=p.trace.prediction.labels if focus.kind == "cross" else None,
                 stretch=shown.stretch,
             ),
             key="heads grid",
             on_click=look_at,
         )
+        brush_note(p)
     if not shown.stretch and (count := len(views[0].key)) > MANY_TOKENS:
         st.caption(text["dark"].format(count=count, switch=text["stretch"]))
 
-    place = (focus.layer, focus.head)
-    this = next(role for role in here if (role.layer, role.head) == place)
-    same = next((role for role in overall if (role.layer, role.head) == place), None)
+    this = next(role for role in here if (role.layer, role.head) == chosen)
+    same = next((role for role in overall if (role.layer, role.head) == chosen), None)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
-            text["chosen_both" if same and place not in off else "chosen"].format(
+            text["chosen_both" if same and chosen not in off else "chosen"].format(
                 layer=focus.layer,
                 head=focus.head,
                 kind=text[f"kind_{focus.stack}_{focus.kind}"],
-                role=text["pruned_role"] if place in off else role_text(this, text),
+                role=text["pruned_role"] if chosen in off else role_text(this, text),
                 corpus=corpus_role_text(same, text) if same else "",
             ),
             width="content",
@@ -93,7 +98,7 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
         show_formula(latex, caption=caption)
     section = chosen_section(text, sections(roles, of_sentences=not p.reads_pictures), key="heads_section")
     with st.container(key=CARD):
-        depth(p, section, roles, views[focus.layer])
+        depth(p, section, roles, views)
     way_to(CARD)
     with st.expander(text["definitions"], icon=":material/menu_book:"):
         st.markdown(definitions(text))

@@ -137,7 +137,9 @@ def attention_grid(
         "title": " · ".join(
             [
                 title_of(first) if len(views) == 1 else attention_name(first),
-                _("all {count} heads", count=len(tiles)),
+                _("all {count} heads", count=len(tiles))
+                if len(tiles) == len(every)
+                else _("{count} of {every} heads", count=len(tiles), every=len(every)),
             ]
         ),
         "rows": list(first.query.labels if shifted_labels is None else shifted_labels),

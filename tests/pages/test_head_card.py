@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 import streamlit as st
 
+import transformer
 from charts.toolkit.numbers import percent
 from tests.pages.conftest import codes, is_fine, said
 from transformer.explanation.head_habits import head_habits
@@ -112,7 +113,64 @@ def test_heads_as_points(open_app: Callable, tiny_checkpoint: Callable, name: st
 def test_a_clicked_point_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     changed = {}
     monkeypatch.setattr(scatter.shared_focus, "change", lambda **values: changed.update(values))
-    selection = SimpleNamespace(points=[{"point_index": 1}])
+    selection = SimpleNamespace(points=[{"point_index": 1}], box=[], lasso=[])
     monkeypatch.setattr(st, "session_state", {f"chart {scatter._NAME}": SimpleNamespace(selection=selection)})
-    scatter._follow([SimpleNamespace(layer=0, head=0), SimpleNamespace(layer=2, head=5)])
+    scatter._follow(None, [SimpleNamespace(layer=0, head=0), SimpleNamespace(layer=2, head=5)])
     assert changed == {"layer": 2, "head": 5}
+
+
+def test_a_frame_around_points_chooses_the_maps(
+    monkeypatch: pytest.MonkeyPatch, open_app: Callable, tiny_checkpoint: Callable
+) -> None:
+    roles = [SimpleNamespace(layer=layer, head=head) for layer in (0, 1) for head in (0, 1)]
+    page = SimpleNamespace(
+        checkpoint=SimpleNamespace(fingerprint="abc"), focus=SimpleNamespace(stack="decoder", kind="self")
+    )
+    selection = SimpleNamespace(points=[{"point_index": 3}, {"point_index": 0}], box=[{"x": [0, 1]}], lasso=[])
+    state = {f"chart {scatter._NAME}": SimpleNamespace(selection=selection)}
+    monkeypatch.setattr(st, "session_state", state)
+    scatter._follow(page, roles)
+    assert scatter.brushed(page) == ((0, 0), (1, 1))
+    page.focus.kind = "cross"
+    assert scatter.brushed(page) == (), "a frame belongs to one kind of attention of one checkpoint"
+    monkeypatch.undo()
+    app = open_app("heads", checkpoint="tiny-gpt", layer="0", head="1")
+    is_fine(app)
+    fingerprint = tiny_checkpoint("gpt").fingerprint
+    app.session_state[scatter.BRUSHED] = (
+        (fingerprint, "decoder", "self"),
+        ((0, 0), (1, 1)),
+    )
+    is_fine(app.run())
+    assert TEXT["scatter_brushed"].format(count=2, heads="0.0, 1.1") in said(app)
+    next(button for button in app.button if button.label == TEXT["scatter_all"]).click()
+    is_fine(app.run())
+    assert "1.1." not in said(app).split("frame")[-1][:40] and TEXT["scatter_all"] not in [b.label for b in app.button]
+
+
+@pytest.mark.parametrize(("name", "stack", "kind"), PLACES)
+def test_heads_from_one_token_to_another(
+    open_app: Callable, tiny_checkpoint: Callable, run_snippet: Callable, name: str, stack: str, kind: str
+) -> None:
+    sentence = "The old man told us a story."
+    app = open_app(
+        "heads", checkpoint=f"tiny-{name}", stack=stack, kind=kind, layer="1", head="1", sentence=sentence,
+        heads_section="finder", heads_from="3", heads_to="1",
+    )  # fmt: skip
+    is_fine(app)
+    trace = transformer.trace(tiny_checkpoint(name), sentence)
+    views = [trace.attention(stack, layer, kind) for layer in range(trace.n_layers(stack))]
+    weights = sorted((float(view.weights[h, 3, 1]) for view in views for h in range(view.n_heads)), reverse=True)
+    shown = next(one.value for one in app.dataframe if TEXT["finder_weight"] in one.value)
+    assert [*shown[TEXT["finder_weight"]]] == pytest.approx(weights)
+    layer, head = int(shown[TEXT["column_layer"]][0]), int(shown[TEXT["column_head"]][0])
+    assert f"**{layer}.{head}** with {percent(weights[0])}" in said(app)
+    code = next(code for code in codes(app) if "sorted(found" in code)
+    assert "head, 3, 1]" in code, code
+    assert float(run_snippet(code).split()[2]) == pytest.approx(weights[0])
+
+
+def test_what_the_mask_hides_nobody_looks_at(open_app: Callable) -> None:
+    app = open_app("heads", checkpoint="tiny-gpt", heads_section="finder", heads_from="1", heads_to="3")
+    is_fine(app)
+    assert any("the mask hides it" in info.value for info in app.info)

@@ -24,6 +24,7 @@ from ui.shell.selectors import chosen_option
 from ui.show.figures import show_figure, show_table
 from ui.words.texts import PageText, as_plain
 from views.heads.corpus import Corpus
+from views.heads.finder import finder
 from views.heads.head_card import card
 from views.heads.head_figures import entropy_strip, head_profiles, head_scores
 from views.heads.measure_words import measure_captions, measure_counts, measure_table, measure_text
@@ -116,7 +117,7 @@ def clear_captions(roles: Roles) -> list[tuple[int, int]]:
 def sections(roles: Roles, *, of_sentences: bool) -> tuple[str, ...]:
     """What can be shown below the maps; lists of sentences are nothing for a model of pictures."""
     measured = ("tests", "profile") if has_measures(roles) else ()
-    found = ("table", *(("card",) if of_sentences else ()), *measured, "map", "scatter", "rows")
+    found = ("table", *(("card", "finder") if of_sentences else ()), *measured, "map", "scatter", "rows")
     belongs_to("heads_section", found, default="table")
     return found
 
@@ -143,7 +144,7 @@ def comparison_table(here: HeadRole, corpus: Corpus, head: CorpusRole, text: Pag
     )
 
 
-def depth(p: Page, section: str, roles: Roles, view: AttentionView) -> None:
+def depth(p: Page, section: str, roles: Roles, views: Sequence[AttentionView]) -> None:
     """The sections below the maps: all numbers as a table, one number as a picture, or the rows of one layer."""
     text = p.text
     over_corpus = isinstance(roles[0], CorpusRole)
@@ -155,6 +156,8 @@ def depth(p: Page, section: str, roles: Roles, view: AttentionView) -> None:
         show_table(table, name="heads", caption=caption)
     elif section == "card":
         card(p)
+    elif section == "finder":
+        finder(p, views, roles)
     elif section == "tests":
         caption = text["tests_caption"].format(annotated=len(annotated_sentences()), pairs=len(aligned_pairs()))
         show_table(measure_table(roles, text), name="head-tests", caption=caption)
@@ -166,9 +169,9 @@ def depth(p: Page, section: str, roles: Roles, view: AttentionView) -> None:
         scatter(p, roles)
     else:
         show_figure(
-            entropy_strip(view),
+            entropy_strip(views[p.focus.layer]),
             name="entropy-of-rows",
-            caption=text["rows_caption"].format(layer=view.layer),
+            caption=text["rows_caption"].format(layer=p.focus.layer),
             alt=text["rows_alt"],
         )
 

@@ -18,6 +18,7 @@ from ui.show.figures import show_figure
 from ui.words.texts import PageText
 from views.heads.scatter_figure import head_scatter
 
+BRUSHED = "heads brushed"  # (stack, kind) and the heads in the frame that was drawn around points
 Roles = Sequence[HeadRole | CorpusRole]
 _NAME = "heads-as-points"
 
@@ -48,7 +49,7 @@ def scatter(p: Page, roles: Roles) -> None:
         name=_NAME,
         caption=text["scatter_caption"],
         alt=text["scatter_alt"],
-        on_select=partial(_follow, roles),
+        on_select=partial(_follow, p, roles),
     )
     if alike := most_alike([head.scores for head in roles], chosen):
         st.markdown(text["scatter_alike"].format(head=labels[chosen], alike=", ".join(labels[one] for one in alike)))
@@ -79,9 +80,34 @@ def _axis(p: Page, which: str, names: list[str], first: str) -> str:
     return chosen_option(p.text, which, names, key=key, first=first, in_list=True, words=measured)
 
 
-def _follow(roles: Roles) -> None:
-    """In a callback: all pages look at the head whose point was clicked."""
-    points = st.session_state[f"chart {_NAME}"].selection.points
-    if points and points[0]["point_index"] < len(roles):
-        head = roles[points[0]["point_index"]]
-        shared_focus.change(layer=head.layer, head=head.head)
+def brushed(p: Page) -> tuple[tuple[int, int], ...]:
+    """(layer, head) of those that the maps are to show; empty: all of them."""
+    of, heads = st.session_state.get(BRUSHED, (None, ()))
+    return heads if of == (p.checkpoint.fingerprint, p.focus.stack, p.focus.kind) else ()
+
+
+def brush_note(p: Page) -> None:
+    """How many heads are in the frame, and a way back to all."""
+    if heads := brushed(p):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            named = ", ".join(f"{layer}.{head}" for layer, head in heads)
+            st.markdown(p.text["scatter_brushed"].format(count=len(heads), heads=named), width="content")
+            st.button(p.text["scatter_all"], icon=":material/undo:", key="heads all again", on_click=_show_all)
+
+
+def _show_all() -> None:
+    st.session_state.pop(BRUSHED, None)
+
+
+def _follow(p: Page, roles: Roles) -> None:
+    """In a callback: all pages look at the head whose point was clicked; a frame around points chooses what the grid
+    shows."""
+    chosen = st.session_state[f"chart {_NAME}"].selection
+    heads = [roles[point["point_index"]] for point in chosen.points if point["point_index"] < len(roles)]
+    if not heads:
+        return
+    if chosen.box or chosen.lasso:
+        places = tuple(sorted((head.layer, head.head) for head in heads))
+        st.session_state[BRUSHED] = ((p.checkpoint.fingerprint, p.focus.stack, p.focus.kind), places)
+    else:
+        shared_focus.change(layer=heads[0].layer, head=heads[0].head)

@@ -62,5 +62,5 @@ def head_scatter(
     style.finish(figure, height=430, top=32)
     figure.update_xaxes(title_text=style.escape(axes[0]))
     figure.update_yaxes(title_text=style.escape(axes[1]))
-    figure.update_layout(clickmode="event+select")
+    figure.update_layout(clickmode="event+select", dragmode="select")
     return figure.drawn()
