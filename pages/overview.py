@@ -14,6 +14,7 @@ from transformer.runs.trace_files import trace_to_bytes
 from transformer.text.message import Message
 from ui.compute.store import store
 from ui.shell import embedded
+from ui.shell.below import below_the_picture
 from ui.shell.navigation import GROUPS, pages
 from ui.shell.page import Page, page
 from ui.shell.picture import show_picture
@@ -162,17 +163,8 @@ def show_next_steps(p: Page) -> None:
                 st.caption(text_for(text, p.checkpoint.config).question)
 
 
-with page("overview", strip=False) as p:
-    for note in p.trace.notes:
-        st.caption(f":material/info: {as_plain(said(note))}")
-    answer = answer_of(p.trace)
-    if not presenting():  # the picture says both, too
-        show_answer(p, answer)
-    living_picture(p)
-    if not embedded.embedded():  # there one figure stands alone, and the blocks would be there first
-        st.markdown(f"#### {p.text['blocks']}")
-        model_diagram(p.checkpoint.config, p.trace, layer=p.focus.layer)
-        st.caption(p.text["diagram_hint"])
+def show_more(p: Page, answer: Answer) -> None:
+    """What is below the first screen."""
     with st.container(horizontal=True, gap="large"):  # columns would stay side by side on a narrow window
         with st.container(width=CERTAINTY_WIDTH):
             show_certainty(p, answer)
@@ -194,3 +186,17 @@ with page("overview", strip=False) as p:
         + "for part in answer.parts:\n    print(part.display, part.probability)\n"
         + "for name in trace.names():\n    print(name, trace[name].axes, trace[name].shape)\n",
     )
+
+
+with page("overview", strip=False) as p:
+    for note in p.trace.notes:
+        st.caption(f":material/info: {as_plain(said(note))}")
+    answer = answer_of(p.trace)
+    if not presenting():  # the picture says both, too
+        show_answer(p, answer)
+    living_picture(p)
+    if not embedded.embedded():  # there one figure stands alone, and the blocks would be there first
+        st.markdown(f"#### {p.text['blocks']}")
+        model_diagram(p.checkpoint.config, p.trace, layer=p.focus.layer)
+        st.caption(p.text["diagram_hint"])
+    below_the_picture(lambda: show_more(p, answer))

@@ -11,6 +11,7 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const BUNDLES = {
   "charts/canvas/canvas.bundle.js": "charts/canvas/source/entry.js",
   "charts/canvas/carrier.bundle.js": "charts/canvas/source/carrier.js",
+  "charts/canvas/painted.bundle.js": "charts/canvas/source/painted.js",
   "charts/canvas/pdf.bundle.js": "charts/canvas/source/pdf/writer.js",
   "charts/canvas/pdf_carrier.bundle.js": "charts/canvas/source/pdf/carrier.js",
   "charts/canvas/picture.bundle.js": "charts/canvas/source/picture.js",

@@ -43,6 +43,11 @@ def picture() -> str:
     return _read("picture")
 
 
+def painted() -> str:
+    """The script of the component that says when the first picture of a tab is painted."""
+    return _read("painted")
+
+
 @cache
 def packed_pdf_writer() -> bytes:
     """What makes a PDF of an SVG (jsPDF, svg2pdf.js and an embedded font), deflated, for ``pdf_carrier``."""

@@ -1,2 +1,2 @@
-// npm run build: 07a3d4ecec21a738
-var canvas=globalThis.glassformerCanvas??={};canvas.arrived??=new Promise(resolve=>{canvas.arrive=resolve});async function picture_default(component){await canvas.arrived;const draw=await canvas.draw;return draw({...component,script:canvas.script})}export{picture_default as default};
+// npm run build: 9ea5765b3264618c
+var canvas=globalThis.glassformerCanvas??={};canvas.arrived??=new Promise(resolve=>{canvas.arrive=resolve});canvas.painted??=new Promise(resolve=>{canvas.paint=resolve});async function picture_default(component){await canvas.arrived;const draw=await canvas.draw;try{return await draw({...component,script:canvas.script})}finally{canvas.paint()}}export{picture_default as default};

@@ -353,3 +353,12 @@ def test_the_controls_outlive_what_python_sends_anew(app: str, visit: Callable[.
     page.wait_for_timeout(1500)
     settle(page)
     assert back.evaluate("node => node.isTheSame")
+
+
+def test_the_rest_of_the_page_comes_when_the_picture_is_painted(app: str, visit: Callable[..., Page]) -> None:
+    """In one piece it would hold the picture up; what the address says of it stays."""
+    page = visit(f"{app}/?checkpoint=gpt&costs=true")
+    expect(page.locator(".js-plotly-plot")).to_be_visible()
+    expect(page.get_by_test_id("stSkeleton")).to_have_count(0)
+    settle(page)
+    assert "costs=true" in page.url

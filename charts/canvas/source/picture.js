@@ -3,5 +3,9 @@ import { canvas } from "./arrival.js";
 export default async function (component) {
   await canvas.arrived;
   const draw = await canvas.draw;
-  return draw({ ...component, script: canvas.script });
+  try {
+    return await draw({ ...component, script: canvas.script });
+  } finally {
+    canvas.paint();
+  }
 }
