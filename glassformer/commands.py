@@ -2,15 +2,15 @@
 
 import argparse
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from glassformer import APP
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
-    """``handout``, ``explain`` and ``gallery``."""
+    """``handout``, ``explain``, ``atlas`` and ``gallery``."""
     handout = commands.add_parser("handout", help="write one sentence's way through a model as one HTML file")
     handout.add_argument("--checkpoint", required=True, metavar="DIR")
     handout.add_argument("sentence")
@@ -24,6 +24,13 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     report.add_argument("--out", required=True, metavar="FILE", help="where it goes, e.g. report.html")
     report.add_argument("--lang", default="en", help="the language of its texts: en (default) or fr")
     report.set_defaults(command=_explain)
+    cards = commands.add_parser("atlas", help="write the cards of all heads as one HTML file, a CSV and JSON files")
+    cards.add_argument("--checkpoint", required=True, metavar="DIR")
+    cards.add_argument("--text", metavar="FILE", help="one sentence a line; by default those that come along")
+    cards.add_argument("--limit", type=int, metavar="N", help="read the first N sentences only")
+    cards.add_argument("out", metavar="FOLDER", help="where atlas.html, heads.csv and the JSON files go")
+    cards.add_argument("--lang", default="en", help="the language of its texts: en (default) or fr")
+    cards.set_defaults(command=_atlas)
     gallery = commands.add_parser("gallery", help="write the moving pictures of many sentences as a folder of pages")
     gallery.add_argument(
         "sentences", metavar="FILE", help="TOML: [[page]] with checkpoint (DIR), sentence and perhaps answer"
@@ -72,6 +79,46 @@ def explain(
 
 
 def _explain(options: argparse.Namespace) -> int:
+    with _bar() as progress:
+        html = explain(options.checkpoint, options.sentences, language=options.lang, progress=progress)
+    return _written(html, options.out)
+
+
+def atlas(
+    checkpoint: str | Path,
+    text: str | Path | None = None,
+    out: str | Path = "atlas",
+    *,
+    limit: int | None = None,
+    language: str = "en",
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Path]:
+    """The cards of all heads of a checkpoint's folder over a file of sentences (by default those that come along), as
+    files in the folder ``out``; their paths, ``atlas.html`` first. ``progress`` and errors as in ``explain``."""
+    import_from_app()
+    import transformer
+    from transformer.roles.role_tables import first_sentences
+    from transformer.text.sentence_files import SHIPPED
+    from views.heads.atlas import write_atlas
+
+    file = Path(text or SHIPPED)
+    sentences, model = first_sentences(file, limit), transformer.load(checkpoint)
+    with _speaking(language):
+        return list(write_atlas(Path(out), model, sentences, file=file.name, progress=progress))
+
+
+def _atlas(options: argparse.Namespace) -> int:
+    with _bar() as progress:
+        files = atlas(
+            options.checkpoint, options.text, options.out, limit=options.limit, language=options.lang, progress=progress
+        )
+    print(f"{files[0]}  {files[0].stat().st_size:,} bytes, and {len(files) - 1} files of data beside it")
+    return 0
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[int, int], None]]:
+    """Progress in sentences, on a terminal."""
     from tqdm import tqdm
 
     with tqdm(unit="sentence", disable=None) as bar:  # None: silent without a terminal
@@ -80,8 +127,7 @@ def _explain(options: argparse.Namespace) -> int:
             bar.total = total
             bar.update(done - bar.n)
 
-        html = explain(options.checkpoint, options.sentences, language=options.lang, progress=progress)
-    return _written(html, options.out)
+        yield progress
 
 
 def _speaking(language: str) -> AbstractContextManager[None]:

@@ -10,7 +10,9 @@ Whoever installs the program has a view draw itself in a notebook without an imp
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glassformer import APP
@@ -24,9 +26,43 @@ finally:
 
 if TYPE_CHECKING:
     from charts.canvas.figure import CanvasFigure
+    from transformer.files.checkpoints import Checkpoint
     from transformer.runs.traces import Trace
 
+
+class Document(str):
+    """A whole HTML file as text, which a notebook shows in a frame without rights but to run and to save."""
+
+    def save(self, path: str | Path) -> Path:
+        """Write it to ``path``, whole or not at all."""
+        from transformer.disk.whole_files import write_text
+
+        write_text(Path(path), self)
+        return Path(path)
+
+    def _repr_html_(self) -> str:
+        rights = 'sandbox="allow-scripts allow-downloads" style="width:100%;height:720px;border:0;resize:vertical"'
+        return f'<iframe {rights} srcdoc="{escape(self)}"></iframe>'
+
+
 MAX_INSIDE = 2_000_000  # numbers of unfolded layers, four bytes each, that one picture carries
+
+
+def atlas(checkpoint: Checkpoint, sentences: Sequence[str] | None = None, *, language: str = "en") -> Document:
+    """The cards of all heads over some sentences (by default those that come along): what each does, what speaks
+    against that, and examples of every strength. ``head_habits`` gives the numbers alone."""
+    from glassformer.commands import import_from_app
+
+    import_from_app()
+    from transformer.explanation.head_habits import head_habits
+    from transformer.text.sentence_files import SHIPPED, read_sentences
+    from ui.words.texts import speaking
+    from views.heads.atlas import atlas_page
+
+    read = read_sentences() if sentences is None else tuple(sentences)
+    with speaking(language):
+        found = head_habits(checkpoint, read)
+        return Document(atlas_page(checkpoint, found, read, file=SHIPPED.name if sentences is None else ""))
 
 
 def flow(trace: Trace, *, layers: Iterable[tuple[str, int]] | None = None, **begin: object) -> CanvasFigure:

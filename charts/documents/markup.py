@@ -116,7 +116,12 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[object]], *, named: b
 def folded(title: str, lines: Sequence[str]) -> Markup:
     """A list that opens on a click or a key."""
     items = "".join(f"<li><bdi>{escape(line)}</bdi></li>" for line in lines)
-    return Markup(f"<details><summary>{escape(title)}</summary><ol>{items}</ol></details>")
+    return fold(title, [Markup(f"<ol>{items}</ol>")])
+
+
+def fold(title: str, parts: Sequence[Paragraph | Markup]) -> Markup:
+    """What opens on a click or a key."""
+    return Markup(f"<details><summary>{escape(title)}</summary>{''.join(part.html() for part in parts)}</details>")
 
 
 def _cell(cell: object) -> str:

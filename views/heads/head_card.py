@@ -21,7 +21,7 @@ from ui.shell.page import Page
 from ui.shell.page_state import belongs_to
 from ui.shell.selectors import chosen_option
 from ui.show.figures import show_figure, show_snippet, show_source, show_table
-from ui.words.texts import as_plain, common
+from ui.words.texts import PageText, as_plain, common
 from views.heads.habit_figures import habit_bars, strength_bars
 
 CARD = "head card"  # the container below the maps
@@ -47,7 +47,7 @@ def card(p: Page) -> None:
     if habits is None:
         st.caption(p.text["card_nothing"].format(count=len(read.sentences)))
         return
-    for sentence in claims(p, habits, read):
+    for sentence in claims(p.text, habits):
         st.markdown(sentence)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         by = chosen_option(p.text, "card_by", ["kind", "strength"], key="heads_card_by")
@@ -65,9 +65,9 @@ def open_card() -> None:
     opened(CARD)
 
 
-def claims(p: Page, habits: HeadHabits, read: SentenceList) -> list[str]:
+def claims(text: PageText, habits: HeadHabits) -> list[str]:
     """For, against, and whether both halves of the sentences say the same."""
-    text, main, against = p.text, habits.main, habits.against
+    main, against = habits.main, habits.against
     names = text["card_kinds"]
     said = [
         text["card_for"].format(

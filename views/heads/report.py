@@ -8,11 +8,12 @@ import numpy as np
 import transformer
 from charts.canvas.value_map import value_map
 from charts.documents.guide import Drawing, Part, Section, guide
-from charts.documents.markup import Paragraph, folded, table
+from charts.documents.markup import Markup, Paragraph, folded, table
 from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import in_words
 from transformer.explanation.checkpoint_report import CheckpointReport, Progress, checkpoint_report
+from transformer.explanation.head_habits import HeadHabits
 from transformer.runs.head_places import Head
 from transformer.text.sentence_files import SHIPPED, read_sentences
 from ui.lab.firing_list import in_context
@@ -66,36 +67,41 @@ def report(found: CheckpointReport, *, sentence_file: str) -> str:
 
 def _roles(found: CheckpointReport, text: Text) -> list[Part]:
     page = page_text("heads")
-    rows = [(_place(Head(*_of(head)), text), corpus_role_text(head, page)) for head in found.roles.heads]
+    rows = [(place_name(Head(*_of(head)), text), corpus_role_text(head, page)) for head in found.roles.heads]
     return [Paragraph(text["roles_says"]), table((text["head"], text["role"]), rows)]
 
 
 def _habits(found: CheckpointReport, text: Text) -> list[Part]:
+    return [Paragraph(text["habits_says"]), habits_table(found.habits, text)]
+
+
+def habits_table(found: Mapping[Head, HeadHabits], text: Text) -> Markup:
+    """What every head does, and what speaks against it."""
     kinds = page_text("heads")["card_kinds"]
     rows = []
-    for head, habits in found.habits.items():
+    for head, habits in found.items():
         main, against = habits.main, habits.against
         other = ""
         if against is not None and against.examples:
             other = f"{kinds[against.kind]} ({percent(against.share)}): {in_context(against.examples[0])}"
         halves = " / ".join(map(percent, main.halves))
         rows.append(
-            (_place(head, text), kinds[main.kind], percent(main.share), percent(main.chance), other,
+            (place_name(head, text), kinds[main.kind], percent(main.share), percent(main.chance), other,
              halves if habits.is_stable else f"{halves} {text['unstable']}")
         )  # fmt: skip
     headings = tuple(text[name] for name in ("head", "habit", "share", "chance", "against", "halves"))
-    return [Paragraph(text["habits_says"]), table(headings, rows)]
+    return table(headings, rows)
 
 
 def _importance(found: CheckpointReport, text: Text) -> list[Part]:
     rows = sorted(found.importance.items(), key=lambda row: -row[1].kl)[:_STRONGEST]
-    values = {(_layer(head, text), head.head): one.kl for head, one in found.importance.items()}
+    values = {(layer_name(head, text), head.head): one.kl for head, one in found.importance.items()}
     return [
         Paragraph(text["importance_says"].format(count=len(found.traced), heads=len(found.importance))),
         _map(values, title=text["importance_title"], value_name=text["kl"], text=text),
         table(
             (text["head"], text["kl"], text["change"]),
-            [(_place(head, text), one.kl, one.change) for head, one in rows],
+            [(place_name(head, text), one.kl, one.change) for head, one in rows],
         ),
     ]
 
@@ -123,7 +129,7 @@ def _parts(found: CheckpointReport, text: Text) -> list[Part]:
 def _firings(found: CheckpointReport, text: Text) -> list[Part]:
     lists = [
         folded(
-            f"{_place(head, text)}: {three_digits(firings[0].value)}",
+            f"{place_name(head, text)}: {three_digits(firings[0].value)}",
             [f"{three_digits(firing.value)}  {in_context(firing)}" for firing in firings],
         )
         for head, firings in sorted(found.firings.items(), key=lambda row: list(found.importance).index(row[0]))
@@ -156,9 +162,9 @@ def _of(head: object) -> Sequence:
     return head.stack, head.kind, head.layer, head.head
 
 
-def _layer(head: Head, text: Text) -> str:
+def layer_name(head: Head, text: Text) -> str:
     return text["layer_of"].format(what=text[f"{head.stack}_{head.kind}"], layer=head.layer)
 
 
-def _place(head: Head, text: Text) -> str:
+def place_name(head: Head, text: Text) -> str:
     return text["head_of"].format(what=text[f"{head.stack}_{head.kind}"], layer=head.layer, head=head.head)

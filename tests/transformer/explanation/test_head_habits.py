@@ -1,14 +1,9 @@
 """What a head does on the whole: counted again in plain loops, and on heads of which we know what they do."""
 
-import csv
-import io
-import json
-
 import numpy as np
 import pytest
 
 import transformer
-from transformer.__main__ import main
 from transformer.analysis.attention.value_weighting import norm_weighted
 from transformer.errors import InputError
 from transformer.explanation.attribution import attribute
@@ -204,26 +199,3 @@ def test_a_previous_token_head_looks_one_back_and_not_always():
 def test_what_cannot_be_read_is_a_sentence(tiny_checkpoint):
     with pytest.raises(InputError):
         head_habits(tiny_checkpoint("gpt"), [""])
-
-
-def test_the_command_prints_what_was_counted(checkpoints_folder, tmp_path, capsys):
-    own = tmp_path / "own.txt"
-    own.write_text("\n".join(SENTENCES), encoding="utf-8")
-    options = ["habits", "--checkpoint", str(checkpoints_folder / "tiny-translator"), "--sentences", str(own)]
-    assert main(options) == 0
-    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
-    found = head_habits(transformer.load(checkpoints_folder / "tiny-translator"), SENTENCES)
-    assert len(rows) == len(found)
-    for row, (head, habits) in zip(rows, found.items(), strict=True):
-        assert (row["stack"], row["kind"], int(row["layer"]), int(row["head"])) == tuple(head)
-        assert row["habit"] == habits.main.kind and float(row["share"]) == habits.main.share
-        assert {habit.kind: float(row[f"share_{habit.kind}"]) for habit in habits.habits} == {
-            habit.kind: habit.share for habit in habits.habits
-        }
-        assert (row["share_previous"] == "") == (head.kind == "cross"), "a kind that cross-attention does not have"
-    assert main([*options, "--json", "--limit", "2"]) == 0
-    heads = json.loads(capsys.readouterr().out)["heads"]
-    assert len(heads) == len(found) and heads[0]["sentences"] == 2
-    assert all(len(heads[0]["examples"][habit]) <= N_EXAMPLES for habit in SELF_KINDS)
-    assert main([*options[:-1], "missing.txt"]) == 2
-    assert "missing.txt" in capsys.readouterr().err
