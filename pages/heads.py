@@ -98,7 +98,7 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
         show_formula(latex, caption=caption)
     section = chosen_section(text, sections(roles, of_sentences=not p.reads_pictures), key="heads_section")
     with st.container(key=CARD):
-        depth(p, section, roles, views)
+        depth(p, section, roles, views, overall)
     way_to(CARD)
     with st.expander(text["definitions"], icon=":material/menu_book:"):
         st.markdown(definitions(text))

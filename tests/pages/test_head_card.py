@@ -10,8 +10,11 @@ import streamlit as st
 
 import transformer
 from charts.toolkit.numbers import percent
+from charts.toolkit.style import signed
 from tests.pages.conftest import codes, is_fine, said
 from transformer.explanation.head_habits import head_habits
+from transformer.explanation.removed_head import removed_head
+from transformer.roles.role_files import load_corpus_roles
 from transformer.runs.head_places import Head
 from transformer.text.sentence_files import read_sentences
 from ui.words.texts import common, page_text
@@ -59,6 +62,37 @@ def test_for_against_and_examples(
         rare = sum(len(interval.examples) for interval in intervals if interval.is_rare)
         assert sum(share.endswith(TEXT["card_rare"]) for share in table(app)[TEXT["card_column_share"]]) == rare
     assert any("head_habits(checkpoint, read_sentences())" in code for code in codes(app))
+
+
+@pytest.mark.parametrize(("name", "stack", "kind"), PLACES)
+def test_what_is_lost_without_it(
+    open_app: Callable, tiny_checkpoint: Callable, name: str, stack: str, kind: str
+) -> None:
+    app = open_app(
+        "heads", checkpoint=f"tiny-{name}", stack=stack, kind=kind, layer="1", head="1",
+        heads_section="card", heads_card_remove="true",
+    )  # fmt: skip
+    is_fine(app)
+    found = removed_head(tiny_checkpoint(name), read_sentences(), Head(stack, kind, 1, 1))
+    assert f"changes by **{signed(found.alone)}** on average" in said(app)
+    assert (
+        ("Who makes up for it?" in said(app)) == bool(found.added.size) == (stack != "encoder" or name != "translator")
+    )
+
+
+def test_the_group_of_a_head_are_those_of_its_job(monkeypatch: pytest.MonkeyPatch, open_app: Callable) -> None:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", "checkpoints")
+    app = open_app(
+        "heads", checkpoint="gpt-en", layer="2", head="4", heads_section="card", heads_card_remove="true",
+    )  # fmt: skip
+    is_fine(app)
+    assert "**By the tests of the literature:** sink" in said(app)
+    checkpoint = transformer.load("checkpoints/gpt-en")
+    roles = load_corpus_roles(checkpoint).roles.of("decoder", "self")
+    this = next(one for one in roles if (one.layer, one.head) == (2, 4))
+    group = head_card.same_job(this, roles)
+    assert group and all(one.measured.strongest == "sink" for one in roles if one.place in group)
+    assert f"({', '.join(f'{one.layer}.{one.head}' for one in group)})" in said(app)
 
 
 def test_own_sentences(open_app: Callable) -> None:

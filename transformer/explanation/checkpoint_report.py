@@ -91,7 +91,7 @@ def checkpoint_report(
         traced.append(index)
         measured = head_importance(one).measured
         removed.append({row.place: Importance(row.change, row.kl) for row in measured})
-        words += _attributions(one)
+        words += answered_words(one)
         tell(n_roles + 2 * n)(len(traced), total)
     return CheckpointReport(
         checkpoint,
@@ -107,7 +107,7 @@ def checkpoint_report(
     )
 
 
-def _attributions(one: Trace) -> Iterator[Attribution]:
+def answered_words(one: Trace) -> Iterator[Attribution]:
     """Every word of the answer against the one that the model found next likeliest."""
     question = asked(one)
     logits = np.atleast_2d(one.values(question.logits))

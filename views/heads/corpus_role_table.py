@@ -144,8 +144,9 @@ def comparison_table(here: HeadRole, corpus: Corpus, head: CorpusRole, text: Pag
     )
 
 
-def depth(p: Page, section: str, roles: Roles, views: Sequence[AttentionView]) -> None:
-    """The sections below the maps: all numbers as a table, one number as a picture, or the rows of one layer."""
+def depth(p: Page, section: str, roles: Roles, views: Sequence[AttentionView], overall: Sequence[CorpusRole]) -> None:
+    """The sections below the maps: all numbers as a table, one number as a picture, or the rows of one layer.
+    ``overall``: the roles over many sentences, where they are known, whatever ``roles`` the page speaks of."""
     text = p.text
     over_corpus = isinstance(roles[0], CorpusRole)
     if section == "table":
@@ -155,7 +156,7 @@ def depth(p: Page, section: str, roles: Roles, views: Sequence[AttentionView]) -
         caption = text["table_caption_corpus" if over_corpus else "table_caption"]
         show_table(table, name="heads", caption=caption)
     elif section == "card":
-        card(p)
+        card(p, overall)
     elif section == "finder":
         finder(p, views, roles)
     elif section == "tests":

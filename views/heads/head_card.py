@@ -1,5 +1,6 @@
 """The card of a head: what it does on the whole, what speaks against that, and examples of every kind and strength."""
 
+import math
 from collections.abc import Sequence
 from functools import partial
 
@@ -7,9 +8,11 @@ import pandas as pd
 import streamlit as st
 
 from charts.toolkit.numbers import percent, whole
-from charts.toolkit.style import three_digits
+from charts.toolkit.style import signed, three_digits
 from transformer.explanation.firing_examples import Example
 from transformer.explanation.head_habits import HeadHabits, head_habits
+from transformer.explanation.removed_head import RemovedHead, removed_head
+from transformer.roles.corpus_roles import CorpusRole
 from transformer.runs.head_places import Head
 from transformer.runs.readings import with_task
 from ui.compute.jobs import jobs
@@ -18,11 +21,12 @@ from ui.lab.sentence_list import SentenceList, sentence_list
 from ui.shell import focus as shared_focus
 from ui.shell.guidance.way import opened
 from ui.shell.page import Page
-from ui.shell.page_state import belongs_to
+from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.shell.selectors import chosen_option
 from ui.show.figures import show_figure, show_snippet, show_source, show_table
 from ui.words.texts import PageText, as_plain, common
 from views.heads.habit_figures import habit_bars, strength_bars
+from views.heads.measure_words import measure_text
 
 CARD = "head card"  # the container below the maps
 _BATCH = 8  # small, so that a click on "stop" soon takes effect
@@ -30,8 +34,9 @@ _TABLE = "examples-of-a-head"
 _HALF = 0.5  # of the rows: less is no habit
 
 
-def card(p: Page) -> None:
-    """Of the focused head, over the sentences that ship or the reader's own."""
+def card(p: Page, roles: Sequence[CorpusRole]) -> None:
+    """Of the focused head, over the sentences that ship or the reader's own. ``roles``: of all heads of its kind over
+    many sentences, where they are known."""
     read = sentence_list()
     checkpoint = p.checkpoint
     found = jobs.result(
@@ -49,6 +54,10 @@ def card(p: Page) -> None:
         return
     for sentence in claims(p.text, habits):
         st.markdown(sentence)
+    this = next((one for one in roles if (one.layer, one.head) == (head.layer, head.head)), None)
+    if this is not None and this.measured.strongest:
+        st.markdown(p.text["card_tests"].format(test=measure_text(this.measured, p.text)))
+    _removed(p, head, same_job(this, roles), read)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         by = chosen_option(p.text, "card_by", ["kind", "strength"], key="heads_card_by")
         belongs_to("heads_card_measure", tuple(habits.intervals), default="weight")
@@ -56,7 +65,7 @@ def card(p: Page) -> None:
     _pictures(p, habits, measure)
     _examples(p, habits, by, measure, read)
     show_snippet("head habits", _snippet(p, head, read))
-    show_source(head_habits)
+    show_source(head_habits, removed_head)
 
 
 def open_card() -> None:
@@ -88,6 +97,53 @@ def claims(text: PageText, habits: HeadHabits) -> list[str]:
         )
     first, second = map(percent, main.halves)
     said.append(text["card_stable" if habits.is_stable else "card_unstable"].format(first=first, second=second))
+    return said
+
+
+def same_job(this: CorpusRole | None, roles: Sequence[CorpusRole]) -> tuple[Head, ...]:
+    """The other heads with the job of this one; none where it has none."""
+    if this is None or not this.measured.has_job:
+        return ()
+    job = this.measured.strongest
+    others = [one for one in roles if one is not this and one.measured.has_job and one.measured.strongest == job]
+    return tuple(one.place for one in others)
+
+
+def _removed(p: Page, head: Head, group: tuple[Head, ...], read: SentenceList) -> None:
+    """What the model loses without it, measured when it is asked for."""
+    if not st.toggle(p.text["card_remove"], key="heads_card_remove", help=p.text["card_remove_help"], **IN_ADDRESS):
+        return
+    checkpoint = p.checkpoint
+    found = jobs.result(
+        checkpoint,
+        ("removed head", head, group, read.digest),
+        lambda report: removed_head(checkpoint, read.sentences, head, group, progress=report),
+        saying=lambda done, total: common("sentences.reading", done=done, total=total),
+    )
+    if found is not None:
+        for sentence in losses(p.text, found):
+            st.markdown(sentence)
+
+
+def losses(text: PageText, found: RemovedHead) -> list[str]:
+    """What is lost without the head: alone, with its group, and how much later parts make up for."""
+    if not found.n_words:
+        return [text["card_removed_nothing"]]
+    said = [
+        text["card_removed"].format(
+            sentences=found.n_sentences, words=found.n_words, change=signed(found.alone),
+            factor=three_digits(math.exp(found.alone)),
+        )
+    ]  # fmt: skip
+    if found.group:
+        said[0] += " " + text["card_removed_group"].format(
+            heads=", ".join(f"{one.layer}.{one.head}" for one in found.group),
+            change=signed(found.together),
+            factor=three_digits(math.exp(found.together)),
+        )
+    if found.added.size:
+        added, lost = float(found.added.mean()), float(found.lost.mean())
+        said.append(text["card_repair"].format(added=signed(added), lost=signed(lost), repaired=signed(added - lost)))
     return said
 
 
