@@ -25,6 +25,7 @@ from transformer.models import Model
 from transformer.pictures.patch_tokenizer import load_tokenizer
 from transformer.text.foreign.tokenizer import open_tokenizer
 from transformer.text.message import Message
+from transformer.text.prompt import Prompt
 from transformer.text.special_ids import Framing, SpecialIds
 from transformer.text.tokenizer import FRAMINGS, PAD_ID, Tokenizer
 
@@ -38,7 +39,8 @@ class Checkpoint:
 
     ``weights``: the file inside of ``path`` that the model was read from (a snapshot has another than its checkpoint).
     ``frame``: what stands around a text, where it is not our own way. ``mapping``: of somebody else's checkpoint, our
-    name of every tensor and theirs; ``unread``: their tensors that no part of ours is.
+    name of every tensor and theirs; ``unread``: their tensors that no part of ours is. ``prompt``: what a typed text
+    means, if not the plain text (``transformer.files.chats``).
     """
 
     path: Path
@@ -49,6 +51,7 @@ class Checkpoint:
     frame: Framing | None = None
     mapping: Mapping[str, str] = field(default_factory=dict, repr=False)
     unread: tuple[str, ...] = ()
+    prompt: Prompt | None = None
 
     @property
     def framing(self) -> Framing:

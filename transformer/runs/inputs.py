@@ -41,8 +41,12 @@ def padding(checkpoint: Checkpoint, count: int) -> list[int]:
 
 
 def prompt_ids(checkpoint: Checkpoint, text: str) -> list[int]:
-    """What a decoder-only model reads before it writes: ``<s>`` + tokens."""
-    ids = [*checkpoint.framing.before, *_ids(checkpoint, text), *checkpoint.framing.after]
+    """What a decoder-only model reads before it writes: ``<s>`` + tokens, or what ``Checkpoint.prompt`` says."""
+    if checkpoint.prompt is None:
+        ids = [*checkpoint.framing.before, *_ids(checkpoint, text), *checkpoint.framing.after]
+    else:
+        _check_text(text, _SENTENCE)
+        ids = checkpoint.tokenizer.encode_prompt(text, checkpoint.prompt)
     check_length(checkpoint, len(ids), Message("The text"))
     check_recording(checkpoint.model, target=len(ids))
     return ids
@@ -60,6 +64,8 @@ def target_ids(checkpoint: Checkpoint, text: str, sentence: str = "") -> list[in
     tokenizer = checkpoint.tokenizer
     if checkpoint.config.has_encoder:
         ids = tokenizer.encode_target(text)
+    elif checkpoint.prompt is not None and checkpoint.prompt.chat:
+        ids = tokenizer.encode(text, continues=True)
     else:
         ids = tokenizer.encode_continuation(sentence, text)
     check_length(checkpoint, len(ids) + 1, what)

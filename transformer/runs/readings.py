@@ -86,6 +86,7 @@ def recorded_batches(
     """``readings`` with what was recorded; the sentences that cannot be read come first. ``parts``: the last words of
     the probes that are kept ("weights", "hidden"), or their names, if not all: everything that a batch computes is
     much more."""
+    checkpoint = replace(checkpoint, prompt=None)  # sentences of a list are read as they are
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
     if checkpoint.config.has_encoder and checkpoint.special.pad is None:

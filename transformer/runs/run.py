@@ -45,4 +45,11 @@ class Run:
     def _key(self) -> tuple[object, ...]:
         asked = (self.sentence, self.target, self.edits, self.strategy, self.source_pads, self.target_pads)
         checkpoint = self.checkpoint
-        return (checkpoint.path, checkpoint.fingerprint, checkpoint.config, checkpoint.framing, *asked)
+        return (
+            checkpoint.path,
+            checkpoint.fingerprint,
+            checkpoint.config,
+            checkpoint.framing,
+            checkpoint.prompt,
+            *asked,
+        )

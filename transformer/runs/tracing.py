@@ -8,7 +8,7 @@ from torch import Tensor
 from transformer.files.checkpoints import Checkpoint
 from transformer.probes import Edit, record
 from transformer.runs.decoding import decode
-from transformer.runs.decoding_strategies import Strategy
+from transformer.runs.decoding_strategies import Greedy, Strategy
 from transformer.runs.edits import check_edits
 from transformer.runs.inputs import check_length, padding, prompt_ids, prompt_of, source_tensor, target_ids
 from transformer.runs.recording_size import check_recording
@@ -62,7 +62,7 @@ def trace_of(run: Run) -> Trace:
     notes: list[Message] = []
     if config.has_decoder:
         prompt, answer, finished = _answer(run, source)
-        if not finished:
+        if not finished and run.strategy != Greedy(1):  # who asks for the next token alone knows that it is one
             notes.append(
                 Message("The answer did not end within {count} tokens; it was stopped there.", count=len(answer))
             )

@@ -17,12 +17,14 @@ import transformer
 from transformer.config import ModelConfig
 from transformer.disk.gguf_file import is_gguf
 from transformer.errors import NotEnoughMemoryError
+from transformer.files.chats import prompted
 from transformer.files.languages import speaking
 from transformer.files.layout import config_of as read_config
 from transformer.files.model_card import HISTORY
 from transformer.files.names import found_names, resolve
 from transformer.files.received_files import is_received
 from transformer.runs.run import Run
+from transformer.text.prompt import Prompt
 from transformer.training.recipe import Recipe, load_recipe
 from transformer.training.run_state import COLUMNS
 from ui.compute.store import store
@@ -171,15 +173,20 @@ def _in_folders(name: str, folders: Sequence[Path]) -> Path:
     return next((folder / name for folder in folders if os.path.isdir(f"{folder}/{name}")), folders[0] / name)
 
 
-def load_checkpoint(name: str, *, reads: str = "", writes: str = "") -> transformer.Checkpoint:
+def load_checkpoint(
+    name: str, *, reads: str = "", writes: str = "", prompt: Prompt | None = None
+) -> transformer.Checkpoint:
     """The checkpoint of that name; read again when one of its files has changed. ``reads``, ``writes``: the languages
-    of sentence and answer, where they are not those that it came with.
+    of sentence and answer, where they are not those that it came with. ``prompt``: what a sentence means, if not the
+    plain text.
 
     Raises ``transformer.CheckpointError`` when its files are missing or do not fit together, and for a language that it
     does not know.
     """
     path = checkpoint_path(name)
     found = store.get(path, ("checkpoint", _stamp(path)), lambda: _open(path), wait="wait.open")
+    if prompt is not None:
+        return prompted(found, prompt)
     if not (reads or writes):
         return found
     spoken = {"source": reads or None, "target": writes or None}

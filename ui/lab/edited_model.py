@@ -25,6 +25,7 @@ def new_answer(p: Page, specs: tuple[str, ...], *, pads: bool = True) -> Answer:
     def answer() -> Answer:
         if not specs:  # as a rule this is the page's own trace
             return answer_of(load_trace(run))
-        return answer_under(run.checkpoint, run.sentence, edits_from(run.checkpoint, specs), pads=run.source_pads)
+        edits = edits_from(run.checkpoint, specs)
+        return answer_under(run.checkpoint, run.sentence, edits, pads=run.source_pads, strategy=run.strategy)
 
     return store.get(run, ("answer", *specs), answer)

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 from charts.toolkit.words import _
 from transformer.config import ModelConfig
+from transformer.runs.inputs import prompt_ids
 from transformer.runs.traces import STACKS, Trace
-from ui.shell.focus import MAX_PADS, Focus
+from ui.shell.focus import LAST, MAX_PADS, Focus
 from ui.words.texts import common
 
 
@@ -35,6 +36,9 @@ def fit_model(focus: Focus, config: ModelConfig) -> tuple[Focus, tuple[str, ...]
 def fit_trace(focus: Focus, trace: Trace) -> tuple[Focus, tuple[str, ...]]:
     """The nearest token that the focused stack read."""
     count = len(trace.tokens(focus.stack))
+    if focus.token == LAST:
+        typed = count if trace.source is not None else len(prompt_ids(trace.checkpoint, trace.sentence))
+        return replace(focus, token=min(count, typed) - 1), ()
     if focus.token < count:
         return focus, ()
     note = common("note.token", value=focus.token, stack=common(f"focus.{focus.stack}"), last=count - 1)

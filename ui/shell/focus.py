@@ -16,6 +16,7 @@ import streamlit as st
 
 from charts.toolkit.numbers import whole
 from transformer.config import LEVELS, PictureConfig
+from transformer.families.family_config import FamilyConfig
 from ui.compute.loading import IN_THE_REPOSITORY, checkpoint_names, choosable_checkpoints, readable_config
 from ui.server.limits import limits
 from ui.server.streamlit_private import page_hash, runs_a_script, went_back_or_forward
@@ -27,6 +28,7 @@ from ui.words.once_a_run import begin_run
 from ui.words.texts import ENGLISH, common, languages, quoted, take_language_from
 
 MAX_PADS = 16
+LAST = -1  # a token: the last one that was typed
 PLACE = ("stack", "kind", "layer", "head")
 # What an address says of the view. One that says none of it opens as the checkpoint does; one that says any of it says
 # it all: the rest is the first head of the first layer, whatever the checkpoint opens with, now or later.
@@ -51,8 +53,11 @@ class Focus:
 
     ``checkpoint``: name of its folder. ``target``: what the decoder reads; empty lets the model answer. ``kind``:
     "self" or "cross". ``layer`` and ``head`` count from 0, as in the names of activations. ``token`` is a position in
-    the sequence that ``stack`` reads. ``pads``: padding tokens added to the source. ``reads``, ``writes``: the
-    languages of the sentence and of the answer, by the codes of a checkpoint of many languages; empty as it came.
+    the sequence that ``stack`` reads; ``LAST`` until it is known how many there are. ``pads``: padding tokens added to
+    the source. ``reads``, ``writes``: the languages of the sentence and of the answer, by the codes of a checkpoint of
+    many languages; empty as it came.
+    ``way``: "special" or "chat" where the sentence is more than text; a chat has a ``system`` line and the
+    ``variables`` of its template, as JSON. ``written``: 1 where the maps hold what a model wrote behind the sentence.
     ``language``: the name of a folder of texts. ``presenter``: 1 for large letters and fewer controls. ``lesson``: the
     name of the one that is running, if any, and ``lesson_step`` where in it, from 1.
     """
@@ -68,6 +73,10 @@ class Focus:
     pads: int = 0
     reads: str = ""
     writes: str = ""
+    way: str = ""
+    system: str = ""
+    variables: str = ""
+    written: int = 1
     language: str = ENGLISH
     presenter: int = 0
     lesson: str = ""
@@ -137,15 +146,28 @@ def fit_sentence(focus: Focus) -> tuple[Focus, tuple[str, ...]]:
 def opening_focus(checkpoint: str = "") -> Focus:
     """What the app opens with: the first checkpoint, or the one of that name, on what it is best seen by."""
     focus, opening = default_focus(checkpoint), opening_of(checkpoint or _first())
-    return replace(focus, target=opening.first.target, **opening.first.place)
+    place = opening.first.place
+    if focus.token == LAST:
+        place = {name: value for name, value in place.items() if name != "token"}
+    return replace(focus, target=opening.first.target, **place)
 
 
 def default_focus(checkpoint: str = "") -> Focus:
-    """What an address leaves unsaid that says something of the view: the checkpoint's own sentence, its first head."""
+    """What an address leaves unsaid that says something of the view: the checkpoint's own sentence, its first head.
+
+    Of somebody else's model that goes on writing: the prompt alone, and its last token, which says what comes next.
+    """
     checkpoint = checkpoint or _first()
     sentence, tasks = opening_of(checkpoint).first.sentence, tasks_of(checkpoint)
     task = "" if start_of(sentence, tasks) else "".join(tasks[:1])
-    return Focus(checkpoint=_first(), sentence=task + sentence)
+    first = Focus(checkpoint=_first(), sentence=task + sentence)
+    return replace(first, token=LAST, written=0) if continues_prompts(checkpoint) else first
+
+
+def continues_prompts(checkpoint: str) -> bool:
+    """Whether it is somebody else's, and writes on behind what it reads."""
+    config = readable_config(checkpoint)
+    return isinstance(config, FamilyConfig) and config.kind == "decoder-only"
 
 
 def _first() -> str:
@@ -188,7 +210,8 @@ def _for_checkpoint(checkpoint: str, focus: Focus) -> dict[str, object]:
     """What changes with the checkpoint: an example gives way to the new one's opening. A sentence of somebody's own
     stays, without a task that the other model did not learn; a place that nobody chose gives way, one chosen stays."""
     opening = opening_focus(checkpoint)
-    changes: dict[str, object] = {"reads": "", "writes": ""}
+    changes: dict[str, object] = {"reads": "", "writes": "", "way": "", "system": "", "variables": ""}
+    changes["written"] = opening.written
     if _is_ready(focus):
         changes |= {name: getattr(opening, name) for name in VIEW if name != "lesson"}
         return changes
@@ -258,10 +281,11 @@ def change(**values: object) -> None:
         fitting = _for_checkpoint(str(values["checkpoint"]), current())
         new = {name for name, value in fitting.items() if value != getattr(current(), name)} | {"token"}
         values = {name: value for name, value in fitting.items() if name in new} | values
-    if values.keys() & {"sentence", "target", "stack", "writes"} and "token" not in values:
-        values["token"] = 0
+    again = {"sentence", "target", "stack", "writes", "way", "system", "variables", "written"}
+    if values.keys() & again and "token" not in values:
+        values["token"] = default_focus(current().checkpoint).token
     most, told = limits().characters, []
-    for name in ("sentence", "target"):
+    for name in ("sentence", "target", "system", "variables"):
         text = values.get(name)
         if isinstance(text, str) and len(text) > _TOO_MUCH * most:
             values[name] = text[:most]
@@ -279,7 +303,7 @@ def cut_line() -> str:
 
 def store(focus: Focus, *, corrections: Sequence[str] = ()) -> Focus:
     """Keep the focus in the session and copy it to the address, only where they differ."""
-    if max(len(focus.sentence), len(focus.target)) > LONGEST:
+    if max(map(len, (focus.sentence, focus.target, focus.system, focus.variables))) > LONGEST:
         corrections = (*corrections, common("problem.long_address"))
     st.session_state[_NOTES] = tuple(dict.fromkeys((*st.session_state.get(_NOTES, ()), *corrections)))
     st.session_state[_NOTES_OF] = _place(focus)

@@ -19,6 +19,7 @@ import transformer
 from transformer.config import ModelConfig, PictureConfig
 from transformer.files.once import once
 from transformer.files.received_files import is_received
+from transformer.runs.decoding_strategies import Greedy
 from transformer.runs.run import Run
 from transformer.runs.traces import Trace
 from ui.compute.loading import (
@@ -46,6 +47,7 @@ from ui.shell.guidance.lessons import Lesson
 from ui.shell.navigation import links_onward, navigation, place_among_pages
 from ui.shell.presentation.presenter import presenting, style_for_a_room
 from ui.shell.presentation.presenter_keys import presenter_keys
+from ui.shell.prompts import choose_prompt, fit_prompt, prompt_of
 from ui.shell.selectors import NEEDS, codes_of_what_is_drawn, selectors, text_for, traits_of
 from ui.shell.share import share, show_what_a_link_says
 from ui.shell.sidebar import sidebar, take_room
@@ -54,6 +56,8 @@ from ui.shell.strip import token_strip
 from ui.words.catalogues import said
 from ui.words.texts import PageText, as_plain, common, glossary, page_text
 
+WRITING = ("overview", "decoding")  # pages about what the model writes
+PROMPT_ONLY = Greedy(1)  # of which the recorded pass reads nothing
 FRAME_STYLE = Path(__file__).with_name("page.css")
 _LOG = logging.getLogger(__name__)
 
@@ -81,14 +85,22 @@ class Page:
 
     @once
     def checkpoint(self) -> transformer.Checkpoint:
-        return load_checkpoint(self.focus.checkpoint, reads=self.focus.reads, writes=self.focus.writes)
+        focus = self.focus
+        return load_checkpoint(focus.checkpoint, reads=focus.reads, writes=focus.writes, prompt=prompt_of(focus))
 
     @property
     def run(self) -> Run:
         """What the trace is made from, as far as this kind of model has it: the key of what is computed from it."""
         config, focus = self.checkpoint.config, self.focus
         target = focus.target if config.has_decoder else ""
-        return Run(self.checkpoint, focus.sentence, target or None, source_pads=focus.pads if config.has_encoder else 0)
+        alone = config.kind == "decoder-only" and not (target or focus.written or self.name in WRITING)
+        return Run(
+            self.checkpoint,
+            focus.sentence,
+            target or None,
+            strategy=PROMPT_ONLY if alone else None,
+            source_pads=focus.pads if config.has_encoder else 0,
+        )
 
     @once
     def trace(self) -> Trace:
@@ -119,6 +131,10 @@ class Page:
         spoken = {"source": self.focus.reads, "target": self.focus.writes}
         chosen = "".join(f", {name}={code!r}" for name, code in spoken.items() if code)
         more = f"from transformer.files.languages import speaking\n\ncheckpoint = speaking(checkpoint{chosen})\n"
+        if (prompt := prompt_of(self.focus)) is not None:
+            chosen = f", {prompt!r}"
+            more = "from transformer.files.chats import Prompt, prompted\n\n"
+            more += f"checkpoint = prompted(checkpoint{chosen})\n"
         return f'checkpoint = transformer.load("{self.checkpoint_place}")\n{more if chosen else ""}'
 
     @property
@@ -129,6 +145,8 @@ class Page:
             arguments.append(f"target={self.focus.target!r}")
         if self.run.source_pads:
             arguments.append(f"source_pads={self.run.source_pads}")
+        if self.run.strategy is not None:
+            arguments.append("strategy=transformer.Greedy(1)")
         trace = f"trace = transformer.trace(checkpoint, {', '.join(arguments)})\n"
         return f"import transformer\n\n{self.load_line}{trace}"
 
@@ -200,6 +218,7 @@ def _draw_frame(
     p.focus, misfits = fit_model(p.focus, p.checkpoint.config)
     corrections = (*corrections, *misfits)
     spoken_languages(p.focus, p.checkpoint, room)
+    choose_prompt(p.focus, p.checkpoint, room, writes=p.name in WRITING)
     selectors(p.focus, p.checkpoint.config, needs=needs, room=room)
     with hints:
         place_among_pages(p.name, shown=lesson is None and not presenting())
@@ -282,12 +301,13 @@ def _open_checkpoint(p: Page) -> tuple[str, ...]:
         raise _Finished
     try:
         p.focus, unknown = fit_languages(p.focus, load_checkpoint(p.focus.checkpoint))
+        p.focus, untold = fit_prompt(p.focus, load_checkpoint(p.focus.checkpoint))
         p.checkpoint  # noqa: B018  (opens it)
     except (transformer.CheckpointError, OSError) as error:
         name, message = as_plain(p.focus.checkpoint), as_plain(said(error))
         st.error(common("problem.checkpoint", name=name, message=message), icon=":material/error:")
         raise _Finished from error
-    return unknown
+    return (*unknown, *untold)
 
 
 def _keys(p: Page, lesson: Lesson | None, *, needs: Sequence[str]) -> None:

@@ -163,7 +163,7 @@ def _read(p: Page, name: str) -> Trace | None:
     try:
         checkpoint = load_checkpoint(name)
         pads = p.focus.pads if checkpoint.config.has_encoder else 0
-        return load_trace(Run(checkpoint, p.focus.sentence, source_pads=pads))
+        return load_trace(Run(checkpoint, p.focus.sentence, source_pads=pads, strategy=p.run.strategy))
     except (transformer.CheckpointError, transformer.InputError, OSError) as error:
         st.warning(
             p.text["other_wrong"].format(name=as_plain(name), message=as_plain(said(error))), icon=":material/edit:"

@@ -147,9 +147,16 @@ def keys_of(model: Any) -> dict[str, object]:
 
 
 def write_gguf(
-    file: Path, model: Any, *, tokens: dict[str, object] | None = None, packed: str = "F32", **changes: object
+    file: Path,
+    model: Any,
+    *,
+    tokens: dict[str, object] | None = None,
+    packed: str = "F32",
+    template: str | None = None,
+    **changes: object,
 ) -> Path:
-    """``tokens``: keys of the tokenizer; ``packed``: how matrices are; ``changes``: keys with ``__`` for the dot."""
+    """``tokens``: keys of the tokenizer; ``packed``: how matrices are; ``template``: of a chat; ``changes``: keys with
+    ``__`` for the dot."""
     gguf = pytest.importorskip("gguf")
     architecture = ARCHITECTURES[model.config.model_type]
     assert architecture in _CONFIGS
@@ -159,6 +166,8 @@ def write_gguf(
         _add(writer, name, value)
     for name, value in (tokens or {}).items():
         _add(writer, f"tokenizer.ggml.{name}", value)
+    if template is not None:
+        writer.add_chat_template(template)
     tensors = converted(model)
     rope = getattr(model.config, "rope_parameters", None) or {}
     if rope.get("rope_type") == "llama3":

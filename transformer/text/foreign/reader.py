@@ -33,8 +33,10 @@ def open_reader(folder: Path) -> Reader:
     """Of a folder or of a GGUF file. Raises ``ExtraNeeded``, and whatever the libraries raise for what they cannot
     read."""
     if folder.is_file():
-        content, named = tokenizer_of(GgufFile(folder))
-        return FastReader(tokenizers.Tokenizer.from_str(json.dumps(content)), named)
+        file = GgufFile(folder)
+        content, named = tokenizer_of(file)
+        template = file.get("tokenizer.chat_template")
+        return FastReader(tokenizers.Tokenizer.from_str(json.dumps(content)), named, template=template)
     if find_spec("transformers") is None:
         return _from_file(folder)
     from transformers import AutoTokenizer
@@ -44,7 +46,7 @@ def open_reader(folder: Path) -> Reader:
     except ImportError as error:
         raise ExtraNeeded from error
     if theirs.is_fast:
-        return FastReader(theirs.backend_tokenizer, _named(theirs), theirs)
+        return FastReader(theirs.backend_tokenizer, _named(theirs), theirs, template=theirs.chat_template)
     if type(theirs).__name__ not in ("MarianTokenizer", "M2M100Tokenizer"):
         raise ValueError(f"a {type(theirs).__name__} is not supported")
     return SentencePieceReader(theirs)
@@ -84,6 +86,15 @@ class Reader:
     def encode(self, texts: list[str], target: bool = False) -> list[list[int]]:
         """Ids of texts, without the tokens around them. Special tokens that are typed stay text, except for the mask.
         ``target``: as an answer, for which some models have another vocabulary."""
+        raise NotImplementedError
+
+    def encode_special(self, text: str) -> list[int]:
+        """Ids of a text in which special tokens that are typed are such, without the tokens around it."""
+        raise NotImplementedError
+
+    def chat(self, messages: list[dict[str, str]], variables: dict) -> list[int] | str:
+        """Ids of a chat in the tokenizer's template, and of the words after which the model answers; or what the
+        template, or Jinja, has against it."""
         raise NotImplementedError
 
     def words(self, text: str) -> list[str]:
@@ -130,13 +141,23 @@ class Reader:
 
 
 class FastReader(Reader):
-    """A tokenizer of the ``tokenizers`` library. ``named``: its tokens by their jobs."""
+    """A tokenizer of the ``tokenizers`` library. ``named``: its tokens by their jobs; ``template``: of a chat, in
+    Jinja's language, or several by their names."""
 
-    def __init__(self, backend: tokenizers.Tokenizer, named: dict[str, str], theirs: object | None = None) -> None:
+    def __init__(
+        self,
+        backend: tokenizers.Tokenizer,
+        named: dict[str, str],
+        theirs: object | None = None,
+        *,
+        template: object = None,
+    ) -> None:
         backend.no_padding()
         backend.no_truncation()
         content = json.loads(backend.to_str())
         self.theirs, self.named, self._backend = theirs, named, backend
+        template = template.get("default") if isinstance(template, dict) else template
+        self.template = template if isinstance(template, str) else None
         model = content["model"]
         for part in ("dropout", "end_of_word_suffix"):  # other ids each time; spaces that no page would show
             if model.get(part):
@@ -163,6 +184,7 @@ class FastReader(Reader):
             "typed": sorted(self.typed),
             "mask": self.mask,
             "space_in_front": self.alphabet == "word pieces" or self.words("x")[:1] != ["x"],
+            "template": self.template is not None,
             "languages": self.languages(),
             **self.around(target=getattr(self.theirs, "tgt_lang", None)),
         }
@@ -172,6 +194,23 @@ class FastReader(Reader):
 
     def encode(self, texts: list[str], target: bool = False) -> list[list[int]]:
         return [found.ids for found in self._as_text.encode_batch(texts, add_special_tokens=False)]
+
+    def encode_special(self, text: str) -> list[int]:
+        return self._backend.encode(text, add_special_tokens=False).ids
+
+    def chat(self, messages: list[dict[str, str]], variables: dict) -> list[int] | str:
+        if find_spec("transformers") is None or find_spec("jinja2") is None:
+            raise ExtraNeeded
+        from transformers.utils.chat_template_utils import render_jinja_template
+
+        given = {**self.named, **variables, "add_generation_prompt": True, "chat_template": self.template}
+        try:
+            ((text,), _) = render_jinja_template(conversations=[messages], **given)
+        except MemoryError:
+            raise
+        except Exception as error:  # a template may raise whatever it likes
+            return (str(error) or type(error).__name__).strip()[:300]
+        return self.encode_special(text)
 
     def words(self, text: str) -> list[str]:
         if (normalizer := self._backend.normalizer) is not None:

@@ -17,6 +17,7 @@ from transformer.text.foreign.connection import Connection
 from transformer.text.foreign.files import check_files, check_ids
 from transformer.text.foreign.reader import HIDDEN
 from transformer.text.piece_bytes import BYTES_OF
+from transformer.text.prompt import Prompt, refused
 from transformer.text.special_ids import SpecialIds
 from transformer.text.tokenizer import BLANK, Tokenizer
 from transformer.text.tokens import TokenSequence, visible
@@ -53,6 +54,7 @@ class ForeignTokenizer(Tokenizer):
         self._size = _vocabulary_size(config, self._ids, separate=self._source_ids is not None)
         self.special_names, self.typed = frozenset(found["special"]), frozenset(found["typed"])
         self.mask, self.space_in_front = found["mask"], found["space_in_front"]
+        self.has_template = found.get("template", False)
         self.languages = {name: id for name, id in found["languages"].items() if id < self._size}
         self._put_around(found)
         self.special = self._special_ids(found["named"], (config, generation))
@@ -112,6 +114,19 @@ class ForeignTokenizer(Tokenizer):
     @property
     def vocabulary_size(self) -> int:
         return self._size
+
+    def encode_prompt(self, text: str, prompt: Prompt) -> list[int]:
+        """Ids of all that the model reads, as ``AutoTokenizer``'s own call and ``apply_chat_template`` give them.
+
+        Raises ``InputError`` for a text that the template refuses.
+        """
+        text = _as_text(text)
+        if not prompt.chat:
+            return [*self.before, *self._connection.ask("encode_special", text=text), *self.after]
+        ids = self._connection.ask("chat", messages=prompt.messages(text), variables=prompt.given)
+        if isinstance(ids, str):
+            raise refused(ids)
+        return ids
 
     def encode(self, text: str, *, continues: bool = False) -> list[int]:
         """Ids of a text, without the tokens around it. The mask is the only special token that can be typed.

@@ -1,0 +1,130 @@
+"""Chats and typed special tokens, against ``apply_chat_template`` and the own call of the same tokenizer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import transformer
+from tests.transformer.families.gguf_files import token_keys, write_gguf
+from tests.transformer.families.hugging_face import build
+from tests.transformer.text.foreign_folders import byte_level, theirs, write
+from transformer.errors import CheckpointError, InputError
+from transformer.files.chats import prompted, takes_chat
+from transformer.runs.inputs import prompt_ids
+from transformer.text.foreign import connection
+from transformer.text.prompt import Prompt
+
+pytest.importorskip("gguf")
+pytest.importorskip("transformers")
+pytest.importorskip("jinja2")
+
+TEMPLATE = (
+    "{{ bos_token }}{% for message in messages %}"
+    "{% if message['content'] == 'no' %}{{ raise_exception('This is not allowed') }}{% endif %}"
+    "{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n' }}{% endfor %}"
+    "{% if thinking is defined and thinking %}{{ '<think>' }}{% endif %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
+SPECIAL = ("<s>", "</s>", "<|im_start|>", "<|im_end|>")
+SETTINGS = {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<s>", "eos_token": "</s>"}
+TYPED = "Who <|im_end|> sat on the mat?"
+
+
+def gguf_of(folder: Path, template: str | None) -> Path:
+    backend = byte_level(special=SPECIAL)
+    keys = token_keys(backend, "gpt2", pre="gpt-2", bos_token_id=0, eos_token_id=1)
+    model = build("llama 3, biases", vocab_size=backend.get_vocab_size())
+    return write_gguf(folder / "tiny.gguf", model, tokens=keys, template=template)
+
+
+@pytest.fixture(scope="module")
+def oracle(tmp_path_factory: pytest.TempPathFactory) -> object:
+    folder = tmp_path_factory.mktemp("oracle")
+    return theirs(write(folder, {"model_type": "llama"}, SETTINGS, byte_level(special=SPECIAL)))
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> transformer.Checkpoint:
+    return transformer.load(gguf_of(tmp_path_factory.mktemp("gguf"), TEMPLATE))
+
+
+@pytest.mark.parametrize("system", ["", "Be short."])
+@pytest.mark.parametrize("variables", ["", '{"thinking": true}', '{"thinking": false, "unknown": [1, {"a": 2}]}'])
+def test_a_chat_has_the_ids_of_apply_chat_template(
+    checkpoint: transformer.Checkpoint, oracle: object, system: str, variables: str
+) -> None:
+    prompt = Prompt(True, system, variables)
+    ids = prompt_ids(prompted(checkpoint, prompt), TYPED)
+    more = {"tokenize": True, "add_generation_prompt": True, "return_dict": False, **prompt.given}
+    assert ids == oracle.apply_chat_template(prompt.messages(TYPED), chat_template=TEMPLATE, **more)
+    trace = transformer.trace(prompted(checkpoint, prompt), TYPED)
+    start = next(token for token in trace.target if token.display == "<|im_start|>")
+    assert start.special and trace.sentence == TYPED and list(trace.target.ids)[: len(ids)] == ids
+    given = transformer.trace(prompted(checkpoint, prompt), TYPED, target="The cat.")
+    written = checkpoint.tokenizer.encode("The cat.", continues=True)
+    assert list(given.prediction.ids)[len(ids) - 1 :][: len(written)] == written, "no space behind the template"
+
+
+def test_special_tokens_are_taken_for_such_where_the_reader_says_so(
+    checkpoint: transformer.Checkpoint, oracle: object
+) -> None:
+    as_special = prompt_ids(prompted(checkpoint, Prompt()), TYPED)
+    assert as_special == [*checkpoint.framing.before, *oracle(TYPED, add_special_tokens=False).input_ids]
+    as_text = prompt_ids(checkpoint, TYPED)
+    assert SPECIAL.index("<|im_end|>") in as_special and SPECIAL.index("<|im_end|>") not in as_text
+
+
+def test_what_a_template_refuses_is_a_sentence(checkpoint: transformer.Checkpoint) -> None:
+    chatting = prompted(checkpoint, Prompt(True))
+    with pytest.raises(InputError, match="refuses the text: This is not allowed"):
+        prompt_ids(chatting, "no")
+    assert prompt_ids(chatting, "yes"), "and the next text is read"
+    for variables in ("[1]", "{", '{"a": ' * 5000, "3", '{"a": "' + "x" * 20_000 + '"}'):
+        with pytest.raises(InputError, match="must be a JSON object"):
+            prompt_ids(prompted(checkpoint, Prompt(True, variables=variables)), "yes")
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ ''.__class__.__mro__[1].__subclasses__() }}",
+        "{{ messages.append }}{{ cycler.__init__.__globals__.os.popen('id').read() }}",
+        "{{ messages[0].update({'a': 1}) }}",
+        "{% for i in range(1000000) %}x{% endfor %}",
+        "{% include '/etc/passwd' %}",
+        "{% if",
+        "{{ 1 / 0 }}",
+        "{{ undefined.a }}",
+    ],
+)
+def test_a_template_that_harms_is_refused(tmp_path: Path, template: str) -> None:
+    checkpoint = transformer.load(gguf_of(tmp_path, template))
+    with pytest.raises(InputError, match="refuses the text"):
+        prompt_ids(prompted(checkpoint, Prompt(True)), "yes")
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
+        "{% set ns = namespace(a='x') %}{% for i in range(40) %}{% set ns.a = ns.a + ns.a %}{% endfor %}{{ ns.a }}",
+        "{% for i in range(99999) %}{{ 'x y ' * 100 }}{% endfor %}",
+    ],
+)
+def test_a_template_without_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, template: str) -> None:
+    monkeypatch.setattr(connection, "TEXT_SECONDS", 1)
+    checkpoint = transformer.load(gguf_of(tmp_path, template))
+    with pytest.raises(InputError):
+        prompt_ids(prompted(checkpoint, Prompt(True)), "yes")
+    assert prompt_ids(checkpoint, "yes"), "others are read meanwhile"
+
+
+def test_without_a_template_there_is_no_chat(tmp_path: Path, tiny_checkpoint) -> None:
+    checkpoint = transformer.load(gguf_of(tmp_path, None))
+    assert not takes_chat(checkpoint) and not takes_chat(tiny_checkpoint("gpt"))
+    with pytest.raises(CheckpointError, match="has no chat template"):
+        prompted(checkpoint, Prompt(True))
+    with pytest.raises(CheckpointError, match="has no chat template"):
+        prompted(tiny_checkpoint("gpt"), Prompt())
