@@ -87,12 +87,50 @@ def test_the_group_of_a_head_are_those_of_its_job(monkeypatch: pytest.MonkeyPatc
     )  # fmt: skip
     is_fine(app)
     assert "**By the tests of the literature:** sink" in said(app)
+    assert "induction (" in said(app).split("**By the tests of the literature:**")[1].split("\n")[0], "both, not one"
     checkpoint = transformer.load("checkpoints/gpt-en")
     roles = load_corpus_roles(checkpoint).roles.of("decoder", "self")
     this = next(one for one in roles if (one.layer, one.head) == (2, 4))
     group = head_card.same_job(this, roles)
     assert group and all(one.measured.strongest == "sink" for one in roles if one.place in group)
     assert f"({', '.join(f'{one.layer}.{one.head}' for one in group)})" in said(app)
+
+
+NO_LISTS = (
+    ("latin.txt", "Le café est très chaud.".encode("latin-1"), "not_text"),
+    ("wide.txt", "Two bytes each.".encode("utf-16"), "not_text"),
+    ("binary.txt", b"a\x00b\x01\x02", "not_text"),
+    ("empty.txt", b"  \n\n", "empty"),
+    ("line.txt", b"word " * 200_000, "too_long"),
+)
+
+
+def test_a_file_that_is_no_list_of_sentences_is_refused_in_a_sentence(open_app: Callable) -> None:
+    app = open_app("heads", checkpoint="tiny-gpt", heads_section="card")
+    app.file_uploader(key="sentence list file").set_value([OWN])
+    is_fine(app.run())
+    for name, content, why in NO_LISTS:
+        app.file_uploader(key="sentence list file").set_value([(name, content, "text/plain")])
+        app.run()
+        assert not app.exception and not app.error
+        (warning,) = [one.value.replace("\\", "") for one in app.warning]
+        expected = common(f"sentences.{why}", name=name, count="999,999", most="40,000")
+        assert warning == expected
+        assert "(2 sentences)" in said(app), "the list that was read before is still there"
+
+
+def test_a_model_that_can_read_no_sentence_says_so(open_app: Callable) -> None:
+    app = open_app("heads", checkpoint="tiny-gpt", heads_section="card")
+    app.file_uploader(key="sentence list file").set_value([("long.txt", b"many words " * 300, "text/plain")])
+    app.run()
+    assert not app.exception
+    shown = " ".join(one.value for one in (*app.warning, *app.error))
+    assert "can read no sentence of the 1 given" in shown
+    app.file_uploader(key="sentence list file").set_value(
+        [("two.txt", b"many words " * 300 + b"\nA dog sings.", "text/plain")]
+    )
+    is_fine(app.run())
+    assert "1 of the sentences tell nothing of this head" in said(app)
 
 
 def test_own_sentences(open_app: Callable) -> None:

@@ -20,7 +20,6 @@ from transformer.explanation.row_measures import LayerRows, RowMeasures
 from transformer.files.checkpoints import Checkpoint
 from transformer.roles.places import places_in
 from transformer.runs.head_places import Head
-from transformer.runs.readings import BATCH_SIZE
 from transformer.text.tokens import TokenSequence
 
 # In this order: a place belongs to the first kind that holds for it. The key is …
@@ -45,6 +44,7 @@ CROSS_KINDS = (
 )
 N_INTERVALS = 10
 N_EXAMPLES = 3
+BATCH = 8  # sentences: the logits of every token of a batch are in memory
 RARE = 0.01  # of all rows: an interval with less is said to be rare
 
 
@@ -114,7 +114,7 @@ def head_habits(
     checkpoint: Checkpoint,
     sentences: Sequence[str],
     *,
-    batch_size: int = BATCH_SIZE,
+    batch_size: int = BATCH,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> dict[Head, HeadHabits]:
@@ -168,7 +168,10 @@ class _Layer:
 
     def __init__(self) -> None:
         self.sentences: list[tuple[int, TokenSequence, TokenSequence]] = []
-        self.columns: dict[str, list[np.ndarray]] = {}  # "sentence", "query", "draw" [row]; the others [head, row]
+        self.n_rows = 0
+        # "sentence", "query", "draw" [row]; the others [head, row]; with room for more rows behind ``n_rows``, in few
+        # large pieces of memory: many small ones would keep apart what lies between them.
+        self.columns: dict[str, np.ndarray] = {}
         self.chances: np.ndarray | float = 0.0  # [kind], summed over rows
 
     def add(self, index: int, rows: LayerRows, kinds: np.ndarray, seed: int) -> None:
@@ -178,23 +181,29 @@ class _Layer:
         if not len(counted):
             return
         new = {
-            "sentence": np.full(len(counted), len(self.sentences)),
+            "sentence": np.full(len(counted), len(self.sentences), dtype=np.int32),
             "query": counted,
             "draw": np.random.default_rng((seed, index)).random(len(rows.asked))[counted],
             "kind": kinds[counted, rows.measures["weight"].keys[:, counted]].astype(np.uint8),
         }
         for name, (values, keys) in rows.measures.items():
             new[name] = values[:, counted].astype(np.float32)
-            new[f"{name} key"] = keys[:, counted].astype(np.int32)
+            new[f"{name} key"] = keys[:, counted].astype(np.uint16)
         for name, column in new.items():
-            self.columns.setdefault(name, []).append(column)
+            kept, end = self.columns.get(name, column[..., :0]), self.n_rows + len(counted)
+            if end > kept.shape[-1]:
+                grown = np.empty((*kept.shape[:-1], 2 * end), kept.dtype)
+                grown[..., : self.n_rows] = kept[..., : self.n_rows]
+                kept = self.columns[name] = grown
+            kept[..., self.n_rows : end] = column
+        self.n_rows += len(counted)
         allowed, names = rows.allowed[counted], CROSS_KINDS if rows.place[1] == "cross" else SELF_KINDS
         of_kind = np.stack([((kinds[counted] == number) & allowed).sum(axis=1) for number in range(len(names))])
         self.chances = self.chances + (of_kind / allowed.sum(axis=1)).sum(axis=1)
         self.sentences.append((index, rows.asked, rows.read))
 
     def heads(self, stack: str, kind: str, layer: int) -> Iterator[HeadHabits]:
-        columns = {name: np.concatenate(parts, axis=-1) for name, parts in self.columns.items()}
+        columns = {name: column[..., : self.n_rows] for name, column in self.columns.items()}
         in_turn = np.argsort(columns.pop("draw"))  # each row is as likely as any other to come first
         half = np.array([index for index, _, _ in self.sentences])[columns["sentence"]] % 2
         halves = np.bincount(half, minlength=2)

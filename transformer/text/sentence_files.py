@@ -4,10 +4,19 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from transformer.disk.plain_files import read_plain_text
+from transformer.disk.plain_files import read_plain
 from transformer.errors import InputError, MessageError
 
 SHIPPED = Path(__file__).parent / "sentences" / "en.txt"
+
+
+def as_text(content: bytes) -> str:
+    """The text of a file. Raises ``UnicodeDecodeError`` for what is no UTF-8, or holds a zero byte: no text does."""
+    text = content.decode("utf-8")
+    if "\0" in text:
+        place = content.index(0)
+        raise UnicodeDecodeError("utf-8", content, place, place + 1, "a zero byte, which no text holds")
+    return text
 
 
 def split_sentences(text: str) -> tuple[str, ...]:
@@ -21,7 +30,7 @@ def read_sentences(path: str | Path = SHIPPED) -> tuple[str, ...]:
     if not path.is_file():
         raise InputError("There is no file {path}; give a text file with one sentence per line.", path=path)
     try:
-        sentences = split_sentences(read_plain_text(path))
+        sentences = split_sentences(as_text(read_plain(path)))
     except MessageError as error:
         raise InputError("{path} cannot be read: {problem}", path=path, problem=error) from error
     except UnicodeDecodeError as error:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from charts.toolkit.numbers import whole
-from transformer.text.sentence_files import SHIPPED, read_sentences, sentence_digest, split_sentences
+from transformer.text.sentence_files import SHIPPED, as_text, read_sentences, sentence_digest, split_sentences
 from ui.server.limits import limits, public
 from ui.words.texts import as_plain, common
 
@@ -56,15 +56,16 @@ def sentence_list() -> SentenceList:
 
 def _take(name: str, content: bytes) -> None:
     try:
-        text = content.decode("utf-8")
+        text = as_text(content)
     except UnicodeDecodeError:
         st.warning(common("sentences.not_text", name=as_plain(name)), icon=":material/edit:")
         return
     lines, allowed = split_sentences(text), limits()
+    longest = max(map(len, lines[: allowed.sentences]), default=0)
     if not lines:
         st.warning(common("sentences.empty", name=as_plain(name)), icon=":material/edit:")
-    elif len(text) > allowed.characters:
-        said = common("sentences.too_long", count=whole(len(text)), most=whole(allowed.characters))
+    elif longest > allowed.characters:
+        said = common("sentences.too_long", count=whole(longest), most=whole(allowed.characters))
         st.warning(said, icon=":material/edit:")
     else:
         if len(lines) > allowed.sentences:

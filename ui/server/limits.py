@@ -28,7 +28,7 @@ class Limits:
     recording_mb: int = 2000
 
 
-PRIVATE = Limits(jobs=2, trainings=2, characters=40_000, sessions=UNLIMITED)
+PRIVATE = Limits(jobs=2, trainings=2, characters=40_000, sessions=UNLIMITED, sentences=1_000)
 PUBLIC = Limits(jobs=1, trainings=1, characters=1_000, sessions=60, recording_mb=500)
 
 

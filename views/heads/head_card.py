@@ -26,10 +26,9 @@ from ui.shell.selectors import chosen_option
 from ui.show.figures import show_figure, show_snippet, show_source, show_table
 from ui.words.texts import PageText, as_plain, common
 from views.heads.habit_figures import habit_bars, strength_bars
-from views.heads.measure_words import measure_text
+from views.heads.measure_words import jobs_text
 
 CARD = "head card"  # the container below the maps
-_BATCH = 8  # small, so that a click on "stop" soon takes effect
 _TABLE = "examples-of-a-head"
 _HALF = 0.5  # of the rows: less is no habit
 
@@ -42,7 +41,7 @@ def card(p: Page, roles: Sequence[CorpusRole]) -> None:
     found = jobs.result(
         checkpoint,
         ("head habits", read.digest),
-        lambda report: head_habits(checkpoint, read.sentences, batch_size=_BATCH, progress=report),
+        lambda report: head_habits(checkpoint, read.sentences, progress=report),
         saying=lambda done, total: common("sentences.reading", done=done, total=total),
     )
     if found is None:
@@ -54,9 +53,11 @@ def card(p: Page, roles: Sequence[CorpusRole]) -> None:
         return
     for sentence in claims(p.text, habits):
         st.markdown(sentence)
+    if unread := len(read.sentences) - habits.n_sentences:
+        st.caption(p.text["card_unread"].format(count=whole(unread), limit=whole(checkpoint.config.max_length)))
     this = next((one for one in roles if (one.layer, one.head) == (head.layer, head.head)), None)
     if this is not None and this.measured.strongest:
-        st.markdown(p.text["card_tests"].format(test=measure_text(this.measured, p.text)))
+        st.markdown(p.text["card_tests"].format(test=jobs_text(this.measured, p.text)))
     _removed(p, head, same_job(this, roles), read)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         by = chosen_option(p.text, "card_by", ["kind", "strength"], key="heads_card_by")

@@ -8,7 +8,7 @@ import pandas as pd
 from charts.toolkit.numbers import number
 from charts.toolkit.style import three_digits
 from transformer.roles.corpus_roles import CorpusRole
-from transformer.roles.head_jobs import MEASURES
+from transformer.roles.head_jobs import GENERAL, MEASURES, NO_JOB
 from transformer.roles.measures import HeadMeasures
 from ui.lab.head_table import test_name
 from ui.words.texts import PageText, as_plain
@@ -32,6 +32,24 @@ def measure_text(measured: HeadMeasures, text: PageText) -> str:
     numbers = {key: three_digits(getattr(one, key)) for key in ("score", "least", "chance")}
     said = text["tests_clear" if measured.has_job else "tests_no_job" if measured.clear else "tests_weak"]
     return said.format(test=measure_name(name, measured, text), **numbers)
+
+
+def jobs_text(measured: HeadMeasures, text: PageText) -> str:
+    """Every job that one head has by the tests, the strongest first; else as ``measure_text``. A head may rest in most
+    sentences and find what followed a word where one comes again."""
+    reached = [
+        (one.strength, name)
+        for name, one in measured.measures.items()
+        if one.reached and name not in (*GENERAL, *NO_JOB)
+    ]
+    if len(reached) < 2:
+        return measure_text(measured, text)
+    told = []
+    for _, name in sorted(reached, reverse=True):
+        one = measured.measures[name]
+        numbers = {key: three_digits(getattr(one, key)) for key in ("score", "least", "chance")}
+        told.append(text["tests_clear"].format(test=measure_name(name, measured, text), **numbers))
+    return ", ".join(told)
 
 
 def measure_counts(corpus: Corpus, heads: Sequence[CorpusRole], text: PageText) -> str:
