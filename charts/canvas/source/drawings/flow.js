@@ -5,6 +5,7 @@ import { quoted } from "../toolkit/sentences.js";
 import { say } from "../toolkit/words.js";
 import { beatsOf, firstBeat } from "./flow/beats.js";
 import { captionOf, describedStep, kindText, strongest } from "./flow/captions.js";
+import { filmEnding, filmType, record } from "./flow/film.js";
 import { FlowModel } from "./flow/model.js";
 import { arithmeticOf, arithmeticPanel, candidateArithmetic } from "./flow/arithmetic.js";
 import { FlowPicture } from "./flow/picture.js";
@@ -58,6 +59,11 @@ export class FlowDrawing extends FlowPicture {
 
   controls() {
     return this.player.controls();
+  }
+
+  // For the menu of exports: what it is called, and what makes it; null where the browser cannot.
+  get film() {
+    return filmType() ? { name: filmEnding() === "webm" ? "WebM" : "MP4", record: () => record(this) } : null;
   }
   get caption() {
     return captionOf(this, this.beat);

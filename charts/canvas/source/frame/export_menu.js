@@ -37,6 +37,7 @@ export class ExportMenu {
   // Anew at every opening: the language and the title may have changed.
   fill() {
     const { files, frame } = this;
+    const { film } = frame.drawing;
     const save = (text, explanation, action) =>
       frame.button(text, explanation, () => {
         this.close();
@@ -49,6 +50,7 @@ export class ExportMenu {
       save("PNG", "Download this picture as PNG", () => files.png()),
       save("SVG", "Download this picture as SVG", () => files.drawn("svg")),
       ...(canWritePdf() ? [save("PDF", "Download this picture as PDF", () => files.drawn("pdf"))] : []),
+      ...(film ? [save(film.name, "Record the run as a film: takes as long as it plays", film.record)] : []),
       save("HTML", "Download a page that works offline (HTML)", () => files.html()),
       save("CSV", "Download the numbers as CSV", () => files.csv()),
     );

@@ -5,7 +5,7 @@
 // step(target, key) -> target; anchor(target) -> [x, y]; describe(target) -> lines; click(target) -> { event, value } or null;
 // tables(), records() -> rows of the CSV; perhaps controls(), tipEdge(target), act(target) -> whether a click is
 // done with, keydown(event) -> whether a key is, choose(value): what Python would do about a click,
-// state() -> metadata of what was switched, key(key): an own key; layoutKey(context, theme, width) -> height and paintKey(context,
+// film -> { name, record() }, state() -> metadata of what was switched, key(key): an own key; layoutKey(context, theme, width) -> height and paintKey(context,
 // theme, top): what buttons say, on an exported picture; and, if it can zoom, zoomBy, panBy, resetZoom, zoomed, worthZooming, reveal.
 
 import CANVAS_STYLE from "./canvas.css";

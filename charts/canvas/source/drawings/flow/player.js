@@ -193,6 +193,14 @@ export class Player {
     this.advance();
   }
 
+  // From the first beat on.
+  begin() {
+    this.stop();
+    this.drawing.leave();
+    this.drawing.at = -1;
+    this.advance();
+  }
+
   advance() {
     const { drawing } = this;
     if (drawing.at >= this.last) return this.stop();
