@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks import atlas
 from benchmarks import forward_and_decode as benchmark
 from benchmarks.interleaved import Ratio, Timings, time_interleaved
 from benchmarks.workload import MEDIUM, SMALL, Shape, random_checkpoint
@@ -130,3 +131,14 @@ def test_families_are_measured_beside_hugging_face(tmp_path, capsys):
     printed = capsys.readouterr().out
     assert printed.count("≤") == 3
     assert "9 tokens" in printed
+
+
+def test_the_atlas_is_measured_in_a_process_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    assert atlas.main(["checkpoints/gpt-en", "--sentences", "3"]) == 0
+    printed = capsys.readouterr().out
+    assert "32 heads" in printed and printed.count("met") == 2
+
+
+def test_the_large_shape_is_smollm2s() -> None:
+    config = atlas.llama_config(atlas.Values(atlas.SMOLLM2))
+    assert (config.n_decoder_layers, config.n_heads, config.d_model, config.vocabulary_size) == (30, 9, 576, 49_152)

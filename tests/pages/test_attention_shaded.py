@@ -61,6 +61,22 @@ def test_every_word_has_the_colour_and_the_number_of_its_weight(
         assert (drawn["clickable"], drawn["followed"]) == ((True, row) if kind == "self" else (False, None))
 
 
+@pytest.mark.parametrize(("checkpoint", "stack", "kind"), PLACES)
+def test_a_word_says_who_looks_at_it_most(tiny_checkpoint: Callable, checkpoint: str, stack: str, kind: str) -> None:
+    view = one_head(transformer.trace(tiny_checkpoint(checkpoint), SENTENCE).attention(stack, 1, kind))
+    words = draw(view, row=1)["words"]
+    for key, word in enumerate(words):
+        rows = [row for row in range(len(view.query)) if view.allowed[row].sum() > 1 and view.allowed[row, key]]
+        best = max(rows, key=lambda row: view.weights[0, row, key], default=None)
+        if best is None or view.weights[0, best, key] < 0.005:
+            assert word["by"] == ""
+        else:
+            told = f"{view.query.labels[best]} {three_digits(float(view.weights[0, best, key]))}"
+            assert word["by"].startswith(f". Looked at most by: {told}")
+    assert all(word["by"] == "" for word in draw(view, row=1, drawing="rollout")["words"])
+    assert all(word["by"] == "" for word in draw(view, row=1, name="·next")["words"]), "rows have other names there"
+
+
 def test_stretched_colours_end_at_the_largest_weight_of_the_map(tiny_checkpoint: Callable) -> None:
     view = one_head(transformer.trace(tiny_checkpoint("bert"), SENTENCE).attention("encoder", 0))
     row, column = np.unravel_index(int(view.weights[0].argmax()), view.weights[0].shape)

@@ -39,8 +39,8 @@ CROSS_KINDS = (
     "special",
     "line",  # at most one token off the straight line through both sentences
     "punctuation",
-    "left",  # before that line
-    "right",  # behind it
+    "before",  # before that line
+    "behind",  # behind it
 )
 N_INTERVALS = 10
 N_EXAMPLES = 3
@@ -142,7 +142,7 @@ def places(asked: TokenSequence, read: TokenSequence, *, cross: bool) -> np.ndar
     tests = {"special": of_roles["sink"], "punctuation": of_roles["punctuation"]}
     if cross:
         before = np.cumsum(of_roles["diagonal"], axis=1) == 0
-        tests |= {"line": of_roles["diagonal"], "left": before, "right": ~before}
+        tests |= {"line": of_roles["diagonal"], "before": before, "behind": ~before}
     else:
         distance = np.arange(len(read))[None, :] - np.arange(len(asked))[:, None]
         after_same = np.zeros_like(of_roles["repeated"])

@@ -3,6 +3,7 @@
 import math
 from pathlib import Path
 
+import numpy as np
 import streamlit as st
 
 from charts.toolkit.shades import colour_at, ink
@@ -12,6 +13,7 @@ from ui.shell import focus as shared_focus
 from ui.shell.events import heard, whole_number
 from ui.words.texts import PageText
 
+_FROM, _LEAST = 3, 0.005  # of the words that look at one: how many are named, and from which weight on
 _HERE = Path(__file__).parent
 _KEY = "attention shaded sentence"
 _component = st.components.v2.component(
@@ -38,10 +40,12 @@ def shaded_sentence(
 def shaded(text: PageText, view: AttentionView, *, row: int, name: str, limit: float, drawing: str, wide: bool) -> dict:
     """What the component draws: plain text, which it puts on the page with ``textContent``."""
     weights, allowed = view.weights[0, row], view.allowed[row]
+    rows_are_queries = name == view.query.labels[row] and drawing not in ("values", "rollout")
     words = []
     for token, label, weight, seen in zip(view.key, view.key.labels, weights, allowed, strict=True):
         share = min(1.0, float(weight) / limit) if limit > 0 else 0.0
         says = text["shaded_word"].format(word=label, share=three_digits(float(weight)))
+        by = _strongest(view, token.index) if rows_are_queries else []
         apart = token.display.startswith("·") or token.special
         words.append(
             {
@@ -50,6 +54,7 @@ def shaded(text: PageText, view: AttentionView, *, row: int, name: str, limit: f
                 "ground": colour_at(share, colours=SEQUENTIAL) if seen else "",
                 "ink": ink(share, colours=SEQUENTIAL) if seen else "",
                 "says": says if seen else text["shaded_masked"].format(word=label),
+                "by": text["shaded_by"].format(words=", ".join(by)) if by else "",
             }
         )
     same = view.kind == "self"
@@ -64,6 +69,13 @@ def shaded(text: PageText, view: AttentionView, *, row: int, name: str, limit: f
         "wide": wide,
         "chosen": CHOSEN,
     }
+
+
+def _strongest(view: AttentionView, key: int) -> list[str]:
+    """The other way round: the words that look most at one, with their weights."""
+    column = np.where(view.allowed[:, key] & (view.allowed.sum(axis=1) > 1), view.weights[0, :, key], 0.0)
+    rows = [row for row in np.argsort(-column, kind="stable")[:_FROM].tolist() if column[row] >= _LEAST]
+    return [f"{view.query.labels[row]} {three_digits(float(column[row]))}" for row in rows]
 
 
 def height_above(view: AttentionView) -> int:

@@ -20,7 +20,8 @@ export default function ({ parentElement, data, setTriggerValue }) {
       made.setAttribute("aria-pressed", String(index === data.followed));
       made.onclick = () => setTriggerValue("chosen", index);
     } else made.setAttribute("role", "img"); // so that its label is read
-    for (const event of ["pointerenter", "focus"]) made.addEventListener(event, () => (said.textContent = word.says));
+    for (const event of ["pointerenter", "focus"])
+      made.addEventListener(event, () => (said.textContent = word.says + word.by));
     for (const event of ["pointerleave", "blur"]) made.addEventListener(event, () => (said.textContent = data.hint));
   });
   parentElement.appendChild(box);

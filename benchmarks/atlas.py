@@ -1,0 +1,96 @@
+"""What every head does over 500 sentences: processor time and memory, of our models and of SmolLM2's shape.
+
+    python -m benchmarks.atlas [--threads 1] [--sentences 500] [CHECKPOINT …]
+
+Our models read the 84 sentences that come along, again and again; the large shape, 30 × 9 heads with random weights,
+reads sentences of 32 tokens. The clock is the processor time of the process, helper threads included. Memory is the
+peak of the process above what it held with the model loaded. Each model has a process of its own.
+"""
+
+import argparse
+import multiprocessing
+import time
+from collections.abc import Sequence
+from itertools import cycle, islice
+from pathlib import Path
+
+import torch
+
+from benchmarks.workload import sentence_of
+from transformer.explanation.head_habits import head_habits
+from transformer.families.build import build_model
+from transformer.families.llama import llama_config
+from transformer.families.values import Values
+from transformer.files.checkpoints import Checkpoint, load
+from transformer.text.sentence_files import read_sentences
+
+LARGE = "SmolLM2's shape, random weights"
+GOALS = {False: 20.0, True: 600.0}  # seconds of the processor: of one core; 5 minutes of two
+MEMORY_GOAL = 500.0  # MB
+TOKENS = 32
+SMOLLM2 = {
+    "hidden_size": 576,
+    "intermediate_size": 1536,
+    "num_hidden_layers": 30,
+    "num_attention_heads": 9,
+    "num_key_value_heads": 3,
+    "vocab_size": 49_152,
+    "max_position_embeddings": 2048,
+    "tie_word_embeddings": True,
+    "hidden_act": "silu",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "checkpoints", nargs="*", default=["checkpoints/gpt-en", "checkpoints/bert-en", "checkpoints/en-fr", LARGE]
+    )
+    parser.add_argument("--sentences", type=int, default=500)
+    parser.add_argument("--threads", type=int, default=1, help="of torch (default 1)")
+    options = parser.parse_args(arguments)
+    for name in options.checkpoints:
+        large = name == LARGE
+        goal = GOALS[large]
+        with multiprocessing.get_context("spawn").Pool(1) as alone:
+            wall, seconds, megabytes, heads, rows = alone.apply(measured, (name, options.sentences, options.threads))
+        met = ["met" if value <= most else "missed" for value, most in ((seconds, goal), (megabytes, MEMORY_GOAL))]
+        print(
+            f"{name:<34}{heads:4} heads {rows:6,} rows  {seconds:6.1f} s of the processor ({wall:.1f} s) ≤ {goal:g}: "
+            f"{met[0]}   {megabytes:5.0f} MB ≤ {MEMORY_GOAL:g}: {met[1]}",
+            flush=True,
+        )
+    return 0
+
+
+def measured(name: str, n_sentences: int, threads: int) -> tuple[float, float, float, int, int]:
+    """(seconds on the clock, of the processor, megabytes above the model, heads, rows of a head)."""
+    torch.set_num_threads(threads)
+    checkpoint = smollm2() if name == LARGE else load(name)
+    sentences = read_sentences() if name != LARGE else [sentence_of(checkpoint.tokenizer, TOKENS - 1)]
+    many = list(islice(cycle(sentences), n_sentences))
+    head_habits(checkpoint, many[:1])  # what is made once: imports, kernels
+    before = _megabytes("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")  # the peak is counted from here
+    clock, processor = time.perf_counter(), time.process_time()
+    found = head_habits(checkpoint, many)
+    wall, seconds = time.perf_counter() - clock, time.process_time() - processor
+    rows = next(iter(found.values())).n_rows
+    return wall, seconds, _megabytes("VmHWM") - before, len(found), rows
+
+
+def smollm2() -> Checkpoint:
+    """SmolLM2-135M's shape with random weights, and the tokenizer of ``gpt-en``: all ids are in its vocabulary."""
+    torch.manual_seed(0)
+    model = build_model(llama_config(Values(SMOLLM2))).eval()
+    return Checkpoint(Path(LARGE), model, load("checkpoints/gpt-en").tokenizer, card="")
+
+
+def _megabytes(field: str) -> float:
+    """Of this process, by Linux."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith(f"{field}:")).split()[1]) / 1000
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
