@@ -126,3 +126,27 @@ def test_without_presenting_there_are_no_keys(app: str, visit: Callable[..., Pag
     page = visit(f"{app}/attention")
     press(page, "ArrowDown", "ArrowRight", "PageDown")
     assert address(page) == {} and urlsplit(page.url).path == "/attention"
+
+
+def test_a_remote_plays_the_picture_before_it_turns_the_page(app: str, visit: Callable[..., Page]) -> None:
+    page = visit(f"{app}/?presenter=1&checkpoint=gpt")
+    slider = page.get_by_role("slider", name="Where in the run")
+    last = slider.get_attribute("max")
+    expect(slider).to_have_value(last)
+    press(page, "PageDown")
+    expect(slider).to_have_value("0")
+    press(page, "PageDown", "PageDown", "PageUp")
+    expect(slider).to_have_value("1")
+    page.get_by_role("button", name="Play").click()
+    page.get_by_role("button", name="Pause").click()
+    press(page, "End")
+    expect(slider).to_have_value(last)
+    press(page, "b")
+    expect(page.locator(".darkness")).to_be_visible()
+    press(page, "PageDown")
+    expect(page.locator(".darkness")).to_have_count(0)
+    assert urlsplit(page.url).path == "/"
+    press(page, "PageDown")
+    assert urlsplit(page.url).path == "/tokens"
+    press(page, "PageUp", "PageUp")
+    assert urlsplit(page.url).path == "/"

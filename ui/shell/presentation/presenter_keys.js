@@ -5,7 +5,7 @@ const TYPING = "input:not([type=checkbox], [type=radio]), textarea, select, [con
 const OWN_ARROWS =
   "[type=radio], [role=slider], [role=radiogroup], [role=tablist], [role=listbox], [role=menu], [role=grid], " +
   "[role=spinbutton], canvas";
-const ALWAYS = ["Escape", "PageUp", "PageDown"];
+const ALWAYS = ["Escape", "PageUp", "PageDown", "b"]; // a remote has the last three
 const OPEN = "[role=dialog], [role=menu], [role=listbox], [data-baseweb=popover]"; // Escape closes these first
 const kept = new WeakMap(); // what has to survive a redraw
 
@@ -30,12 +30,14 @@ export default function ({ parentElement, data, setTriggerValue }) {
   hint(["↑", "↓"], data.keys.down);
   hint(["PgUp", "PgDn"], "turn");
   hint(["F"], "full", fullScreen);
+  hint(["B"], "dark", darken);
   hint(["Esc"], "leave", leave);
 
   forget();
   mine.onAlways = (event) => {
     if (!ALWAYS.includes(event.key) || isTyped(event)) return;
-    if (event.key !== "Escape") turn(event.key === "PageDown" ? 1 : -1);
+    if (event.key === "b" || mine.dark) darken();
+    else if (event.key !== "Escape") stepOrTurn(event.key === "PageDown" ? 1 : -1);
     else if (document.querySelector(OPEN)) return;
     else leave();
     event.stopPropagation();
@@ -53,6 +55,7 @@ export default function ({ parentElement, data, setTriggerValue }) {
   window.addEventListener("keydown", mine.onKey);
   return () => {
     forget();
+    if (mine.dark) darken();
     clearTimeout(mine.timer);
   };
 
@@ -79,6 +82,21 @@ export default function ({ parentElement, data, setTriggerValue }) {
     clearTimeout(mine.timer);
     if (mine.wanted) setTriggerValue("move", mine.wanted);
     mine.wanted = null;
+  }
+
+  // A picture that plays takes a step, as long as it has one (charts/canvas/source/drawings/flow/player.js).
+  function stepOrTurn(by) {
+    if (document.dispatchEvent(new CustomEvent("glassformer-step", { detail: by, cancelable: true }))) turn(by);
+  }
+
+  // The room looks at the one who speaks; the next of these keys brings the page back.
+  function darken() {
+    mine.dark?.remove();
+    if (mine.dark) mine.dark = null;
+    else {
+      mine.dark = element(document.body, "div", "darkness");
+      mine.dark.style.cssText = "position: fixed; inset: 0; z-index: 1000000; background: black";
+    }
   }
 
   function turn(by) {

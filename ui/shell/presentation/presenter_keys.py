@@ -39,20 +39,22 @@ def presenter_keys(
     places = {name: [getattr(focus, name), counts[name]] for name in ("token", "head", "layer") if name in needs}
     result = _component(
         key=_KEY,
-        data=keys_data(places, turn=_turn(page, focus, lesson), steps=steps),
+        data=keys_data(places, turn=_turn(page, focus, lesson), steps=steps, plays=page == "overview"),
         on_move_change=_moved,
     )
     if isinstance(result.move, dict) and result.move.get("what") == "turn":
         _go(page, focus, lesson, 1 if result.move.get("to") == 1 else -1)
 
 
-def keys_data(places: dict[str, list[int]], *, turn: list[bool], steps: bool) -> dict:
+def keys_data(places: dict[str, list[int]], *, turn: list[bool], steps: bool, plays: bool = False) -> dict:
     """What the component draws and knows: ``bound`` gives each key what it moves, ``turn`` whether there is a page
-    before and after."""
+    before and after. ``plays``: the keys that turn pages first go through the steps of the page's picture."""
     across = [name for name in _ACROSS if name in places and places[name][1] > 1]
     keys = {"plain": "steps" if steps else across.pop(0) if across else "", "shift": across[0] if across else ""}
     keys["down"] = next((name for name in _DOWN if name in places and places[name][1] > 1), "")
-    words = {name: common(f"presenter.{name}") for name in (*keys.values(), "turn", "full", "leave") if name}
+    words = {name: common(f"presenter.{name}") for name in (*keys.values(), "turn", "full", "dark", "leave") if name}
+    if plays:
+        words["turn"] = common("presenter.play_and_turn")
     return {"places": places, "keys": keys, "turn": turn, "words": words}
 
 

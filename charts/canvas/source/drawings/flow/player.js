@@ -16,6 +16,7 @@ export class Player {
     previous?.aborter.abort();
     const { signal } = this.aborter;
     document.addEventListener("keydown", (event) => this.onKey(event), { signal });
+    document.addEventListener("glassformer-step", (event) => this.onStep(event), { signal });
     drawing.stage.aborter.signal.addEventListener("abort", () => (this.stop(), this.aborter.abort()), { signal });
   }
 
@@ -166,15 +167,24 @@ export class Player {
     ];
   }
 
+  // A presenter's remote: on from the first beat to the last, and back; what goes beyond them turns the page.
+  onStep(event) {
+    const to = this.begun ? this.drawing.at + event.detail : event.detail > 0 ? 0 : -1;
+    if (to < 0 || to > this.last) return;
+    event.preventDefault();
+    this.go(to);
+  }
+
   onKey(event) {
     if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || event.shiftKey) return;
     const inside = event.composedPath()[0];
     if (
       inside.closest?.(
-        "input, textarea, select, button, [contenteditable], [role=slider], [role=radiogroup], [role=tablist], [role=listbox], [role=menu], [role=grid], [role=spinbutton], canvas, .table",
+        "input, textarea, select, [contenteditable], [role=slider], [role=radiogroup], [role=tablist], [role=listbox], [role=menu], [role=grid], [role=spinbutton], canvas, .table",
       )
     )
       return;
+    if (event.key === " " && inside.closest?.("button")) return;
     if (this.key(event.key)) event.preventDefault();
   }
 
@@ -211,6 +221,7 @@ export class Player {
   // Plays one beat; then goes on with `after`, if there is one.
   run(after) {
     const { drawing, stage } = this;
+    this.begun = true; // it opens with the whole run
     this.clock?.stop();
     const whole = durationOf(drawing.beat, drawing.beats) / this.speed;
     const moves = still() ? 0 : Math.min(whole * 0.7, 1400);
@@ -244,6 +255,7 @@ export class Player {
     const at = Math.max(0, Math.min(this.last, to));
     drawing.leave();
     if (at === drawing.at) return this.stop();
+    this.begun = true;
     const forward = at === drawing.at + 1;
     drawing.at = at;
     this.clock?.stop();
