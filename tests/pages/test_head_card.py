@@ -87,6 +87,10 @@ def test_the_group_of_a_head_are_those_of_its_job(monkeypatch: pytest.MonkeyPatc
     )  # fmt: skip
     is_fine(app)
     assert "**By the tests of the literature:** sink" in said(app)
+    copying = next(
+        one for one in load_corpus_roles(transformer.load("checkpoints/gpt-en")).roles.heads if one.place[2:] == (2, 4)
+    ).measured.measures["copying"]
+    assert f"copying {signed(copying.score)}." in said(app)
     assert "induction (" in said(app).split("**By the tests of the literature:**")[1].split("\n")[0], "both, not one"
     checkpoint = transformer.load("checkpoints/gpt-en")
     roles = load_corpus_roles(checkpoint).roles.of("decoder", "self")

@@ -19,7 +19,7 @@ from transformer.text.sentence_files import sentence_digest
 from ui.lab.firing_list import in_context
 from ui.words.catalogues import browser_words
 from ui.words.texts import PageText, as_plain, language, page_text
-from views.heads.head_card import claims
+from views.heads.head_card import claims, share_text
 from views.heads.report import habits_table, layer_name, place_name
 
 PAGE = "atlas.html"
@@ -121,7 +121,7 @@ def _card(habits: HeadHabits, page: PageText) -> Markup:
         rows = [
             (
                 f"{three_digits(interval.low)} … {three_digits(interval.high)}",
-                f"{percent(interval.share)}{page['card_rare'] if interval.is_rare else ''}",
+                share_text(page, interval.share, rare=interval.is_rare),
                 one.value,
                 in_context(one),
             )

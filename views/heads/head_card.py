@@ -58,6 +58,8 @@ def card(p: Page, roles: Sequence[CorpusRole]) -> None:
     this = next((one for one in roles if (one.layer, one.head) == (head.layer, head.head)), None)
     if this is not None and this.measured.strongest:
         st.markdown(p.text["card_tests"].format(test=jobs_text(this.measured, p.text)))
+        if copying := this.measured.measures.get("copying"):
+            st.markdown(p.text["card_copying"].format(score=signed(copying.score)))
     _removed(p, head, same_job(this, roles), read)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         by = chosen_option(p.text, "card_by", ["kind", "strength"], key="heads_card_by")
@@ -144,7 +146,8 @@ def losses(text: PageText, found: RemovedHead) -> list[str]:
         )
     if found.added.size:
         added, lost = float(found.added.mean()), float(found.lost.mean())
-        said.append(text["card_repair"].format(added=signed(added), lost=signed(lost), repaired=signed(added - lost)))
+        words = text["card_repair" if lost < added else "card_repair_none"]
+        said.append(words.format(added=signed(added), lost=signed(lost), difference=three_digits(abs(added - lost))))
     return said
 
 
@@ -201,12 +204,17 @@ def _row(p: Page, by: str, value: str, name: str, share: float, rare: bool, one:
     text = p.text
     return {
         text[f"card_column_{by}"]: name,
-        text["card_column_share"]: f"{percent(share)}{text['card_rare'] if rare else ''}",
+        text["card_column_share"]: share_text(text, share, rare=rare),
         value: one.value,
         common("fires.query"): one.asked[one.query].display,
         common("fires.key"): one.read[one.key].display,
         common("fires.context"): in_context(one),
     }
+
+
+def share_text(text: PageText, share: float, *, rare: bool) -> str:
+    """A share of the rows, and whether it is rare."""
+    return f"{percent(share, decimals=2 if rare else 0)}{text['card_rare'] if rare else ''}"
 
 
 def _chosen(p: Page, examples: Sequence[Example], read: SentenceList) -> None:
