@@ -9,6 +9,7 @@ processor times that were measured side by side in this run (see ``interleaved.p
 
 import argparse
 import os
+import string
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -16,11 +17,15 @@ from pathlib import Path
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from torch import Tensor
 
 import transformer
 from benchmarks.interleaved import time_interleaved
 from charts.canvas.attention_maps import attention_grid
+from transformer.explanation.head_habits import head_habits
+from transformer.runs.inputs import prompt_ids
 
+_SWEPT, _SWEPT_TOKENS = 16, 32  # sentences, tokens
 PEER_GOAL, EAGER_GOAL = 0.5, 1.15  # × TransformerLens; × Hugging Face's eager pass with its attention maps
 
 OURS = """
@@ -62,6 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sentence = "a" * options.tokens
         _opening(folder, transformers, options.rounds)
         _everything(folder, transformers, options.rounds, options.tokens)
+        _every_head(folder, options.rounds)
         _picture(str(folder), sentence, options.rounds)
     return 0
 
@@ -109,6 +115,47 @@ def _everything(folder: Path, transformers, rounds: int, n_tokens: int) -> None:
         functions["TransformerLens"] = torch.inference_mode()(lambda: lens.run_with_cache(ids))
     goals = {"Hugging Face": EAGER_GOAL, "TransformerLens": PEER_GOAL}
     _compare(f"everything of one pass over {n_tokens} tokens (Hugging Face: attention only)", functions, rounds, goals)
+
+
+def _every_head(folder: Path, rounds: int) -> None:
+    """Of every head in every row of several sentences: the strongest weight, the most that is passed on, the direct
+    effect on the likeliest word against the runner-up. Ours counts kinds of place and draws examples besides."""
+    checkpoint = transformer.load(folder)
+    sentences = [letter * (_SWEPT_TOKENS - 1) for letter in string.ascii_lowercase[:_SWEPT]]
+    functions: dict[str, Callable[[], object]] = {"Glassformer": lambda: head_habits(checkpoint, sentences)}
+    if (bridge := _transformer_lens()) is not None:
+        lens = bridge.boot_transformers(str(folder), device="cpu")
+        ids = torch.tensor([prompt_ids(checkpoint, sentence) for sentence in sentences])
+        functions["TransformerLens"] = lambda: _by_transformer_lens(lens, ids)
+        means = _by_transformer_lens(lens, ids)
+        for head, habits in head_habits(checkpoint, sentences).items():  # both measure the same
+            theirs = {name: float(values[head.layer, head.head]) for name, values in means.items()}
+            if any(abs(habits.means[name] - theirs[name]) > 1e-3 * max(1, abs(theirs[name])) for name in theirs):
+                raise RuntimeError(f"{head}: {habits.means} here, {theirs} by TransformerLens")
+    what = f"three measures of every head over {_SWEPT} sentences of {_SWEPT_TOKENS} tokens"
+    _compare(what, functions, rounds, {})
+
+
+@torch.inference_mode()
+def _by_transformer_lens(lens, ids: Tensor) -> dict[str, Tensor]:
+    """Means over the rows that have a choice, by measure: [layer, head]."""
+    kept = ("hook_pattern", "hook_v", "hook_z", "ln_final.hook_scale")
+    logits, cache = lens.run_with_cache(ids, names_filter=lambda name: name.endswith(kept))
+    words = logits.topk(2).indices  # [batch, position, 2]
+    columns = lens.W_U.T[words]
+    direction = (columns[:, :, 0] - columns[:, :, 1]) * lens.ln_final.weight
+    direction = (direction - direction.mean(dim=-1, keepdim=True)) / cache["ln_final.hook_scale"]
+    found: dict[str, list[Tensor]] = {"weight": [], "passed": [], "effect": []}
+    for layer, matrix in enumerate(lens.W_O):  # [head, channel, model]
+        name = f"blocks.{layer}.attn"
+        pattern = cache[f"{name}.hook_pattern"]  # [batch, head, query, key]
+        values, context = (cache[f"{name}.hook_{part}"].reshape(*ids.shape, len(matrix), -1) for part in "vz")
+        lengths = torch.einsum("bkhc,hcm->bhkm", values, matrix).norm(dim=-1)
+        results = torch.einsum("bqhc,hcm->bhqm", context, matrix)
+        found["weight"].append(pattern.amax(dim=-1)[:, :, 1:].mean(dim=(0, 2)))
+        found["passed"].append((pattern * lengths[:, :, None]).amax(dim=-1)[:, :, 1:].mean(dim=(0, 2)))
+        found["effect"].append(torch.einsum("bhqm,bqm->bhq", results, direction)[:, :, 1:].mean(dim=(0, 2)))
+    return {name: torch.stack(layers) for name, layers in found.items()}
 
 
 def _picture(folder: str, sentence: str, rounds: int) -> None:

@@ -79,6 +79,10 @@ def test_what_is_no_input_is_a_sentence(checkpoints_folder: Path, tmp_path: Path
     out = tmp_path / "out"
     begin = ["atlas", "--checkpoint", str(checkpoints_folder / "tiny-gpt")]
     assert main([*begin, "--text", "missing.txt", str(out)]) == 2 and "missing.txt" in capsys.readouterr().err
+    for content in ("Le café.".encode("latin-1"), b"zero\0byte", b" \n"):
+        (tmp_path / "bad.txt").write_bytes(content)
+        assert main([*begin, "--text", str(tmp_path / "bad.txt"), str(out)]) == 2
+        assert "bad.txt" in capsys.readouterr().err
     assert main([*begin, "--limit", "0", str(out)]) == 2 and "at least 1" in capsys.readouterr().err
     assert main([*begin, "--lang", "xx", str(out)]) == 2 and "no texts" in capsys.readouterr().err
     assert not out.exists()
