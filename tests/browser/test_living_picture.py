@@ -339,6 +339,34 @@ def test_in_the_middle_of_the_run_the_caption_is_of_the_token_that_is_clicked(
             assert shown == list(row.names)
 
 
+STOPS = {
+    "embedding": {"stack": "encoder", "token": 2},
+    "self_attention": {"stack": "encoder", "layer": 1, "token": 2},
+    "feed_forward": {"stack": "decoder", "layer": 0, "token": 0},
+    "word": {"stack": "decoder", "kind": "cross", "layer": 1, "token": 1},
+    "unfold cross_attention": {"stack": "decoder", "kind": "cross", "layer": 1, "head": 1, "token": 1},
+    "unfold embedding": {"stack": "encoder", "token": 1},
+    "end": {"stack": "decoder", "kind": "cross", "layer": 1, "token": 1},
+}
+
+
+@pytest.mark.parametrize("stop", STOPS)
+def test_a_lesson_finds_the_picture_at_its_stop(show: Callable, traces: Callable, stop: str) -> None:
+    place = {"layer": 0, "head": 0, **STOPS[stop]}
+    with show(traces("translator"), begin={**place, "stop": stop}) as page:
+        found = geometry(page)
+        assert found["place"] == {"stack": place["stack"], "position": place["token"]}
+        unfolded = found["unfolded"]
+        assert bool(unfolded) == stop.startswith("unfold")
+        assert (found["beat"] == found["beats"] - 1) == (stop == "end")
+        if "attention" in stop and unfolded:
+            assert (unfolded["layer"], unfolded["kind"], found["shownHead"]) == (1, "cross", 1)
+        elif not unfolded:
+            said = {"embedding": "The sentence is cut", "self_attention": "Layer 1, attention", "word": "Behind "}
+            said |= {"feed_forward": "Layer 0, feed-forward", "end": "Behind "}
+            assert caption(page).startswith(said[stop])
+
+
 def film_frames(webm: bytes) -> list[int]:
     """The times of its frames in milliseconds: the SimpleBlocks of its Clusters (RFC 9559), whose sizes may be open."""
     inside = {b"\x18\x53\x80\x67", b"\x1f\x43\xb6\x75"}  # Segment, Cluster

@@ -19,6 +19,7 @@ from transformer.analysis.neighbours import nearest_rows
 from transformer.analysis.position_edits import reordered_positions, without_positions
 from transformer.explanation.attention_trust import beside_attention, input_attributions
 from transformer.explanation.head_habits import head_habits
+from transformer.explanation.sentence_flow import sentence_flow
 from transformer.faults.catalogue import diagnosis_of
 from transformer.faults.fault_checks import CHECKS
 from transformer.faults.patients import patient_of
@@ -32,7 +33,7 @@ from views.heads.head_card import CARD
 RARE = "It is unbelievable."
 CAT, TOM, LOVE = "The cat sat on the mat.", "Tom loves Mary.", "I love you."
 TOKENS, ORDER, HEAD, HEADS = "01-tokens-and-vectors", "02-positions", "03-one-head", "04-many-heads"
-DECODING, MENDING = "05-decoding", "06-break-and-mend"
+WAY, DECODING, MENDING = "00-the-way-of-a-sentence", "05-decoding", "06-break-and-mend"
 ANSWER = "Le chat s'assit sur le tapis."
 
 
@@ -315,3 +316,37 @@ def test_the_bare_embedding_says_the_word_that_was_read(checkpoint, trace) -> No
     lens = logit_lens(trace)
     assert lens.words[0] == lens.read and checkpoint.config.tie_embeddings
     assert right(MENDING, 8, sentence=CAT) == "the word that was just read"
+
+
+def test_the_way_of_a_sentence(checkpoint, trace) -> None:
+    flow = sentence_flow(trace)
+    encoder, decoder = flow.stacks
+    steps = [step(WAY, number, sentence=CAT) for number in range(1, 7)]
+    assert len(trace.source) == 8 and "Eight tokens" in steps[0].notice
+    assert right(WAY, 1, sentence=CAT).startswith(f"{checkpoint.config.d_model} numbers")
+    # who looks at whom
+    sat = steps[1].focus["token"]
+    assert trace.source[sat].display == "·sat"
+    others = trace.attention("encoder", 0, "self").weights[:, sat].copy()
+    others[:, sat] = 0
+    head, key = np.unravel_index(others.argmax(), others.shape)
+    assert right(WAY, 2, sentence=CAT) == f"`{trace.source[key].display}`"
+    assert f"Head {head} " in steps[1].explanation and f"{others.max():.3f}" in steps[1].explanation
+    # what a layer changes
+    added = next(k for k, one in enumerate(encoder.steps) if (one.layer, one.kind) == (0, "feed_forward"))
+    assert f"{encoder.growth[added][sat]:.2f} times" in steps[2].explanation
+    assert encoder.adds and decoder.adds and right(WAY, 3, sentence=CAT).startswith("it adds")
+    assert f"{checkpoint.config.d_ff:,} units" in steps[2].notice
+    # where the French word comes from
+    weights = trace.attention("decoder", 1, "cross").weights[:, steps[3].focus["token"]]
+    (key,) = set(weights.argmax(axis=-1))
+    assert len(weights) == 8 and right(WAY, 4, sentence=CAT) == f"`{trace.source[key].display}`"
+    told = steps[3].explanation
+    assert all(f"{value:#.3g}" in told for value in (weights.max(axis=-1).min(), weights.max(axis=-1).max()))
+    row = next(row for row in flow.written if row.position == 1)
+    assert f"`{row.names[row.chosen]}`" in told and f"{row.probabilities[row.chosen]:.3f}" in told
+    # softmax, and word after word
+    assert weights[steps[4].focus["head"]].sum() == pytest.approx(1, abs=1e-6)
+    assert right(WAY, 5, sentence=CAT) == "1" and f"{weights[0].max():#.3g}" in steps[4].explanation
+    assert len(flow.written) == 12 + 1 and "twelve tokens and the end" in steps[5].explanation
+    assert trace.target[steps[5].focus["token"]].display == "·chat" and f"{flow.vocabulary:,}" in steps[5].explanation

@@ -93,7 +93,12 @@ function focus(there) {
 // Until everything has its place, or the reader takes over. `figure`: a part of the page; "" for its first figure.
 // `lights`: the controls that the step names, on the page or in the sidebar.
 function keepInSight({ figure: part, lights }) {
-  const growth = new ResizeObserver(() => show(part, lights));
+  let bar = null;
+  const growth = new ResizeObserver(() => {
+    const there = document.querySelector(".st-key-lesson-bar");
+    if (there !== bar) growth.observe((bar = there)); // it comes and grows after the page
+    show(part, lights);
+  });
   const stop = () => growth.disconnect();
   growth.observe(document.querySelector("[data-testid=stMainBlockContainer]"));
   for (const what of ["wheel", "pointerdown", "keydown"]) window.addEventListener(what, stop, { once: true });

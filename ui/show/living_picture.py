@@ -22,6 +22,7 @@ from ui.show.drawings import show_flow
 
 KEY = "living picture"
 _INSIDE = "living picture: unfolded"
+STOP = "living picture stop"  # an option of a lesson's step: where the picture is (flow/beats.js)
 LINKS = {  # the page that tells more of what is unfolded
     "self_attention": "attention",
     "cross_attention": "attention",
@@ -37,7 +38,7 @@ def living_picture(p: Page) -> None:
     inside = _unfolded(p)
     layers = (inside,) if inside else ()
     flow = store.get(p.run, ("flow", *layers), lambda: sentence_flow(p.trace, inside=layers))
-    _show(p, flow_figure(flow, p.trace, p.focus), key=KEY)
+    _show(p, flow_figure(flow, p.trace, p.focus, stop=_stop(p)), key=KEY)
 
 
 def edited_picture(p: Page, specs: tuple[str, ...]) -> None:
@@ -64,17 +65,23 @@ def _unfolded(p: Page) -> tuple[str, int] | None:
     return inside if inside and inside[1] < p.trace.n_layers(inside[0]) else None
 
 
+def _stop(p: Page) -> str:
+    return st.session_state.get(STOP, "") if p.focus.lesson else ""
+
+
 def _show(p: Page, figure: CanvasFigure, *, key: str) -> None:
     show_flow(figure, key=key, on_place=_place, on_inside=partial(_unfold, p.run), on_page=_go_to)
 
 
-def flow_figure(flow: SentenceFlow, trace: Trace, focus: Focus, *, links: bool = True) -> CanvasFigure:
-    """The picture as it opens at ``focus``, with links to the pages that exist."""
+def flow_figure(flow: SentenceFlow, trace: Trace, focus: Focus, *, links: bool = True, stop: str = "") -> CanvasFigure:
+    """The picture as it opens at ``focus``, with links to the pages that exist; ``stop``: of a lesson."""
     pictures = None
     if isinstance(trace.checkpoint.config, PictureConfig):
         tokenizer = trace.checkpoint.tokenizer
         pictures = {stack: tokenizer.thumbnails(trace.tokens(stack).ids) for stack in trace.stacks}
     begin = {name: getattr(focus, name) for name in ("stack", "kind", "layer", "head", "token")}
+    if stop:
+        begin["stop"] = stop
     existing = pages() if links else ()
     leads = {part: page for part, page in LINKS.items() if page in existing}
     return sentence_flow_picture(flow, begin=begin, pictures=pictures, links=leads)

@@ -3,7 +3,7 @@
 import { exactly, threeDigits } from "../toolkit/numbers.js";
 import { quoted } from "../toolkit/sentences.js";
 import { say } from "../toolkit/words.js";
-import { beatsOf, firstBeat } from "./flow/beats.js";
+import { beatsOf, beginsAt } from "./flow/beats.js";
 import { captionOf, describedStep, kindText, strongest } from "./flow/captions.js";
 import { filmEnding, filmType, record } from "./flow/film.js";
 import { FlowModel } from "./flow/model.js";
@@ -12,6 +12,7 @@ import { FlowPicture } from "./flow/picture.js";
 import { Player } from "./flow/player.js";
 import { Unfolded } from "./flow/unfolded.js";
 
+const LEAD = 3; // beats that are played on the way to a stop
 const REST = 700; // milliseconds without another click, before Python is told where the reader is
 
 export class FlowDrawing extends FlowPicture {
@@ -19,6 +20,12 @@ export class FlowDrawing extends FlowPicture {
     super();
     Object.assign(this, { stage, head: null, fraction: 1, explored: null, unfolded: null });
     this.take(payload);
+    this.arrive();
+    this.player = new Player(this, previous?.player);
+  }
+
+  // Where the picture opens; and again where a lesson goes on to its next stop.
+  arrive() {
     const { begin } = this.metadata;
     this.open = Object.fromEntries(this.model.stacks.map(({ name }) => [name, begin.layer ?? 0]));
     this.follow = Object.fromEntries(
@@ -27,8 +34,12 @@ export class FlowDrawing extends FlowPicture {
         begin.stack === stack.name && begin.token ? begin.token : this.opensAt(stack),
       ]),
     );
-    this.at = firstBeat(this.beats);
-    this.player = new Player(this, previous?.player);
+    this.at = beginsAt(this.beats, this.model, begin);
+    const kind = begin.stop?.match(/^unfold (\w+)$/)?.[1];
+    if (!kind) return;
+    this.head = begin.head;
+    this.explored = { stack: begin.stack, position: begin.token };
+    this.lookInto({ stack: begin.stack, layer: begin.layer, ...partOf(kind) });
   }
 
   // Which token is followed at first where nobody chose one: the one behind which the answer begins, or the blank.
@@ -41,8 +52,21 @@ export class FlowDrawing extends FlowPicture {
   // The same run, sent anew: where the reader is, and whether it plays, stays.
   static renewed(payload, previous) {
     if (!(previous instanceof FlowDrawing) || identity(payload.metadata) !== identity(previous.metadata)) return null;
+    const { stop } = previous.metadata.begin;
     previous.take(payload);
+    if (payload.metadata.begin.stop && payload.metadata.begin.stop !== stop) previous.goOn();
     return previous;
+  }
+
+  // To the next stop: what leads there is played, the last of it.
+  goOn() {
+    const { at } = this;
+    this.leave();
+    this.head = null;
+    this.player.stop();
+    this.arrive();
+    this.player.path = null;
+    if (!this.unfolded && this.at > at) this.player.begin(Math.max(at, this.at - LEAD), this.at);
   }
 
   take(payload) {
@@ -74,12 +98,16 @@ export class FlowDrawing extends FlowPicture {
   // { stack, layer, part, kind }: part is "embedding", "attention" or "feed_forward"; kind is "self" or "cross".
   unfold(where) {
     this.player.stop();
-    this.unfolded = where;
     this.closePanel();
+    this.lookInto(where);
+    this.changed();
+  }
+
+  lookInto(where) {
+    this.unfolded = where;
     this.look();
     if (where.layer !== null && !this.model.inside(where.stack, where.layer))
       this.stage.trigger("inside", { stack: where.stack, layer: where.layer });
-    this.changed();
   }
 
   fold() {
@@ -108,11 +136,7 @@ export class FlowDrawing extends FlowPicture {
     const steps = stack.steps.filter((step) => step.layer === layer && step.kind !== "convolution");
     return [
       { stack: name, layer: null, part: "embedding" },
-      ...steps.map(({ kind }) =>
-        kind === "feed_forward"
-          ? { stack: name, layer, part: kind }
-          : { stack: name, layer, part: "attention", kind: kind.replace("_attention", "") },
-      ),
+      ...steps.map(({ kind }) => ({ stack: name, layer, ...partOf(kind) })),
     ];
   }
 
@@ -302,9 +326,7 @@ export class FlowDrawing extends FlowPicture {
     this.closePanel();
     if (target.what === "band") {
       const { layer, kind } = this.model.stack(target.stack).steps[target.step];
-      const part =
-        kind === "feed_forward" ? { part: kind } : { part: "attention", kind: kind.replace("_attention", "") };
-      if (kind !== "convolution") this.unfold({ stack: target.stack, layer, ...part });
+      if (kind !== "convolution") this.unfold({ stack: target.stack, layer, ...partOf(kind) });
       return true;
     }
     if (target.what === "head") this.head = this.head === target.head ? null : target.head;
@@ -404,11 +426,7 @@ export class FlowDrawing extends FlowPicture {
     if (to < 0) this.unfold({ stack, layer: null, part: "embedding" });
     else if (to < steps.length) {
       const { layer, kind } = steps[to];
-      this.unfold({
-        stack,
-        layer,
-        ...(kind === "feed_forward" ? { part: kind } : { part: "attention", kind: kind.replace("_attention", "") }),
-      });
+      this.unfold({ stack, layer, ...partOf(kind) });
     }
     return true;
   }
@@ -496,6 +514,13 @@ export class FlowDrawing extends FlowPicture {
     return [["step", "text"], ...this.beats.map((_, at) => [at + 1, this.captionAt(at)])];
   }
 }
+
+const partOf = (kind) =>
+  kind === "embedding"
+    ? { part: kind, layer: null }
+    : kind === "feed_forward"
+      ? { part: kind }
+      : { part: "attention", kind: kind.replace("_attention", "") };
 
 const identity = ({ checkpoint, stacks, written, text, edited }) =>
   JSON.stringify([checkpoint, stacks, written, text, edited]);

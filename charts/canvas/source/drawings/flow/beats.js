@@ -33,8 +33,18 @@ export function beatsOf(model) {
   return beats;
 }
 
-// The beat at which the picture opens: the whole run, of which everything can be looked at.
-export const firstBeat = (beats) => beats.length - 1;
+// The beat at which the picture opens: the whole run, of which everything can be looked at; or a stop of a lesson, which is
+// "embedding", a kind of sub-layer, "memory", "word" (behind the token of `begin`), "end", or "unfold" and a kind.
+export function beginsAt(beats, { written }, { stop = "", stack, layer, token }) {
+  const kind = stop.replace("unfold ", "");
+  const found = beats.findIndex((beat) => {
+    if (beat.stack !== stack) return false;
+    if (beat.type === "word") return (stop === "word" || stop !== kind) && written[beat.row].position === token;
+    if (beat.type === "step") return beat.kind === stop && beat.layer === layer;
+    return beat.type === kind;
+  });
+  return found < 0 ? beats.length - 1 : found;
+}
 
 // How long a beat lasts, in milliseconds: many layers go by faster.
 export function durationOf(beat, beats) {

@@ -12,6 +12,8 @@ import { kindText } from "./captions.js";
 import { layOutLanes, layOutStack, roomForBands } from "./layout.js";
 
 const ABOVE = 12.2; // heights of letters above the picture on a page: its buttons, the caption and the page's title
+const IN_A_LESSON = 8.3; // of these, without the title
+const LESSON_BAR = 0.21; // of the window
 const FAINT = 0.12; // a mean weight below it is left out of the lines of tokens that are not followed
 const UNIT = [86, 180, 233]; // of feed-forward units, as in the diagram of the model
 const LIT = [230, 159, 0]; // of words that are looked at
@@ -70,6 +72,9 @@ export class FlowPicture {
 
   layout(context, theme, width) {
     this.height = Math.round(26.4 * theme.size * roomOf(context, theme, { above: ABOVE, least: 0.9 }));
+    // While a lesson speaks, its bar stands at the foot of the window, and the page's own title is out of sight.
+    if (!context.vector && document.querySelector(".st-key-lesson-bar"))
+      this.height = Math.min(this.height, Math.round((1 - LESSON_BAR) * window.innerHeight - IN_A_LESSON * theme.size));
     this.lay = layOutLanes(context, theme, this.model, { width, height: this.height });
     for (const stack of this.model.stacks) {
       const { size } = theme;

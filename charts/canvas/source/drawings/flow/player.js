@@ -203,19 +203,19 @@ export class Player {
     this.advance();
   }
 
-  // From the first beat on.
-  begin() {
+  // From the first beat to the last, or from one to another.
+  begin(from = -1, to = this.last) {
     this.stop();
     this.drawing.leave();
-    this.drawing.at = -1;
-    this.advance();
+    this.drawing.at = from;
+    this.advance(to);
   }
 
-  advance() {
+  advance(to = this.last) {
     const { drawing } = this;
-    if (drawing.at >= this.last) return this.stop();
+    if (drawing.at >= to) return this.stop();
     drawing.at++;
-    this.run(() => this.advance());
+    this.run(() => this.advance(to));
   }
 
   // Plays one beat; then goes on with `after`, if there is one.

@@ -5,6 +5,8 @@
 
 import { say } from "../../toolkit/words.js";
 
+const VECTOR = 3.4; // heights of letters, where nothing but vectors is shown
+
 export function rowsOf(drawing) {
   const { unfolded } = drawing;
   if (unfolded.part === "embedding") return embeddingRows(drawing);
@@ -28,6 +30,7 @@ function embeddingRows(drawing) {
         : say("The row of the embedding matrix that belongs to this token, as it goes in."),
       cells: strips(stack, count, (position) => stack.row("token", 0, position)),
       limit,
+      tall: VECTOR,
     },
   ];
   if (stack.arrays("place"))
@@ -37,6 +40,7 @@ function embeddingRows(drawing) {
       about: say("What the place in the sentence adds."),
       cells: strips(stack, count, (position) => stack.row("place", 0, position)),
       limit,
+      tall: VECTOR,
     });
   rows.push({
     name: "sum",
@@ -44,6 +48,7 @@ function embeddingRows(drawing) {
     about: say("The vector with which layer 0 begins."),
     cells: strips(stack, count, (position) => stack.stream(0, position)),
     limit,
+    tall: VECTOR,
   });
   return rows;
 }
