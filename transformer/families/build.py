@@ -23,7 +23,13 @@ from transformer.variants.family_embedding import FamilyEmbedding, HalvedSinusoi
 from transformer.variants.gated_feed_forward import GatedFeedForward
 from transformer.variants.grouped_attention import GroupedQueryAttention
 from transformer.variants.layer_orders import ParallelLayer, SandwichLayer
-from transformer.variants.output_heads import FirstTokenClassifier, ScaledProjection, TokenHead
+from transformer.variants.output_heads import (
+    FirstTokenClassifier,
+    Pooling,
+    ScaledProjection,
+    SentenceEncoder,
+    TokenHead,
+)
 from transformer.variants.partial_rotary import PartialRotaryEncoding
 
 _CREATES = (torch.empty, torch.zeros, torch.ones)
@@ -39,7 +45,7 @@ def build_model(config: ModelConfig) -> Model:
 def build_family(config: FamilyConfig) -> Model:
     """A model whose tensors have shapes but no memory (torch's ``meta`` device): they are assigned afterwards."""
     with _ShapesOnly():
-        model = MODELS[config.kind](_skeleton(config))
+        model = (SentenceEncoder if config.pooling else MODELS[config.kind])(_skeleton(config))
         model.config = config
         tables = _tables(config)
         if config.has_encoder:
@@ -48,6 +54,9 @@ def build_family(config: FamilyConfig) -> Model:
             _rebuild(model.decoder, _of_decoder(config), tables[-1], causal=True)
         if config.n_classes:
             model.classifier = FirstTokenClassifier(config, ACTIVATION_FUNCTIONS[config.head_activation])
+        if config.pooling:
+            model.pooling = Pooling(config.pooling)
+            del model.encoder.vocabulary_projection, model.encoder.logits
     model.probes = name_probes(model)
     return model.requires_grad_(False)
 

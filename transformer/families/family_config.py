@@ -24,6 +24,7 @@ class FamilyConfig(ModelConfig):
     ``n_buckets``, ``max_distance``: T5's. ``shared_tables``: encoder and decoder read the same E; ``tie_embeddings``:
     and the projection to the vocabulary is E, too. ``decoder_heads``, ``decoder_d_ff``: where the decoder has others
     than the encoder, of which ``n_heads`` and ``d_ff`` speak. ``head_activation``: of the token head or the classifier.
+    ``pooling``: "mean", "first" or "max" of an encoder without a head, whose answer is the vector of a sentence.
     """
 
     family: str = ""
@@ -57,6 +58,7 @@ class FamilyConfig(ModelConfig):
     decoder_d_ff: int = 0
     head_activation: str = "gelu"
     disentangled: Disentangled | None = None
+    pooling: str = ""
     pad_id: int | None = None
 
     def __post_init__(self) -> None:

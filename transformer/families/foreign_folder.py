@@ -84,7 +84,8 @@ def _weights(path: Path, family: Family, fields: dict, stack: ExitStack) -> Stor
 def read_config(folder: Path, fields: dict) -> FamilyConfig:
     """What ``config.json`` says, before the weights have been looked at."""
     try:
-        return _family(fields).config(Values(fields))
+        config = _family(fields).config(Values(fields))
+        return replace(config, pooling=pooling_of(folder)) if _says_headless(config, fields) else config
     except CheckpointError as error:
         if is_gguf(folder):
             raise CheckpointError(
@@ -105,7 +106,7 @@ def open_model(folder: Path, fields: dict) -> OpenedModel:
         check_memory(folder, weights)
         config = _settled(config, family, weights, fields)
         table = _completed(family.table(config), family, config)
-        _check_head(folder, config, table, weights)
+        config = _without_head(folder, config, table, weights)
         model = build_family(config)
         mapping = {ours: weights.name_in_file(theirs) for ours, theirs in assign(model, table, weights).items()}
         unread = tuple(sorted(map(weights.name_in_file, weights.unread())))
@@ -164,18 +165,52 @@ def _completed(table: Table, family: Family, config: FamilyConfig) -> Table:
     return table
 
 
-def _check_head(folder: Path, config: FamilyConfig, table: Table, weights: StoredWeights) -> None:
-    """An encoder without a head predicts nothing: there would be nothing to ask it."""
+def _says_headless(config: FamilyConfig, fields: dict) -> bool:
+    """Whether a config names an encoder alone, such as BertModel; the weights have the last word."""
+    named = fields.get("architectures")
+    names = named if isinstance(named, list) else []
+    headless = bool(names) and all(str(name).endswith("Model") for name in names)
+    return config.kind == "encoder-only" and not config.n_classes and headless
+
+
+def _without_head(folder: Path, config: FamilyConfig, table: Table, weights: StoredWeights) -> FamilyConfig:
+    """An encoder of whose head the file holds nothing answers with the vector of a sentence. Raises
+    ``CheckpointError`` where it is to classify."""
     if config.kind != "encoder-only":
-        return
+        return config
     head = "classifier.dense.weight" if config.n_classes else "encoder.vocabulary_projection.dense.weight"
-    if not any(name in weights for name in table[head].names):
+    if any(name in weights for name in table[head].names):
+        return replace(config, pooling="")
+    if config.n_classes:
         raise CheckpointError(
-            "{folder} holds an encoder without a head ({name} is missing): it neither fills in masked tokens nor "
-            "classifies; take the checkpoint with its head",
-            folder=folder,
-            name=table[head].names[0],
+            "{folder} lacks the weights {name}, which config.json asks for", folder=folder, name=table[head].names[0]
         )
+    return replace(config, pooling=config.pooling or pooling_of(folder))
+
+
+def pooling_of(folder: Path) -> str:
+    """How the vector of a sentence is made, by the files of Sentence Transformers or the keys of a GGUF file; "mean"
+    where nobody says. Raises ``CheckpointError`` for a way that is not known."""
+    if is_gguf(folder):
+        said = GgufFile(folder).get("bert.pooling_type", 1)
+        said = {0: "mean", 1: "mean", 2: "cls"}.get(said, said)
+        place = folder
+    else:
+        place = folder / "1_Pooling" / "config.json"
+        fields = read_json(place) if place.is_file() else {}
+        ways = [name for name in fields if name.startswith("pooling_mode_") and fields[name] is True]
+        said = fields.get("pooling_mode") or ways or "mean"
+        if isinstance(said, list) and len(said) == 1:
+            said = str(said[0]).removeprefix("pooling_mode_").removesuffix("_tokens").removesuffix("_token")
+    known = {"mean": "mean", "cls": "first", "max": "max"}
+    if not isinstance(said, str) or said not in known:
+        raise CheckpointError(
+            "{file} makes the vector of a sentence by {way}; {known} are known",
+            file=place,
+            way=repr(said)[:80],
+            known=", ".join(known),
+        )
+    return known[said]
 
 
 def stored_files(path: Path) -> list[Path]:

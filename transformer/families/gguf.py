@@ -223,6 +223,7 @@ def _neox(keys: _Keys) -> dict:
 def _bert(keys: _Keys) -> dict:
     return {
         "model_type": "bert",
+        "architectures": ["BertModel"],  # llama.cpp keeps no head
         "hidden_size": keys["embedding_length"],
         "num_attention_heads": keys["attention.head_count"],
         "num_hidden_layers": keys["block_count"],

@@ -110,10 +110,12 @@ def _answer(run: Run, source: Tensor | None) -> tuple[list[int], list[int], bool
 
 
 def _encoder_answer(checkpoint: Checkpoint, source: Tensor, logits: Tensor) -> tuple[TokenSequence | None, str]:
-    """Nothing and the most probable class; or the most probable token at every position and the sentence with its
-    blanks filled in."""
+    """Nothing and the most probable class; nothing at all of an encoder without a head; or the most probable token at
+    every position and the sentence with its blanks filled in."""
     if checkpoint.config.n_classes:
         return None, checkpoint.config.class_names[int(logits[0].argmax())]
+    if getattr(checkpoint.config, "pooling", ""):
+        return None, ""
     best = logits[0].argmax(dim=-1)
     mask = checkpoint.special.mask
     filled = source[0] if mask is None else torch.where(source[0] == mask, best, source[0])

@@ -1,4 +1,5 @@
-"""What other families put behind the last layer: a token head with a layer of its own, a classifier."""
+"""What other families put behind the last layer: a token head with a layer of its own, a classifier, or no
+more than the vector of a sentence."""
 
 from collections.abc import Callable
 
@@ -7,6 +8,8 @@ from torch import Tensor, nn
 
 from transformer.config import ModelConfig
 from transformer.layer_norm import LayerNorm
+from transformer.masks import padding_mask
+from transformer.models import EncoderOnly
 from transformer.probes import Probe
 
 
@@ -53,3 +56,30 @@ class FirstTokenClassifier(nn.Module):
     def forward(self, hidden: Tensor, real: Tensor) -> Tensor:
         pooled = self.pooled(self.activation(self.dense(hidden[:, 0])))
         return self.logits(self.projection(pooled))
+
+
+class Pooling(nn.Module):
+    """One vector of all real positions: their "mean", the "first" one, or the largest number of each channel ("max")
+    (Sentence-BERT, Reimers & Gurevych 2019, §3): [batch, model]."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.kind = kind
+        self.vector = Probe("model")
+
+    def forward(self, hidden: Tensor, real: Tensor) -> Tensor:
+        """hidden [batch, position, model], real [batch, position]."""
+        if self.kind == "first":
+            return self.vector(hidden[:, 0])
+        if self.kind == "max":
+            return self.vector(hidden.masked_fill(~real[..., None], -torch.inf).amax(dim=1))
+        weight = real[..., None].to(hidden.dtype)
+        return self.vector((hidden * weight).sum(dim=1) / weight.sum(dim=1))
+
+
+class SentenceEncoder(EncoderOnly):
+    """An encoder without a head: it predicts no word, and answers with the vector of a sentence."""
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """[batch, position] → [batch, model]."""
+        return self.pooling(self.encode(ids), padding_mask(ids, self.config.pad_id))

@@ -56,6 +56,7 @@ from ui.shell.strip import token_strip
 from ui.words.catalogues import said
 from ui.words.texts import PageText, as_plain, common, glossary, page_text
 
+OF_WORDS = ("decoding", "surgery", "lens", "paths", "bugs")  # pages about a word of an answer, or a class
 WRITING = ("overview", "decoding")  # pages about what the model writes
 PROMPT_ONLY = Greedy(1)  # of which the recorded pass reads nothing
 FRAME_STYLE = Path(__file__).with_name("page.css")
@@ -82,6 +83,11 @@ class Page:
     def reads_pictures(self) -> bool:
         """Whether the model reads pictures, so that a token is a patch."""
         return isinstance(readable_config(self.focus.checkpoint), PictureConfig)
+
+    @property
+    def encodes_sentences(self) -> bool:
+        """Whether the model is an encoder without a head, whose answer is the vector of a sentence."""
+        return bool(getattr(self.checkpoint.config, "pooling", ""))
 
     @once
     def checkpoint(self) -> transformer.Checkpoint:
@@ -239,6 +245,8 @@ def _draw_frame(
     shared_focus.store_if_corrected(p.focus, corrections=corrections)
     # In a place of their own, also where there are none: lines that are said once would let everything below move up in
     # the next run, and a control in a column that moves loses its tie to the address (Streamlit 1.67).
+    if p.encodes_sentences and p.name in OF_WORDS:
+        p.nothing_to_show(common("problem.no_words", name=as_plain(p.checkpoint.name)))
     with st.container(gap="small"):
         about_sentence = (*map(said, p.trace.notes), unlike_training(p.trace, p.focus.checkpoint)) if strip else ()
         for line in filter(None, (*shared_focus.notes(), *about_sentence)):

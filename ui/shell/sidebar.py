@@ -92,6 +92,8 @@ def _checkpoint(focus: Focus) -> None:
         size = common("sidebar.size", layers=layers, heads=config.n_heads, width=config.d_model)
         family = [config.family] if isinstance(config, FamilyConfig) else []
         work = "picture" if isinstance(config, PictureConfig) else work_of(config)
+        if getattr(config, "pooling", ""):
+            work = "vector"
         if work == "text-to-text" and not config.task_prefixes:
             work = "answer"
         # A long name ends beyond the box; the folder, by which a link and the command line call it, is read here.

@@ -33,6 +33,7 @@ from ui.show.drawings import show_map
 from ui.words.catalogues import said
 from ui.words.language_guess import guess_language
 from ui.words.texts import as_plain
+from views.compare.cosine import show_cosine
 from views.compare.run_comparison import (
     Head,
     Side,
@@ -66,7 +67,10 @@ def sentences(p: Page) -> None:
     if pair and pair["shows"] and not presenting():
         french = guess_language(f"{p.trace.text} {trace.text}") == "fr"
         st.caption(" ".join(pair[key] for key in ("shows", "in_french") if key in pair and (french or key == "shows")))
-    show_answers(p, first, second)
+    if p.encodes_sentences:
+        show_cosine(p, first, second)
+    else:
+        show_answers(p, first, second)
     place = (p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head)
     heads = Head(first, *place), Head(second, *place)
     difference = show_maps(p, *heads)

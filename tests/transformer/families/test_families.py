@@ -276,9 +276,12 @@ def test_a_config_that_lies_is_refused_in_a_sentence(
     refused(tmp_path, *words)
 
 
-def test_an_encoder_without_a_head_is_refused(tmp_path: Path) -> None:
-    build("bert").bert.save_pretrained(tmp_path)
-    refused(tmp_path, "without a head", "cls.predictions")
+@pytest.mark.parametrize("case", ["bert, classes", "roberta, classes", "distilbert, classes", "deberta-v3, classes"])
+def test_a_classifier_without_its_head_is_refused(tmp_path: Path, case: str) -> None:
+    model = build(case)
+    model.base_model.save_pretrained(tmp_path)
+    change(tmp_path, architectures=[type(model).__name__])
+    refused(tmp_path, "lacks the weights")
 
 
 def test_broken_weights_are_refused(tmp_path: Path) -> None:

@@ -186,7 +186,7 @@ def test_ids_are_those_of_the_tokenizer_that_was_converted(name: str, tmp_path: 
 
 
 def test_word_pieces_are_those_of_bert(tmp_path: Path) -> None:
-    """An encoder without a head is refused as a model; its tokenizer is read."""
+    """A BERT of llama.cpp has no head: its answer is the vector of a sentence."""
     from transformer.text.foreign.tokenizer import open_tokenizer
 
     backend = word_piece()
@@ -199,8 +199,10 @@ def test_word_pieces_are_those_of_bert(tmp_path: Path) -> None:
     for text in TEXTS:
         assert [*ours.before, *ours.encode(text), *ours.after] == backend.encode(text).ids, repr(text)
     assert ours.special.mask == backend.token_to_id("[MASK]")
-    with pytest.raises(CheckpointError, match="an encoder without a head"):
-        load(file)
+    vector = trace(load(file), TEXTS[0])["pooling.vector"].values
+    with torch.no_grad():
+        hidden = model.bert(torch.tensor([backend.encode(TEXTS[0]).ids])).last_hidden_state[0]
+    assert vector == pytest.approx(hidden.mean(dim=0).numpy(), abs=1e-6)
 
 
 def test_a_whole_checkpoint_is_traced_and_writes(tmp_path: Path) -> None:

@@ -45,15 +45,17 @@ class Asked:
 def asked(trace: Trace) -> Asked:
     """What ``trace`` is the answer to.
 
-    A classifier: its verdict. A decoder: every token that it wrote, or that somebody gave; the ``</s>`` behind a given
-    answer is neither, and a model that would have gone on finds it so improbable that it would outweigh every word. A
-    masked-token model: its blanks, or without any blank every token that is not special, with the token that the model
-    finds most probable there.
+    A classifier: its verdict. An encoder without a head: nothing. A decoder: every token that it wrote, or that
+    somebody gave; the ``</s>`` behind a given answer is neither, and a model that would have gone on finds it so
+    improbable that it would outweigh every word. A masked-token model: its blanks, or without any blank every token
+    that is not special, with the token that the model finds most probable there.
     """
     config = trace.checkpoint.config
     if config.n_classes:
         best = int(trace.values("classifier.logits").argmax())
         return Asked("classifier.logits", (0,), (best,), (config.class_names[best],))
+    if getattr(config, "pooling", ""):
+        return Asked("pooling.vector", (), (), ())
     everywhere = False
     if config.has_decoder:
         # A decoder-only model is asked from the last token of the prompt on; everything before was typed.

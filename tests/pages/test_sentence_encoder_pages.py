@@ -1,0 +1,51 @@
+"""Every page with an encoder without a head: what it shows, or one line about why it has nothing to show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import transformer
+from charts.toolkit.style import three_digits
+from tests.pages.conftest import is_fine, said
+from tests.transformer.families.test_sentence_encoders import TEXTS, saved
+from transformer.analysis.sentence_vectors import parts_of_cosine
+from ui.shell.navigation import GROUPS
+from ui.shell.page import OF_WORDS
+
+PAGES = [entry.name for group in GROUPS.values() for entry in group if entry.name != "lessons"]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("encoders")
+    (root / "encoder").mkdir()
+    saved(root / "encoder")
+    return root
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_shows_it_or_says_why_not(
+    open_app, folders: Path, monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(folders))
+    app = open_app(page, checkpoint="encoder", sentence=TEXTS[0])
+    is_fine(app)
+    without = [line.value for line in app.info if "encoder without a head" in line.value]
+    assert bool(without) == (page in OF_WORDS)
+    assert "gives a sentence a vector" in said(app), "in the sidebar"
+
+
+def test_compare_says_the_cosine_and_where_it_comes_from(
+    open_app, folders: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list = []
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(folders))
+    monkeypatch.setattr("views.compare.cosine.show_map", lambda figure, **_: drawn.append(figure))
+    app = open_app("compare", checkpoint="encoder", sentence=TEXTS[0], second=TEXTS[1])
+    is_fine(app)
+    checkpoint = transformer.load(folders / "encoder")
+    parts = parts_of_cosine(*(transformer.trace(checkpoint, text) for text in TEXTS))
+    assert f"Cosine of the two vectors: **{three_digits(float(parts.sum()))}**" in said(app)
+    assert drawn[-1].arrays["values"] == pytest.approx(parts, abs=1e-6)
