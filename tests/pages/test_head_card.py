@@ -54,6 +54,7 @@ def test_for_against_and_examples(
     assert [*table(app)[common("fires.query")]] == [one.asked[one.query].display for one in drawn]
     app.segmented_control(key="heads_card_by").set_value("strength")
     is_fine(app.run())
+    assert (TEXT["card_no_effect"] in said(app)) == ("effect" not in habits.intervals)
     for measure, intervals in habits.intervals.items():
         app.segmented_control(key="heads_card_measure").set_value(measure)
         is_fine(app.run())

@@ -65,6 +65,8 @@ def card(p: Page, roles: Sequence[CorpusRole]) -> None:
         by = chosen_option(p.text, "card_by", ["kind", "strength"], key="heads_card_by")
         belongs_to("heads_card_measure", tuple(habits.intervals), default="weight")
         measure = chosen_option(p.text, "card_measure", list(habits.intervals), key="heads_card_measure")
+    if "effect" not in habits.intervals:
+        st.caption(p.text["card_no_effect"])
     _pictures(p, habits, measure)
     _examples(p, habits, by, measure, read)
     show_snippet("head habits", _snippet(p, head, read))
