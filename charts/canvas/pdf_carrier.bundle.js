@@ -1,2 +1,2 @@
-// npm run build: d232dc0009af2b1d
+// npm run build: 404a12eebe72033b
 async function r(t){let e=new Blob([t]).stream().pipeThrough(new DecompressionStream("deflate"));return new Uint8Array(await new Response(e).arrayBuffer())}async function i({data:t}){let e=globalThis.glassformerPdf;if(e.brought)return;e.brought=!0;let a=new Blob([await r(t)],{type:"text/javascript"});e.arrive(await import(URL.createObjectURL(a)))}export{i as default};

@@ -19,6 +19,7 @@ export function captionOf(picture, beat) {
     );
   if (beat.type === "word" || beat.type === "end") return word(picture, beat);
   const place = { layer: beat.layer, token: named(follow) };
+  if (!stack.holds(beat.step + 1, follow)) return noNumbers(stack, follow);
   if (beat.kind === "feed_forward") {
     const [first] = stack.units_(beat.layer, follow);
     return pieces(
@@ -40,6 +41,7 @@ export function captionOf(picture, beat) {
   const keys = cross ? model.stack("encoder") : stack;
   const best = strongest(attention, beat.layer, head, follow, cross);
   const what = cross ? say("cross-attention") : say("attention");
+  if (attention.allCut(beat.layer)) return allCut(beat.layer, what);
   if (!best)
     return pieces(say("Layer {layer}, {what}: |{token}| looks at nothing: all is masked."), { ...place, what });
   const values = {
@@ -105,6 +107,7 @@ function word(picture, beat) {
   const row = picture.rowOf(beat);
   const stack = model.last;
   if (!row) return given(picture, beat);
+  if (!Number.isFinite(row.probabilities[row.chosen])) return noNumbers(stack, row.position);
   const probability = threeDigits(row.probabilities[row.chosen]);
   const name = row.names[row.chosen];
   if (model.metadata.classes)
@@ -126,6 +129,11 @@ function word(picture, beat) {
   const best = strongest(attention, layer, head, row.position, kind === "cross");
   const keys = kind === "cross" ? model.stacks[0] : stack;
   const values = { token: stack.tokens[row.position].label, name, probability, layer };
+  if (attention.allCut(layer))
+    return [
+      ...allCut(layer, kind === "cross" ? say("cross-attention") : say("attention")),
+      ...pieces(say("Behind |{token}| comes |{name}|, with probability |{probability}|."), values),
+    ];
   if (!best) return pieces(say("Behind |{token}| comes |{name}|, with probability |{probability}|."), values);
   return pieces(
     say(
@@ -140,6 +148,25 @@ function word(picture, beat) {
   );
 }
 
+// Of the first sub-layer out of which something else came: in a damaged file, or where numbers grew too large.
+function noNumbers(stack, position) {
+  const at = stack.steps.findIndex((_, step) => !stack.holds(step + 1, position));
+  if (at < 0) return [say("What the model answers here is no number (NaN).")];
+  const { layer, kind } = stack.steps[at];
+  return pieces(
+    say(
+      "From layer {layer}, {step}, on the values of |{token}| are no numbers (NaN): from here the model says nothing.",
+    ),
+    { layer, step: kindText(kind), token: stack.tokens[position].label },
+  );
+}
+
+// Every second piece is stressed: none of these.
+const allCut = (layer, what) => [
+  `${say("Layer {layer}, {what}: every head is cut, nothing of it arrives.", { layer, what })} `,
+  "",
+];
+
 // A token that was typed, or a place that was not asked about: where it looks.
 function given(picture, beat) {
   const { model, head } = picture;
@@ -149,6 +176,8 @@ function given(picture, beat) {
   const attention = model.attention(stack.name, "self");
   const best = strongest(attention, layer, head, position, false);
   const values = { layer, what: say("attention"), token: stack.tokens[position].label };
+  if (!stack.holds(stack.steps.length, position)) return noNumbers(stack, position);
+  if (attention.allCut(layer)) return allCut(layer, say("attention"));
   if (!best) return pieces(say("Layer {layer}, {what}: |{token}| looks at nothing: all is masked."), values);
   return pieces(say("Layer {layer}, {what}, head {head}: |{token}| takes |{weight}| from |{key}|."), {
     ...values,

@@ -41,14 +41,19 @@ class Stack {
       after: after.values[from + k],
     }));
   }
+  // Whether the stream is numbers up to a level.
+  holds(level, position) {
+    return this.stream(level, position).every(Number.isFinite);
+  }
   stepOf(layer, kind) {
     return this.steps.findIndex((step) => step.layer === layer && step.kind === kind);
   }
 }
 
 class Attention {
-  constructor({ stack, kind, exact }, arrays) {
+  constructor({ stack, kind, exact }, arrays, cuts = []) {
     Object.assign(this, { stack, kind, exact, divisor: exact ? 1 : 65535 });
+    this.cuts = cuts.filter((cut) => cut.stack === stack && cut.kind === kind);
     const { shape, values } = arrays[`${stack}.${kind}.weights`];
     [this.layers, this.heads, this.queries, this.keys] = shape;
     this.values = values;
@@ -69,13 +74,21 @@ class Attention {
     for (let each = 0; each < this.heads; each++) sum += this.weight(layer, each, query, key);
     return sum / this.heads;
   }
-  // The key, of those that `counts` lets pass, that gets most from a query, in one head or in all.
+  // Whether what a head writes does not arrive: the model was edited.
+  isCut(layer, head) {
+    return this.cuts.some((cut) => [null, layer].includes(cut.layer) && (cut.head === null || cut.head === head));
+  }
+  allCut(layer) {
+    return Array.from({ length: this.heads }, (_, head) => head).every((head) => this.isCut(layer, head));
+  }
+  // The key, of those that `counts` lets pass, that gets most from a query, in one head or in all that are not cut.
   strongest(layer, head, query, counts = () => true) {
     let best = null;
     for (let each = head ?? 0; each <= (head ?? this.heads - 1); each++)
       for (let key = 0; key < this.keys; key++) {
         const weight = this.weight(layer, each, query, key);
-        if (this.allowed(layer, query, key) && counts(key) && !(best && best.weight >= weight) && weight > 0)
+        if (head === null && this.isCut(layer, each)) break;
+        else if (this.allowed(layer, query, key) && counts(key) && !(best && best.weight >= weight) && weight > 0)
           best = { head: each, key, weight };
       }
     return best;
@@ -86,7 +99,7 @@ export class FlowModel {
   constructor({ metadata, arrays }) {
     Object.assign(this, { metadata, arrays });
     this.stacks = metadata.stacks.map((stack) => new Stack(stack, arrays));
-    this.attentions = metadata.attentions.map((attention) => new Attention(attention, arrays));
+    this.attentions = metadata.attentions.map((one) => new Attention(one, arrays, metadata.cuts));
     const listed = (name, at, count) => {
       const { shape, values } = arrays[`written.${name}`];
       return values.subarray(at * shape[1], at * shape[1] + count);

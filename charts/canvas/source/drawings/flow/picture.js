@@ -408,7 +408,7 @@ export class FlowPicture {
         const shift = heads.length > 1 ? (index + 0.5 - heads.length / 2) * room : 0;
         pen.strokeStyle = theme.heads[head % theme.heads.length];
         pen.globalAlpha = Math.min(1, 0.35 + weight);
-        const cut = this.isCut(attention, layer, head);
+        const cut = attention.isCut(layer, head);
         if (cut) pen.setLineDash([5, 5]);
         pen.lineWidth = Math.max(0.6, weight * room * (heads.length > 1 ? 1.15 : 1));
         this.bundled(pen, [keys[key].x + shift, from], [queries[query].x + shift, to], shift);
@@ -416,17 +416,6 @@ export class FlowPicture {
       });
     }
     pen.globalAlpha = 1;
-  }
-
-  // Whether what a head finds does not arrive: somebody has cut it.
-  isCut(attention, layer, head) {
-    return (this.metadata.cuts ?? []).some(
-      (one) =>
-        one.stack === attention.stack &&
-        one.kind === attention.kind &&
-        one.layer === layer &&
-        (one.head === null || one.head === head),
-    );
   }
 
   // A line of a bundle: where it runs level, those beside each other lie below each other.
@@ -707,7 +696,7 @@ export class FlowPicture {
       pen.fill();
       pen.font = fontOf(theme, 0.82, this.head === head ? 700 : 400);
       drawText(pen, say("head {head}", { head }), x + size, y, { colour: cssOf(theme.muted) });
-      if (this.isCut(attention, layer, head)) {
+      if (attention.isCut(layer, head)) {
         pen.strokeStyle = cssOf(theme.ink);
         pen.lineWidth = 1;
         pen.beginPath();

@@ -54,6 +54,7 @@ export class Unfolded {
     for (const row of this.rows) {
       if (row.lines) this.paintLines(pen, theme, row);
       for (const cell of row.cells) this.paintCell(pen, theme, row, cell, query);
+      this.paintNumberOfStrongest(pen, theme, row);
       pen.font = fontOf(theme, 0.8, row.name === "weight" ? 600 : 400);
       const atKeys = row.cells.length && row.cells[0].stack !== unfolded.stack && row.name !== "x";
       const { right, gutter } = atKeys ? drawing.lay.places[row.cells[0].stack] : place;
@@ -115,6 +116,29 @@ export class Unfolded {
         });
     }
     pen.globalAlpha = 1;
+  }
+
+  // Where lanes are too narrow for numbers: that of the key with the largest weight, on a label of its own.
+  paintNumberOfStrongest(pen, theme, row) {
+    const weights = this.rows.find(({ name }) => name === "weight")?.cells;
+    if (!weights || !row.scale || row.cells.length !== weights.length) return;
+    const best = weights.reduce((one, { value }, k) => (value > weights[one].value ? k : one), 0);
+    const cell = row.cells[best];
+    const [x, y, width, height] = this.box(row, cell);
+    pen.font = fontOf(theme, 0.74, 600);
+    const fits = writings(row, cell.value).some((one) => pen.measureText(one).width <= width - 2);
+    if (fits || height <= 0.8 * theme.size) return;
+    const text = threeDigits(cell.value);
+    const wide = pen.measureText(text).width + 8;
+    const left = Math.max(0, Math.min(this.drawing.lay.width - wide, x + width / 2 - wide / 2));
+    pen.fillStyle = cssOf(theme.ground);
+    pen.strokeStyle = cssOf(theme.primary);
+    pen.lineWidth = 1;
+    pen.beginPath();
+    pen.roundRect(left, y, wide, height, 3);
+    pen.fill();
+    pen.stroke();
+    drawText(pen, text, left + wide / 2, y + height / 2 + 0.5, { align: "center", colour: cssOf(theme.ink) });
   }
 
   paintUnits(pen, theme, row, { units }, [x, y, width, height]) {
