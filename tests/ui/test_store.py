@@ -169,8 +169,11 @@ def test_with_a_model_goes_what_would_keep_it_in_memory(tiny_checkpoint: Callabl
     kept.get(own, "displays", lambda: ("a", "b"))
     kept.get(Run(other, "The cat."), "lens", lambda: "of another model")
     kept.get("other path", ("checkpoint", 1), lambda: other)
+    assert kept.known("path", ("checkpoint", 1)) is own, "two models may stand side by side"
+    kept.known("other path", ("checkpoint", 1))
+    kept.get("third path", ("checkpoint", 1), lambda: tiny_checkpoint("bert"))
     assert kept.known("path", ("checkpoint", 1)) is kept.known(run, "trace") is kept.known(own, "displays") is None
-    assert len(kept) == 2 and kept.n_bytes("traces") == 0
+    assert len(kept) == 3 and kept.n_bytes("traces") == 0
 
 
 # ---- how much a result takes ----------------------------------------------------------------------------------------

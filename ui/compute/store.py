@@ -40,6 +40,7 @@ _SHELVES = {
     "effect": "traces",
     "patient": "traces",
 }
+_LEAST = {"models": 2}  # Compare sets two side by side, however large they are
 _OVERHEAD = 4096  # bytes: the key with its sentence, and the objects around the arrays
 
 
@@ -78,9 +79,10 @@ def size_of(value: object, kept: Collection[int] = ()) -> int:
 
 @dataclass
 class _Shelf:
-    """What was used last stays, up to ``limit`` bytes; what is larger than that is kept alone."""
+    """What was used last stays, up to ``limit`` bytes; of what is larger than that only ``least`` values."""
 
     limit: int
+    least: int = 1
     values: OrderedDict[Key, tuple[Any, int]] = field(default_factory=OrderedDict)
     n_bytes: int = 0
 
@@ -102,7 +104,7 @@ class Store:
     """
 
     def __init__(self, limits: Mapping[str, int], *, size_of: Callable[[Any, Collection[int]], int] = size_of) -> None:
-        self._shelves = {name: _Shelf(limit) for name, limit in limits.items()}
+        self._shelves = {name: _Shelf(limit, _LEAST.get(name, 1)) for name, limit in limits.items()}
         self._size_of = size_of
         self._making: dict[Key, _Making] = {}
         self._lock = Lock()
@@ -151,7 +153,7 @@ class Store:
             self._forget(shelf, key)
             shelf.values[key] = value, size
             shelf.n_bytes += size
-            while shelf.n_bytes > shelf.limit and len(shelf.values) > 1:
+            while shelf.n_bytes > shelf.limit and len(shelf.values) > shelf.least:
                 self._forget(shelf, next(iter(shelf.values)))
 
     def clear(self) -> None:

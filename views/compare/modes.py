@@ -34,6 +34,7 @@ from ui.words.catalogues import said
 from ui.words.language_guess import guess_language
 from ui.words.texts import as_plain
 from views.compare.cosine import show_cosine
+from views.compare.packings import of_one_model, packings
 from views.compare.run_comparison import (
     Head,
     Side,
@@ -105,6 +106,10 @@ def checkpoints(p: Page) -> None:
         return
     first, second = Side("A", p.trace, whole=False), Side("B", trace, whole=False)
     show_answers(p, first, second)
+    if of_one_model(p.checkpoint, trace.checkpoint):
+        packings(p, trace.checkpoint)
+        code_of_checkpoints(p, [name])
+        return
     one = Head(first, p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head)
     stack, kind, far = _comparable(p, one, second)
     asked = (p.focus, name)

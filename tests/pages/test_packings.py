@@ -1,0 +1,51 @@
+"""Compare with two files of one model: the same head, the jobs, and the logits of both, over the same tokens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import transformer
+from charts.toolkit.style import three_digits
+from tests.pages.conftest import is_fine, said
+from tests.transformer.families.gguf_files import token_keys, write_gguf
+from tests.transformer.families.hugging_face import build
+from tests.transformer.text.foreign_folders import byte_level
+from transformer.analysis.answers.change_of_answer import same_tokens
+from ui.compute import loading
+from views.compare.packings import of_one_model
+
+pytest.importorskip("gguf")
+SENTENCE = "The cat sat on the mat."
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    backend = byte_level(special=("<s>", "</s>"))
+    keys = token_keys(backend, "gpt2", pre="gpt-2", bos_token_id=0, eos_token_id=1)
+    model = build("llama 3, biases", vocab_size=backend.get_vocab_size())
+    found = [write_gguf(tmp_path / f"{name}.gguf", model, tokens=keys, packed=name) for name in ("F32", "F16")]
+    monkeypatch.setattr(loading, "_typed", {path.name: path for path in found})
+    return found
+
+
+def test_two_packings_of_one_model(
+    open_app, tiny_checkpoint, files: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: dict = {}
+    for module in ("run_comparison", "modes"):
+        monkeypatch.setattr(f"views.compare.{module}.show_map", lambda figure, *, key, **_: drawn.update({key: figure}))
+    address = {"checkpoint": "F32.gguf", "sentence": SENTENCE, "compare_mode": "checkpoints", "other": "F16.gguf"}
+    app = open_app("compare", **address, layer=1, head=2)
+    is_fine(app)
+    one, other = map(transformer.load, files)
+    assert of_one_model(one, other) and not of_one_model(one, tiny_checkpoint("gpt"))
+    trace = transformer.trace(one, SENTENCE, strategy=transformer.Greedy(1))
+    packed = same_tokens(trace, checkpoint=other)
+    change = packed.attention("decoder", 1).weights[2] - trace.attention("decoder", 1).weights[2]
+    assert drawn["compare map difference"].arrays["values"] == pytest.approx(change, abs=1e-6)
+    logits = packed.values("decoder.logits")[-1] - trace.values("decoder.logits")[-1]
+    assert f"by {three_digits(float(np.abs(logits).max()))} at most" in said(app)
+    assert "heads" in said(app) and "job in this sentence" in said(app)
