@@ -218,6 +218,19 @@ def test_a_row_with_a_single_key_has_nothing_to_choose_and_says_so(open_page: Ca
         assert any("bits, of 1 possible" in (metric.delta or "") for metric in app.metric)
 
 
+@pytest.mark.parametrize("checkpoint", CHECKPOINTS)
+def test_a_cell_leads_to_all_heads_between_its_two_tokens(open_page: Callable, checkpoint: str) -> None:
+    app = open_page(checkpoint=checkpoint, token="3", layer="1", head="1")
+    key = app.selectbox(key="attention_key")
+    key.set_value(key.options[2]).run()
+    next(button for button in app.button if button.key == "cell heads").click().run()
+    assert not app.exception
+    app.switch_page("pages/heads.py").run()  # AppTest does not follow a change of page by itself
+    is_fine(app)
+    assert app.session_state["heads_section"] == "finder"
+    assert (app.session_state["heads_from"], app.session_state["heads_to"]) == (3, 2)
+
+
 def test_closing_the_arithmetic(open_page: Callable) -> None:
     app = open_page()
     assert TEXT["arithmetic_close"] not in [button.label for button in app.button]

@@ -11,7 +11,9 @@ from transformer.analysis.attention.attention_cell import CellArithmetic, cell_a
 from transformer.analysis.attention.query_arithmetic import query_input
 from transformer.analysis.positional import rotary_of
 from transformer.runs.attention_view import AttentionView
+from ui.shell.navigation import go_to
 from ui.shell.page import Page
+from ui.shell.page_state import preset
 from ui.show.figures import show_figure, show_snippet, show_table
 from ui.show.score_formula import score_formula, signed, tex_number
 from ui.words.model_terms import rotary_words
@@ -48,6 +50,13 @@ def more_about_cell(p: Page, view: AttentionView, cell: CellArithmetic, *, key: 
         st.caption(rotary_words(text, "arithmetic_rotary", rotary_of(attention).attention_factor))
     if p.checkpoint.config.positions == "disentangled" and cell.bias is not None:
         st.caption(text["arithmetic_disentangled"])
+    names = {"row": view.query.labels[focus.token], "column": view.key.labels[key]}
+    if not p.reads_pictures and st.button(
+        text["cell_heads"].format(**names), icon=":material/search:", key="cell heads"
+    ):
+        for name, value in {"heads_section": "finder", "heads_from": focus.token, "heads_to": key}.items():
+            preset(name, value)
+        go_to("heads")
     with st.expander(text["channels"], icon=":material/bar_chart:"):
         figure = dot_product(
             cell.query,
