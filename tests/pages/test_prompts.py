@@ -73,8 +73,11 @@ def test_the_maps_hold_the_prompt_alone_until_more_is_asked_for(
     assert app.session_state["focus"].token == count - 1, "the last token that was typed"
     assert not any("Greedy(1)" in code for code in codes(app))
     assert app.query_params["written"] in ("1", ["1"])
+    drawn: list = []
+    monkeypatch.setattr("ui.show.living_picture.show_flow", lambda figure, **_: drawn.append(figure))
     app = open_app("overview", checkpoint=folder.name, sentence=SENTENCE)
     is_fine(app)
+    assert drawn[-1].metadata["begin"]["token"] == count - 1
     assert not any(toggle.key.startswith("prompt written") for toggle in app.toggle)
     app = open_app("attention", checkpoint="tiny-gpt", sentence=SENTENCE)
     assert app.session_state["focus"].written == 1 and common("prompt.written") not in [t.label for t in app.toggle]

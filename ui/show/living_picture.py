@@ -15,6 +15,7 @@ from transformer.runs.traces import Trace
 from transformer.runs.tracing import trace_of
 from ui.compute.store import store
 from ui.shell import focus as shared_focus
+from ui.shell.fitting import fit_trace
 from ui.shell.focus import Focus
 from ui.shell.navigation import go_to, pages
 from ui.shell.page import Page
@@ -79,6 +80,7 @@ def flow_figure(flow: SentenceFlow, trace: Trace, focus: Focus, *, links: bool =
     if isinstance(trace.checkpoint.config, PictureConfig):
         tokenizer = trace.checkpoint.tokenizer
         pictures = {stack: tokenizer.thumbnails(trace.tokens(stack).ids) for stack in trace.stacks}
+    focus, _missing = fit_trace(focus, trace)  # the page itself needs no token
     begin = {name: getattr(focus, name) for name in ("stack", "kind", "layer", "head", "token")}
     if stop:
         begin["stop"] = stop
