@@ -10,16 +10,18 @@ rows can then be told with the rows in which it does something else.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from transformer.errors import InputError
 from transformer.explanation.firing_examples import Example, Progress, read_batches
 from transformer.explanation.row_measures import LayerRows, RowMeasures
 from transformer.files.checkpoints import Checkpoint
 from transformer.roles.places import places_in
 from transformer.runs.head_places import Head
+from transformer.runs.recording_size import ALWAYS, allowed_bytes
 from transformer.text.tokens import TokenSequence
 
 # In this order: a place belongs to the first kind that holds for it. The key is …
@@ -121,7 +123,8 @@ def head_habits(
     """Read the sentences once, and count for every head of the model.
 
     A row counts when its query is a token of the text and it has at least two keys to choose from. ``seed``: of the
-    draw of examples. ``progress`` and errors as in ``head_firings``; a head without a row is not in the answer.
+    draw of examples. ``progress`` and errors as in ``head_firings``, and ``InputError`` for more rows than may
+    be kept in memory; a head without a row is not in the answer.
     """
     measures = RowMeasures(checkpoint)
     layers: dict[tuple, _Layer] = {}
@@ -133,6 +136,7 @@ def head_habits(
                 if (stack, kind) not in kinds:
                     kinds[stack, kind] = places(rows.asked, rows.read, cross=kind == "cross")
                 layers.setdefault(rows.place, _Layer()).add(index, rows, kinds[stack, kind], seed)
+        _check_memory(layers.values())
     return {habits.head: habits for place, layer in layers.items() if layer.sentences for habits in layer.heads(*place)}
 
 
@@ -160,6 +164,17 @@ def places(asked: TokenSequence, read: TokenSequence, *, cross: bool) -> np.ndar
     names = CROSS_KINDS if cross else SELF_KINDS
     shape = (len(asked), len(read))
     return np.select([np.broadcast_to(tests[name], shape) for name in names], range(len(names)))
+
+
+def _check_memory(layers: Iterable[_Layer]) -> None:
+    """Before more is read: what is kept of all rows may take as much as one recorded pass."""
+    kept = sum(layer.n_bytes for layer in layers)
+    if kept > ALWAYS and kept > (most := allowed_bytes()):
+        raise InputError(
+            "What is kept of every row of these sentences takes more than {most} MB of memory, and no more is allowed. "
+            "Give fewer or shorter sentences.",
+            most=f"{most / 1e6:,.0f}",
+        )
 
 
 class _Layer:
@@ -201,6 +216,10 @@ class _Layer:
         of_kind = np.stack([((kinds[counted] == number) & allowed).sum(axis=1) for number in range(len(names))])
         self.chances = self.chances + (of_kind / allowed.sum(axis=1)).sum(axis=1)
         self.sentences.append((index, rows.asked, rows.read))
+
+    @property
+    def n_bytes(self) -> int:
+        return sum(column.nbytes for column in self.columns.values())
 
     def heads(self, stack: str, kind: str, layer: int) -> Iterator[HeadHabits]:
         columns = {name: column[..., : self.n_rows] for name, column in self.columns.items()}

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import transformer
+import transformer.explanation.head_habits as habits_module
 from transformer.analysis.attention.value_weighting import norm_weighted
 from transformer.errors import InputError
 from transformer.explanation.attribution import attribute
@@ -194,6 +195,13 @@ def test_a_previous_token_head_looks_one_back_and_not_always():
     found = known("gpt-en", "decoder", "self", 1, 0)
     assert found.main.kind == "previous" and found.main.share > 0.5 > found.main.chance
     assert found.against.share < found.main.share and found.against.examples
+
+
+def test_more_rows_than_fit_into_memory_are_refused(tiny_checkpoint, monkeypatch):
+    monkeypatch.setattr(habits_module, "ALWAYS", 0)
+    monkeypatch.setattr(habits_module, "allowed_bytes", lambda: 1000)
+    with pytest.raises(InputError, match="Give fewer or shorter sentences"):
+        head_habits(tiny_checkpoint("gpt"), SENTENCES)
 
 
 def test_what_cannot_be_read_is_a_sentence(tiny_checkpoint):
