@@ -6,6 +6,7 @@ import pytest
 import transformer
 import transformer.explanation.head_habits as habits_module
 from transformer.analysis.attention.value_weighting import norm_weighted
+from transformer.analysis.head_circuits import pruned_heads
 from transformer.errors import InputError
 from transformer.explanation.attribution import attribute
 from transformer.explanation.attribution_walk import Part
@@ -179,6 +180,17 @@ def test_in_a_classifier_the_rows_add_up_to_the_effect_on_the_class(tiny_checkpo
     effects = layer.measures["effect"].values[0]
     assert effects.sum() == pytest.approx(whole.of(Part("self_attention", 1, 0)), rel=1e-3, abs=1e-6)
     assert found.means["effect"] == pytest.approx(effects[words].mean(), rel=1e-4)
+
+
+def test_a_pruned_head_looks_and_passes_nothing_on():
+    checkpoint = transformer.load("checkpoints/en-fr-pruned")
+    found = head_habits(checkpoint, SENTENCES)
+    for layer in range(checkpoint.config.n_encoder_layers):
+        for head in pruned_heads(checkpoint.model.encoder.layers[layer].self_attention):
+            habits = found[Head("encoder", "self", layer, head)]
+            assert habits.means["weight"] > 0 and habits.means["passed"] == 0
+            first, *others = habits.intervals["passed"]
+            assert first.share == 1 and first.high > first.low and not any(one.share for one in others)
 
 
 def test_nothing_reads_words_out_of_a_translators_encoder(tiny_checkpoint):
