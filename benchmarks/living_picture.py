@@ -2,6 +2,7 @@
 
     python -m benchmarks.living_picture                 # tables in Markdown
     python -m benchmarks.living_picture --film FILE     # a moving WebP of one run, for README.md
+    python -m benchmarks.living_picture --questions FOLDER  # what a first visitor asks, answered by five models
 
 Real weights where the size is that of a model that comes along, otherwise random ones: the work is the same.
 """
@@ -10,6 +11,7 @@ import argparse
 import io
 import sys
 import tempfile
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -27,6 +29,8 @@ from charts.canvas.figure import CanvasFigure
 from charts.canvas.sentence_flow_picture import sentence_flow_picture
 from transformer.explanation.sentence_flow import sentence_flow
 from transformer.runs.traces import Trace
+from ui.shell.focus import Focus
+from ui.show.living_picture import flow_figure
 
 SENTENCE = "The cat sat on the mat."
 BEGIN = {"stack": "decoder", "kind": "cross", "layer": 1, "head": 0, "token": 1}
@@ -54,8 +58,12 @@ _ROUNDS = 9
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--film", type=Path, metavar="FILE", help="write a moving picture of one run there instead")
+    parser.add_argument("--questions", type=Path, metavar="FOLDER", help="write pictures of the answers there instead")
     options = parser.parse_args(arguments)
     with chromium() as browser:
+        if options.questions:
+            questions(browser, options.questions)
+            return 0
         if options.film:
             film(browser, options.film)
             return 0
@@ -183,6 +191,44 @@ def first_pictures(browser: Browser) -> Iterator[str]:
 def _opened(browser: Browser, address: str, figure: str) -> float:
     with new_visitor(browser) as context:
         return Tab(context).open(address, figure=figure)
+
+
+# --- five questions --------------------------------------------------------------------------------------------------
+
+# Where the picture answers what a first visitor asks: its stop, and whether that is about the stack that reads.
+QUESTIONS = {
+    "1 what are the numbers": ("unfold embedding", True),
+    "2 who looks at whom": ("self_attention", True),
+    "3 where does the word come from": ("word", False),
+    "4 what does a layer change": ("unfold feed_forward", True),
+    "5 what is softmax doing": ("unfold {kind}_attention", False),
+}
+
+
+def questions(browser: Browser, folder: Path) -> None:
+    """A picture of 1280 × 720 for each question and model: ``folder/model, question.png``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, trace, opening in asked():
+        for question, (stop, reading) in QUESTIONS.items():
+            stack = trace.stacks[0 if reading else -1]
+            kind = "cross" if len(trace.stacks) > 1 and not reading else "self"
+            own = {part: opening[part] for part in ("layer", "head", "token") if stack == opening["stack"]}
+            place = {"layer": 0, "head": 0, "token": 2, **own, "stack": stack, "kind": kind}
+            flow = sentence_flow(trace, inside=[(stack, place["layer"])])
+            figure = flow_figure(flow, trace, Focus(**place), links=False, stop=stop.format(kind=kind))
+            with opened(browser, figure) as page:
+                page.screenshot(path=folder / f"{name}, {question}.png")
+        print(name)
+
+
+def asked() -> Iterator[tuple[str, Trace, dict]]:
+    """Name, trace and opening of a model of each kind, and of one of GPT-2 small's shape with random weights."""
+    for name in ("en-fr", "gpt-en", "bert-en", "vit-digits"):
+        file = REPOSITORY / "checkpoints" / name / "opening.toml"
+        opening = tomllib.loads(file.read_text(encoding="utf-8"))["opening"]
+        yield name, transformer.trace(transformer.load(f"checkpoints/{name}"), opening["sentence"]), opening
+    trace = decoder_of_shape(12, 12, 24)
+    yield "GPT-2 small's shape", trace, {"stack": "decoder", "layer": 5, "head": 0, "token": len(trace.target) // 2}
 
 
 # --- the film -------------------------------------------------------------------------------------------------------

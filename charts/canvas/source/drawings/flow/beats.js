@@ -37,12 +37,10 @@ export function beatsOf(model) {
 // "embedding", a kind of sub-layer, "memory", "word" (behind the token of `begin`), "end", or "unfold" and a kind.
 export function beginsAt(beats, { written }, { stop = "", stack, layer, token }) {
   const kind = stop.replace("unfold ", "");
-  const found = beats.findIndex((beat) => {
-    if (beat.stack !== stack) return false;
-    if (beat.type === "word") return (stop === "word" || stop !== kind) && written[beat.row].position === token;
-    if (beat.type === "step") return beat.kind === stop && beat.layer === layer;
-    return beat.type === kind;
-  });
+  const place = (wanted) => beats.findIndex((beat) => beat.stack === stack && wanted(beat));
+  const word = place(({ type, row }) => type === "word" && written[row].position === token);
+  const step = place((beat) => beat.type === kind || (beat.kind === kind && beat.layer === layer));
+  const found = stop === "word" || (stop !== kind && word >= 0) ? word : step;
   return found < 0 ? beats.length - 1 : found;
 }
 

@@ -10,6 +10,9 @@ class Stack {
     this.threads = arrays[`${this.name}.stream`].shape[2];
     this.shown = arrays[`${this.name}.units`].shape[2] ?? 0; // units a token
     this.limit = limitOf(this.arrays("stream").values);
+    // The vectors that go in are often shorter than what becomes of them.
+    const inputs = ["token", "place"].map((name) => this.arrays(name)?.values ?? []);
+    this.inputLimit = limitOf(inputs.flatMap((values) => [...values]));
     this.finalLimit = this.arrays("final") ? limitOf(this.arrays("final").values) : 1;
     this.unitLimit = Math.max(...sizesOf(this.arrays("after_activation").values).slice(-1)) || 1;
   }

@@ -161,7 +161,7 @@ export class FlowPicture {
     const shown = shorten(pen, text, this.lay.width - 14 * size);
     drawText(pen, shown, 4, y, { colour });
     let x = 4 + pen.measureText(shown).width + 0.6 * size;
-    const limit = threeDigits(Number(stack.limit.toPrecision(2)));
+    const limit = threeDigits(Number((this.view?.limit ?? stack.limit).toPrecision(2)));
     drawText(pen, `−${limit}`, x, y, { colour });
     x += pen.measureText(`−${limit}`).width + 0.3 * size;
     const wide = 4 * size;
@@ -663,8 +663,8 @@ export class FlowPicture {
     const { attention, layer, position, keys } = shown;
     const { size } = theme;
     const [left, right] = this.roomForHeads(beat);
-    const column = 9.8 * size;
-    const columns = Math.min(3, Math.floor((right - left) / column));
+    const column = 10.6 * size;
+    const columns = Math.min(4, Math.floor((right - left) / column));
     if (columns < 1) return;
     const step = 1.22 * size;
     // No lower than the lanes below begin: fewer rows, and then the heads that take most.

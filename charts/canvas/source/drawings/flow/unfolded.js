@@ -18,6 +18,12 @@ export class Unfolded {
     this.rows = rowsOf(drawing);
   }
 
+  // Where the colours of vectors end, if not where those of the whole stack do.
+  get limit() {
+    const { unfolded, model } = this.drawing;
+    return unfolded.part === "embedding" ? model.stack(unfolded.stack).inputLimit : null;
+  }
+
   // From the chips up; what is too much for the height is made lower.
   layOut() {
     const { lay, now } = this.drawing;

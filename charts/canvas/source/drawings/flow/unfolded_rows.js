@@ -20,7 +20,7 @@ function embeddingRows(drawing) {
   const { stack: name } = drawing.unfolded;
   const stack = drawing.model.stack(name);
   const count = drawing.shownIn(stack);
-  const limit = stack.limit;
+  const limit = stack.inputLimit;
   const rows = [
     {
       name: "token",
@@ -70,7 +70,7 @@ function feedForwardRows(drawing) {
   }));
   rows.push({
     name: "units",
-    label: say("{count} of {units} units", { count: stack.shown, units: stack.units }),
+    label: say("units"),
     about: say("The units that answer most: what comes in, and behind the activation function."),
     cells: units,
     limit: stack.unitLimit,
