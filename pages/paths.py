@@ -17,13 +17,13 @@ SECTIONS = {
     "edges": head_to_head,
     "flow": flow,
 }
-NEEDS = {"edges": ("stack", "kind", "layer", "head"), "flow": ()}  # routes go through all stacks
+NEEDS = {"edges": ("stack", "kind", "layer", "head")}  # the others show all stacks
 
-needs = NEEDS.get(st.session_state.get(KEY), ("stack",))
+needs = NEEDS.get(st.session_state.get(KEY), ())
 with page("paths", needs=needs) as p:
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
         section = chosen_section(p.text, list(SECTIONS), key=KEY, help=p.text["section_help"])
-    if needs != NEEDS.get(section, ("stack",)):  # an address asked for it, which is known only now
+    if needs != NEEDS.get(section, ()):  # an address asked for it, which is known only now
         st.rerun()
     SECTIONS[section](p, row)

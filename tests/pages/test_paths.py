@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -40,15 +41,13 @@ def test_the_map_is_what_the_library_measures(
     app = open_app("paths", checkpoint=f"tiny-{kind}", sentence=SENTENCE, paths_section=section)
     is_fine(app)
     both = contrast(transformer.trace(tiny_checkpoint(kind), SENTENCE), corrupted(app))
-    turn, stack = both.first_turn, app.session_state["focus"].stack
-    heads = section == "heads"
-    places = head_places(both, stack) if heads else token_places(both, turn, stack)
-    shares = recovered(both, turn, places)
-    figure = drawn[-1]
-    assert figure.arrays["values"] == pytest.approx(shares, abs=1e-6)
-    assert len(figure.metadata["rows"]) == len(places) and len(figure.metadata["columns"]) == len(places[0])
+    turn = both.first_turn
+    for figure, stack in zip(drawn[-len(both.clean) :], both.clean, strict=True):
+        places = head_places(both, stack) if section == "heads" else token_places(both, turn, stack)
+        assert figure.arrays["values"] == pytest.approx(recovered(both, turn, places), abs=1e-5)
+        assert len(figure.metadata["rows"]) == len(places) and len(figure.metadata["columns"]) == len(places[0])
     printed = run_snippet(next(code for code in codes(app) if "recovered" in code))
-    assert len(printed.strip().splitlines()) >= len(places)
+    assert len(printed.strip().splitlines()) >= len(places) * len(both.clean) // 2
     asked = app.selectbox(key="paths_turn")
     is_fine(asked.set_value(asked.options[-1]).run())
     assert drawn[-1].metadata["title"] != figure.metadata["title"] or len(set(asked.options)) == 1
@@ -56,10 +55,10 @@ def test_the_map_is_what_the_library_measures(
 
 def test_a_click_leads_to_the_head_or_chooses_the_place(open_app: Open) -> None:
     app = open_app("paths", checkpoint="tiny-gpt", sentence=SENTENCE, paths_section="tokens")
-    is_fine(trigger(app, "patching", "click", {"query": 1, "key": 1}))
+    is_fine(trigger(app, "patching decoder", "click", {"query": 1, "key": 1}))
     assert (app.session_state["focus"].layer, app.session_state["focus"].token) == (1, 1)
     app = open_app("paths", checkpoint="tiny-gpt", sentence=SENTENCE, paths_section="heads")
-    is_fine(trigger(app, "patching", "click", {"query": 0, "key": 1}))
+    is_fine(trigger(app, "patching decoder", "click", {"query": 0, "key": 1}))
     assert (app.session_state["focus"].layer, app.session_state["focus"].head) == (0, 1)
     assert app.title[0].value == page_text("attention").title
 
@@ -95,19 +94,19 @@ def test_a_long_sweep_is_estimated_until_it_is_asked_for(
     app = open_app("paths", checkpoint="tiny-translator", sentence="A dog sat on the mat.", paths_section="heads")
     is_fine(app)
     guess = drawn[-1]
-    assert guess.metadata["title"].startswith("Estimated") and any(
-        control.key == "choose stack" for control in app.segmented_control
-    )
+    assert "Estimated" in guess.metadata["title"]
     button = app.button(key="sweep start")
-    places = 2 * 2 * 2  # two layers of two heads, self and cross: of the encoder half of them
-    assert any(TEXT["start"].format(passes=2, places=count) == button.label for count in (places // 2, places))
+    places = 3 * 2 * 2  # three kinds of attention, two layers of two heads
+    assert re.sub(r"\(\d+", "(n", TEXT["start"].format(passes=2, places=places)) == re.sub(r"\(\d+", "(n", button.label)
     both = contrast(transformer.trace(tiny_checkpoint("translator"), "A dog sat on the mat."), corrupted(app))
-    own = head_places(both, app.session_state["focus"].stack)
+    own = head_places(both, "decoder")
     assert guess.arrays["values"] == pytest.approx(estimated_shares(both, both.first_turn, own), abs=1e-5)
-    strongest = recovered(both, both.first_turn, own).ravel()[np.argmax(np.abs(guess.arrays["values"]))]
+    every = [place for stack in both.clean for row in head_places(both, stack) for place in row]
+    estimates = estimated_shares(both, both.first_turn, [every])[0]
+    strongest = recovered(both, both.first_turn, [every])[0][np.argmax(np.abs(estimates))]
     assert f"truly {signed(float(strongest))}" in said(app), "its error stands beside it"
     is_fine(button.click().run())
-    assert "in the same order" in said(app) and drawn[-1].metadata["title"].startswith("Share")
+    assert "in the same order" in said(app) and "Share" in drawn[-1].metadata["title"]
     assert not any(button.key == "sweep start" for button in app.button)
     is_fine(app.run())
     assert not any(button.key == "sweep start" for button in app.button)

@@ -1,4 +1,4 @@
-"""The Paths page: activation patching, every place put back from the clean run, as one map."""
+"""The Paths page: activation patching, every place put back from the clean run, as one map of each stack."""
 
 from collections.abc import Callable, Hashable
 from functools import partial
@@ -36,6 +36,8 @@ from ui.show.drawings import show_map
 from ui.show.figures import show_formula, show_snippet, show_source
 from ui.words.texts import as_plain, page_texts
 
+BESIDE = 5  # columns' width of the names beside a map
+
 
 def patching(p: Page, room: DeltaGenerator, *, view: str) -> None:
     """Choose the corrupted sentence and, in ``room``, the word; see what brings the clean word back.
@@ -43,26 +45,27 @@ def patching(p: Page, room: DeltaGenerator, *, view: str) -> None:
     ``view``: "tokens" (one place in one layer is put back) or "heads" (one head, everywhere).
     """
     sentence, both, turn = chosen_contrast(p, room)
-    places = token_places(both, turn, p.focus.stack) if view == "tokens" else head_places(both, p.focus.stack)
-    name, count = ("patching", sentence, turn.row, p.focus.stack, view), sum(map(len, places))
+    rows = [_rows(both, turn, stack, view) for stack in p.trace.stacks]
+    places = [place for one in rows for row in one for place in row]  # of all stacks, in one sweep
+    name, count = ("patching", sentence, turn.row, view), len(places)
     quick = sweeps.is_long(p, count)
     if quick:
-        guess = store.get(p.run, (*name, "estimate"), lambda: estimated_shares(both, turn, places))
+        guess = store.get(p.run, (*name, "estimate"), lambda: estimated_shares(both, turn, [places])[0])
     if waiting := sweeps.waits(p, name, count):
-        _map(p, both, turn, view, places, guess, estimated=True)
-        _check(p, both, turn, view, places, guess, name)
-    work = partial(recovered, both, turn, places)
-    shares = measured(p, both, turn, name, lambda report: work(progress=report), count=count)
+        _maps(p, both, turn, view, rows, guess, estimated=True)
+        _check(p, both, turn, places, guess, name)
+    work = partial(recovered, both, turn, [places])
+    shares = measured(p, both, turn, name, lambda report: work(progress=report)[0], count=count)
     if shares is not None:
-        _map(p, both, turn, view, places, shares)
+        _maps(p, both, turn, view, rows, shares)
         if quick:
-            sweeps.say_agreement(p, guess.ravel(), shares.ravel())
+            sweeps.say_agreement(p, guess, shares)
     show_formula(
         p.text["patching_formula"],
         caption=p.text["patching_shapes"].format(
             answer=as_plain(display(both, turn.answer)),
             other=as_plain(display(both, turn.other)),
-            count=sum(map(len, places)),
+            count=count,
         ),
     )
     row = "contrast.first_turn" if turn == both.first_turn else f"contrast.turns[{both.turns.index(turn)}]"
@@ -73,10 +76,11 @@ def patching(p: Page, room: DeltaGenerator, *, view: str) -> None:
         "from transformer.explanation.attribution_patching import estimated_shares\n\n"
         f"contrast = patching.contrast(trace, {sentence!r})\n"
         f"turn = {row}\n"
-        f'places = patching.{which}, "{p.focus.stack}")\n'
-        f"shares = {'estimated_shares' if waiting else 'patching.recovered'}(contrast, turn, places)\n"
-        "for row, values in zip(places, shares):\n"
-        "    print(row[0].part, row[0].layer, values.round(2))\n",
+        "for stack in trace.stacks:\n"
+        f"    places = patching.{which}, stack)\n"
+        f"    shares = {'estimated_shares' if waiting else 'patching.recovered'}(contrast, turn, places)\n"
+        "    for row, values in zip(places, shares):\n"
+        "        print(stack, row[0].part, row[0].layer, values.round(2))\n",
     )
     show_source(contrast, estimated_shares if waiting else recovered, patched_differences)
 
@@ -119,16 +123,12 @@ def measured(
     )
 
 
-def _check(
-    p: Page, both: Contrast, turn: Turn, view: str, places: list[list[Place]], guess: np.ndarray, name: tuple
-) -> None:
+def _check(p: Page, both: Contrast, turn: Turn, places: list[Place], guess: np.ndarray, name: tuple) -> None:
     """The largest numbers of the estimate beside true patching."""
-    flat = [place for row in places for place in row]
-    best = np.argsort(-np.abs(np.nan_to_num(guess.ravel())))[: sweeps.CHECKED]
-    true = store.get(p.run, (*name, "check"), lambda: recovered(both, turn, [[flat[index] for index in best]])[0])
-    columns = _columns(both, turn, view, places, p.focus.stack)
-    names = [_place_name(p, flat[index], columns[flat[index].index]) for index in best]
-    sweeps.say_error(p, names, guess.ravel()[best], true, count=len(flat))
+    best = np.argsort(-np.abs(np.nan_to_num(guess)))[: sweeps.CHECKED]
+    true = store.get(p.run, (*name, "check"), lambda: recovered(both, turn, [[places[index] for index in best]])[0])
+    names = [_place_name(p, both, turn, places[index]) for index in best]
+    sweeps.say_error(p, names, guess[best], true, count=len(places))
 
 
 def _turn(p: Page, both: Contrast) -> Turn:
@@ -171,8 +171,31 @@ def _in_words(p: Page, both: Contrast, turn: Turn) -> str:
     )
 
 
-def _columns(both: Contrast, turn: Turn, view: str, places: list[list[Place]], stack: str) -> list[str]:
-    return list(both.tokens(stack, turn).labels) if view == "tokens" else [str(place.index) for place in places[0]]
+def _rows(both: Contrast, turn: Turn, stack: str, view: str) -> list[list[Place]]:
+    return token_places(both, turn, stack) if view == "tokens" else head_places(both, stack)
+
+
+def _maps(
+    p: Page,
+    both: Contrast,
+    turn: Turn,
+    view: str,
+    rows: list[list[list[Place]]],
+    shares: np.ndarray,
+    *,
+    estimated: bool = False,
+) -> None:
+    """A map of each stack, side by side, on one scale. ``shares``: of all places of all ``rows``, [place]."""
+    known = shares[np.isfinite(shares)]
+    limit = max(1.0, float(np.abs(known).max(initial=0.0)))
+    counts = [sum(map(len, one)) for one in rows]
+    # As wide as they have columns, beside the names of their rows.
+    columns = st.columns([len(one[0]) + BESIDE for one in rows]) if len(rows) > 1 else [st.container()]
+    for column, one, values in zip(columns, rows, np.split(shares, np.cumsum(counts)[:-1]), strict=True):
+        with column:
+            _map(p, both, turn, view, one, values.reshape(len(one), -1), limit=limit, estimated=estimated)
+    places = [place for one in rows for row in one for place in row]
+    st.caption(_strongest(p, both, turn, places, shares) + " " + p.text[f"caption_{view}"])
 
 
 def _map(
@@ -183,45 +206,49 @@ def _map(
     places: list[list[Place]],
     shares: np.ndarray,
     *,
-    estimated: bool = False,
+    limit: float,
+    estimated: bool,
 ) -> None:
-    text, what = p.text, "estimate" if estimated else "map"
+    text, what, stack = p.text, "estimate" if estimated else "map", places[0][0].stack
     parts = [row[0].part for row in places]
-    rows = [f"{text[f'part_{row[0].part}']} {row[0].layer}" for row in places]
-    columns = _columns(both, turn, view, places, p.focus.stack)
     known = np.isfinite(shares)
+    title = text[f"{what}_{view}"].format(answer=display(both, turn.answer))
     show_map(
         value_map(
             np.where(known, shares, 0.0),
-            row_labels=rows,
-            column_labels=columns,
+            row_labels=[f"{text[f'part_{row[0].part}']} {row[0].layer}" for row in places],
+            column_labels=[_column(both, turn, place) for place in places[0]],
             row_title=text["rows_title"],
             column_title=text["columns_tokens" if view == "tokens" else "columns_heads"],
             allowed=known,
-            limit=max(1.0, float(np.abs(shares[known]).max(initial=0.0))),
-            title=text[f"{what}_{view}"].format(answer=display(both, turn.answer)),
+            limit=limit,
+            title=title if len(p.trace.stacks) == 1 else f"{text[f'stack_{stack}']} · {title}",
             value_name=text[f"{what}_value"],
             phrase=(text["phrase_before"], text["phrase_tokens" if view == "tokens" else "phrase_heads"]),
             height=340,
             breaks=[index for index in range(1, len(parts)) if parts[index] != parts[index - 1]],
             masked_text=text["no_gap"],
         ),
-        key="patching",
+        key=f"patching {stack}",
         on_click=partial(_open, places),
     )
-    st.caption(_strongest(p, places, columns, shares) + " " + text[f"caption_{view}"])
 
 
-def _strongest(p: Page, places: list[list[Place]], columns: list[str], shares: np.ndarray) -> str:
+def _column(both: Contrast, turn: Turn, place: Place) -> str:
+    """What stands over a place: its token, or the number of its head."""
+    return str(place.index) if place.part in HEADS else both.tokens(place.stack, turn).labels[place.index]
+
+
+def _strongest(p: Page, both: Contrast, turn: Turn, places: list[Place], shares: np.ndarray) -> str:
     if not np.isfinite(shares).any():
         return p.text["no_gap_caption"]
-    row, column = np.unravel_index(np.nanargmax(shares), shares.shape)
-    where = _place_name(p, places[row][column], columns[column])
-    return p.text["strongest"].format(place=where, share=three_digits(float(shares[row, column])))
+    best = int(np.nanargmax(shares))
+    where = _place_name(p, both, turn, places[best])
+    return p.text["strongest"].format(place=where, share=three_digits(float(shares[best])))
 
 
-def _place_name(p: Page, place: Place, column: str) -> str:
-    return p.text[f"place_{place.part}"].format(layer=place.layer, column=as_plain(column))
+def _place_name(p: Page, both: Contrast, turn: Turn, place: Place) -> str:
+    return p.text[f"place_{place.part}"].format(layer=place.layer, column=as_plain(_column(both, turn, place)))
 
 
 def _open(places: list[list[Place]], cell: Cell) -> None:
@@ -231,4 +258,4 @@ def _open(places: list[list[Place]], cell: Cell) -> None:
         kind = HEADS[place.part].removesuffix("_attention")
         go_to("attention", stack=place.stack, kind=kind, layer=place.layer, head=place.index)
     kind = "cross" if place.part == "cross_attention" else "self"
-    shared_focus.change(layer=place.layer, token=place.index, kind=kind)
+    shared_focus.change(stack=place.stack, layer=place.layer, token=place.index, kind=kind)
