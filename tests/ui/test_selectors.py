@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from transformer.config import ModelConfig
 from transformer.families.family_config import FamilyConfig
+from ui.shell import focus, selectors
 from ui.shell.selectors import work_of
 
 SIZES = {"vocabulary_size": 50, "d_model": 16, "n_heads": 2, "d_ff": 24, "n_encoder_layers": 1, "n_decoder_layers": 1}
@@ -22,3 +25,13 @@ def test_of_a_foreign_encoder_decoder_only_families_of_translators_translate(fam
 def test_our_own_translates_unless_it_was_given_tasks() -> None:
     assert work_of(ModelConfig(**SIZES)) == "encoder-decoder"
     assert work_of(ModelConfig(task_prefixes=("fill: ",), **SIZES)) == "text-to-text"
+
+
+@pytest.mark.parametrize("change", [lambda: selectors._change("head"), selectors._change_kind, selectors._change_stack])
+def test_a_choice_of_nothing_changes_nothing(change: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """No browser reports it; a script that speaks to the server may, and the focus kept it on every page."""
+    changed: list[dict] = []
+    monkeypatch.setattr(focus, "change", lambda **values: changed.append(values))
+    monkeypatch.setattr(selectors.st, "session_state", {f"choose {name}": None for name in ("head", "kind", "stack")})
+    change()
+    assert not changed

@@ -4,7 +4,6 @@ import json
 from dataclasses import dataclass
 
 from transformer.errors import InputError
-from transformer.text.message import Message
 
 LONGEST = 10_000  # characters of the variables
 
@@ -45,4 +44,4 @@ class Prompt:
 
 def refused(problem: str) -> InputError:
     """What a template says about a chat that it does not take, or Jinja about a template."""
-    return InputError("The chat template of this tokenizer refuses the text: {problem}", problem=Message(problem))
+    return InputError("The chat template of this tokenizer refuses the text: {problem}", problem=problem)

@@ -93,18 +93,24 @@ def _choose(name: str, options: list, value: object, *, anew: bool, change: Call
         st.selectbox(common(f"focus.{name}"), **shared)
 
 
+# A message that was not made by our page may report that nothing is chosen: it changes nothing.
+
+
 def _change(name: str) -> None:
-    shared_focus.change(**{name: st.session_state[f"choose {name}"]})
+    if (chosen := st.session_state[f"choose {name}"]) is not None:
+        shared_focus.change(**{name: chosen})
 
 
 def _change_kind() -> None:
-    stack, kind = st.session_state["choose kind"].split()
-    same_stack = stack == shared_focus.current().stack
-    shared_focus.change(kind=kind, **({} if same_stack else {"stack": stack}))
+    if (chosen := st.session_state["choose kind"]) is not None:
+        stack, kind = chosen.split()
+        same_stack = stack == shared_focus.current().stack
+        shared_focus.change(kind=kind, **({} if same_stack else {"stack": stack}))
 
 
 def _change_stack() -> None:
-    shared_focus.change(stack=st.session_state["choose stack"], kind="self")
+    if (chosen := st.session_state["choose stack"]) is not None:
+        shared_focus.change(stack=chosen, kind="self")
 
 
 def chosen_section(text: PageText, sections: Sequence[str], *, key: str, **more: object) -> str:
