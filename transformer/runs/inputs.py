@@ -6,6 +6,7 @@ from torch import Tensor
 from transformer.errors import InputError
 from transformer.files.checkpoints import Checkpoint
 from transformer.runs.recording_size import check_recording
+from transformer.text.foreign.tokenizer import ForeignTokenizer
 from transformer.text.message import Message
 
 MAX_CHARACTERS = 40_000
@@ -46,7 +47,9 @@ def prompt_ids(checkpoint: Checkpoint, text: str) -> list[int]:
         ids = [*checkpoint.framing.before, *_ids(checkpoint, text), *checkpoint.framing.after]
     else:
         _check_text(text, _SENTENCE)
-        ids = checkpoint.tokenizer.encode_prompt(text, checkpoint.prompt)
+        tokenizer = checkpoint.tokenizer
+        assert isinstance(tokenizer, ForeignTokenizer), "ours has neither a template nor special tokens to type"
+        ids = tokenizer.encode_prompt(text, checkpoint.prompt)
     check_length(checkpoint, len(ids), Message("The text"))
     check_recording(checkpoint.model, target=len(ids))
     return ids
