@@ -36,7 +36,7 @@ from ui.show.drawings import show_map
 from ui.show.figures import show_formula, show_snippet, show_source
 from ui.words.texts import as_plain, page_texts
 
-BESIDE = 5  # columns' width of the names beside a map
+BESIDE = 9  # columns' width of the names beside a map
 
 
 def patching(p: Page, room: DeltaGenerator, *, view: str) -> None:
