@@ -14,6 +14,8 @@ import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from benchmarks.memory import status_megabytes
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 START_SECONDS = 120.0
 ENTRIES = {
@@ -90,8 +92,7 @@ class AppServer:
     @property
     def peak_megabytes(self) -> float:
         """The most resident memory that it has had so far; 0 when the server has ended."""
-        found = [line.split()[1] for line in self._of_process("status").splitlines() if line.startswith("VmHWM")]
-        return int(found[0]) * 1024 / 1e6 if found else 0.0
+        return status_megabytes("VmHWM", self._process.pid)
 
     @property
     def processor_seconds(self) -> float:

@@ -8,7 +8,9 @@ peak of the process above what it held with the model loaded. Each model has a p
 """
 
 import argparse
-import multiprocessing
+import json
+import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from itertools import cycle, islice
@@ -16,6 +18,7 @@ from pathlib import Path
 
 import torch
 
+from benchmarks.memory import status_megabytes
 from benchmarks.workload import sentence_of
 from transformer.explanation.head_habits import head_habits
 from transformer.families.build import build_model
@@ -52,15 +55,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in options.checkpoints:
         large = name == LARGE
         goal = GOALS[large]
-        with multiprocessing.get_context("spawn").Pool(1) as alone:
-            wall, seconds, megabytes, heads, rows = alone.apply(measured, (name, options.sentences, options.threads))
-        met = ["met" if value <= most else "missed" for value, most in ((seconds, goal), (megabytes, MEMORY_GOAL))]
+        wall, seconds, memory, heads, rows = _alone(name, options.sentences, options.threads)
+        met = ["met" if value <= most else "missed" for value, most in ((seconds, goal), (memory, MEMORY_GOAL))]
         print(
             f"{name:<34}{heads:4} heads {rows:6,} rows  {seconds:6.1f} s of the processor ({wall:.1f} s) ≤ {goal:g}: "
-            f"{met[0]}   {megabytes:5.0f} MB ≤ {MEMORY_GOAL:g}: {met[1]}",
+            f"{met[0]}   {memory:5.0f} MB ≤ {MEMORY_GOAL:g}: {met[1]}",
             flush=True,
         )
     return 0
+
+
+def _alone(name: str, n_sentences: int, threads: int) -> tuple[float, float, float, int, int]:
+    """What ``measured`` says in a process of its own."""
+    asked = f"measured({name!r}, {n_sentences}, {threads})"
+    code = f"import json\nfrom benchmarks.atlas import measured\nprint(json.dumps({asked}))"
+    printed = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE, text=True).stdout
+    return tuple(json.loads(printed))
 
 
 def measured(name: str, n_sentences: int, threads: int) -> tuple[float, float, float, int, int]:
@@ -70,13 +80,13 @@ def measured(name: str, n_sentences: int, threads: int) -> tuple[float, float, f
     sentences = read_sentences() if name != LARGE else [sentence_of(checkpoint.tokenizer, TOKENS - 1)]
     many = list(islice(cycle(sentences), n_sentences))
     head_habits(checkpoint, many[:1])  # what is made once: imports, kernels
-    before = _megabytes("VmRSS")
+    before = status_megabytes("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # the peak is counted from here
     clock, processor = time.perf_counter(), time.process_time()
     found = head_habits(checkpoint, many)
     wall, seconds = time.perf_counter() - clock, time.process_time() - processor
     rows = next(iter(found.values())).n_rows
-    return wall, seconds, _megabytes("VmHWM") - before, len(found), rows
+    return wall, seconds, status_megabytes("VmHWM") - before, len(found), rows
 
 
 def smollm2() -> Checkpoint:
@@ -84,12 +94,6 @@ def smollm2() -> Checkpoint:
     torch.manual_seed(0)
     model = build_model(llama_config(Values(SMOLLM2))).eval()
     return Checkpoint(Path(LARGE), model, load("checkpoints/gpt-en").tokenizer, card="")
-
-
-def _megabytes(field: str) -> float:
-    """Of this process, by Linux."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return int(next(line for line in lines if line.startswith(f"{field}:")).split()[1]) / 1000
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ dearest counts. What a browser draws is not in here. Prints a table in Markdown.
 """
 
 import argparse
-import resource
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ from pathlib import Path
 from streamlit.testing.v1 import AppTest
 
 from benchmarks.app_server import REPOSITORY
+from benchmarks.memory import status_megabytes
 from ui.compute import loading
 from ui.shell.navigation import GROUPS
 
@@ -53,14 +53,6 @@ def clicked(app: AppTest) -> Iterator[float]:
         yield seconds_of(app)
 
 
-def gigabytes(*, peak: bool) -> float:
-    """That this process takes, or has taken at most."""
-    if peak:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) / 1e6 for line in lines if line.startswith("VmRSS"))
-
-
 def problems(app: AppTest) -> list[str]:
     return [element.value for element in (*app.exception, *app.error, *app.warning)]
 
@@ -75,13 +67,13 @@ def main() -> None:
     loading._typed[path.name] = path
     address = {"checkpoint": path.name, "sentence": asked.sentence}
     warm = opened("tokens", address)
-    print(f"opening, and Tokens: {seconds_of(warm):.1f} s; {gigabytes(peak=True):.2f} GB at most\n")
+    print(f"opening, and Tokens: {seconds_of(warm):.1f} s; {status_megabytes('VmHWM') / 1000:.2f} GB at most\n")
     print("| page | first view, s | again | dearest click | GB after | GB peak |\n|---|---|---|---|---|---|")
     for page in asked.only.split(",") if asked.only else PAGES:
         app = opened(page, address)
         first = seconds_of(app)
         again, *clicks = clicked(app)
-        memory = f"{gigabytes(peak=False):.2f} | {gigabytes(peak=True):.2f}"
+        memory = f"{status_megabytes('VmRSS') / 1000:.2f} | {status_megabytes('VmHWM') / 1000:.2f}"
         print(f"| {page} | {first:.1f} | {again:.2f} | {max(clicks):.2f} | {memory} |", *problems(app)[:2], flush=True)
 
 
