@@ -173,6 +173,11 @@ class ModelConfig:
         return len(self.class_names)
 
     @property
+    def encodes_sentences(self) -> bool:
+        """Whether the answer is the vector of a sentence: an encoder without a head, which none of ours is."""
+        return False
+
+    @property
     def has_encoder(self) -> bool:
         return self.kind in ("encoder-decoder", "encoder-only")
 

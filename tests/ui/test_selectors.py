@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from transformer.config import ModelConfig
@@ -27,11 +25,11 @@ def test_our_own_translates_unless_it_was_given_tasks() -> None:
     assert work_of(ModelConfig(task_prefixes=("fill: ",), **SIZES)) == "text-to-text"
 
 
-@pytest.mark.parametrize("change", [lambda: selectors._change("head"), selectors._change_kind, selectors._change_stack])
-def test_a_choice_of_nothing_changes_nothing(change: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["head", "kind", "stack"])
+def test_a_choice_of_nothing_changes_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """No browser reports it; a script that speaks to the server may, and the focus kept it on every page."""
     changed: list[dict] = []
     monkeypatch.setattr(focus, "change", lambda **values: changed.append(values))
-    monkeypatch.setattr(selectors.st, "session_state", {f"choose {name}": None for name in ("head", "kind", "stack")})
-    change()
+    monkeypatch.setattr(selectors.st, "session_state", {f"choose {name}": None})
+    selectors._change(name)
     assert not changed

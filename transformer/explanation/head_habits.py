@@ -259,10 +259,8 @@ class _Layer:
         high = high if high > low else 1.0  # a pruned head passes nothing on
         edges = np.linspace(low, high, N_INTERVALS + 1)
         place = np.clip(((values - low) * (N_INTERVALS / (high - low))).astype(int), 0, N_INTERVALS - 1)
-        shares, shown = (
-            np.bincount(place, minlength=N_INTERVALS) / len(values),
-            self._examples(own, name, place, in_turn),
-        )
+        shares = np.bincount(place, minlength=N_INTERVALS) / len(values)
+        shown = self._examples(own, name, place, in_turn)
         return tuple(
             Interval(float(edges[number]), float(edges[number + 1]), float(shares[number]), shown.get(number, ()))
             for number in range(N_INTERVALS)

@@ -88,6 +88,10 @@ class FamilyConfig(ModelConfig):
             )
 
     @property
+    def encodes_sentences(self) -> bool:
+        return bool(self.pooling)
+
+    @property
     def d_head(self) -> int:
         return self.head_width or self.d_model // self.n_heads
 

@@ -114,7 +114,7 @@ def _encoder_answer(checkpoint: Checkpoint, source: Tensor, logits: Tensor) -> t
     every position and the sentence with its blanks filled in."""
     if checkpoint.config.n_classes:
         return None, checkpoint.config.class_names[int(logits[0].argmax())]
-    if getattr(checkpoint.config, "pooling", ""):
+    if checkpoint.config.encodes_sentences:
         return None, ""
     best = logits[0].argmax(dim=-1)
     mask = checkpoint.special.mask

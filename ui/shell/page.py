@@ -87,7 +87,7 @@ class Page:
     @property
     def encodes_sentences(self) -> bool:
         """Whether the model is an encoder without a head, whose answer is the vector of a sentence."""
-        return bool(getattr(self.checkpoint.config, "pooling", ""))
+        return self.checkpoint.config.encodes_sentences
 
     @once
     def checkpoint(self) -> transformer.Checkpoint:
@@ -136,12 +136,13 @@ class Page:
         """The Python that gives this page's ``checkpoint``, where ``transformer`` is imported."""
         spoken = {"source": self.focus.reads, "target": self.focus.writes}
         chosen = "".join(f", {name}={code!r}" for name, code in spoken.items() if code)
-        more = f"from transformer.files.languages import speaking\n\ncheckpoint = speaking(checkpoint{chosen})\n"
+        line = f'checkpoint = transformer.load("{self.checkpoint_place}")\n'
         if (prompt := prompt_of(self.focus)) is not None:
-            chosen = f", {prompt!r}"
-            more = "from transformer.files.chats import Prompt, prompted\n\n"
-            more += f"checkpoint = prompted(checkpoint{chosen})\n"
-        return f'checkpoint = transformer.load("{self.checkpoint_place}")\n{more if chosen else ""}'
+            line += "from transformer.files.chats import Prompt, prompted\n\n"
+            line += f"checkpoint = prompted(checkpoint, {prompt!r})\n"
+        elif chosen:
+            line += f"from transformer.files.languages import speaking\n\ncheckpoint = speaking(checkpoint{chosen})\n"
+        return line
 
     @property
     def preamble(self) -> str:
@@ -243,10 +244,10 @@ def _draw_frame(
         places = {"place": marks(p) if marks else None, "only": only(p) if only else None}
         token_strip(p.trace, p.focus, choose=True, all_stacks="stack" not in needs, **places)
     shared_focus.store_if_corrected(p.focus, corrections=corrections)
-    # In a place of their own, also where there are none: lines that are said once would let everything below move up in
-    # the next run, and a control in a column that moves loses its tie to the address (Streamlit 1.67).
     if p.encodes_sentences and p.name in OF_WORDS:
         p.nothing_to_show(common("problem.no_words", name=as_plain(p.checkpoint.name)))
+    # In a place of their own, also where there are none: lines that are said once would let everything below move up in
+    # the next run, and a control in a column that moves loses its tie to the address (Streamlit 1.67).
     with st.container(gap="small"):
         about_sentence = (*map(said, p.trace.notes), unlike_training(p.trace, p.focus.checkpoint)) if strip else ()
         for line in filter(None, (*shared_focus.notes(), *about_sentence)):
@@ -308,8 +309,9 @@ def _open_checkpoint(p: Page) -> tuple[str, ...]:
         st.warning(common("problem.no_checkpoints", folder=as_plain(without_folders(str(checkpoints_folder())))))
         raise _Finished
     try:
-        p.focus, unknown = fit_languages(p.focus, load_checkpoint(p.focus.checkpoint))
-        p.focus, untold = fit_prompt(p.focus, load_checkpoint(p.focus.checkpoint))
+        as_it_came = load_checkpoint(p.focus.checkpoint)
+        p.focus, unknown = fit_languages(p.focus, as_it_came)
+        p.focus, untold = fit_prompt(p.focus, as_it_came)
         p.checkpoint  # noqa: B018  (opens it)
     except (transformer.CheckpointError, OSError) as error:
         name, message = as_plain(p.focus.checkpoint), as_plain(said(error))

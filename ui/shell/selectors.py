@@ -66,16 +66,16 @@ def selectors(focus: Focus, config: ModelConfig, *, needs: Sequence[str], room: 
     with room:
         if "kind" in needs and len(kinds) > 1:
             both = [f"{stack} {kind}" for stack, kind in kinds]
-            _choose("kind", both, f"{focus.stack} {focus.kind}", anew=anew, change=_change_kind)
+            _choose("kind", both, f"{focus.stack} {focus.kind}", anew=anew)
         elif "stack" in needs and len(stacks) > 1:
-            _choose("stack", list(stacks), focus.stack, anew=anew, change=_change_stack)
+            _choose("stack", list(stacks), focus.stack, anew=anew)
         if "layer" in needs:
             _choose("layer", list(range(n_layers)), focus.layer, anew=anew)
         if "head" in needs:
             _choose("head", list(range(config.heads_in(focus.stack))), focus.head, anew=anew)
 
 
-def _choose(name: str, options: list, value: object, *, anew: bool, change: Callable[[], None] | None = None) -> None:
+def _choose(name: str, options: list, value: object, *, anew: bool) -> None:
     """Buttons while they fit, else a list. The widget is set from the focus and reports to it; it keeps nothing."""
     key = f"choose {name}"
     if anew or st.session_state.get(key) != value:
@@ -83,8 +83,8 @@ def _choose(name: str, options: list, value: object, *, anew: bool, change: Call
     shared = {
         "options": options,
         "key": key,
-        "on_change": change or _change,
-        "args": () if change else (name,),
+        "on_change": _change,
+        "args": (name,),
         "format_func": lambda option: common(f"focus.{option}") if isinstance(option, str) else str(option),
     }
     if len(options) <= _MAX_BUTTONS:
@@ -93,24 +93,20 @@ def _choose(name: str, options: list, value: object, *, anew: bool, change: Call
         st.selectbox(common(f"focus.{name}"), **shared)
 
 
-# A message that was not made by our page may report that nothing is chosen: it changes nothing.
-
-
 def _change(name: str) -> None:
+    """A message that was not made by our page may report that nothing is chosen: it changes nothing."""
     if (chosen := st.session_state[f"choose {name}"]) is not None:
-        shared_focus.change(**{name: chosen})
+        shared_focus.change(**_changed(name, chosen))
 
 
-def _change_kind() -> None:
-    if (chosen := st.session_state["choose kind"]) is not None:
-        stack, kind = chosen.split()
-        same_stack = stack == shared_focus.current().stack
-        shared_focus.change(kind=kind, **({} if same_stack else {"stack": stack}))
-
-
-def _change_stack() -> None:
-    if (chosen := st.session_state["choose stack"]) is not None:
-        shared_focus.change(stack=chosen, kind="self")
+def _changed(name: str, chosen: str | int) -> dict[str, str | int]:
+    """What a choice changes in the focus."""
+    if name == "stack":
+        return {"stack": chosen, "kind": "self"}
+    if name == "kind":
+        stack, kind = str(chosen).split()
+        return {"kind": kind} if stack == shared_focus.current().stack else {"kind": kind, "stack": stack}
+    return {name: chosen}
 
 
 def chosen_section(text: PageText, sections: Sequence[str], *, key: str, **more: object) -> str:

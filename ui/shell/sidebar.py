@@ -92,7 +92,7 @@ def _checkpoint(focus: Focus) -> None:
         size = common("sidebar.size", layers=layers, heads=config.n_heads, width=config.d_model)
         family = [config.family] if isinstance(config, FamilyConfig) else []
         work = "picture" if isinstance(config, PictureConfig) else work_of(config)
-        if getattr(config, "pooling", ""):
+        if config.encodes_sentences:
             work = "vector"
         if work == "text-to-text" and not config.task_prefixes:
             work = "answer"

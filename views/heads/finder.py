@@ -30,7 +30,7 @@ def finder(p: Page, views: Sequence[AttentionView], roles: Sequence[HeadRole | C
     text, first = p.text, views[0]
     choice = [place for place, keys in enumerate(first.allowed.sum(axis=1)) if keys > 1] or [0]
     query = _token(p, "from", first.query, p.focus.token if p.focus.token in choice else choice[-1])
-    of_focused = next(view for view in views if view.layer == p.focus.layer).weights[p.focus.head]
+    of_focused = views[p.focus.layer].weights[p.focus.head]
     key = _token(p, "to", first.key, int(of_focused[query].argmax()))
     names = {"query": as_plain(first.query.labels[query]), "key": as_plain(first.key.labels[key])}
     if not any(view.allowed[query, key] for view in views):

@@ -54,7 +54,7 @@ def asked(trace: Trace) -> Asked:
     if config.n_classes:
         best = int(trace.values("classifier.logits").argmax())
         return Asked("classifier.logits", (0,), (best,), (config.class_names[best],))
-    if getattr(config, "pooling", ""):
+    if config.encodes_sentences:
         return Asked("pooling.vector", (), (), ())
     everywhere = False
     if config.has_decoder:

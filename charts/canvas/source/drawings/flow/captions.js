@@ -40,7 +40,7 @@ export function captionOf(picture, beat) {
   const attention = model.attention(beat.stack, cross ? "cross" : "self");
   const keys = cross ? model.stack("encoder") : stack;
   const best = strongest(attention, beat.layer, head, follow, cross);
-  const what = cross ? say("cross-attention") : say("attention");
+  const what = kindText(beat.kind);
   if (attention.allCut(beat.layer)) return allCut(beat.layer, what);
   if (!best)
     return pieces(say("Layer {layer}, {what}: |{token}| looks at nothing: all is masked."), { ...place, what });
@@ -131,7 +131,7 @@ function word(picture, beat) {
   const values = { token: stack.tokens[row.position].label, name, probability, layer };
   if (attention.allCut(layer))
     return [
-      ...allCut(layer, kind === "cross" ? say("cross-attention") : say("attention")),
+      ...allCut(layer, kindText(`${kind}_attention`)),
       ...pieces(say("Behind |{token}| comes |{name}|, with probability |{probability}|."), values),
     ];
   if (!best) return pieces(say("Behind |{token}| comes |{name}|, with probability |{probability}|."), values);
