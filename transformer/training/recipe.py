@@ -74,9 +74,10 @@ class Recipe:
     have the model's own ``dropout``, which embeddings and sub-layers' outputs always have (Vaswani et al. 2017, §5.4
     drop only those). ``attention_dropout`` is that of attention weights alone. ``count_jobs``: with every score on
     dev, how many heads have a job (``validation.heads_with_job``). ``start_from`` is a checkpoint directory whose
-    tokenizer the run begins with, and whose encoder and decoder, as far as the model has them. ``mixing_temperature``
-    says how the tasks of the task "text-to-text" are mixed (``text_tasks.mixed_counts``). ``alignment``, ``pruning``
-    and ``entropy`` change what heads do.
+    tokenizer the run begins with, and whose encoder and decoder, as far as the model has them; but with
+    ``fresh_self_attention`` W_Q and W_K of self-attention begin as random, for a model that learns other positions.
+    ``mixing_temperature`` says how the tasks of the task "text-to-text" are mixed (``text_tasks.mixed_counts``).
+    ``alignment``, ``pruning`` and ``entropy`` change what heads do.
 
     Raises ``ValueError`` that names the entry, its value and what would be right.
     """
@@ -109,6 +110,7 @@ class Recipe:
     save_every: int = 500
     snapshots: tuple[int, ...] = field(default=())
     start_from: str = ""
+    fresh_self_attention: bool = False
     mixing_temperature: float = 1.0
     alignment: Alignment | None = None
     pruning: Pruning | None = None
@@ -173,8 +175,9 @@ class Recipe:
         for name in ("seed", "restart_at"):
             if type(value := getattr(self, name)) is not int or not 0 <= value < 2**32:
                 raise ValueError(f"{name} is {value!r}; it must be an integer from 0 to {2**32 - 1}")
-        if type(self.count_jobs) is not bool:
-            raise ValueError(f"count_jobs is {self.count_jobs!r}; it must be true or false")
+        for name in ("count_jobs", "fresh_self_attention"):
+            if type(value := getattr(self, name)) is not bool:
+                raise ValueError(f"{name} is {value!r}; it must be true or false")
         steps = self.snapshots
         if not isinstance(steps, (list, tuple)) or any(type(step) is not int or step < 0 for step in steps):
             raise ValueError(f"snapshots is {steps!r}; it must be a list of steps")

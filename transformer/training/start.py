@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -30,6 +31,8 @@ from transformer.training.word_links import corpus_links
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
+
+_SELF_SCORES = re.compile(r"\bself_attention\.(query|key)_projection\.")
 
 
 def run_corpus(recipe: Recipe, data: str | Path, directory: Path, accelerator: Accelerator) -> Corpus:
@@ -73,7 +76,10 @@ def initial_model(recipe: Recipe) -> Model:
         pretrained = load_weights(own_config(start / "config.json"), start / WEIGHTS)
         for stack in ("encoder", "decoder"):
             if hasattr(model, stack) and hasattr(pretrained, stack):
-                getattr(model, stack).load_state_dict(getattr(pretrained, stack).state_dict(), strict=False)
+                weights = getattr(pretrained, stack).state_dict()
+                if recipe.fresh_self_attention:
+                    weights = {name: weight for name, weight in weights.items() if not _SELF_SCORES.search(name)}
+                getattr(model, stack).load_state_dict(weights, strict=False)
     if recipe.inner_dropout is not None:
         _set_inner_dropout(model, recipe.inner_dropout)
     if recipe.attention_dropout is not None:

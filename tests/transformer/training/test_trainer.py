@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from transformer import ModelConfig
 from transformer.training.recipe import Recipe
 from transformer.training.run_state import load_state
 from transformer.training.schedule import learning_rate
+from transformer.training.start import initial_model
 from transformer.training.trainer import Trainer
 
 SUBJECTS = (("I see", "Je vois"), ("You see", "Tu vois"), ("We see", "Nous voyons"), ("They see", "Ils voient"))
@@ -271,6 +273,17 @@ def test_a_decoder_goes_on_with_longer_rows_from_another_checkpoint(data: Path, 
         assert torch.equal(parameter, trainer.model.get_parameter(name))
     trainer.run()
     assert trainer.step == 3 and math.isfinite(trainer.history[-1]["dev_loss"])
+
+
+def test_a_model_with_other_positions_learns_its_scores_of_self_attention_anew(data: Path, tmp_path: Path) -> None:
+    train(data, tmp_path / "sinusoidal", recipe(steps=2, evaluate_every=2, snapshots=()))
+    start = tmp_path / "sinusoidal" / "best"
+    settings = recipe(start_from=str(start), fresh_self_attention=True, model={"positions": "rotary"})
+    pretrained, model = transformer.load(start).model, initial_model(settings)
+    weights = {name: torch.equal(weight, model.get_parameter(name)) for name, weight in pretrained.named_parameters()}
+    assert {name for name, same in weights.items() if not same} == {
+        name for name in weights if re.search(r"\bself_attention\.(query|key)_projection", name)
+    }
 
 
 # ---- refusals -------------------------------------------------------------------------------------------------------
