@@ -56,7 +56,6 @@ class BrowserSession:
         self._page_hash = self._main_hash = ""
         self.pages: dict[str, str] = {}  # of the navigation: address → hash; "" is the one that the app opens with
         self._run_fragments: Sequence[str] = ()
-        self._repeated = "", 0.0  # the fragment that the page runs again by itself, and every how many seconds
         self._socket: ClientConnection | None = None
 
     async def __aenter__(self) -> BrowserSession:
@@ -91,12 +90,6 @@ class BrowserSession:
     async def rerun(self) -> Run:
         """Run the page again with nothing changed."""
         return await self._run(ClientState(page_script_hash=self._page_hash))
-
-    async def repeat(self) -> Run:
-        """What the page does by itself: wait as long as ``run_every`` says, and run that fragment again."""
-        fragment, pause = self._repeated
-        await asyncio.sleep(pause)
-        return await self._run(ClientState(page_script_hash=self._page_hash, fragment_id=fragment))
 
     async def go_to(self, page: str) -> Run:
         """Click on a page in the navigation. The browser then empties the address."""
@@ -186,8 +179,6 @@ class BrowserSession:
             self._oldest = new.config.max_cached_message_age
             self._run_fragments = tuple(message.metadata.run.fragment_ids)
             self._run_number += 1
-        elif kind == "auto_rerun":
-            self._repeated = message.auto_rerun.fragment_id, message.auto_rerun.interval
         elif kind == "navigation":
             self.pages = {page.url_pathname: page.page_script_hash for page in message.navigation.app_pages}
             self._page_hash = message.navigation.page_script_hash or self._page_hash

@@ -1,11 +1,10 @@
-"""A real Chromium that counts: files and their bytes, frames of the WebSocket, and when the picture is there."""
+"""A real Chromium that knows when a page's main figure is there, and when the page has come to rest."""
 
 import json
 import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, BrowserContext, Page, WebSocket, sync_playwright
 
@@ -53,26 +52,12 @@ STATE = """() => document.querySelector("[data-testid=stSkeleton]") ? "waiting"
 
 
 class Tab:
-    """One tab and everything that goes over its wires.
-
-    ``files``: bytes by address, headers included, as they came over the network (0 from the browser's own cache).
-    ``received``, ``sent``: sizes of the WebSocket's messages, unpacked. ``errors``: what the page complained about.
-    """
+    """One tab, which knows when something last came over its WebSocket."""
 
     def __init__(self, context: BrowserContext) -> None:
         self.page: Page = context.new_page()
-        self.files: dict[str, int] = {}
-        self.received: list[int] = []
-        self.sent: list[int] = []
-        self.errors: list[str] = []
         self._changed = time.monotonic()
-        self._addresses: dict[str, str] = {}
-        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("websocket", self._listen)
-        self._network = context.new_cdp_session(self.page)
-        self._network.send("Network.enable")
-        self._network.on("Network.requestWillBeSent", self._asked)
-        self._network.on("Network.loadingFinished", self._loaded)
 
     def open(self, address: str, *, figure: str = "") -> float:
         """Open a page, wait until it has come to rest, and return the milliseconds until its main figure was there.
@@ -95,29 +80,11 @@ class Tab:
                 self._changed = time.monotonic()
             self.page.wait_for_timeout(50)
 
-    def forget(self) -> None:
-        """Count from here on."""
-        self.files.clear()
-        self.received.clear()
-        self.sent.clear()
-        self._changed = time.monotonic()
-
     def _listen(self, socket: WebSocket) -> None:
-        for event, sizes in (("framereceived", self.received), ("framesent", self.sent)):
-            socket.on(event, lambda payload, sizes=sizes: self._count(payload, sizes))
+        for event in ("framereceived", "framesent"):
+            socket.on(event, self._hear)
 
-    def _count(self, payload: str | bytes, sizes: list[int]) -> None:
-        sizes.append(len(payload))
-        self._changed = time.monotonic()
-
-    def _asked(self, event: dict) -> None:
-        self._addresses[event["requestId"]] = event["request"]["url"]
-        self._changed = time.monotonic()
-
-    def _loaded(self, event: dict) -> None:
-        address = self._addresses.get(event["requestId"], "")
-        if urlsplit(address).scheme in ("http", "https"):
-            self.files[address] = self.files.get(address, 0) + int(event["encodedDataLength"])
+    def _hear(self, _: str | bytes) -> None:
         self._changed = time.monotonic()
 
 

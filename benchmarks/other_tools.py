@@ -23,10 +23,14 @@ import transformer
 from benchmarks.interleaved import time_interleaved
 from charts.canvas.attention_maps import attention_grid
 from transformer.explanation.head_habits import head_habits
+from transformer.probes import Recording
+from transformer.runs.activation_arrays import RecordedActivations
 from transformer.runs.inputs import prompt_ids
+from transformer.runs.slim_activations import slimmed
 
 _SWEPT, _SWEPT_TOKENS = 16, 32  # sentences, tokens
 PEER_GOAL, EAGER_GOAL = 0.5, 1.15  # × TransformerLens; × Hugging Face's eager pass with its attention maps
+OPEN_GOAL, MEMORY_GOAL = 1.0, 60.0  # × from_pretrained, which opens no tokenizer; MB of a trace of 128 tokens
 
 OURS = """
 import transformer
@@ -51,7 +55,7 @@ html = model_view(attention, tokens, html_action="return").data
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--tokens", type=int, default=64)
+    parser.add_argument("--tokens", type=int, default=64, help="of the pass and of the page (default 64)")
     options = parser.parse_args(arguments)
     os.environ["HF_HUB_OFFLINE"] = "1"  # before its first import
     try:
@@ -72,9 +76,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _write_checkpoint(folder: Path, transformers) -> Path:
-    """GPT-2 small with random weights and a tokenizer that takes every byte as a token."""
-    transformers.GPT2LMHeadModel(transformers.GPT2Config()).save_pretrained(folder)
+def _write_checkpoint(folder: Path, transformers, **shape: int) -> Path:
+    """GPT-2 small, unless ``shape`` says otherwise, with random weights; each byte is a token."""
+    transformers.GPT2LMHeadModel(transformers.GPT2Config(**shape)).save_pretrained(folder)
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
     entries = {piece: id for id, piece in enumerate([*letters, "<|endoftext|>"])}
     tokenizer = Tokenizer(models.BPE(vocab=entries, merges=[]))
@@ -93,7 +97,8 @@ def _opening(folder: Path, transformers, rounds: int) -> None:
     }
     if (bridge := _transformer_lens()) is not None:
         functions["TransformerLens"] = lambda: bridge.boot_transformers(place, device="cpu")
-    _compare("opening, with its tokenizer", functions, rounds, {"TransformerLens": PEER_GOAL})
+    goals = {"Hugging Face": OPEN_GOAL, "TransformerLens": PEER_GOAL}
+    _compare("opening, with its tokenizer", functions, rounds, goals)
 
 
 def _everything(folder: Path, transformers, rounds: int, n_tokens: int) -> None:
@@ -101,9 +106,10 @@ def _everything(folder: Path, transformers, rounds: int, n_tokens: int) -> None:
     ours = transformer.load(folder).model
     theirs = transformers.GPT2LMHeadModel.from_pretrained(folder, attn_implementation="eager").eval()
 
-    def traced() -> None:
-        with torch.inference_mode(), transformer.record():
+    def traced() -> Recording:
+        with torch.inference_mode(), transformer.record() as recording:
             ours(ids)
+        return recording
 
     @torch.inference_mode()
     def eager() -> None:
@@ -115,6 +121,11 @@ def _everything(folder: Path, transformers, rounds: int, n_tokens: int) -> None:
         functions["TransformerLens"] = torch.inference_mode()(lambda: lens.run_with_cache(ids))
     goals = {"Hugging Face": EAGER_GOAL, "TransformerLens": PEER_GOAL}
     _compare(f"everything of one pass over {n_tokens} tokens (Hugging Face: attention only)", functions, rounds, goals)
+    recording = traced()
+    whole = RecordedActivations(ours.probes, recording.tensors).n_bytes / 1e6
+    kept = slimmed(ours, recording).n_bytes / 1e6
+    met = "met" if kept <= MEMORY_GOAL else "missed"
+    print(f"  memory of its trace: {kept:.1f} MB of {whole:.1f}   ≤ {MEMORY_GOAL:g}: {met}")
 
 
 def _every_head(folder: Path, rounds: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -121,16 +122,18 @@ def test_rounds_must_be_positive(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--rounds is 0.0; it must be greater than 0" in capsys.readouterr().err
 
 
-def test_families_are_measured_beside_hugging_face(tmp_path, capsys):
+def test_a_foreign_checkpoint_is_measured_beside_hugging_face(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     transformers = pytest.importorskip("transformers")
-    from benchmarks.families import measure
-    from tests.transformer.families.hugging_face import build
+    from benchmarks import other_tools
 
-    build("gpt2").save_pretrained(tmp_path)
-    measure(tmp_path, transformers.GPT2LMHeadModel, rounds=2, tokens=9)
+    folder = other_tools._write_checkpoint(tmp_path, transformers, n_embd=24, n_head=2, n_layer=2)
+    other_tools._opening(folder, transformers, rounds=2)
+    other_tools._everything(folder, transformers, rounds=2, n_tokens=9)
     printed = capsys.readouterr().out
-    assert printed.count("≤") == 3
-    assert "9 tokens" in printed
+    assert printed.count("Hugging Face ") == 4 and printed.count("≤") >= 3
+    assert "9 tokens" in printed and "memory of its trace" in printed
 
 
 def test_the_atlas_is_measured_in_a_process_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:

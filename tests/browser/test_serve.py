@@ -17,8 +17,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from benchmarks.app_server import AppServer
-from benchmarks.counting_proxy import CountingProxy
 from tests.browser.conftest import open_page, settle
+from tests.browser.counting_proxy import CountingProxy
 from tests.browser.seats import Seats
 
 pytestmark = pytest.mark.browser
