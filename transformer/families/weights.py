@@ -78,10 +78,11 @@ class StoredWeights:
         check_type(self._where[name][0], name, self._slice(name).get_dtype())
 
     def read(self, name: str) -> Tensor:
-        """float32; a file that holds float32 is not copied but mapped into memory."""
+        """float32, a copy. The library maps the file: as long as the model lives, who writes into the file would change
+        the model's numbers unseen, and who cuts it would end the process (SIGBUS), and saving does both."""
         file, full = self._where[name]
         self.used.add(name)
-        return self._files[file].get_tensor(full).float()
+        return self._files[file].get_tensor(full).to(torch.float32, copy=True)
 
     def unread(self) -> list[str]:
         return [name for name in self._where if name not in self.used]

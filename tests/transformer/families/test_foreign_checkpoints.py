@@ -216,3 +216,15 @@ def test_fetch_refuses_what_is_no_name(name: str, capsys) -> None:
     pytest.importorskip("huggingface_hub")
     assert main(["fetch", name, "--yes"]) == 2
     assert "not the OWNER/NAME" in capsys.readouterr().err
+
+
+def test_a_file_that_is_written_over_leaves_the_open_model_as_it_was(tmp_path: Path) -> None:
+    """In place, as ``safetensors`` saves: a mapped file would change the numbers, and a cut one end the process."""
+    folder = foreign_checkpoint("hf-llama", tmp_path)
+    checkpoint, file = load(folder), folder / "model.safetensors"
+    before = {name: parameter.clone() for name, parameter in checkpoint.model.named_parameters()}
+    with open(file, "r+b") as content:
+        content.seek(file.stat().st_size // 2)
+        content.write(bytes(file.stat().st_size - content.tell()))
+    changed = [name for name, values in checkpoint.model.named_parameters() if not torch.equal(values, before[name])]
+    assert not changed
