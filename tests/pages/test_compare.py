@@ -7,6 +7,7 @@ import shutil
 import pytest
 
 import transformer
+from charts.canvas.attention_maps import SHIFTED_TITLE
 from charts.toolkit.style import three_digits
 from tests.pages.conftest import codes, is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
@@ -29,11 +30,10 @@ def with_second(app, sentence):
 
 @pytest.fixture
 def drawn(monkeypatch):
-    """The titles of the maps beside each other, in the order in which they were drawn."""
-    titles = []
-    show = "views.compare.run_comparison.show_map"
-    monkeypatch.setattr(show, lambda figure, **_: titles.append(figure.metadata["title"]))
-    return titles
+    """What the maps beside each other say of themselves, in the order in which they were drawn."""
+    maps = []
+    monkeypatch.setattr("views.compare.run_comparison.show_map", lambda figure, **_: maps.append(figure.metadata))
+    return maps
 
 
 def in_mode(app, mode):
@@ -54,8 +54,9 @@ def test_two_sentences(open_app, tiny_checkpoint, checkpoint, drawn):
     stack = stack[0] if isinstance(stack, list) else stack
     views = [trace.attention(stack, 1) for trace in (first, second)]
     change = three_digits(difference_map(*views, head=1).mean_change)
-    assert [title.partition(" · ")[0] for title in drawn[:3]] == ["A", "B", "B − A"]
-    assert drawn[2] == f"B − A · mean change {change}"
+    titles = [shown["title"] for shown in drawn]
+    assert [title.partition(" · ")[0] for title in titles[:3]] == ["A", "B", "B − A"]
+    assert titles[2] == f"B − A · mean change {change}"
     largest = three_digits(float(head_differences(first, second, stack).max()))
     assert f"The scale ends at the largest, {largest}" in said(app)
     app.session_state["compare_more"] = "stream"
@@ -115,6 +116,12 @@ def test_two_checkpoints(open_app, checkpoint, kind):
             assert ("has no cross-attention" in said(app)) == (kind == "cross")
 
 
+def test_rows_of_cross_attention_are_the_tokens_predicted(open_app, drawn) -> None:
+    is_fine(open_app("compare", checkpoint="tiny-translator", sentence=SENTENCE, stack="decoder", kind="cross"))
+    assert [shown["row_title"] for shown in drawn[:3]] == [SHIFTED_TITLE] * 3
+    assert "<s>" not in {shown["rows"][0] for shown in drawn[:3]}
+
+
 def test_checkpoints_of_one_origin_show_the_same_head(open_app, checkpoints_folder, tmp_path, monkeypatch, drawn):
     for name in ("another", "en-fr", "en-fr-taught"):
         shutil.copytree(checkpoints_folder / "tiny-translator", tmp_path / name)
@@ -128,7 +135,8 @@ def test_checkpoints_of_one_origin_show_the_same_head(open_app, checkpoints_fold
     assert TEXT["kin_other"].format(name="en-fr-taught", others="**en-fr**") in said(app) and same not in said(app)
     app.selectbox(key="compare other").set_value("en-fr")
     is_fine(app.run())
-    assert same in said(app) and "B − A · mean change 0" in drawn[-4:], "here it is a copy"
+    titles = [shown["title"] for shown in drawn[-4:]]
+    assert same in said(app) and "B − A · mean change 0" in titles, "here it is a copy"
 
 
 @pytest.mark.parametrize("checkpoint", KINDS)
@@ -183,7 +191,7 @@ def test_the_snippet_prints_the_difference(open_app, run_snippet, drawn):
     with_second(app, OTHER)
     snippet = next(code for code in codes(app) if "import transformer" in code)
     change = three_digits(float(run_snippet(snippet).split()[0]))
-    assert f"B − A · mean change {change}" in drawn
+    assert f"B − A · mean change {change}" in [shown["title"] for shown in drawn]
 
 
 @pytest.mark.parametrize(("mode", "loads"), [("checkpoints", 2), ("kinds", 3)])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from charts.canvas.attention_maps import attention_map
+from charts.canvas.attention_maps import KEY_TITLE, LOOKS_AT, attention_map, row_title
 from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
@@ -16,6 +16,7 @@ from transformer.analysis.answers.comparison import (
     MapDifference,
     StreamSimilarity,
     beginning,
+    compared_attention,
     difference_map,
     head_differences,
     stream_similarity,
@@ -59,7 +60,7 @@ class Side:
         return not self.whole and self.trace.checkpoint.config.kind == "decoder-only"
 
     def attention(self, stack: str, layer: int, kind: str) -> AttentionView:
-        view, trace = self.trace.attention(stack, layer, kind), self.trace
+        view, trace = compared_attention(self.trace, stack, layer, kind), self.trace
         return beginning(view, len(prompt_ids(trace.checkpoint, trace.sentence))) if self.cut else view
 
 
@@ -137,7 +138,9 @@ def show_maps(p: Page, first: Head, second: Head) -> MapDifference:
         columns = [column.container(gap="xsmall") for column in st.columns(3, gap="small")]
     for column, head in zip(columns, (first, second), strict=False):
         with column:
-            drawn = attention_map(head.view, head=head.head, height=map_height()).headed(head.side.letter)
+            named = head.view.query.labels if head.kind == "cross" else None
+            drawn = attention_map(head.view, head=head.head, shifted_labels=named, height=map_height())
+            drawn = drawn.headed(head.side.letter)
             show_map(drawn, key=f"compare map {head.side.letter}")
     with columns[2]:
         change = three_digits(difference.mean_change)
@@ -147,14 +150,14 @@ def show_maps(p: Page, first: Head, second: Head) -> MapDifference:
                 difference.values,
                 row_labels=difference.query.labels,
                 column_labels=difference.key.labels,
-                row_title="query: the token that looks",
-                column_title="key: the token that is looked at",
+                row_title=row_title(first.view, shifted=first.kind == "cross"),
+                column_title=KEY_TITLE,
                 scale="diverging",
                 allowed=difference.known,
                 limit=max(SMALLEST_SCALE, float(np.abs(difference.values).max())),
                 title=p.text[told].format(change=change),
                 value_name="B − A",
-                phrase=("", " looks at "),
+                phrase=("predicting " if first.kind == "cross" else "", LOOKS_AT),
                 masked_text=p.text["no_partner"],
                 height=map_height(),
             ).with_metadata(legend=""),  # the title says it

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from transformer.analysis.answers.comparison import (
     align,
     alike_heads,
+    compared_attention,
     difference_map,
     head_divergence,
     stream_similarity,
@@ -18,15 +19,16 @@ def code_of_sentences(p: Page, second: str) -> None:
     focus = p.focus
     show_snippet(
         "compare",
-        f"{p.preamble}\nfrom transformer.analysis.answers.comparison import difference_map, head_differences\n\n"
+        f"{p.preamble}\nfrom transformer.analysis.answers.comparison import (\n"
+        "    compared_attention, difference_map, head_differences\n)\n\n"
         f"other = transformer.trace(checkpoint, {second!r})\n"
-        f'place = {{"layer": {focus.layer}, "kind": "{focus.kind}"}}\n'
-        f'first, second = (run.attention("{focus.stack}", **place) for run in (trace, other))\n'
+        f'place = ("{focus.stack}", {focus.layer}, "{focus.kind}")\n'
+        f"first, second = (compared_attention(run, *place) for run in (trace, other))\n"
         f"difference = difference_map(first, second, head={focus.head})\n"
         "print(difference.mean_change, difference.query.labels)\n"
         f'print(head_differences(trace, other, "{focus.stack}", "{focus.kind}"))\n',
     )
-    show_source(align, difference_map, head_divergence, stream_similarity)
+    show_source(align, compared_attention, difference_map, head_divergence, stream_similarity)
 
 
 def code_of_checkpoints(p: Page, others: Sequence[str]) -> None:

@@ -104,6 +104,13 @@ class MapDifference:
         return sum(None in entry for side in (self.query, self.key) for entry in side.merged)
 
 
+def compared_attention(trace: Trace, stack: str, layer: int, kind: str = "self") -> AttentionView:
+    """An attention of a run with the rows that correspond to rows of another run: in cross-attention those that predict
+    the same token, where a translation looks up what it writes next; else those that read the same."""
+    view = trace.attention(stack, layer, kind)
+    return replace(view, query=trace.prediction) if kind == "cross" and trace.prediction else view
+
+
 def difference_map(
     first: AttentionView, second: AttentionView, *, head: int, second_head: int | None = None
 ) -> MapDifference:
@@ -169,9 +176,8 @@ def _kl(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 def head_differences(first: Trace, second: Trace, stack: str, kind: str = "self") -> np.ndarray:
     """``head_divergence`` of every head that both runs have, [layer, head]."""
     layers = range(min(first.n_layers(stack), second.n_layers(stack)))
-    return np.stack(
-        [head_divergence(first.attention(stack, layer, kind), second.attention(stack, layer, kind)) for layer in layers]
-    )
+    both = [[compared_attention(trace, stack, layer, kind) for trace in (first, second)] for layer in layers]
+    return np.stack([head_divergence(*views) for views in both])
 
 
 def alike_heads(view: AttentionView, others: Sequence[AttentionView], *, head: int) -> np.ndarray:

@@ -10,6 +10,7 @@ from transformer.analysis.answers.comparison import (
     align,
     alike_heads,
     beginning,
+    compared_attention,
     difference_map,
     head_differences,
     head_divergence,
@@ -152,6 +153,16 @@ def test_equal_words_at_equal_places_begin_as_equal_vectors(tiny_checkpoint) -> 
     expected = first @ second / (np.linalg.norm(first) * np.linalg.norm(second))
     assert found.cosine[1, start[1]] == pytest.approx(float(expected), abs=1e-5)
     assert len(found.labels) == len(found.alignment.pairs)
+
+
+def test_rows_of_cross_attention_correspond_where_they_predict_the_same_token(tiny_checkpoint) -> None:
+    checkpoint = tiny_checkpoint("translator")
+    one, two = (transformer.trace(checkpoint, SENTENCE, target=target) for target in ("He was old.", "She was old."))
+    first, second = (compared_attention(trace, "decoder", 1, "cross") for trace in (one, two))
+    assert first.query.displays == one.prediction.displays == (*one.target.displays[1:], "</s>")
+    np.testing.assert_array_equal(first.weights, one.attention("decoder", 1, "cross").weights)
+    assert difference_map(first, second, head=0).query == align(one.prediction, two.prediction)
+    assert compared_attention(one, "decoder", 1).query == one.target, "what looks back is named after what it reads"
 
 
 def test_streams_of_different_models_are_not_compared(tiny_checkpoint) -> None:
