@@ -8,6 +8,7 @@ tensor at a time.
 from __future__ import annotations
 
 import mmap
+import os
 import re
 import struct
 from collections.abc import Iterator
@@ -26,6 +27,7 @@ _VERSIONS = (2, 3)
 _MAX_KEYS, _MAX_TENSORS, _MAX_AXES, _LONGEST_NAME = 10_000, 20_000, 4, 300
 _SCALARS = dict(zip((0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 12), "BbHhIifBQqd", strict=True))  # type → struct's letter
 _BOOL, _TEXT, _LIST = 7, 8, 9
+_LONGEST_HEADER = 2**27  # bytes; the entries and merges of a large vocabulary take 2**23
 _ROWS_AT_ONCE = 2**22  # numbers of a tensor that are unpacked at once
 _PART = re.compile(r"(.*)-(\d{5})-of-(\d{5})\.gguf")
 
@@ -60,12 +62,13 @@ def parts_of(path: Path) -> list[Path]:
 class GgufFile:
     """``keys``: what the header says, numbers, texts and lists of them, each read when it is asked for (``get``).
     ``tensors``: name → shape, as numpy has it (the last axis lies side by side).
+    ``numbers``: whether they will be read; who wants the keys only, in a process with little memory, maps no more.
 
     Raises ``CheckpointError`` for a file that is no GGUF file, is not whole, or says what cannot be.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, *, numbers: bool = True) -> None:
+        self.path, self._most = path, 0 if numbers else _LONGEST_HEADER
         self._maps: list[mmap.mmap] = []
         self._keys: dict[str, tuple[int, int, int]] = {}
         self._tensors: dict[str, _Tensor] = {}
@@ -112,7 +115,9 @@ class GgufFile:
     def _open(self, part: Path) -> None:
         try:
             with open(part, "rb") as content:
-                self._maps.append(mmap.mmap(content.fileno(), 0, access=mmap.ACCESS_READ))
+                size = os.fstat(content.fileno()).st_size
+                length = min(size, self._most)  # 0: all of it
+                self._maps.append(mmap.mmap(content.fileno(), length, access=mmap.ACCESS_READ))
         except (OSError, ValueError) as error:
             raise _unreadable(part, error) from error
         walk = _Walk(self._maps[-1], part, 0)
@@ -139,7 +144,7 @@ class GgufFile:
             if name in self._tensors:
                 raise _unreadable(part, MessageError("it holds {name} twice", name=name))
             self._tensors[name] = _Tensor(len(self._maps) - 1, shape, kind, first + offset)
-            if first + offset + prod(shape[:-1]) * self._kind(name)[1] > len(self._maps[-1]):
+            if first + offset + prod(shape[:-1]) * self._kind(name)[1] > size:
                 raise _unreadable(part, MessageError("it ends within {name}", name=name))
 
     def _tensor(self, walk: _Walk) -> tuple[str, tuple[int, ...], int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from pathlib import Path
 
@@ -220,6 +221,15 @@ def test_a_whole_checkpoint_is_traced_and_writes(tmp_path: Path) -> None:
     expected = model.generate(ids, max_new_tokens=5, do_sample=False, eos_token_id=0, pad_token_id=0)
     assert list(written.tokens.ids)[:5] == expected[0, ids.shape[1] :].tolist()
     assert found.text
+
+
+def test_a_tokenizer_is_read_from_a_file_larger_than_its_process_may_be(tmp_path: Path) -> None:
+    """The process has a few gigabytes to itself; a model of a billion numbers is as large."""
+    backend = byte_level(special=("<|endoftext|>",))
+    model = build("gpt2", vocab_size=backend.get_vocab_size())
+    file = write_gguf(tmp_path / "model.gguf", model, tokens=token_keys(backend, "gpt2", pre="gpt-2"))
+    os.truncate(file, 2**36)  # without a byte more on the disk
+    assert list(load(file).tokenizer.encode("The cat")) == backend.encode("The cat").ids
 
 
 def test_what_is_not_known_is_refused_by_name(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def open_reader(folder: Path) -> Reader:
     """Of a folder or of a GGUF file. Raises ``ExtraNeeded``, and whatever the libraries raise for what they cannot
     read."""
     if folder.is_file():
-        file = GgufFile(folder)
+        file = GgufFile(folder, numbers=False)
         content, named = tokenizer_of(file)
         template = file.get("tokenizer.chat_template")
         return FastReader(tokenizers.Tokenizer.from_str(json.dumps(content)), named, template=template)
