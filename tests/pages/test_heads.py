@@ -220,6 +220,14 @@ def test_the_page_opens_with_each_job_once_then_with_its_second_head() -> None:
     assert "In 2, our tests find none." in said
 
 
+def test_where_all_have_the_same_job_the_sharpest_without_it_stands_beside_two_of_them() -> None:
+    alike = [head(0, index, "diagonal", diagonal=0.9 - index / 10) for index in range(4)]
+    others = [head(1, 0, "none", broad=0.6), head(1, 1, "none", broad=0.3), head(1, 2, "sink", sink=0.9, broad=0.1)]
+    assert named_heads(alike + others) == [(0, 0), (0, 1), (1, 1)]
+    assert named_heads(alike + others, off=[(1, 1)]) == [(0, 0), (0, 1), (1, 0)]
+    assert named_heads(alike + others[2:]) == [(0, 0), (0, 1), (0, 2)], "one at rest says less than a third of them"
+
+
 def test_where_no_head_has_a_job_the_page_says_so_and_shows_the_sharpest() -> None:
     idle = [head(0, 0, "none", broad=0.8), head(0, 1, "sink", sink=0.9, broad=0.1), head(1, 0, "none", broad=0.4)]
     assert named_heads(idle) == [(1, 0)] and with_a_job(idle) == []

@@ -36,7 +36,7 @@ _NEEDED = ("previous", "next", "same", "repeated")  # rows without such a key ar
 
 def places_in(query: TokenSequence, key: TokenSequence, *, cross: bool) -> dict[str, np.ndarray]:
     """Where each place is that gives a role its name, [query, key]. "diagonal" is one of cross-attention, which has no
-    neighbours."""
+    neighbours; nor does the task before a sentence, which the answer does not say again, lie on it."""
     n_queries, n_keys = len(query), len(key)
     everywhere = np.ones((n_queries, 1), dtype=bool)
     first = np.zeros((n_queries, n_keys), dtype=bool)
@@ -45,8 +45,9 @@ def places_in(query: TokenSequence, key: TokenSequence, *, cross: bool) -> dict[
     places = {"sink": everywhere & special_tokens(key), "punctuation": everywhere & marks, "first": first}
     if cross:
         real_queries, real_keys = int((~padding_tokens(query)).sum()), int((~padding_tokens(key)).sum())
+        begins = sum(token.role == "task" for token in key)
         band = np.zeros((n_queries, n_keys), dtype=bool)
-        band[:real_queries, :real_keys] = diagonal_band(real_queries, real_keys)
+        band[:real_queries, begins:real_keys] = diagonal_band(real_queries, real_keys - begins)
         return {**places, "diagonal": band}
     distance = np.arange(n_keys)[None, :] - np.arange(n_queries)[:, None]
     ids = np.array(key.ids)

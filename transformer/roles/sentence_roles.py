@@ -13,11 +13,14 @@ import numpy as np
 
 from transformer.roles.head_jobs import PLACES
 from transformer.roles.induction import followers
-from transformer.roles.places import LEAST_ROWS, least_share, place_shares
+from transformer.roles.places import LEAST_ROWS, least_share, place_shares, places_in
 from transformer.roles.shapes import LEAST_BROAD, LEAST_MONOTONE, shape_scores
 from transformer.roles.tally import counted_rows, evenly
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.head_places import OfHead
+
+AT_REST = ("first", "sink")  # where a head looks that has nothing to do
+LEAST_AWAKE = 0.1  # of a row: a head that sends less to what followed is not said to have woken up
 
 
 class Scored:
@@ -56,19 +59,34 @@ def sentence_roles(view: AttentionView) -> tuple[HeadRole, ...]:
 
     A head may rest in the rows of which nothing has been read before; so only the others count. It must be as clear as
     every role (``least_share``, ``LEAST_ROWS``).
+
+    In those rows, too, the heads of large models rest for the most part. So "induction" is also the role of a head at
+    rest, or of one without a role, where from ``LEAST_AWAKE`` of a row on goes to what followed, and that is as clear a
+    share ("awake") of what goes neither to the first token nor to special ones:
+
+        awake = mean of Σ_{j followed} α_ij ÷ (1 − mean of Σ_{j at rest} α_ij)
     """
     roles = head_roles(view)
     followed = followers(view)
     rows = followed.any(axis=1) & counted_rows(view)
     if rows.sum() < LEAST_ROWS:
         return roles
-    shares = (view.weights * followed).sum(axis=-1)[:, rows].mean(axis=1)  # [head]
-    least = least_share(float((evenly(view) * followed).sum(axis=-1)[rows].mean()))
+    places = places_in(view.query, view.key, cross=False)
+    resting = (places["first"] | places["sink"]) & ~followed
+
+    def share(weights: np.ndarray, place: np.ndarray) -> np.ndarray:
+        return (weights * place).sum(axis=-1)[..., rows].mean(axis=-1)
+
+    chance, chance_at_rest = (float(share(evenly(view), place)) for place in (followed, resting))
+    shares, at_rest = share(view.weights, followed), share(view.weights, resting)  # [head]
+    awake = shares / np.maximum(1 - at_rest, 1e-9)
+    least, least_awake = least_share(chance), least_share(chance / (1 - chance_at_rest))
     found = []
-    for role, share in zip(roles, shares.tolist(), strict=True):
-        clear = share >= least and not share <= role.score  # a role without a score, "none", is no rival
+    for role, most, of_rest in zip(roles, shares.tolist(), awake.tolist(), strict=True):
+        clear = most >= least and not most <= role.score  # a role without a score, "none", is no rival
+        clear |= role.role in (*AT_REST, "none") and most >= LEAST_AWAKE and of_rest >= least_awake
         name = "induction" if clear else role.role
-        found.append(replace(role, role=name, scores={**role.scores, "induction": share}))
+        found.append(replace(role, role=name, scores={**role.scores, "induction": most, "awake": of_rest}))
     return tuple(found)
 
 

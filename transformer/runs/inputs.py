@@ -1,5 +1,7 @@
 """From what a person typed to ids, or to a sentence about why that cannot be done."""
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
@@ -8,6 +10,7 @@ from transformer.files.checkpoints import Checkpoint
 from transformer.runs.recording_size import check_recording
 from transformer.text.foreign.tokenizer import ForeignTokenizer
 from transformer.text.message import Message
+from transformer.text.tokens import TokenSequence
 
 MAX_CHARACTERS = 40_000
 _SENTENCE = Message("The sentence")
@@ -30,6 +33,16 @@ def source_tensor(checkpoint: Checkpoint, text: str, *, pads: int = 0) -> Tensor
     check_length(checkpoint, len(ids) + pads, _SENTENCE, pads)
     check_recording(checkpoint.model, source=len(ids) + pads)
     return torch.tensor([ids + padding(checkpoint, pads)], device=checkpoint.model.device)
+
+
+def task_told(checkpoint: Checkpoint, tokens: TokenSequence) -> TokenSequence:
+    """What an encoder reads with the role "task" on the words of the task that it begins with. The space at the end of
+    a task belongs to the word that follows."""
+    framing, tokenizer = checkpoint.framing, checkpoint.tokenizer
+    begins = [(*framing.before, *tokenizer.encode(start.rstrip())) for start in framing.starts]
+    length = max((len(ids) for ids in begins if tokens.ids[: len(ids)] == ids), default=0)
+    told = (replace(token, role="task") if token.index < length and not token.special else token for token in tokens)
+    return TokenSequence(tuple(told), tokens.name)
 
 
 def padding(checkpoint: Checkpoint, count: int) -> list[int]:

@@ -16,7 +16,7 @@ from transformer.runs.attention_view import AttentionView
 from transformer.runs.batches import pad
 from transformer.runs.decoding_state import greedy_batch
 from transformer.runs.head_places import attention_layers
-from transformer.runs.inputs import prompt_ids, source_tensor, target_ids
+from transformer.runs.inputs import prompt_ids, source_tensor, target_ids, task_told
 from transformer.runs.recording_size import rows_that_fit
 from transformer.text.tokens import TokenSequence
 
@@ -135,15 +135,9 @@ def nothing_read(checkpoint: Checkpoint, count: int) -> InputError:
 
 
 def _task_as_special(checkpoint: Checkpoint, tokens: TokenSequence) -> TokenSequence:
-    """``tokens`` with ``special`` set on those of the task that they begin with. The space at the end of a task belongs
-    to the word that follows."""
-    framing, task = checkpoint.framing, 0
-    for start in framing.starts:
-        ids = tuple(_ids(checkpoint, start.rstrip()))
-        ids = ids[: len(ids) - len(framing.after)]
-        if tokens.ids[: len(ids)] == ids:
-            task = max(task, len(ids))
-    return TokenSequence(tuple(replace(token, special=token.special or token.index < task) for token in tokens))
+    """``tokens`` with ``special`` set on those of the task that they begin with."""
+    tokens = task_told(checkpoint, tokens)
+    return TokenSequence(tuple(replace(token, special=token.special or token.role == "task") for token in tokens))
 
 
 def _ids(checkpoint: Checkpoint, sentence: str) -> list[int]:

@@ -10,7 +10,7 @@ from transformer.probes import Edit, record
 from transformer.runs.decoding import decode
 from transformer.runs.decoding_strategies import Greedy, Strategy
 from transformer.runs.edits import check_edits
-from transformer.runs.inputs import check_length, padding, prompt_ids, prompt_of, source_tensor, target_ids
+from transformer.runs.inputs import check_length, padding, prompt_ids, prompt_of, source_tensor, target_ids, task_told
 from transformer.runs.recording_size import check_recording
 from transformer.runs.run import Run
 from transformer.runs.slim_activations import slimmed
@@ -87,7 +87,7 @@ def trace_of(run: Run) -> Trace:
         prediction, text = _encoder_answer(checkpoint, source, logits)
     return Trace(
         activations=activations,
-        source=None if source is None else tokenizer.sequence(source[0].tolist(), "source"),
+        source=None if source is None else task_told(checkpoint, tokenizer.sequence(source[0].tolist(), "source")),
         target=None if read is None else tokenizer.sequence(read, "target"),
         prediction=prediction,
         text=text,

@@ -25,7 +25,8 @@ class Token:
     ``text`` is the exact piece of the sentence, spaces included; ``display`` is how it is shown: a leading space
     becomes ``·``, a lone byte becomes ``⟨F0⟩``, a line break becomes ``⏎``. ``special`` tokens (``<s>``, ``</s>``,
     ``<pad>``, ``<mask>``) are not part of the sentence; ``role`` says which they are: "pad", "start", "end", "mask" or
-    "other". ``first``: the text begins here, without the space that some tokenizers put in front.
+    "other". Words of the task with which a sentence begins ("translate English to French:") have the role "task".
+    ``first``: the text begins here, without the space that some tokenizers put in front.
     """
 
     index: int

@@ -15,7 +15,7 @@ from transformer.roles.head_jobs import ROLES
 from transformer.roles.induction import LEAST_INDUCTION, LONGEST, N_SEQUENCES, repeated_lengths
 from transformer.roles.offsets import LEAST_ON_OFFSET, LEAST_WINDOW_LIFT, WINDOW
 from transformer.roles.places import LEAST_LIFT, LEAST_ROWS, LEAST_SHARE
-from transformer.roles.sentence_roles import HeadRole
+from transformer.roles.sentence_roles import LEAST_AWAKE, HeadRole
 from transformer.roles.shapes import LEAST_BROAD, LEAST_MONOTONE
 from transformer.roles.syntactic import LEAST_ABOVE_OFFSET
 from ui.words.texts import PageText
@@ -141,6 +141,7 @@ def definitions(text: PageText) -> str:
         "longest": LONGEST,
         "sequences": N_SEQUENCES,
         "rows": LEAST_ROWS,
+        "awake": LEAST_AWAKE,
         "offset": LEAST_ON_OFFSET,
         "window_lift": LEAST_WINDOW_LIFT,
         "above": LEAST_ABOVE_OFFSET,

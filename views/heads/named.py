@@ -6,7 +6,8 @@ from collections.abc import Collection, Sequence
 from charts.canvas.attention_heads import MAX_NAMED, HeadWords
 from charts.toolkit.style import three_digits
 from transformer.roles.corpus_roles import CorpusRole
-from transformer.roles.sentence_roles import HeadRole
+from transformer.roles.places import LEAST_SHARE
+from transformer.roles.sentence_roles import AT_REST, HeadRole
 from ui.lab.head_table import captions
 from ui.words.texts import PageText
 from views.heads.corpus_role_table import clear_captions, corpus_captions, corpus_role_text
@@ -14,7 +15,7 @@ from views.heads.measure_words import measure_name
 
 Place = tuple[int, int]  # layer, head
 Roles = Sequence[HeadRole | CorpusRole]
-RESTING = ("sink", "punctuation", "delimiter", "first")  # where a head rests that has nothing to do
+RESTING = (*AT_REST, "punctuation", "delimiter")  # where a head rests that has nothing to do
 
 
 def with_a_job(roles: Roles, *, off: Collection[Place] = ()) -> list[HeadRole | CorpusRole]:
@@ -28,10 +29,14 @@ def at_rest(roles: Roles, *, off: Collection[Place] = ()) -> list[HeadRole | Cor
 
 
 def named_heads(roles: Roles, *, off: Collection[Place] = ()) -> list[Place]:
-    """Up to three that have a job: each job once, then a job's second head. Where none has one, the sharpest."""
+    """Up to three that have a job: each job once. Where all have the same one, its two strongest, and beside them the
+    sharpest head that has none. Where no head has a job, the sharpest."""
     found = with_a_job(roles, off=off)
     first = list({_job(head): head for head in reversed(found)}.values())
     best = [head for head in found if head in first] + [head for head in found if head not in first]
+    others = [head for head in roles if head not in found and head not in at_rest(roles)]
+    if len(first) == 1 and len(found) >= MAX_NAMED and others:
+        best[MAX_NAMED - 1] = sharpest(others, off=off)
     return [_place(head) for head in best[:MAX_NAMED]] or [_place(sharpest(roles, off=off))]
 
 
@@ -89,6 +94,9 @@ def _clear(roles: Roles, off: Collection[Place]) -> list[HeadRole | CorpusRole]:
 
 def _here(head: HeadRole, text: PageText) -> tuple[str, str]:
     sentence = text["role_sentence"]
+    if head.role == "induction" and head.score < LEAST_SHARE:  # it rests, but for what followed
+        numbers = {key: three_digits(head.scores[name]) for key, name in (("score", head.role), ("awake", "awake"))}
+        return _title(text["role"][head.role]), sentence["awake"].format(**numbers)
     if head.role != "none":
         score = three_digits(head.score)
         return _title(text["role"][head.role]), sentence[head.role].format(score=score)

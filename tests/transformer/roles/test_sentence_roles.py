@@ -1,11 +1,13 @@
 """Induction in one sentence: what followed the last time."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import transformer
+from transformer.roles.induction import followers
 from transformer.roles.places import LEAST_SHARE
 from transformer.roles.sentence_roles import head_roles, sentence_roles
 
@@ -36,6 +38,24 @@ def test_a_head_that_does_something_else_more_keeps_its_role() -> None:
     for plain, found in zip(head_roles(view), sentence_roles(view), strict=True):
         assert found.role == plain.role
         assert found.scores["induction"] < LEAST_SHARE
+
+
+@pytest.mark.parametrize(
+    ("followed", "elsewhere", "role", "awake"),
+    [(0.16, 0.04, "induction", 0.8), (0.06, 0.14, "sink", 0.3), (0.09, 0.01, "sink", 0.9), (0.12, 0.3, "sink", 2 / 7)],
+)
+def test_a_head_at_rest_that_wakes_up_for_what_followed_is_an_induction_head(followed, elsewhere, role, awake) -> None:
+    view = view_of("gpt-en", TWICE, layer=2)
+    behind = followers(view)
+    weights = np.zeros_like(view.weights[:1])
+    weights[0, :, 0] = 1  # at rest on <s>
+    for row in np.flatnonzero(behind.any(axis=1)):
+        weights[0, row, behind[row].argmax()] = followed
+        weights[0, row, row] = elsewhere
+        weights[0, row, 0] = 1 - followed - elsewhere
+    (found,) = sentence_roles(replace(view, weights=weights, scores=view.scores[:1]))
+    assert (found.role, found.scores["awake"]) == (role, pytest.approx(awake, abs=1e-4))
+    assert found.scores["sink"] >= LEAST_SHARE  # most of it rests all the same
 
 
 @pytest.mark.parametrize(

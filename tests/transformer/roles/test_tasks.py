@@ -13,6 +13,7 @@ import transformer
 from transformer.analysis.attention.whole_words import word_spans
 from transformer.roles.corpus_roles import corpus_roles
 from transformer.roles.role_files import FILE, as_json, load_corpus_roles, save_corpus_roles
+from transformer.roles.sentence_roles import sentence_roles
 from transformer.runs.readings import readings, task_before, with_task
 
 TASKS = ("fill: ", "translate English to French: ")
@@ -79,3 +80,15 @@ def test_other_models_read_the_sentence_alone() -> None:
     assert task_before(checkpoint) == "" and with_task(checkpoint, CAT) == CAT
     roles = load_corpus_roles(checkpoint).roles
     assert "task" not in as_json(checkpoint, roles, sentence_file="en.txt")
+
+
+def test_the_task_before_one_sentence_does_not_break_the_diagonal() -> None:
+    t5 = transformer.load(Path(__file__).parents[3] / "checkpoints" / "t5-small-tasks")
+    trace = transformer.trace(t5, "translate English to French: She is reading a book.")
+    view = trace.attention("decoder", 2, "cross")
+    told = [token.display for token in view.key if token.role == "task"]
+    assert "".join(told).replace("·", " ").strip() == "translate English to French:"
+    assert not any(token.special for token in view.key if token.role == "task"), "they are words that were typed"
+    assert sentence_roles(view)[1].role == "diagonal"  # the head on which this model opens
+    plain = transformer.trace(t5, "She is reading a book.").attention("decoder", 2, "cross")
+    assert not any(token.role == "task" for token in plain.key)
