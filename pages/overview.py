@@ -40,7 +40,7 @@ def one_line(text: str) -> str:
 
 def show_answer(p: Page, answer: Answer) -> None:
     """What was typed and what came out, large."""
-    size = "####" if max(len(p.focus.sentence), len(answer.text)) < 90 else ""
+    size = "####" if max(len(p.focus.sentence), len(answer.text)) < 64 else ""
     with st.container(horizontal=True, horizontal_alignment="distribute", key="answer", gap="medium"):
         for caption, words in (
             (p.text["typed"], one_line(p.focus.sentence)),

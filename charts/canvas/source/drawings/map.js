@@ -127,7 +127,9 @@ export class MapDrawing {
     context.fillStyle = cssOf(theme.ground);
     context.fillRect(plot.x, map.rowY(row) - thick / 2, plot.width, thick);
     context.fillStyle = cssOf(theme.faint);
-    context.fillRect(plot.x - map.rowRoom - 8, map.rowY(row) - 0.5, plot.width + map.rowRoom + 8, 1);
+    // Between names of rows that stand closer than letters are high, it would cross one.
+    const left = map.stepY < theme.size * 1.1 ? 8 : map.rowRoom + 8;
+    context.fillRect(plot.x - left, map.rowY(row) - 0.5, plot.width + left, 1);
   }
 
   // What was taken away.
