@@ -2,11 +2,12 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from glassformer import APP
+from transformer.roles.heads_command import progress_bar
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
@@ -79,7 +80,7 @@ def explain(
 
 
 def _explain(options: argparse.Namespace) -> int:
-    with _bar() as progress:
+    with progress_bar("sentence") as progress:
         html = explain(options.checkpoint, options.sentences, language=options.lang, progress=progress)
     return _written(html, options.out)
 
@@ -108,26 +109,12 @@ def atlas(
 
 
 def _atlas(options: argparse.Namespace) -> int:
-    with _bar() as progress:
+    with progress_bar("sentence") as progress:
         files = atlas(
             options.checkpoint, options.text, options.out, limit=options.limit, language=options.lang, progress=progress
         )
     print(f"{files[0]}  {files[0].stat().st_size:,} bytes, and {len(files) - 1} files of data beside it")
     return 0
-
-
-@contextmanager
-def _bar() -> Iterator[Callable[[int, int], None]]:
-    """Progress in sentences, on a terminal."""
-    from tqdm import tqdm
-
-    with tqdm(unit="sentence", disable=None) as bar:  # None: silent without a terminal
-
-        def progress(done: int, total: int) -> None:
-            bar.total = total
-            bar.update(done - bar.n)
-
-        yield progress
 
 
 def _speaking(language: str) -> AbstractContextManager[None]:

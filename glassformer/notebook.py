@@ -10,6 +10,7 @@ Whoever installs the program has a view draw itself in a notebook without an imp
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
@@ -25,6 +26,8 @@ finally:
     sys.path.remove(str(APP))
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from charts.canvas.figure import CanvasFigure
     from transformer.files.checkpoints import Checkpoint
     from transformer.runs.traces import Trace
@@ -63,6 +66,24 @@ def atlas(checkpoint: Checkpoint, sentences: Sequence[str] | None = None, *, lan
     with speaking(language):
         found = head_habits(checkpoint, read)
         return Document(atlas_page(checkpoint, found, read, file=SHIPPED.name if sentences is None else ""))
+
+
+def batch(checkpoint: Checkpoint, prompts: str | Path | Iterable[Sequence[str]], *, largest: int = 10) -> pd.DataFrame:
+    """What every head does to the answer over many prompts or pairs: mean, standard deviation and count of attribution
+    and patching in logits, and roles (``transformer.explanation.prompt_batch``).
+
+    ``prompts``: a file, or rows of (clean, corrupted, answer, other), of which the last may be left out. Lines that the
+    model cannot read are left out, with a warning each. Raises ``InputError`` where nothing is left.
+    """
+    import pandas as pd
+
+    from transformer.explanation.prompt_batch import Line, cases_of, prompt_batch, read_lines
+
+    rows = prompts if isinstance(prompts, (str, Path)) else [Line(at, *row) for at, row in enumerate(prompts, start=1)]
+    cases, problems = cases_of(checkpoint, read_lines(rows) if isinstance(rows, (str, Path)) else rows)
+    for problem in problems:
+        warnings.warn(str(problem), stacklevel=2)
+    return pd.DataFrame(prompt_batch(checkpoint, cases, largest=largest).records())
 
 
 def flow(trace: Trace, *, layers: Iterable[tuple[str, int]] | None = None, **begin: object) -> CanvasFigure:

@@ -105,19 +105,24 @@ def contrast(clean: Trace, sentence: str) -> Contrast:
     read = {stack: tokens for stack, tokens in own.items() if tokens is not None}
     ids = {stack: list(tokens.ids) for stack, tokens in read.items()}
     first, pads = "encoder" if config.has_encoder else "decoder", clean.run.source_pads
-    other, typed = typed_ids(checkpoint, sentence, pads), len(typed_ids(checkpoint, clean.sentence, pads))
-    if len(other) != typed:
+    other, typed = typed_ids(checkpoint, sentence, pads), typed_ids(checkpoint, clean.sentence, pads)
+    check_pair(typed, other)
+    corrupt = {**ids, first: other + ids[first][len(typed) :]}
+    tokens = {stack: checkpoint.tokenizer.sequence(corrupt[stack], read[stack].name) for stack in read}
+    return Contrast(checkpoint, read, tokens, _turns(clean, corrupt))
+
+
+def check_pair(clean: Sequence[int], corrupted: Sequence[int]) -> None:
+    """Raises ``InputError`` for the tokens of two sentences that cannot be put side by side."""
+    if len(corrupted) != len(clean):
         raise InputError(
             "The corrupted sentence has {other} tokens, the clean one {own}. Every activation needs its counterpart: "
             "replace a word by one with as many tokens.",
-            other=len(other),
-            own=typed,
+            other=len(corrupted),
+            own=len(clean),
         )
-    if other == ids[first][:typed]:
+    if corrupted == clean:
         raise InputError("The corrupted sentence is the same as the clean one. Replace a word by another.")
-    corrupt = {**ids, first: other + ids[first][typed:]}
-    tokens = {stack: checkpoint.tokenizer.sequence(corrupt[stack], read[stack].name) for stack in read}
-    return Contrast(checkpoint, read, tokens, _turns(clean, corrupt))
 
 
 def typed_ids(checkpoint: Checkpoint, sentence: str, pads: int = 0) -> list[int]:
@@ -143,6 +148,20 @@ def _turns(clean: Trace, corrupt: dict[str, list[int]]) -> tuple[Turn, ...]:
             other = int(gain.argmax())
         turns.append(Turn(row, answer, other, float(was[answer] - was[other]), float(now[answer] - now[other])))
     return tuple(turns)
+
+
+def asked_instead(contrast: Contrast, turn: Turn, *, answer: int | None = None, other: int | None = None) -> Turn:
+    """The same place of the answer, asked of the tokens (or classes) that a reader chose; ``None``: those that the runs
+    chose themselves, but never one token twice."""
+    if answer is None:
+        answer = turn.answer if turn.answer != other else turn.other
+    if other is None:
+        other = turn.other if turn.other != answer else turn.answer
+    if (answer, other) == (turn.answer, turn.other):
+        return turn
+    with torch.inference_mode():
+        both = [logits_at(contrast, turn, read, 1)[0].double() for read in (contrast.clean, contrast.corrupt)]
+    return Turn(turn.row, answer, other, *(float(logits[answer] - logits[other]) for logits in both))
 
 
 def token_places(contrast: Contrast, turn: Turn, stack: str) -> list[list[Place]]:

@@ -28,11 +28,17 @@ from transformer.runs.traces import Trace
 
 
 def estimated_shares(contrast: Contrast, turn: Turn, places: Sequence[Sequence[Place]]) -> np.ndarray:
-    """What ``recovered`` measures, estimated: [row, column], as ``places``; NaN where the two runs do not differ.
+    """What ``recovered`` measures, estimated: [row, column], as ``places``; NaN where the two runs do not differ."""
+    changes = estimated_changes(contrast, turn, [place for row in places for place in row])
+    return turn.share(changes + turn.corrupt).reshape(len(places), -1)
+
+
+def estimated_changes(contrast: Contrast, turn: Turn, places: Sequence[Place]) -> np.ndarray:
+    """What putting each place back adds to logit(answer) − logit(other), estimated: [place].
 
     ``a``: the corrupted run, ``a′``: the clean one, F = logit(answer) − logit(other).
     """
-    names = {probe_of(place) for row in places for place in row}
+    names = {probe_of(place) for place in places}
     with torch.inference_mode(), record(names=names) as clean:
         logits_at(contrast, turn, contrast.clean, 1)
     with gradients(), record(_leaves(contrast.checkpoint.model), names) as corrupt:
@@ -43,8 +49,7 @@ def estimated_shares(contrast: Contrast, turn: Turn, places: Sequence[Sequence[P
             name: ((clean.tensors[name] - own) * slopes[name])[0].flatten(1).double().sum(dim=1)
             for name, own in corrupt.tensors.items()
         }  # [position] or [head]
-    found = [[float(sums[probe_of(place)][place.index]) for place in row] for row in places]
-    return turn.share(np.array(found) + turn.corrupt)
+    return np.array([float(sums[probe_of(place)][place.index]) for place in places])
 
 
 def estimated_importance(trace: Trace) -> Importance:

@@ -47,12 +47,12 @@ def _heads(options: argparse.Namespace) -> int:
     checkpoint, name = load(options.checkpoint), Path(options.sentences).name
     sentences = first_sentences(options.sentences, options.limit)
     if options.history:
-        with _progress_bar("step") as progress:
+        with progress_bar("step") as progress:
             history = role_history(checkpoint, sentences, progress=progress)
         saved = save_role_history(checkpoint, history, sentences) if options.save else None
         said = json.dumps(asdict(history)) if options.json else history_report(history)
     else:
-        with _progress_bar("sentence") as progress:
+        with progress_bar("sentence") as progress:
             roles = corpus_roles(checkpoint, sentences, batch_size=options.batch_size, progress=progress)
         saved = save_corpus_roles(checkpoint, roles, sentence_file=name) if options.save else None
         found = as_json(checkpoint, roles, sentence_file=name) if options.json else None
@@ -64,8 +64,8 @@ def _heads(options: argparse.Namespace) -> int:
 
 
 @contextmanager
-def _progress_bar(unit: str) -> Iterator[Callable[[int, int], None]]:
-    """A function that takes what is done and the total."""
+def progress_bar(unit: str) -> Iterator[Callable[[int, int], None]]:
+    """A function that takes what is done and the total; it draws on a terminal."""
     from tqdm import tqdm
 
     with tqdm(unit=unit, disable=None) as bar:  # None: silent without a terminal
