@@ -15,32 +15,38 @@ from ui.words.catalogues import said as in_language
 from ui.words.texts import as_plain, counted
 from views.tokens.patch_ids import patches
 from views.tokens.special_tokens import added_tokens, odd_character, special_tokens
-from views.tokens.tokenization import token_cards, tokenizers_side_by_side, typed_tokens
+from views.tokens.tokenization import (
+    prompt_tokens,
+    token_cards,
+    tokenizers_side_by_side,
+    typed_text,
+    typed_tokens,
+)
 from views.tokens.word_being_built import word_being_built
 
 
 def show_counts(p: Page) -> None:
     """The ids as the model gets them, and how few tokens the text takes."""
-    tokenizer, read, tokens = p.checkpoint.tokenizer, p.trace.tokens(p.focus.stack), typed_tokens(p)
+    tokenizer, read = p.checkpoint.tokenizer, p.trace.tokens(p.focus.stack)
     ids = [str(token.id) for token in read]
     if len(ids) > 12:
         ids = [*ids[:8], r"\dots", ids[-1]]
     listed, size = r",\ ".join(ids), tokenizer.vocabulary_size - 1
     show_formula(rf"\text{{ids}} = ({listed}) \in \{{0, \dots, {size}\}}^{{{len(read)}}}")
     said = [added_tokens(p)]
-    if written := len(read) - len(tokens):
+    if written := len(read) - len(prompt_tokens(p)):
         key = "written_given" if p.trace.forced else "written"
         said.append(p.text[key].format(tokens=counted(written, "token")))
     st.markdown(" ".join(said))
-    n_text = sum(not token.special for token in tokens)
+    n_text, text = sum(not token.special for token in typed_tokens(p)), typed_text(p)
     n_merges = len(tokenizer.merges)
     how = p.text["how"][tokenizer.kind].format(merges=whole(n_merges))
     st.markdown(
         p.text["counts" if type(tokenizer) is Tokenizer else "counts_other"].format(
             tokens=n_text,
-            characters=len(tokens.text),
-            bytes=len(tokens.text.encode("utf-8", errors="replace")),
-            ratio=three_digits(len(tokens.text) / n_text) if n_text else "0",
+            characters=len(text),
+            bytes=len(text.encode("utf-8", errors="replace")),
+            ratio=three_digits(len(text) / n_text) if n_text else "0",
             vocabulary=whole(tokenizer.vocabulary_size),
             special=len(tokenizer.special),
             merges=whole(n_merges),

@@ -51,6 +51,18 @@ def test_a_sentence_becomes_a_chat(open_app, folder: Path) -> None:
     assert "JSON object" in again.warning[0].value and not again.error
 
 
+def test_what_the_template_writes_is_told_from_what_was_typed(open_app, folder: Path) -> None:
+    """Also where the system line holds the same words."""
+    checkpoint = transformer.load(folder)
+    alone = len(checkpoint.tokenizer.encode(SENTENCE))
+    app = open_app("tokens", checkpoint=folder.name, sentence=SENTENCE, way="chat", system=f"Say: {SENTENCE}")
+    is_fine(app)
+    assert f"**{alone}** tokens for **{len(SENTENCE)}** characters" in said(app)
+    ids = prompt_ids(prompted(checkpoint, Prompt(True, f"Say: {SENTENCE}")), SENTENCE)
+    begins = max(at for at in range(len(ids)) if ids[at : at + alone] == checkpoint.tokenizer.encode(SENTENCE))
+    assert f"wrote {begins} tokens before" in said(app) and f"{len(ids) - begins - alone} tokens behind" in said(app)
+
+
 def test_a_way_that_is_not_known_is_told(open_app, folder: Path) -> None:
     app = open_app("tokens", checkpoint=folder.name, sentence=SENTENCE, way="aloud")
     is_fine(app)

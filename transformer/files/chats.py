@@ -20,6 +20,8 @@ def takes_chat(checkpoint: Checkpoint) -> bool:
 
 def prompted(checkpoint: Checkpoint, prompt: Prompt) -> Checkpoint:
     """The same model for which a text means what ``prompt`` says. Raises ``CheckpointError`` where it cannot."""
-    if not (takes_chat if prompt.chat else takes_special)(checkpoint):
+    if not takes_special(checkpoint):
+        raise CheckpointError("special tokens cannot be typed into {name}, nor a chat", name=checkpoint.name)
+    if prompt.chat and not takes_chat(checkpoint):
         raise CheckpointError("{name} has no chat template", name=checkpoint.name)
     return replace(checkpoint, prompt=prompt)

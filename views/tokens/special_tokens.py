@@ -9,14 +9,18 @@ from ui.shell.page_state import IN_ADDRESS
 from ui.show.chips import Chip, ChipRow, chips
 from ui.show.figures import show_table
 from ui.words.texts import as_plain, counted, in_code
-from views.tokens.tokenization import kind_of, typed_tokens
+from views.tokens.tokenization import kind_of, prompt_tokens, typed_tokens
 
 _ROLES = ("pad", "start", "end", "mask")
 
 
 def added_tokens(p: Page) -> str:
     """Which tokens stand around the text that nobody typed: a missing beginning is seen here."""
-    tokens = list(typed_tokens(p))
+    tokens = list(prompt_tokens(p))
+    ours = [token.index for token in typed_tokens(p)]
+    if len(ours) < len(tokens):
+        before, after = min(ours), len(tokens) - 1 - max(ours)
+        return p.text["added_chat"].format(before=counted(before, "token"), after=counted(after, "token"))
     typed = [index for index, token in enumerate(tokens) if not token.special or token.role == "mask"]
     first, last = (typed[0], typed[-1]) if typed else (len(tokens), len(tokens))
     around = {"added_before": tokens[:first], "added_after": tokens[last + 1 :]}

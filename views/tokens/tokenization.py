@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import accumulate
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -38,7 +39,7 @@ def kind_of(token: Token) -> str:
     return "word" if token.starts_word else "part"
 
 
-def typed_tokens(p: Page) -> TokenSequence:
+def prompt_tokens(p: Page) -> TokenSequence:
     """What the focused stack reads, without what a decoder-only model has written behind the sentence."""
     tokens = p.trace.tokens(p.focus.stack)
     if p.checkpoint.config.has_encoder:
@@ -46,19 +47,48 @@ def typed_tokens(p: Page) -> TokenSequence:
     return TokenSequence(tokens.tokens[: len(prompt_ids(p.checkpoint, p.focus.sentence))], tokens.name)
 
 
+def typed_tokens(p: Page) -> Sequence[Token]:
+    """Of ``prompt_tokens`` those that the reader typed: in a chat all but what its template writes around them."""
+    tokens, prompt = prompt_tokens(p), p.checkpoint.prompt
+    if prompt is None or not prompt.chat:
+        return tokens
+    pieces = [p.checkpoint.tokenizer.token_bytes[token.id] for token in tokens]
+    typed = p.focus.sentence.strip().encode("utf-8", errors="replace")
+    begins = b"".join(pieces).rfind(typed)  # the last place: a system line may hold the same words
+    if begins < 0:
+        return tokens  # a template may change what it is given: nothing can be told apart then
+    ends = list(accumulate(map(len, pieces)))
+    return [
+        token
+        for token, piece, end in zip(tokens, pieces, ends, strict=True)
+        if piece and end > begins and end - len(piece) < begins + len(typed)
+    ]
+
+
+def typed_text(p: Page) -> str:
+    return "".join(token.text for token in typed_tokens(p) if not token.special).removeprefix(" ")
+
+
 def token_cards(p: Page) -> None:
     """Every token that the model read, with its id; a click follows it."""
     text, tokenizer = p.text, p.checkpoint.tokenizer
+    typed = {token.index for token in typed_tokens(p)}
+    framed = len(prompt_tokens(p)) if p.checkpoint.prompt and p.checkpoint.prompt.chat else 0
+
+    def tone(token: Token) -> str:
+        kind = kind_of(token)
+        return "frame" if token.index < framed and token.index not in typed and kind != "special" else kind
+
     rows = []
     for stack in p.trace.stacks:
         cards = tuple(
-            Chip(token.display, str(token.id), kind_of(token), hint=_hint(text, tokenizer, token))
+            Chip(token.display, str(token.id), tone(token), hint=_hint(text, tokenizer, token))
             for token in p.trace.tokens(stack)
         )
         answer = stack == "decoder" and len(p.trace.stacks) > 1  # else the sentence stands in front of it
         title = text["given" if p.trace.forced else "writes"] if answer else text["reads"]
         rows.append(ChipRow(title, cards, chosen=p.focus.token if stack == p.focus.stack else None))
-    legend = {tone: text[f"legend_{tone}"] for tone in ("word", "part", "byte", "special")}
+    legend = {tone: text[f"legend_{tone}"] for tone in ("word", "part", "byte", "special", "frame")}
     chips(rows, key="token cards", legend=legend, on_click=partial(_follow, tuple(p.trace.stacks)))
 
 
@@ -83,7 +113,7 @@ def tokenizers_side_by_side(p: Page) -> None:
         belongs_to(f"{key} tokenizer", p.focus.checkpoint, default=codes[index])
         with column:
             chosen.append(one_of(p.text[key], names, codes[index], key=f"{key} tokenizer", in_list=True))
-    sentence = typed_tokens(p).text
+    sentence = typed_text(p)
     if not sentence:
         st.caption(p.text["nothing_to_cut"])
         return

@@ -12,7 +12,7 @@ from ui.shell.events import heard, whole_numbers
 
 __all__ = ["TONES", "Chip", "ChipChoice", "ChipRow", "chips", "chips_data", "read_choice"]
 
-TONES = ("plain", "word", "part", "byte", "special", "marked")
+TONES = ("plain", "word", "part", "byte", "special", "frame", "marked")
 
 _HERE = Path(__file__).parent
 _component = st.components.v2.component(
