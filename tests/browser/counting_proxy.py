@@ -18,8 +18,9 @@ class CountingProxy:
     """``with CountingProxy("127.0.0.1", 8501) as wire: wire.base``; ``wire.received`` bytes came over WebSockets."""
 
     def __init__(self, host: str, port: int) -> None:
-        self._server = (host, port)
+        self._server = host, port
         self._lock = threading.Lock()
+        self._open: list[socket.socket] = []
         self.received = 0
 
     def __enter__(self) -> CountingProxy:
@@ -38,6 +39,11 @@ class CountingProxy:
         with self._lock:
             self.received = 0
 
+    def lead_to(self, port: int) -> None:
+        """Cut all that is open and lead to another server: what a browser sees of a replica that is lost."""
+        self._server = self._server[0], port
+        _close(*self._open)
+
     def _accept(self) -> None:
         while True:
             try:
@@ -49,6 +55,7 @@ class CountingProxy:
     def _connect(self, browser: socket.socket) -> None:
         with suppress(OSError):  # browsers open connections that they give up at once
             server = socket.create_connection(self._server)
+            self._open += browser, server
             for end in (browser, server):
                 end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             threading.Thread(target=self._pass_back, args=(server, browser), daemon=True).start()

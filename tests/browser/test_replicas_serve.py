@@ -17,6 +17,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from playwright.sync_api import TimeoutError as TooLate
 
 from benchmarks.app_server import AppServer, free_port
+from tests.browser.hand import KEY, Hand
 
 CONFIGURATION = Path(__file__).resolve().parents[2] / "deploy" / "nginx.conf"
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
@@ -100,9 +101,15 @@ def test_the_loss_of_one_and_a_rolling_restart_lose_no_view(
         cookies = [cookie for context in contexts for cookie in context.cookies() if cookie["name"] == "glassformer"]
         assert len({cookie["value"] for cookie in cookies}) == N_READERS  # by which nginx chooses the replica
         first, second = replicas
+        boxes = [page.get_by_label("Sentence", exact=True) for page in pages]
+        for page, box in zip(pages, boxes, strict=True):
+            Hand(page).write(box, "Je suis ")
         first._process.kill()  # without a word, as when a machine is lost
         for page in pages:
+            page.keyboard.type("ici.", delay=KEY)
+        for page, box in zip(pages, boxes, strict=True):
             is_whole(page)
+            expect(box).to_have_value("Je suis ici.", timeout=SOON)  # what was typed meanwhile, too
         replaced(first)
         second._process.terminate()  # as a new version does, one after the other
         second._process.wait(timeout=60)

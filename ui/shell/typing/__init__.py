@@ -21,4 +21,6 @@ def follow_typing(*, line: bool = True) -> None:
     """Once on every page. ``line``: a small Run button, and beside it when the page follows; below the sentence."""
     words = {name: common(f"typing.{name}") for name in ("run", "run_help", "follows", "waits")}
     boxes = [f"st-key-{key.replace(' ', '-')}" for key in BOXES]
-    _component(key="typing", data={"boxes": boxes, "line": line, "words": words})
+    # "again": a run that nobody asked for, by which a server that has taken the place of another learns of the boxes.
+    data = {"boxes": boxes, "line": line, "words": words}
+    _component(key="typing", data=data, on_again_change=lambda: None)

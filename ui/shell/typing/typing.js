@@ -1,13 +1,15 @@
 // What is typed into one of Streamlit's boxes is taken after a pause, at once on Enter (Shift+Enter: a new line), and
 // before a click elsewhere does what it does. The box keeps its draft; this only presses the keys that Streamlit waits for.
+// Where the server goes away, what it has not answered is kept, and so is what is typed until the next one is there.
 const SHORTEST = 300; // milliseconds of a pause
 const LONGEST = 1500;
 const SLOW = 4000; // a page that takes longer than this waits for Enter
 const AT_ONCE = 50; // Streamlit sends what was typed a moment later; a click that is heard before would overtake it
 
-export default function ({ parentElement, data }) {
+export default function ({ parentElement, data, setTriggerValue }) {
   const typing = (globalThis.glassformerTyping ??= new Typing());
   typing.boxes = data.boxes;
+  typing.runAgain = () => setTriggerValue("again", true);
   let line = parentElement.querySelector(".line");
   if (!line) {
     line = parentElement.appendChild(document.createElement("div"));
@@ -29,10 +31,19 @@ export default function ({ parentElement, data }) {
   typing.say();
 }
 
+// As a key does it: behind the back of React, which hears of it by an event.
+function show(box, text) {
+  Object.getOwnPropertyDescriptor(Object.getPrototypeOf(box), "value").set.call(box, text);
+}
+
 class Typing {
   boxes = [];
   say = () => {};
+  runAgain = () => {};
   #dirty = new Set(); // boxes whose draft has not been taken
+  #drafts = new Map(); // by the name of a box: its text and where the caret is, until that has been answered
+  #writes = ""; // the name of the box that is written in
+  #lost = false; // whether the server has gone before it answered
   #timer = 0;
   #taken = -Infinity; // when a draft was last taken before a click
   #durations = []; // of the last answers, in milliseconds
@@ -74,13 +85,27 @@ class Typing {
   #box(event) {
     const box = event.composedPath?.()[0];
     if (!(box instanceof HTMLTextAreaElement || box instanceof HTMLInputElement)) return null;
-    return this.boxes.some((name) => box.closest(`.${CSS.escape(name)}`)) ? box : null;
+    return this.#name(box) ? box : null;
+  }
+
+  #name(box) {
+    return this.boxes.find((name) => box.closest(`.${CSS.escape(name)}`));
+  }
+
+  #named(name) {
+    return document.querySelector(`.${CSS.escape(name)} :is(textarea, input)`);
+  }
+
+  #note(box) {
+    this.#drafts.set(this.#name(box), { text: box.value, caret: box.selectionEnd });
   }
 
   #typed(event) {
     const box = this.#box(event);
     if (!box) return;
     this.#dirty.add(box);
+    this.#writes = this.#name(box);
+    this.#note(box);
     clearTimeout(this.#timer);
     if (event.isComposing || this.waits) return;
     const pause = Math.min(LONGEST, Math.max(SHORTEST, this.#duration / 2));
@@ -88,6 +113,7 @@ class Typing {
   }
 
   #pressed(event) {
+    if (this.#lost) return this.#writeOn(event);
     const box = this.#box(event);
     if (!box || !event.isTrusted || event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     if (box instanceof HTMLTextAreaElement) event.preventDefault(); // no new line
@@ -101,6 +127,7 @@ class Typing {
     const box = this.#box(event);
     if (!box) return;
     if (this.#dirty.delete(box)) this.#asked = performance.now();
+    if (!box.disabled) this.#writes = "";
     clearTimeout(this.#timer);
     this.#sentenceIsWhole();
   }
@@ -144,6 +171,7 @@ class Typing {
 
   #take(box) {
     clearTimeout(this.#timer);
+    if (box.disabled) return; // there is no server
     this.#dirty.delete(box);
     this.#asked = performance.now();
     const ctrlKey = box instanceof HTMLTextAreaElement;
@@ -156,14 +184,59 @@ class Typing {
     const app = document.querySelector("[data-testid=stApp]");
     let ran = false;
     new MutationObserver(() => {
-      const runs = app.dataset.testScriptState === "running";
-      if (runs) ran = true;
-      if (runs || !ran || !this.#asked) return;
-      this.#durations = [...this.#durations.slice(-1), performance.now() - this.#asked];
-      this.#asked = 0;
+      const { testScriptState: state, testConnectionState: connection } = app.dataset;
+      if (connection !== "CONNECTED") {
+        const box = this.#writes && this.#named(this.#writes);
+        if (box && !this.#drafts.has(this.#writes)) this.#note(box);
+        this.#lost ||= this.#drafts.size > 0;
+        ran = false;
+        return;
+      }
+      if (state === "running") ran = true;
+      if (state === "running" || (!ran && !this.#lost)) return;
+      if (this.#lost) {
+        if (ran)
+          setTimeout(() => this.#putBack(), SHORTEST); // Streamlit draws what it was sent a moment later
+        else this.runAgain(); // a new server knows no box before its first run
+      } else if (this.#asked) {
+        this.#durations = [...this.#durations.slice(-1), performance.now() - this.#asked];
+        this.#asked = 0;
+        const open = [...this.#dirty].map((box) => this.#name(box));
+        for (const name of this.#drafts.keys()) if (!open.includes(name)) this.#drafts.delete(name);
+        this.say();
+      }
       ran = false;
-      this.say();
-    }).observe(app, { attributeFilter: ["data-test-script-state"] });
+    }).observe(app, { attributeFilter: ["data-test-script-state", "data-test-connection-state"] });
+  }
+
+  // The keys of who goes on typing while no box takes them.
+  #writeOn(event) {
+    const draft = this.#drafts.get(this.#writes);
+    const erases = event.key === "Backspace";
+    if (!draft || event.ctrlKey || event.metaKey || event.altKey || !(erases || event.key.length === 1)) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    const before = draft.text.slice(0, draft.caret);
+    const written = erases ? before.slice(0, -1) : before + event.key;
+    draft.text = written + draft.text.slice(draft.caret);
+    draft.caret = written.length;
+    const box = this.#named(this.#writes);
+    if (box) show(box, draft.text);
+  }
+
+  #putBack() {
+    this.#lost = false;
+    for (const [name, { text, caret }] of [...this.#drafts]) {
+      const box = this.#named(name);
+      if (!box) continue;
+      show(box, text);
+      box.dispatchEvent(new Event("input", { bubbles: true }));
+      if (name === this.#writes) {
+        box.focus();
+        box.setSelectionRange(caret, caret);
+      }
+      this.#take(box);
+    }
   }
 
   #sentenceIsWhole() {

@@ -1,0 +1,79 @@
+"""A server is lost while somebody types, and another one takes its place: as behind a proxy of two replicas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from benchmarks.counting_proxy import CountingProxy
+from playwright.sync_api import Browser, Page, expect
+
+from benchmarks.app_server import AppServer
+from tests.browser.conftest import settle
+from tests.browser.hand import KEY, Hand
+
+pytestmark = pytest.mark.browser
+OLD, NEW = "The cat sat.", "One bird sings and two dogs"
+BACK = 60_000  # milliseconds; a machine with other work
+
+
+@pytest.fixture(scope="module")
+def ports(checkpoints_folder: Path) -> Iterator[tuple[int, int]]:
+    """Two servers; neither knows the sessions of the other."""
+    environment = {"GLASSFORMER_CHECKPOINTS": str(checkpoints_folder), "OMP_NUM_THREADS": "1"}
+    with ExitStack() as running:
+        one, other = (running.enter_context(AppServer("deploy.serve", environment=environment)) for _ in range(2))
+        yield one.port, other.port
+
+
+@pytest.fixture
+def typist(ports: tuple[int, int], chromium: Browser) -> Iterator[tuple[Page, Callable[[], None]]]:
+    """A page with half a sentence in its box, and what loses its server."""
+    with CountingProxy("127.0.0.1", ports[0]) as wire, chromium.new_context() as context:
+        page = context.new_page()
+        page.goto(f"{wire.base}/attention?sentence={OLD}&layer=1")
+        settle(page)
+        Hand(page).write(page.get_by_role("textbox", name="Sentence", exact=True), NEW[:12])
+        yield page, lambda: wire.lead_to(ports[1])
+
+
+def is_read(page: Page, sentence: str) -> None:
+    """In the box, in the address, and by the model; and the rest of the view is as it was."""
+    expect(page.get_by_role("textbox", name="Sentence", exact=True)).to_have_value(sentence, timeout=BACK)
+    asked = "text => new URLSearchParams(location.search).get('sentence') === text"
+    page.wait_for_function(asked, arg=sentence, timeout=BACK)
+    settle(page)
+    read = "".join(page.locator(".strip .token").all_inner_texts())
+    assert "twodogs" in "".join(filter(str.isalpha, read))
+    assert parse_qs(urlsplit(page.url).query)["layer"] == ["1"]
+    expect(page.get_by_test_id("stException")).to_have_count(0)
+
+
+def test_who_types_on_while_the_server_is_lost(typist: tuple[Page, Callable[[], None]]) -> None:
+    page, lose = typist
+    lose()
+    page.keyboard.type(NEW[12:] + "?", delay=KEY)
+    page.keyboard.press("Backspace")
+    is_read(page, NEW)
+    page.keyboard.type(".", delay=KEY)  # the caret is where it was
+    page.keyboard.press("Enter")
+    is_read(page, f"{NEW}.")
+
+
+def test_what_the_lost_server_had_not_answered(typist: tuple[Page, Callable[[], None]]) -> None:
+    page, lose = typist
+    page.keyboard.type(NEW[12:], delay=KEY)
+    page.keyboard.press("Enter")
+    lose()
+    is_read(page, NEW)
+
+
+def test_what_it_had_answered_stays_and_typing_goes_on(typist: tuple[Page, Callable[[], None]]) -> None:
+    page, lose = typist
+    settle(page)
+    lose()
+    page.keyboard.type(NEW[12:], delay=KEY)
+    is_read(page, NEW)
