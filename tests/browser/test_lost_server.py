@@ -8,11 +8,11 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from benchmarks.counting_proxy import CountingProxy
 from playwright.sync_api import Browser, Page, expect
 
 from benchmarks.app_server import AppServer
 from tests.browser.conftest import settle
+from tests.browser.counting_proxy import CountingProxy
 from tests.browser.hand import KEY, Hand
 
 pytestmark = pytest.mark.browser
