@@ -20,6 +20,7 @@ from ui.show.figures import show_formula, show_snippet, show_source, show_table
 from views.heads import corpus
 from views.heads.corpus_role_table import comparison_table, corpus_counts, corpus_role_text, depth, sections
 from views.heads.every_head import look_at, show_every_head
+from views.heads.groups import heads_of_one_key
 from views.heads.head_card import CARD, open_card
 from views.heads.heads_controls import controls, snippet
 from views.heads.named import claim, head_words, named_heads, with_a_job
@@ -40,25 +41,29 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
     overall = found.roles.of(focus.stack, focus.kind) if found else ()
     many = bool(overall) and shown.scope != "sentence"  # what names, order and numbers speak of
     roles = overall if many else here
-    order = sorted_heads(roles, order=shown.order(many=many))
-    named, chosen = named_heads(roles, off=off), (focus.layer, focus.head)
-    if kept := brushed(p):
-        order = [place for place in order or [(role.layer, role.head) for role in roles] if place in kept]
+    seen = [role for role in roles if role.layer in shown.layers]
+    order = sorted_heads(seen, order=shown.order(many=many))
+    named, chosen = named_heads(seen, off=off), (focus.layer, focus.head)
+    if kept := {(role.layer, role.head) for role in seen} & {*brushed(p)}:
+        order = [place for place in order or [(role.layer, role.head) for role in seen] if place in kept]
         named = [place for place in named if place in kept] or order[:1]
-    shown.claim.markdown(claim(roles, text, off=off))
+    shown.claim.markdown(claim(seen, text, off=off))
+    group = heads_of_one_key(p, views[focus.layer])
     if shown.every:
         show_every_head(p, corpus=found if many else None, stretch=shown.stretch)
     else:
         show_grid(
             attention_heads(
-                views,
+                [view for view in views if view.layer in shown.layers],
                 named=named,
-                words=head_words(roles, text, off=off),
-                clear=[(head.layer, head.head) for head in with_a_job(roles, off=off)],
-                selected=None if kept and chosen not in kept else chosen,
+                words=head_words(seen, text, off=off),
+                clear=[(head.layer, head.head) for head in with_a_job(seen, off=off)],
+                selected=None if chosen[0] not in shown.layers or (kept and chosen not in kept) else chosen,
                 order=order,
                 shifted_labels=p.trace.prediction.labels if focus.kind == "cross" else None,
                 stretch=shown.stretch,
+                heads_a_key=len(group),
+                scrolls=shown.scrolls,
             ),
             key="heads grid",
             on_click=look_at,
@@ -77,7 +82,8 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
                 kind=text[f"kind_{focus.stack}_{focus.kind}"],
                 role=text["pruned_role"] if chosen in off else role_text(this, text),
                 corpus=corpus_role_text(same, text) if same else "",
-            ),
+            )
+            + (text["shares"].format(first=group[0], last=group[-1]) if len(group) > 1 else ""),
             width="content",
         )
         if st.button(text["open"], icon=":material/visibility:"):

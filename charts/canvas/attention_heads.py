@@ -29,11 +29,15 @@ def attention_heads(
     order: Sequence[tuple[int, int]] | None = None,
     shifted_labels: Sequence[str] | None = None,
     stretch: bool = False,
+    heads_a_key: int = 1,
+    scrolls: bool = False,
 ) -> CanvasFigure:
     """As ``attention_grid``, with the maps of ``named`` (layer, head) large above the small ones.
 
     The last large map also shows the head that is ``selected`` or pointed at. Small maps carry no words, and those that
-    are not ``clear`` are pale. ``words`` has an entry for every head.
+    are not ``clear`` are pale. ``words`` has an entry for every head. As many heads as ``heads_a_key`` lie on one band:
+    they share their keys and values. ``scrolls``: the small maps are as large as the width allows, with their words,
+    and the large ones stay in sight while they are scrolled; otherwise all of them have room on one screen.
 
     Raises ``ValueError`` as ``attention_grid`` does, and where ``named`` is empty, too long or repeats a head, or a
     head has no words.
@@ -60,4 +64,10 @@ def attention_heads(
         {**tile, "title": words[place].title, "sentence": words[place].sentence}
         for tile, place in zip(tiles, places, strict=True)
     ]
-    return figure.with_metadata(kind="heads", tiles=told, named=[list(map(int, place)) for place in named])
+    return figure.with_metadata(
+        kind="heads",
+        tiles=told,
+        named=[list(map(int, place)) for place in named],
+        **({"heads_a_key": heads_a_key} if heads_a_key > 1 else {}),
+        **({"scrolls": True} if scrolls else {}),
+    )

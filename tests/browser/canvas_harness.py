@@ -142,8 +142,8 @@ def drawn(scene: str, state: Mapping[str, object] | None = None) -> CanvasFigure
             else None
         )
         return attention_grid(views, selected=state.get("head"), captions=captions, order=order)
-    if scene.startswith("heads"):  # "heads 30 9": layers and heads
-        layers, heads = (int(number) for number in scene.split()[1:])
+    if scene.startswith("heads"):  # "heads 30 9": layers and heads; "heads 30 9 3": three of them share their keys
+        layers, heads, *key = (int(number) for number in scene.split()[1:])
         views = [view(SENTENCE, SENTENCE, layer=i, n_heads=heads, kind="self", causal=True) for i in range(layers)]
         words = {
             (i, h): HeadWords("short", f"Job of {i}.{h}", "It looks there.")
@@ -151,7 +151,8 @@ def drawn(scene: str, state: Mapping[str, object] | None = None) -> CanvasFigure
             for h in range(heads)
         }
         named = [(1, 2), (2, 0)]
-        return attention_heads(views, named=named, words=words, clear=named, selected=state.get("head"))
+        more = {"heads_a_key": key[0], "scrolls": True} if key else {}
+        return attention_heads(views, named=named, words=words, clear=named, selected=state.get("head"), **more)
     if scene == "deep overview":
         views = [view(SENTENCE, SENTENCE, layer=i, n_heads=9, kind="self", causal=True) for i in range(30)]
         return attention_overview([views], clear=[[(0, 0)]])

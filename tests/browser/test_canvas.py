@@ -6,7 +6,9 @@ small app of the same drawings (``canvas_harness.py``).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from charts.toolkit import style
 from tests.browser import canvas_harness
 from tests.browser.scenes import FIND_CANVAS, Canvas, opened
 from tests.browser.seats import Seats
+from tests.browser.test_shell import eventually
 
 pytestmark = pytest.mark.browser
 
@@ -362,6 +365,37 @@ def test_all_heads_of_every_shape_stand_under_the_large_ones_on_a_projector(show
     canvas.page.mouse.click(*canvas.at(x + width / 2, y + height / 2))
     canvas.hover(2, 2)
     assert canvas.geometry["large"][-1]["tile"] == layers * heads - 1, "what is chosen, too"
+
+
+def test_the_large_maps_stay_while_small_ones_are_scrolled_and_shared_keys_stand_together(in_the_app):
+    canvas = in_the_app("heads 30 9 3", width=1280, height=720)
+    page, pinned, whole = canvas.page, canvas.page.locator("canvas.pinned"), "canvas[data-geometry]"
+    place = json.loads(page.get_attribute(whole, "data-geometry"))
+    width = place["tiles"][0][2]
+    gaps = [b[0] - a[0] - a[2] for a, b in pairwise(place["tiles"][:9])]
+    assert width >= 48 and all(gaps[at] > gaps[0] + 3 for at in (2, 5)), "three of them, then a wider gap"
+    assert len({gaps[at] for at in (0, 1, 3, 4, 6, 7)}) <= 2, "by rounding only"
+    page.locator(whole).evaluate("(it) => it.getRootNode().host.scrollIntoView(true)")
+    before = pinned.bounding_box()
+    page.mouse.move(640, 600)
+    page.mouse.wheel(0, 1500)
+    eventually(page, lambda: page.locator(whole).bounding_box()["y"] < -1000, True)
+    after, picture = pinned.bounding_box(), page.locator(whole).bounding_box()
+    assert 0 <= after["y"] <= before["y"] + 60 and after["height"] < 0.6 * 720
+    seen = next(i for i, (_, y, _, tall) in enumerate(place["tiles"]) if picture["y"] + y > after["height"] + 120)
+    x, y, width, height = place["tiles"][seen]
+    page.mouse.move(picture["x"] + x + width / 2, picture["y"] + y + height / 2)
+    last = lambda: json.loads(page.get_attribute(whole, "data-geometry"))["large"][-1]  # noqa: E731
+    eventually(page, lambda: last()["tile"], seen)
+    page.mouse.click(picture["x"] + x + width / 2, picture["y"] + y + height / 2)
+    canvas.says(f"head HeadChoice(layer={seen // 9}, head={seen % 9})")
+    large = last()
+    page.mouse.move(
+        after["x"] + large["x"] + large["stepX"] * 1.5, pinned.bounding_box()["y"] + large["y"] + large["stepY"] * 4.5
+    )
+    tip = page.locator(".tip")
+    expect(tip).to_contain_text(f"layer {seen // 9} · head {seen % 9}")
+    assert 0 < tip.bounding_box()["y"] < 720, "beside the pointer, not where the picture begins"
 
 
 def test_a_head_of_the_small_maps_and_of_the_large_ones_is_told_to_python(in_the_app):

@@ -285,6 +285,37 @@ def test_the_large_maps_are_of_heads_that_have_the_job_and_all_others_carry_no_l
     assert metadata["rows"] == list((trace.prediction if kind == "cross" else trace.tokens(stack)).labels)
 
 
+def test_some_layers_can_be_chosen_and_the_page_speaks_of_them_alone(
+    open_page: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("views.heads.heads_controls.MANY_LAYERS", 2)
+    drawn = []
+    monkeypatch.setattr("ui.show.drawings.show_grid", lambda figure, **_: drawn.append(figure.metadata))
+    app = open_page(checkpoint="tiny-gpt", layer="0", head="1")
+    assert drawn[-1]["selected"] == [0, 1] and len(drawn[-1]["tiles"]) == 4
+    app.slider(key="heads_layers_2").set_range(1, 1).run()
+    assert not app.exception and not app.error
+    assert [(tile["layer"], tile["head"]) for tile in drawn[-1]["tiles"]] == [(1, 0), (1, 1)]
+    assert drawn[-1]["selected"] is None, "what is not shown is not framed"
+    assert any("of these 2 heads" in element.value for element in app.markdown)
+    assert "heads_a_key" not in drawn[-1], "every head of it has keys of its own"
+
+
+def test_heads_that_share_their_keys_are_drawn_and_told(family: Callable, open_app: Callable, monkeypatch) -> None:
+    monkeypatch.setattr("ui.compute.loading._typed", {})
+    checkpoint = family("hf-llama")
+    attention = checkpoint.model.decoder.layers[0].self_attention
+    size = attention.n_heads // attention.n_key_heads
+    assert size > 1
+    drawn = []
+    monkeypatch.setattr("ui.show.drawings.show_grid", lambda figure, **_: drawn.append(figure.metadata))
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(checkpoint.path.parent))
+    app = open_app("heads", checkpoint="hf-llama", sentence="The cat sat.", layer="0", head="1", heads_scrolls="true")
+    assert not app.exception and not app.error
+    assert drawn[-1]["heads_a_key"] == size and drawn[-1]["scrolls"]
+    assert any(f"Heads 0 to {size - 1} of this layer share" in element.value for element in app.markdown)
+
+
 def test_words_for_roles() -> None:
     assert role_text(ROLES[0], TEXT) == "no clear role"
     near = head(0, 0, "none", previous=0.4, next=0.2, sink=float("nan"))

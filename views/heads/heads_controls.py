@@ -14,6 +14,8 @@ from ui.shell.selectors import chosen_option
 from ui.words.texts import PageText
 from views.heads.corpus import SCOPES, Corpus
 
+MANY_LAYERS = 7  # from here on some of them can be chosen
+
 
 @dataclass(frozen=True)
 class Shown:
@@ -23,6 +25,8 @@ class Shown:
     scope: str
     stretch: bool
     every: bool
+    scrolls: bool
+    layers: range
     claim: DeltaGenerator
     order_room: DeltaGenerator
 
@@ -45,7 +49,19 @@ def controls(p: Page) -> Shown:
             order_room = st.container()
             stretch = st.toggle(text["stretch"], key="heads_stretch", help=text["stretch_help"], **IN_ADDRESS)
             every = st.toggle(text["every"], key="heads_every", help=text["every_help"], **IN_ADDRESS)
-    return Shown(p, scope, stretch, every, st.container(), order_room)
+            scrolls = st.toggle(text["scrolls"], key="heads_scrolls", help=text["scrolls_help"], **IN_ADDRESS)
+            layers = chosen_layers(p)
+    return Shown(p, scope, stretch, every, scrolls, layers, st.container(), order_room)
+
+
+def chosen_layers(p: Page) -> range:
+    """All of them where there are few."""
+    count = p.trace.n_layers(p.focus.stack)
+    if count < MANY_LAYERS:
+        return range(count)
+    key = f"heads_layers_{count}"  # what another model has is none of this one's
+    first, last = st.slider(p.text["layers"], 0, count - 1, (0, count - 1), key=key, **IN_ADDRESS)
+    return range(first, last + 1)
 
 
 def chosen_order(text: PageText, config: ModelConfig, *, many: bool) -> str:

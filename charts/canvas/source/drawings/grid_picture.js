@@ -16,7 +16,8 @@ export class GridPicture extends GridTiles {
     super(payload);
     const { metadata } = payload;
     this.map = this.largeMap();
-    this.legend = new Legend({ ...legendOf(metadata), scale: "sequential", limit: 1, masked: this.anyMasked() });
+    const band = this.apart ? say("one band: the same keys and values") : "";
+    this.legend = new Legend({ ...legendOf(metadata), scale: "sequential", limit: 1, masked: this.anyMasked(), band });
     this.selected = metadata.selected
       ? this.tiles.findIndex(({ layer, head }) => layer === metadata.selected[0] && head === metadata.selected[1])
       : -1;

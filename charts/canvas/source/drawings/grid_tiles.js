@@ -33,6 +33,18 @@ export class GridTiles {
     this.listed = metadata.sorted || Boolean(metadata.per_line);
     this.across = metadata.per_line ?? this.heads;
     this.blocks = 1; // beside each other, each with some of the layers
+    // As many heads in a row share their keys and values: they lie on one band.
+    this.shared = this.listed ? 1 : (metadata.heads_a_key ?? 1);
+    this.apart = this.shared > 1 ? 5 : 0; // px between two bands
+  }
+
+  // What stands between the tiles of a line for the bands alone.
+  get aparts() {
+    return this.apart * (Math.ceil(this.heads / this.shared) - 1);
+  }
+
+  columnOffset(column) {
+    return column * (this.tileWidth + this.gap) + Math.floor(column / this.shared) * this.apart;
   }
 
   // Where the scale of a map ends.
@@ -81,7 +93,7 @@ export class GridTiles {
     this.header = this.listed ? 0 : this.layerRoom(context, theme);
     this.gap = width / this.across > 90 ? 10 : Math.max(2, Math.min(6, width / this.across / 6));
     const shape = Math.min(1.5, Math.max(0.6, this.metadata.rows.length / this.metadata.columns.length));
-    const share = (width - this.header) / this.across - this.gap;
+    const share = (width - this.header - this.aparts) / this.across - this.gap;
     this.tileWidth = Math.max(smallest, Math.min(8 * theme.size, share, widestTile(shape, this.gap)));
     this.tileHeight = this.tileWidth * shape;
     this.captionScale =
@@ -101,7 +113,7 @@ export class GridTiles {
     const lines = Math.max(...this.tiles.map((_, i) => this.slot(i).line)) + 1;
     Object.assign(this, { x, y, top: this.listed ? 2 : small * 1.9 });
     return {
-      width: this.header + this.across * (this.tileWidth + this.gap),
+      width: this.header + this.across * (this.tileWidth + this.gap) + this.aparts,
       height: this.top + lines * this.lineHeight,
     };
   }
@@ -130,7 +142,7 @@ export class GridTiles {
       const header = this.listed ? 0 : this.layerRoom(context, theme);
       const across = this.listed ? count : this.heads;
       const blockWidth = (width - (this.blocks - 1) * theme.size) / this.blocks;
-      const share = Math.min((blockWidth - header) / across, (height - top) / lines / shape);
+      const share = Math.min((blockWidth - header - this.aparts) / across, (height - top) / lines / shape);
       const gap = share > 24 ? 5 : share > 10 ? 3 : 1;
       const tile = Math.min(5 * theme.size, share - gap);
       // One block reads best: another one must be worth it.
@@ -142,11 +154,11 @@ export class GridTiles {
     Object.assign(this, { x, y, top, blocks, lines, header, gap, across, tileWidth, headRoom: top });
     this.tileHeight = tileWidth * shape;
     this.lineHeight = this.tileHeight + gap;
-    this.blockWidth = header + this.heads * (tileWidth + gap) + theme.size;
+    this.blockWidth = header + this.heads * (tileWidth + gap) + this.aparts + theme.size;
     this.captionScale = 0;
     this.words = this.tiles.map(() => []);
     return {
-      width: blocks > 1 ? blocks * this.blockWidth - theme.size : header + across * (tileWidth + gap),
+      width: blocks > 1 ? blocks * this.blockWidth - theme.size : header + across * (tileWidth + gap) + this.aparts,
       height: top + lines * this.lineHeight,
     };
   }
@@ -174,7 +186,7 @@ export class GridTiles {
     const { block, line, column } = this.spot(tile);
     const left = this.x + (block && block * this.blockWidth);
     return [
-      Math.round(left + this.header + column * (this.tileWidth + this.gap)),
+      Math.round(left + this.header + this.columnOffset(column)),
       Math.round(this.y + this.top + line * this.lineHeight),
       Math.round(this.tileWidth),
       Math.round(this.tileHeight),
@@ -196,8 +208,11 @@ export class GridTiles {
     const muted = cssOf(theme.muted);
     const small = theme.size * 0.8;
     if (!this.listed) this.paintNames(context, theme);
+    if (this.apart) this.paintBands(context, theme);
     this.tiles.forEach((tile, i) => {
       const [x, y, width, height] = this.tileBox(i);
+      context.fillStyle = cssOf(theme.ground);
+      if (this.apart) context.fillRect(x, y, width, height); // a pale map has no tint of its band
       if (this.dimmed && !theme.paper && !tile.clear) context.globalAlpha = DIMMED;
       this.paintTile(
         context,
@@ -246,10 +261,23 @@ export class GridTiles {
         drawText(
           context,
           wide || head === 0 ? say("head {head}", { head }) : String(head),
-          left + head * step + this.tileWidth / 2,
+          left + this.columnOffset(head) + this.tileWidth / 2,
           this.y + this.top - small * 1.1,
           { align: "center", colour: muted },
         );
+    });
+  }
+
+  // Under the heads that share their keys and values.
+  paintBands(context, theme) {
+    context.fillStyle = cssOf(theme.primary, 0.22);
+    this.tiles.forEach(({ head }, tile) => {
+      if (head % this.shared) return;
+      const [x, y, width, height] = this.tileBox(tile);
+      const last = Math.min(this.heads - head, this.shared) - 1;
+      context.beginPath();
+      context.roundRect(x - 3, y - 2, width + last * (this.tileWidth + this.gap) + 6, height + 4, 4);
+      context.fill();
     });
   }
 

@@ -12,6 +12,7 @@ const MANY = 100; // … and more where there are so many of them
 const SHARE_OF_MANY = 0.46;
 const MOST_LARGE = 3;
 const NARROWEST = 17; // letters: a large map is at least as wide
+const PINNED = 0.32; // of the height for the large maps that stay while the small ones are scrolled
 
 export class HeadsDrawing extends GridDrawing {
   constructor(payload, previous) {
@@ -33,9 +34,14 @@ export class HeadsDrawing extends GridDrawing {
     const legendRoom = 8 + this.legend.layout(context, theme, { x: 0, y: 0, width }) + 4;
     const room = HEIGHT * roomOf(context, theme) - legendRoom;
     const share = this.tiles.length > MANY ? SHARE_OF_MANY : SMALL_SHARE;
-    const small = this.layoutCompact(context, theme, { width, height: room * share });
+    const { scrolls } = this.metadata;
+    const small = scrolls
+      ? this.layoutTiles(context, theme, { width, widestTile: () => 8 * theme.size })
+      : this.layoutCompact(context, theme, { width, height: room * share });
+    if (scrolls) this.headRoom = this.top;
     this.slotHead = 3.6 * theme.size; // a name and two lines
-    const large = Math.max(9 * theme.size, room - small.height - this.slotHead - 0.8 * theme.size);
+    const left = scrolls ? (1 - PINNED) * room : small.height;
+    const large = Math.max(9 * theme.size, room - left - this.slotHead - 0.8 * theme.size);
     this.slots = this.maps.slice(0, count).map((map, i) => {
       const x = i * (this.slotWidth + apart);
       const tall = map.layout(context, theme, {
@@ -48,9 +54,16 @@ export class HeadsDrawing extends GridDrawing {
       });
       return { map, x, height: this.slotHead + tall };
     });
-    this.top += Math.max(...this.slots.map(({ height }) => height)) + 0.8 * theme.size;
-    const tall = this.top - this.headRoom + small.height;
+    const below = Math.max(...this.slots.map(({ height }) => height)) + 0.8 * theme.size;
     this.kept = null;
+    if (scrolls) {
+      // What the small maps are read with stays in sight above them.
+      this.pinned = below + this.legend.layout(context, theme, { x: 0, y: below, width }) + 0.4 * theme.size;
+      this.top += this.pinned;
+      return this.pinned + small.height;
+    }
+    this.top += below;
+    const tall = this.top - this.headRoom + small.height;
     return tall + 8 + this.legend.layout(context, theme, { x: 0, y: tall + 8, width }) + 4;
   }
 

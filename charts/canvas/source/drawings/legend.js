@@ -8,9 +8,9 @@ import { say } from "../toolkit/words.js";
 
 export class Legend {
   // text: what the colours mean; masked: whether hatched cells occur
-  // ends: what stands at the ends of the bar, if not the numbers
-  constructor({ text, scale, limit, ends, masked, maskedText = say("masked: may not be looked at") }) {
-    Object.assign(this, { text, scale, limit, ends, masked, maskedText });
+  // ends: what stands at the ends of the bar, if not the numbers; band: what lies on one band
+  constructor({ text, scale, limit, ends, masked, maskedText = say("masked: may not be looked at"), band }) {
+    Object.assign(this, { text, scale, limit, ends, masked, maskedText, band });
   }
 
   items(context, theme, room) {
@@ -27,6 +27,7 @@ export class Legend {
     if (this.text) items.push({ kind: "text", text: this.text, width: width(this.text) });
     if (this.masked)
       items.push({ kind: "hatch", text: this.maskedText, width: width(this.maskedText) + theme.size * 1.4 + 6 });
+    if (this.band) items.push({ kind: "band", text: this.band, width: width(this.band) + theme.size * 1.4 + 6 });
     return items;
   }
 
@@ -51,8 +52,8 @@ export class Legend {
     const colour = cssOf(theme.muted);
     for (const item of this.placed) {
       if (item.kind === "text") drawText(context, item.text, item.x, item.y, { colour });
-      if (item.kind === "hatch") {
-        context.fillStyle = hatch(context, theme, ratio);
+      if (item.kind === "hatch" || item.kind === "band") {
+        context.fillStyle = item.kind === "hatch" ? hatch(context, theme, ratio) : cssOf(theme.primary, 0.22);
         context.beginPath();
         context.roundRect(item.x, item.y - theme.size * 0.42, theme.size * 1.4, theme.size * 0.84, 3);
         context.fill();

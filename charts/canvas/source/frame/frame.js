@@ -5,12 +5,13 @@
 // step(target, key) -> target; anchor(target) -> [x, y]; describe(target) -> lines; click(target) -> { event, value } or null;
 // tables(), records() -> rows of the CSV; perhaps controls(), tipEdge(target), act(target) -> whether a click is
 // done with, keydown(event) -> whether a key is, choose(value): what Python would do about a click,
-// film -> { name, record() }, state() -> metadata of what was switched, key(key): an own key; layoutKey(context, theme, width) -> height and paintKey(context,
+// pinned -> the height of what stays while a high picture is scrolled, film -> { name, record() }, state() -> metadata of what was switched, key(key): an own key; layoutKey(context, theme, width) -> height and paintKey(context,
 // theme, top): what buttons say, on an exported picture; and, if it can zoom, zoomBy, panBy, resetZoom, zoomed, worthZooming, reveal.
 
 import CANVAS_STYLE from "./canvas.css";
 import FLOW_STYLE from "./flow.css";
 import STEPS_STYLE from "./steps.css";
+import { cssOf } from "../toolkit/colour.js";
 import { make } from "../toolkit/elements.js";
 import { decodePayload } from "../toolkit/payload.js";
 import { tableContent } from "../toolkit/sentences.js";
@@ -45,6 +46,7 @@ export class Frame {
     this.menu = new ExportMenu(this);
     const buttons = make("span", { className: "buttons" }, this.zoomButtons, this.tableButton, this.menu.button);
     this.bar = make("div", { className: "bar" }, this.title, buttons, this.extras);
+    this.pinned = null; // a canvas for what stays of a high picture while it is scrolled, as soon as there is one
     this.picture = make("div", { className: "picture" }, this.canvas, this.tip);
     this.table = make("div", {
       className: "table",
@@ -137,6 +139,7 @@ export class Frame {
     }
     this.canvas.style.height = `${this.height}px`;
     this.zoomButtons.hidden = !this.drawing.worthZooming?.();
+    this.layOutPinned(width);
     this.repaint();
   }
 
@@ -147,6 +150,23 @@ export class Frame {
     this.width = width;
     this.height = Math.ceil(this.drawing.layout(this.context, this.theme, width));
     this.laidOut = this.drawing;
+  }
+
+  // It lies on the same part of the picture, so that a place on either is the same place.
+  layOutPinned(width) {
+    const { pinned } = this.drawing;
+    if (!(pinned < 0.7 * window.innerHeight)) {
+      this.pinned?.remove();
+      this.pinned = null;
+      return;
+    }
+    if (!this.pinned) {
+      this.pinned = make("canvas", { className: "pinned", ariaHidden: "true" });
+      this.canvas.before(this.pinned);
+      this.listenTo(this.pinned);
+    }
+    [this.pinned.width, this.pinned.height] = [this.canvas.width, Math.round(pinned * this.ratio)];
+    Object.assign(this.pinned.style, { width: `${width}px`, height: `${pinned}px`, marginBottom: `-${pinned}px` });
   }
 
   get ready() {
@@ -178,6 +198,12 @@ export class Frame {
       this.still,
     );
     this.canvas.dataset.geometry = JSON.stringify(this.drawing.geometry());
+    if (!this.pinned) return;
+    const { width, height } = this.pinned;
+    const upper = this.pinned.getContext("2d");
+    upper.fillStyle = cssOf(this.theme.ground);
+    upper.fillRect(0, 0, width, height);
+    upper.drawImage(this.canvas, 0, 0, width, height, 0, 0, width, height);
   }
 
   // At most one painting a frame; once the resting picture is out of date, it stays on the list.

@@ -7,15 +7,23 @@ const ARROWS = ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Home", "End"
 const sameTarget = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
 export class Stage extends Frame {
+  on(target, name, handler, options = {}) {
+    target.addEventListener(name, handler, { signal: this.aborter.signal, ...options });
+  }
+
+  // To the pointer.
+  listenTo(canvas) {
+    this.on(canvas, "pointermove", (event) => this.onMove(event));
+    this.on(canvas, "pointerdown", (event) => this.onDown(event));
+    this.on(canvas, "pointerup", () => this.onUp());
+    this.on(canvas, "pointercancel", () => this.onUp(false));
+    this.on(canvas, "pointerleave", () => this.setHover(null));
+    this.on(canvas, "click", (event) => this.onClick(event));
+  }
+
   listen() {
-    const on = (target, name, handler, options = {}) =>
-      target.addEventListener(name, handler, { signal: this.aborter.signal, ...options });
-    on(this.canvas, "pointermove", (event) => this.onMove(event));
-    on(this.canvas, "pointerdown", (event) => this.onDown(event));
-    on(this.canvas, "pointerup", () => this.onUp());
-    on(this.canvas, "pointercancel", () => this.onUp(false));
-    on(this.canvas, "pointerleave", () => this.setHover(null));
-    on(this.canvas, "click", (event) => this.onClick(event));
+    const on = (...what) => this.on(...what);
+    this.listenTo(this.canvas);
     on(this.canvas, "dblclick", () => this.drawing?.begin || this.resetZoom());
     on(this.canvas, "wheel", (event) => this.onWheel(event), { passive: false });
     on(this.canvas, "keydown", (event) => this.onKey(event));
@@ -27,7 +35,8 @@ export class Stage extends Frame {
   }
 
   place(event) {
-    const box = this.canvas.getBoundingClientRect();
+    this.onPinned = event.target === this.pinned;
+    const box = event.target.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
   }
 
@@ -131,6 +140,7 @@ export class Stage extends Frame {
   moveCursor(target) {
     this.cursor = target;
     this.hover = null;
+    this.onPinned = false;
     if (target && this.drawing.zoomed?.()) {
       this.drawing.reveal(target);
       this.repaint();
@@ -165,7 +175,8 @@ export class Stage extends Frame {
       this.tip.dataset.target = key;
       this.tip.replaceChildren(...tooltipContent(this.drawing.describe(target)));
     }
-    const [x, y] = at;
+    const [x, above] = at;
+    const y = above + (this.onPinned ? (this.pinned?.offsetTop ?? 0) : 0); // how far it has stayed behind
     const { offsetWidth: width, offsetHeight: height } = this.tip;
     const edge = this.drawing.tipEdge?.(target) ?? this.width;
     const left = x + 18 + width > edge ? Math.max(0, x - width - 14) : x + 18;
