@@ -53,12 +53,14 @@ RARE = 0.01  # of all rows: an interval with less is said to be rare
 @dataclass(frozen=True, eq=False)
 class Habit:
     """One kind of place. ``share`` of the rows whose strongest weight falls on it; ``chance``: the share that a key
-    drawn evenly from those allowed would have; ``halves``: the share in every other sentence, and in the rest."""
+    drawn evenly from those allowed would have; ``halves``: the share in every other sentence, and in the rest;
+    ``error``: the standard error of their difference (``halves_of``)."""
 
     kind: str
     share: float
     chance: float
     halves: tuple[float, float]
+    error: float
     examples: tuple[Example, ...]
 
 
@@ -86,7 +88,6 @@ class HeadHabits:
     head: Head
     n_rows: int
     n_sentences: int
-    rows_in_halves: tuple[int, int]
     habits: tuple[Habit, ...]
     intervals: Mapping[str, tuple[Interval, ...]]
     means: Mapping[str, float]
@@ -105,11 +106,8 @@ class HeadHabits:
     @property
     def is_stable(self) -> bool:
         """Whether the main kind's share differs between the two halves by no more than two standard errors."""
-        (first, second), (n, m) = self.main.halves, self.rows_in_halves
-        if not n or not m:
-            return False
-        error = math.sqrt(max(self.main.share * (1 - self.main.share), 1e-12) * (1 / n + 1 / m))
-        return abs(first - second) <= 2 * error
+        first, second = self.main.halves
+        return abs(first - second) <= 2 * self.main.error + 1e-9  # of rounding
 
 
 def head_habits(
@@ -164,6 +162,24 @@ def places(asked: TokenSequence, read: TokenSequence, *, cross: bool) -> np.ndar
     names = CROSS_KINDS if cross else SELF_KINDS
     shape = (len(asked), len(read))
     return np.select([np.broadcast_to(tests[name], shape) for name in names], range(len(names)))
+
+
+def halves_of(hits: np.ndarray, rows: np.ndarray, half: np.ndarray) -> tuple[tuple[float, float], float]:
+    """The share of ``hits`` among ``rows``, both counted by sentence, in the sentences of half 0 and of half 1; and the
+    standard error of the difference of the two.
+
+    The rows of one sentence are alike, so what varies is whole sentences (Cochran 1977, "Sampling Techniques", §2.11,
+    the ratio of two counts): a half of k sentences with H hits in N rows has the share p = H / N with the variance
+    k/(k−1) Σ (h − p n)² / N² over its sentences. NaN, where a half has fewer than two.
+    """
+    shares, variance = [], 0.0
+    for which in (0, 1):
+        own, of = hits[half == which], rows[half == which]
+        k, total = len(of), max(1, int(of.sum()))
+        share = float(own.sum() / total)
+        variance += k / (k - 1) * float(((own - share * of) ** 2).sum()) / total**2 if k > 1 else math.nan
+        shares.append(share)
+    return (shares[0], shares[1]), math.sqrt(variance)
 
 
 def _check_memory(layers: Iterable[_Layer]) -> None:
@@ -224,19 +240,21 @@ class _Layer:
     def heads(self, stack: str, kind: str, layer: int) -> Iterator[HeadHabits]:
         columns = {name: column[..., : self.n_rows] for name, column in self.columns.items()}
         in_turn = np.argsort(columns.pop("draw"))  # each row is as likely as any other to come first
-        half = np.array([index for index, _, _ in self.sentences])[columns["sentence"]] % 2
-        halves = np.bincount(half, minlength=2)
-        n_rows, names = len(half), CROSS_KINDS if kind == "cross" else SELF_KINDS
+        half = np.array([index for index, _, _ in self.sentences]) % 2  # [sentence]
+        n_rows, n_sentences = self.n_rows, len(self.sentences)
+        rows = np.bincount(columns["sentence"], minlength=n_sentences)
+        names = CROSS_KINDS if kind == "cross" else SELF_KINDS
         for head in range(len(columns["kind"])):
             own = {name: column if column.ndim == 1 else column[head] for name, column in columns.items()}
-            hits = np.bincount(own["kind"] * 2 + half, minlength=2 * len(names)).reshape(-1, 2)  # [kind, half]
+            places = own["kind"].astype(np.int64) * n_sentences + own["sentence"]
+            hits = np.bincount(places, minlength=len(names) * n_sentences).reshape(-1, n_sentences)  # [kind, sentence]
             shown = self._examples(own, "weight", own["kind"], in_turn)
             habits = tuple(
                 Habit(
                     name,
                     float(hits[number].sum() / n_rows),
                     float(self.chances[number] / n_rows),
-                    tuple((hits[number] / np.maximum(1, halves)).tolist()),
+                    *halves_of(hits[number], rows, half),
                     shown.get(number, ()),
                 )
                 for number, name in enumerate(names)
@@ -245,8 +263,7 @@ class _Layer:
             yield HeadHabits(
                 Head(stack, kind, layer, head),
                 n_rows,
-                len(self.sentences),
-                tuple(halves.tolist()),
+                n_sentences,
                 habits,
                 {name: self._intervals(own, name, in_turn) for name in measured},
                 {name: float(own[name].mean(dtype=np.float64)) for name in measured},

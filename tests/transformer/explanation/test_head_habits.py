@@ -17,6 +17,7 @@ from transformer.explanation.head_habits import (
     N_INTERVALS,
     SELF_KINDS,
     HeadHabits,
+    halves_of,
     head_habits,
     places,
 )
@@ -55,12 +56,12 @@ def test_every_pair_of_tokens_is_of_one_kind():
 
 
 def counted_by_hand(
-    checkpoint, stack: str, kind: str, layer: int, head: int
+    checkpoint, stack: str, kind: str, layer: int, head: int, sentences: list[str] = SENTENCES
 ) -> tuple[dict[str, float], int, list[int]]:
     """Shares of kinds, number of rows and rows by interval, from one trace after the other."""
     names = CROSS_KINDS if kind == "cross" else SELF_KINDS
     hits, rows, intervals = dict.fromkeys(names, 0), 0, [0] * N_INTERVALS
-    for sentence in SENTENCES:
+    for sentence in sentences:
         trace = transformer.trace(checkpoint, sentence)
         view = trace.attention(stack, layer, kind)
         of = places(view.query, view.key, cross=kind == "cross")
@@ -91,15 +92,49 @@ def test_shares_are_those_of_plain_loops(tiny_checkpoint, kind, place):
     checkpoint = tiny_checkpoint(kind)
     found = head_habits(checkpoint, SENTENCES, batch_size=2)[Head(*place)]
     shares, rows, intervals = counted_by_hand(checkpoint, *place)
-    assert found.n_rows == rows and sum(found.rows_in_halves) == rows
+    assert found.n_rows == rows
     assert {habit.kind: habit.share for habit in found.habits} == pytest.approx(shares)
     assert [round(interval.share * rows) for interval in found.intervals["weight"]] == intervals
+    for which in (0, 1):
+        of_half, _, _ = counted_by_hand(checkpoint, *place, sentences=SENTENCES[which::2])
+        assert {habit.kind: habit.halves[which] for habit in found.habits} == pytest.approx(of_half)
     assert sum(habit.share for habit in found.habits) == pytest.approx(1)
     assert sum(habit.chance for habit in found.habits) == pytest.approx(1)
-    for habit in found.habits:
-        first, second = habit.halves
-        n, m = found.rows_in_halves
-        assert (n * first + m * second) / (n + m) == pytest.approx(habit.share)
+
+
+def test_halves_vary_by_whole_sentences():
+    """Twelve rows that all do the same in one sentence are one observation, not twelve."""
+    half = np.arange(8) % 2
+    rows = np.array([12, 12, 12, 12, 12, 12, 12, 12])
+    alike = np.array([12, 0, 12, 12, 0, 0, 12, 0])  # every sentence does one thing throughout
+    (first, second), error = halves_of(alike, rows, half)
+    assert (first, second) == (0.75, 0.25)
+    # By hand: of each half the means of sentences are 1, 1, 1, 0 (and 0, 1, 0, 0), their standard error 0.25
+    assert error == pytest.approx(np.sqrt(2 * 0.25**2))
+    by_rows = np.sqrt(0.5 * 0.5 * (1 / 48 + 1 / 48))
+    assert abs(first - second) > 2 * by_rows and abs(first - second) <= 2 * error, "no more than chance, though"
+    mixed = np.array([9, 3, 9, 3, 9, 3, 9, 3])  # the same shares, and every sentence says so
+    (first, second), error = halves_of(mixed, rows, half)
+    assert (first, second) == (0.75, 0.25) and error == 0
+
+
+def test_halves_of_sentences_of_several_lengths_are_those_of_a_bootstrap():
+    generator = np.random.default_rng(3)
+    rows = generator.integers(3, 20, size=80)
+    hits = generator.binomial(rows, generator.beta(2, 2, size=80))
+    half = np.arange(80) % 2
+    _, error = halves_of(hits, rows, half)
+    drawn = []
+    for _ in range(4000):
+        pick = [generator.choice(np.flatnonzero(half == which), 40) for which in (0, 1)]
+        first, second = (hits[own].sum() / rows[own].sum() for own in pick)
+        drawn.append(first - second)
+    assert error == pytest.approx(np.std(drawn), rel=0.06)
+
+
+def test_a_half_of_one_sentence_says_nothing(tiny_checkpoint):
+    found = head_habits(tiny_checkpoint("gpt"), SENTENCES[:2])
+    assert all(not habits.is_stable and np.isnan(habits.main.error) for habits in found.values())
 
 
 def test_examples_are_of_their_kind_and_of_their_strength(tiny_checkpoint):
