@@ -14,6 +14,7 @@ from pathlib import Path
 from transformer.analysis.opening_commands import add_openings
 from transformer.errors import CheckpointError, InputError
 from transformer.explanation.batch_command import add_batch
+from transformer.explanation.lens_command import add_lens
 from transformer.files.fetch_and_verify import REMEDIES, add_commands
 from transformer.pictures.digits import add_digits
 from transformer.roles.heads_command import add_heads
@@ -272,6 +273,7 @@ def _parser() -> argparse.ArgumentParser:
 
     add_heads(commands)
     add_batch(commands)
+    add_lens(commands)
     add_openings(commands)
 
     inspect = commands.add_parser("inspect", help="print all parameters, or what the heads do in a sentence")

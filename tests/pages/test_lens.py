@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 
 import pytest
+import torch
 
 import transformer
+from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits
 from tests.pages.conftest import codes, is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.analysis.lens import logit_lens
 from transformer.analysis.residual_stream import SubLayer, in_a_sentence
 from transformer.explanation.attribution_walk import Part
+from transformer.explanation.jacobian_lens import Agreement, JacobianLens, jacobian_lens
+from transformer.text.sentence_files import read_sentences
 from ui.shell.strip import FIRST_CHOSEN
 from ui.words.texts import page_text
+from views.lens.jacobian import in_short
 
 TEXT = page_text("lens")
 KINDS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
@@ -38,6 +44,47 @@ def test_every_row_colour_and_place(open_app, tiny_checkpoint, checkpoint):
     assert f"**{top}**" in said(app) and three_digits(float(lens.probabilities[-1, place, 0])) in said(app)
     assert f"{(lens.decided == 0).sum()} of {len(lens.read)} in the embedding" in said(app) or 0 not in lens.decided
     assert TEXT["pre" if lens.final_norm else "post"].format(norm="LayerNorm") in said(app)
+
+
+@pytest.mark.parametrize("checkpoint", KINDS)
+def test_the_jacobian_lens_is_fitted_where_no_file_is(open_app, tiny_checkpoint, checkpoint):
+    where = {"stack": STACK[checkpoint], "token": "2", "lens_view": "jacobian"}
+    app = open_app("lens", checkpoint=checkpoint, sentence=SENTENCE, **where)
+    is_fine(app)
+    loaded = tiny_checkpoint(checkpoint)
+    found = jacobian_lens(loaded, read_sentences())
+    lens = logit_lens(transformer.trace(loaded, SENTENCE), transport=found.transport)
+    assert f"{(lens.decided == 0).sum()} of {len(lens.read)} in the embedding" in said(app) or 0 not in lens.decided
+    assert TEXT["jacobian_caution"] in said(app) and TEXT["caution"] not in said(app)
+    measured = found.agreement
+    pairs = zip(measured.logit, measured.jacobian, strict=True)
+    first = next((step for step, (logit, jacobian) in enumerate(pairs) if logit != jacobian), None)
+    if first is None:
+        assert TEXT["agreement_same"] in said(app)
+    else:
+        name = "the embedding" if first == 0 else f"layer {first - 1}"
+        shares = TEXT["agreement_step"].format(
+            step=name, jacobian=percent(measured.jacobian[first]), logit=percent(measured.logit[first])
+        )
+        assert shares in said(app), said(app)
+    assert TEXT["agreement_of"].format(places=whole(measured.places), sentences=28) in said(app)
+    assert "lens_rows" not in app.session_state, "it is fitted to whole layers"
+
+
+def test_what_is_said_of_the_lenses_follows_the_numbers(tiny_checkpoint):
+    lens = logit_lens(transformer.trace(tiny_checkpoint("gpt"), SENTENCE))
+    page, steps = SimpleNamespace(text=TEXT), len(lens.steps)
+
+    def short(logit: list[float], jacobian: list[float]) -> str:
+        found = Agreement(28, 300, tuple(logit), tuple(jacobian))
+        return in_short(page, JacobianLens(torch.zeros(0), 56, 600, "other", found), lens)
+
+    assert steps == 3
+    both = short([0, 0.5, 1], [0.25, 0.25, 1])
+    assert "**more often** than the logit lens after the embedding (25% against 0%)." in both.replace("\u202f", "")
+    assert "**less often** after layer 0 (25% against 50%)." in both.replace("\u202f", "")
+    assert TEXT["agreement_same"] in short([0, 0.5, 1], [0, 0.5, 1])
+    assert "less often" not in short([0, 0, 1], [0, 0.5, 1]) and "56 others of the same list" in both
 
 
 def test_a_sublayer_is_named_as_a_sentence_names_it(open_app):

@@ -36,7 +36,7 @@ class Lens:
     position] are its. ``divergence`` [step, position]: KL(last step ‖ this step) in bits, 0 = they say the same;
     ``entropy`` [step, position] in bits. ``decided`` [position]: the first step from which on the followed word stays
     the likeliest; −1 where it is not even at the end. ``final_norm``: whether there was one to apply (pre-norm).
-    ``pieces``: how each id that occurs is shown.
+    ``pieces``: how each id that occurs is shown. ``transport``: what ``logit_lens`` was given.
     """
 
     stack: str
@@ -53,6 +53,7 @@ class Lens:
     final_norm: bool
     of_classes: bool
     pieces: Mapping[int, str]
+    transport: Tensor | None = None
 
     def part(self, first: int, last: int) -> Lens:
         """The positions from ``first`` to before ``last`` alone, to look at a long text piece by piece."""
@@ -84,6 +85,7 @@ def logit_lens(
     sublayers: bool = False,
     candidates: int = 5,
     follow: Sequence[int] | None = None,
+    transport: Tensor | None = None,
 ) -> Lens:
     """p_k = softmax(W · LayerNorm_final(x_k)) for the stream x_k after every layer k, and before the first.
 
@@ -92,11 +94,19 @@ def logit_lens(
     A post-norm model has no final LayerNorm: what leaves a layer is normalised already, what leaves the embedding is
     not. A classifier's head is applied to every token alone, too; its logits for the sentence are the mean of those.
 
-    Raises ``ValueError`` when ``follow`` does not have one id per position.
+    ``transport`` [step, model, model], one matrix for every layer's step but the last: J_k x_k is read instead of x_k
+    (``transformer.explanation.jacobian_lens``); the identity changes nothing.
+
+    Raises ``ValueError`` when ``follow`` does not have one id per position, or ``transport`` not one matrix per step.
     """
     checkpoint, config = trace.checkpoint, trace.checkpoint.config
     stack = lens_stack(checkpoint)
     steps, names = _steps(trace, stack, sublayers)
+    if transport is not None and (sublayers or tuple(transport.shape) != (len(names) - 1, *2 * (config.d_model,))):
+        raise ValueError(
+            f"transport has shape {tuple(transport.shape)}; give one matrix of {config.d_model} × {config.d_model} for "
+            f"each of the {len(names) - 1} steps before the last, and no sub-layers"
+        )
     read = ((WHOLE,) if config.n_classes else ()) + trace.tokens(stack).displays
     *_, last = _read_outs(trace, names[-1:])
     size = last.shape[-1]
@@ -113,7 +123,7 @@ def logit_lens(
     found: dict[str, list[np.ndarray]] = {
         key: [] for key in ("ids", "probabilities", "probability", "rank", "divergence", "entropy")
     }
-    for log_p in _read_outs(trace, names):
+    for log_p in _read_outs(trace, names, transport=transport):
         ids = torch.from_numpy(log_p).topk(min(candidates, size), dim=-1).indices.numpy()
         own = log_p[places, followed]
         p = np.exp(log_p)
@@ -134,6 +144,7 @@ def logit_lens(
         final_norm=getattr(checkpoint.model, stack).final_norm is not None,
         of_classes=bool(config.n_classes),
         pieces={id: shown_word(checkpoint, id) for id in sorted(used)},
+        transport=transport,
         **arrays,
     )
 
@@ -173,7 +184,8 @@ def word_course(trace: Trace, lens: Lens, position: int, *, most: int = 6) -> Wo
         raise ValueError(f"position is {position}, but the lens has the positions 0 to {len(lens.read) - 1}")
     per_layer = trace.n_layers(lens.stack) + 1
     _, names = _steps(trace, lens.stack, len(lens.steps) != per_layer)
-    log_p = np.concatenate(list(_read_outs(trace, names, slice(position, position + 1))))  # [step, word]
+    rows = slice(position, position + 1)
+    log_p = np.concatenate(list(_read_outs(trace, names, rows, lens.transport)))  # [step, word]
     followed = int(lens.followed[position])
     others = [int(id) for id in np.argsort(-log_p[-1], kind="stable")[:2] if id != followed]
     leaders = [int(id) for id in lens.ids[:, position, 0]]
@@ -182,37 +194,52 @@ def word_course(trace: Trace, lens: Lens, position: int, *, most: int = 6) -> Wo
     return WordCourse(lens.steps, words, ids, np.exp(log_p[:, list(ids)]).T)
 
 
+def streams_between(checkpoint: Checkpoint) -> tuple[str, ...]:
+    """The activations that the steps of the layers read: before the first layer, and after each."""
+    stack = lens_stack(checkpoint)
+    layers = range(len(checkpoint.model.get_submodule(stack).layers))
+    return (f"{stack}.layers.0.residual.in", *(f"{stack}.layers.{layer}.residual.out" for layer in layers))
+
+
 def _steps(trace: Trace, stack: str, sublayers: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What the steps are called, and the activation of the stream at each."""
-    start = f"{stack}.layers.0.residual.in"
+    start, *after = streams_between(trace.checkpoint)
     if sublayers:
         found = sublayers_of(trace, stack)
         return (Message("embedding"), *(step.label for step in found)), (start, *(step.after for step in found))
-    layers = range(trace.n_layers(stack))
-    return (
-        (Message("embedding"), *(Message("layer {layer}", layer=layer) for layer in layers)),
-        (start, *(f"{stack}.layers.{layer}.residual.out" for layer in layers)),
-    )
+    names = (Message("layer {layer}", layer=layer) for layer in range(len(after)))
+    return (Message("embedding"), *names), (start, *after)
 
 
-def _read_outs(trace: Trace, names: Sequence[str], rows: slice = slice(None)) -> Iterator[np.ndarray]:
-    """log p of every word at the positions ``rows``, [position, word] in float64, for one recorded stream after the
-    other."""
-    model, stack = trace.checkpoint.model, lens_stack(trace.checkpoint)
-    norm = getattr(model, stack).final_norm
-    for name in names:
-        with torch.inference_mode():
-            # A copy, because torch takes no read-only arrays.
-            stream = torch.tensor(trace.values(name), device=model.device)[None]
-            hidden = stream if norm is None else norm(stream)
-            logits = _classes(trace, hidden)[rows] if model.config.n_classes else model.project(hidden[:, rows])[0]
-            yield torch.log_softmax(logits.double(), dim=-1).numpy(force=True)
+def _read_outs(
+    trace: Trace, names: Sequence[str], rows: slice = slice(None), transport: Tensor | None = None
+) -> Iterator[np.ndarray]:
+    """``read_out`` of one recorded stream after the other; the last one needs no transport."""
+    checkpoint = trace.checkpoint
+    ids = trace.tokens(lens_stack(checkpoint)).ids
+    for step, name in enumerate(names):
+        # A copy, because torch takes no read-only arrays.
+        stream = torch.tensor(trace.values(name), device=checkpoint.model.device)
+        if transport is not None and step < len(transport):
+            stream = stream @ transport[step].T.to(stream)
+        yield read_out(checkpoint, stream, ids, rows).numpy(force=True)
 
 
-def _classes(trace: Trace, hidden: Tensor) -> Tensor:
+@torch.inference_mode()
+def read_out(checkpoint: Checkpoint, stream: Tensor, ids: Sequence[int], rows: slice | Sequence[int]) -> Tensor:
+    """log p of every word at the positions ``rows``, [position, word] in float64, for a stream [position, model] of the
+    tokens ``ids``, read as the last one is."""
+    model = checkpoint.model
+    norm = model.get_submodule(lens_stack(checkpoint)).final_norm
+    hidden = stream[None] if norm is None else norm(stream[None])
+    logits = _classes(checkpoint, hidden, ids)[rows] if model.config.n_classes else model.project(hidden[:, rows])[0]
+    return torch.log_softmax(logits.double(), dim=-1)
+
+
+def _classes(checkpoint: Checkpoint, hidden: Tensor, read: Sequence[int]) -> Tensor:
     """Logits [the whole sentence and then each token, class]."""
-    ids = torch.tensor([trace.source.ids], device=hidden.device)
-    model = trace.checkpoint.model
+    ids = torch.tensor([read], device=hidden.device)
+    model = checkpoint.model
     if isinstance(model.classifier, FirstTokenClassifier):  # it reads the first token; each of the others in its place
         alone = [model.classify(hidden[:, place:], ids[:, place:]) for place in range(hidden.shape[1])]
         return torch.cat((alone[0], *alone))

@@ -30,7 +30,7 @@ FOREIGN_BYTES = {
     **dict.fromkeys(("tokenizer.model", "sentencepiece.bpe.model"), 8_000_000),
 }
 # These lie in our own folders, beside snapshots; what they say is not believed of strangers.
-LEFT_OUT = ("head_roles.json", "head_history.json", "history.csv", "opening.toml")
+LEFT_OUT = ("head_roles.json", "head_history.json", "jacobian_lens.safetensors", "history.csv", "opening.toml")
 LONGEST_MODEL = 4096  # max_length: no tensor in a file bears it out where positions are not learned
 MAX_KEPT = 6
 _NAME = re.compile(r"received-[0-9a-f]{12}")

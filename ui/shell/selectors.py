@@ -20,7 +20,8 @@ from ui.words.texts import PageText, common, page_texts
 NEEDS = ("stack", "kind", "layer", "head", "token")
 _MAX_BUTTONS = 8
 _OF_MANY_TASKS = ("t5", "bart")  # families of encoder and decoder; Marian, M2M100 and mBART translate
-FORMER = {"show_lines": ("Lignes",)}  # what an option was called in addresses that people may have kept
+# What an option was called in addresses that people may have kept
+FORMER = {"show_lines": ("Lignes",), "view_layers": ("after every layer", "après chaque couche")}
 CHOICES = "choices in the address"  # by the widget's key: whether this run has drawn it
 _DRAWN_ON = "choose: drawn on"  # the page of the run before
 

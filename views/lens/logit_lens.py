@@ -8,6 +8,7 @@ from charts.toolkit.style import three_digits
 from charts.toolkit.words import _, in_words
 from transformer.analysis.lens import Lens, logit_lens
 from transformer.analysis.residual_stream import in_a_sentence
+from transformer.explanation.jacobian_lens import JacobianLens
 from transformer.runs.inputs import prompt_ids
 from transformer.runs.traces import Trace
 from transformer.variants.output_heads import FirstTokenClassifier, TokenHead
@@ -30,19 +31,20 @@ def choose(p: Page, name: str, options: list[str], **more: object) -> str:
     return chosen_option(p.text, name, options, key=f"lens_{name}", **more)
 
 
-def chosen_lens(p: Page) -> tuple[Lens, str]:
-    """The lens with the rows and the word to follow that were chosen, and the colouring."""
-    rows = choose(p, "rows", ["layers", "sublayers"])
+def chosen_lens(p: Page, fit: JacobianLens | None) -> tuple[Lens, str]:
+    """The lens with the rows and the word to follow that were chosen, and the colouring. A Jacobian lens is fitted to
+    whole layers."""
+    sublayers = fit is None and choose(p, "rows", ["layers", "sublayers"]) == "sublayers"
     colour = choose(p, "colour", ["probability", "rank", "divergence"], help=p.text["colour_help"])
-    return chosen_follow(p, sublayers=rows == "sublayers"), colour
+    return chosen_follow(p, sublayers=sublayers, fit=fit), colour
 
 
-def chosen_follow(p: Page, *, sublayers: bool) -> Lens:
+def chosen_follow(p: Page, *, sublayers: bool, fit: JacobianLens | None = None) -> Lens:
     """The lens that follows the model's own words, or those that came where the reader wants that."""
-    lens = lens_of(p, sublayers=sublayers)
+    lens = lens_of(p, sublayers=sublayers, fit=fit)
     came = came_instead(p.trace, lens)
     if came and choose(p, "follow", ["own", "came"], help=p.text["follow_help"]) == "came":
-        return lens_of(p, sublayers=sublayers, follow=came)
+        return lens_of(p, sublayers=sublayers, follow=came, fit=fit)
     return lens
 
 
@@ -54,11 +56,12 @@ def came_instead(trace: Trace, lens: Lens) -> tuple[int, ...]:
     return trace.prediction.ids if trace.prediction.ids != own else ()
 
 
-def lens_of(p: Page, *, sublayers: bool, follow: tuple[int, ...] = ()) -> Lens:
+def lens_of(p: Page, *, sublayers: bool, follow: tuple[int, ...] = (), fit: JacobianLens | None = None) -> Lens:
+    transport = None if fit is None else fit.transport
     return store.get(
         p.run,
-        ("lens", sublayers, follow),
-        lambda: logit_lens(p.trace, sublayers=sublayers, follow=follow or None),
+        ("lens", sublayers, follow, fit is not None),
+        lambda: logit_lens(p.trace, sublayers=sublayers, follow=follow or None, transport=transport),
         wait="wait.lens",
     )
 
@@ -169,11 +172,18 @@ def notes(p: Page, lens: Lens) -> str:
         said.append(p.text["every_word"].format(names=names))
     if len(p.trace.stacks) > 1:
         said.append(p.text["encoder"])
-    return " ".join((*said, p.text["caution"], p.text["source"]))
+    kind = "" if lens.transport is None else "jacobian_"
+    return " ".join((*said, p.text[f"{kind}caution"], p.text[f"{kind}source"]))
 
 
 def formula_of(p: Page, lens: Lens) -> str:
-    """How a row is read out: through the final norm, where there is one, and what stands in front of the words."""
+    """How a row is read out: through the final norm, where there is one, and what stands in front of the words. In
+    front of all, a Jacobian lens has its matrix."""
+    formula = _formula(p, lens)
+    return formula if lens.transport is None else formula.replace("x_k", "J_k x_k")
+
+
+def _formula(p: Page, lens: Lens) -> str:
     stack = p.checkpoint.model.get_submodule(lens.stack)
     norm = type(stack.final_norm).__name__
     head = getattr(p.checkpoint.model, "classifier", None) or getattr(stack, "vocabulary_projection", None)
