@@ -8,6 +8,7 @@ from ui.shell.page import page
 from ui.shell.selectors import chosen_section
 from views.paths.flow import flow
 from views.paths.head_to_head import head_to_head
+from views.paths.many import many
 from views.paths.patching import patching
 
 KEY = "paths_section"
@@ -16,6 +17,7 @@ SECTIONS = {
     "heads": partial(patching, view="heads"),
     "edges": head_to_head,
     "flow": flow,
+    "many": many,
 }
 NEEDS = {"edges": ("stack", "kind", "layer", "head")}  # the others show all stacks
 

@@ -14,10 +14,11 @@ from charts.toolkit.style import signed
 from tests.pages.conftest import codes, is_fine, said
 from tests.triggers import trigger
 from transformer.analysis.answers.answer_rows import asked
-from transformer.explanation.activation_patching import contrast, head_places, recovered, token_places
+from transformer.explanation.activation_patching import asked_instead, contrast, head_places, recovered, token_places
 from transformer.explanation.attribution_patching import estimated_shares
 from transformer.explanation.information_flow import information_flow, start_of
 from transformer.explanation.path_patching import path_patching, senders_of
+from transformer.explanation.prompt_batch import WHOLE, cases_of, lines_of, prompt_batch, token_of
 from transformer.runs.head_places import Head
 from ui.words.texts import page_text
 
@@ -150,3 +151,74 @@ def test_the_routes_are_those_of_the_library(
     is_fine(app.run())
     fewer = information_flow(trace, start_of(trace, asked(trace).rows[0]), threshold=0.3)
     assert TEXT["flow_shapes"].format(edges=len(fewer.edges)) in said(app)
+
+
+def test_the_reader_chooses_what_the_answer_is_measured_against(
+    open_app: Open, tiny_checkpoint: Callable, monkeypatch: pytest.MonkeyPatch, run_snippet: Callable
+) -> None:
+    drawn: list = []
+    monkeypatch.setattr("views.paths.patching.show_map", lambda figure, **_: drawn.append(figure))
+    app = open_app("paths", checkpoint="tiny-gpt", sentence=SENTENCE, paths_section="heads")
+    checkpoint = tiny_checkpoint("gpt")
+    both = contrast(transformer.trace(checkpoint, SENTENCE), corrupted(app))
+    own = both.first_turn
+    word = next(word for word in ("the", "a", "is") if token_of(checkpoint, SENTENCE, word) not in own[1:3])
+    is_fine(app.text_input(key="paths_other").set_value(word).run())
+    turn = asked_instead(both, own, other=token_of(checkpoint, SENTENCE, word))
+    assert drawn[-1].arrays["values"] == pytest.approx(recovered(both, turn, head_places(both, "decoder")), abs=1e-5)
+    assert signed(turn.corrupt) in said(app)
+    run_snippet(next(code for code in codes(app) if "asked_instead" in code))
+    app.text_input(key="paths_other").set_value("incomprehensibilities").run()
+    assert not app.exception and not app.error and "tokens of this model" in app.warning[0].value
+    app.text_input(key="paths_other").set_value("").run()
+    is_fine(app)
+
+
+@pytest.mark.parametrize("kind", ["translator", "gpt", "bert", "sentiment"])
+def test_many_prompts_are_measured_as_the_library_does(
+    open_app: Open, tiny_checkpoint: Callable, monkeypatch: pytest.MonkeyPatch, run_snippet: Callable, kind: str
+) -> None:
+    drawn: list = []
+    monkeypatch.setattr("views.paths.many.show_map", lambda figure, **_: drawn.append(figure))
+    app = open_app("paths", checkpoint=f"tiny-{kind}", sentence=SENTENCE, paths_section="many")
+    is_fine(app)
+    assert TEXT["many_unread"] in [info.value for info in app.info] and not drawn
+    pairs = [
+        ("The cat ___ on the mat.", "The dog ___ on the mat."),
+        ("The dog ___ on the mat.", "The cat ___ on the mat."),
+    ]
+    pairs = [tuple(each.replace("___", "___" if kind == "bert" else "sat") for each in pair) for pair in pairs]
+    typed = "clean,corrupted\n" + "".join(f"{a},{b}\n" for a, b in pairs) + "The cat.,no\n"
+    app.text_area(key="paths many text").set_value(typed).run()
+    assert ["Line 4" in warning.value for warning in app.warning] == [True]
+    app.button(key="paths many start").click().run()
+    assert not app.exception and not app.error
+    checkpoint = tiny_checkpoint(kind)
+    cases, _ = cases_of(checkpoint, lines_of(typed))
+    found = prompt_batch(checkpoint, cases)
+    best = max(abs(part.estimated.mean) for part in found.parts if part.head != WHOLE)
+    assert np.abs(drawn[-1].arrays["values"]).max() == pytest.approx(best, abs=1e-5)
+    table = next(each.value for each in app.dataframe if TEXT["many_column"]["patched_share"] in each.value)
+    assert len(table) == len(found.parts)
+    assert not any(button.key == "paths many start" for button in app.button)
+    assert "attribution_mean" in run_snippet(next(code for code in codes(app) if "prompt_batch" in code))
+    app.text_area(key="paths many text").set_value(typed + f"{pairs[0][1]},{pairs[0][0]}\n").run()
+    assert not app.exception and len(app.dataframe) == 2, "the last result stays until the next is there"
+    assert any(button.key == "paths many start" for button in app.button)
+
+
+def test_a_file_stands_in_for_what_is_typed_and_bad_ones_are_named(
+    open_app: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = open_app("paths", checkpoint="tiny-gpt", sentence=SENTENCE, paths_section="many")
+    for content, problem in ((b"clean,wrong\na,b\n", "wrong"), (b"clean\n\xff\n", "Line 2"), (b"", "no line")):
+        app.file_uploader(key="paths many file").set_value([("pairs.csv", content, "text/csv")])
+        app.run()
+        assert not app.exception and not app.error and problem in app.warning[0].value
+    app.file_uploader(key="paths many file").set_value([("pairs.txt", b"The cat sat.\nThe dog sat.\n", "text/plain")])
+    is_fine(app.run())
+    is_fine(app.button(key="paths many start").click().run())
+    assert TEXT["many_says_attribution"].split("**")[-1].split("{")[0] in said(app)
+    app.file_uploader(key="paths many file").set_value([("pairs.csv", b"other\n", "text/csv")])
+    app.run()
+    assert len(app.warning) == 1 and len(app.dataframe) == 2

@@ -27,8 +27,9 @@ def add_batch(commands: argparse._SubParsersAction) -> None:
     batch.add_argument(
         "prompts",
         metavar="FILE",
-        help="CSV with the columns clean, corrupted, answer, other, of which all but clean may be left out; or one "
-        "prompt a line",
+        nargs="?",
+        help="CSV with the columns clean, corrupted, answer, other, of which all but clean may be left out, or one "
+        "prompt a line; by default ten pairs that come along",
     )
     batch.add_argument(
         "--largest", type=int, default=10, metavar="N", help="heads that are truly patched, not estimated (default 10)"
@@ -40,10 +41,10 @@ def add_batch(commands: argparse._SubParsersAction) -> None:
 
 def _batch(options: argparse.Namespace) -> int:
     from transformer.disk.whole_files import write_text
-    from transformer.explanation.prompt_batch import cases_of, prompt_batch, read_lines
+    from transformer.explanation.prompt_batch import PAIRS, cases_of, prompt_batch, read_lines
     from transformer.files.checkpoints import load
 
-    lines, checkpoint = read_lines(options.prompts), load(options.checkpoint)
+    lines, checkpoint = read_lines(options.prompts or PAIRS), load(options.checkpoint)
     cases, problems = cases_of(checkpoint, lines)
     for problem in problems:
         print(problem, file=sys.stderr)

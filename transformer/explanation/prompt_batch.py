@@ -43,10 +43,11 @@ from transformer.runs.head_places import Head, all_heads, attention_layers
 from transformer.runs.inputs import target_ids
 from transformer.runs.tracing import trace
 from transformer.text.message import Message
-from transformer.text.sentence_files import as_text
+from transformer.text.sentence_files import SHIPPED, as_text
 from transformer.text.tokenizer import BLANK
 
 COLUMNS = ("clean", "corrupted", "answer", "other")
+PAIRS = SHIPPED.with_name("pairs.csv")  # ten with two names each, which come along (Wang et al. 2023)
 MOST_BYTES = 1_000_000
 LARGEST = 10  # heads that are truly patched
 WHOLE = -1  # for the number of a head: the whole sub-layer
@@ -141,11 +142,11 @@ class PromptBatch:
         return [
             {
                 **{name: getattr(part, name) for name in ("stack", "kind", "layer")},
-                "head": "" if part.head == WHOLE else part.head,
-                **_columns("attribution", part.attribution),
-                **_columns("estimated", part.estimated),
+                "head": None if part.head == WHOLE else part.head,
                 **_columns("patched", part.patched),
                 "patched_share": self.share(part),
+                **_columns("estimated", part.estimated),
+                **_columns("attribution", part.attribution),
                 "role": part.role,
                 "role_share": part.share,
                 **_columns("role_score", part.score),
@@ -191,9 +192,10 @@ def lines_of(content: bytes | str, name: str = "") -> tuple[Line, ...]:
     first, _, _ = text.lstrip().partition("\n")
     separator = max(_SEPARATORS, key=first.count)
     header = [name.strip().strip('"').lower() for name in first.split(separator)]
-    if set(header) & set(COLUMNS) or name.lower().endswith(".csv"):
+    found: tuple[Line, ...] = ()
+    if first and (set(header) & set(COLUMNS) or name.lower().endswith(".csv")):
         found = _rows(text, header, separator)
-    else:
+    elif first:
         found = tuple(Line(at, line.strip()) for at, line in enumerate(text.splitlines(), 1) if line.strip())
     if not found:
         raise InputError(

@@ -27,7 +27,7 @@ def second_sentence(p: Page, *, key: str) -> str:
 
     ``key``: of the widget and in the address. The page's own texts name it: ``second``, ``second_help``, ``pairs``.
     """
-    offered = _ready_pairs(p)
+    offered = ready_pairs(p)
     first = swapped(p)
     belongs_to(key, (p.checkpoint.fingerprint, p.focus.sentence), default=first)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -50,10 +50,11 @@ def second_sentence(p: Page, *, key: str) -> str:
 
 def swapped(p: Page) -> str:
     """The sentence with one word changed that is offered first; nothing where none fits."""
-    return next((other for clean, other in _ready_pairs(p) if clean == p.focus.sentence), "")
+    return next((other for clean, other in ready_pairs(p) if clean == p.focus.sentence), "")
 
 
-def _ready_pairs(p: Page) -> tuple[tuple[str, str], ...]:
+def ready_pairs(p: Page) -> tuple[tuple[str, str], ...]:
+    """(clean, corrupted) that fit this model, those of the page's sentence first."""
     return store.get(p.run, "swaps", lambda: _offered(p.checkpoint, p.focus.sentence))
 
 

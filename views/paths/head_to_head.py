@@ -19,7 +19,7 @@ from ui.shell.selectors import chosen_option
 from ui.show.drawings import show_map
 from ui.show.figures import show_snippet, show_source
 from ui.words.texts import as_plain
-from views.paths.patching import chosen_contrast, display, measured
+from views.paths.patching import chosen_contrast, display, measured, turn_in_python
 
 _HEIGHT = 250  # px: with the three rows of controls above it, the map ends on the first screen of a projector
 _WAYS = {"all": INPUTS, **{name: (name,) for name in INPUTS}}
@@ -41,7 +41,7 @@ def head_to_head(p: Page, room: DeltaGenerator) -> None:
         p,
         both,
         turn,
-        ("path patching", sentence, turn.row, receiver, way),
+        ("path patching", sentence, turn.row, turn.other, receiver, way),
         lambda report: path_patching(both, turn, receiver, senders, inputs=_WAYS[way], progress=report),
         count=len(senders),
     )
@@ -51,12 +51,13 @@ def head_to_head(p: Page, room: DeltaGenerator) -> None:
     show_snippet(
         "head to head",
         f"{p.preamble}\nfrom transformer.runs.head_places import Head\n"
-        "from transformer.explanation.activation_patching import contrast\n"
+        "from transformer.explanation import activation_patching as patching\n"
         "from transformer.explanation.path_patching import path_patching, senders_of\n\n"
-        f"both = contrast(trace, {sentence!r})\n"
+        f"contrast = patching.contrast(trace, {sentence!r})\n"
         f'receiver = Head("{receiver.stack}", "{receiver.kind}", {receiver.layer}, {receiver.head})\n'
-        f"shares = path_patching(both, both.turns[{both.turns.index(turn)}], receiver, inputs={_WAYS[way]})\n"
-        "for sender, share in zip(senders_of(both, receiver), shares):\n"
+        f"turn = {turn_in_python(both, turn)}\n"
+        f"shares = path_patching(contrast, turn, receiver, inputs={_WAYS[way]})\n"
+        "for sender, share in zip(senders_of(contrast, receiver), shares):\n"
         "    print(sender, share)\n",
     )
     show_source(path_patching)

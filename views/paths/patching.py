@@ -10,11 +10,13 @@ from streamlit.delta_generator import DeltaGenerator
 from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import signed, three_digits
+from transformer.errors import InputError
 from transformer.explanation.activation_patching import (
     HEADS,
     Contrast,
     Place,
     Turn,
+    asked_instead,
     contrast,
     head_places,
     n_passes,
@@ -23,6 +25,7 @@ from transformer.explanation.activation_patching import (
     token_places,
 )
 from transformer.explanation.attribution_patching import estimated_shares
+from transformer.explanation.prompt_batch import token_of
 from ui.compute.jobs import jobs
 from ui.compute.store import store
 from ui.lab import sweeps
@@ -30,7 +33,7 @@ from ui.lab.second_sentence import second_sentence
 from ui.shell import focus as shared_focus
 from ui.shell.navigation import go_to
 from ui.shell.page import Page
-from ui.shell.page_state import belongs_to
+from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.shell.selectors import one_of
 from ui.show.drawings import show_map
 from ui.show.figures import show_formula, show_snippet, show_source
@@ -47,7 +50,7 @@ def patching(p: Page, room: DeltaGenerator, *, view: str) -> None:
     sentence, both, turn = chosen_contrast(p, room)
     rows = [_rows(both, turn, stack, view) for stack in p.trace.stacks]
     places = [place for one in rows for row in one for place in row]  # of all stacks, in one sweep
-    name, count = ("patching", sentence, turn.row, view), len(places)
+    name, count = ("patching", sentence, turn.row, turn.other, view), len(places)
     quick = sweeps.is_long(p, count)
     if quick:
         guess = store.get(p.run, (*name, "estimate"), lambda: estimated_shares(both, turn, [places])[0])
@@ -68,14 +71,13 @@ def patching(p: Page, room: DeltaGenerator, *, view: str) -> None:
             count=count,
         ),
     )
-    row = "contrast.first_turn" if turn == both.first_turn else f"contrast.turns[{both.turns.index(turn)}]"
     which = "head_places(contrast" if view == "heads" else "token_places(contrast, turn"
     show_snippet(
         "patching",
         f"{p.preamble}\nfrom transformer.explanation import activation_patching as patching\n"
         "from transformer.explanation.attribution_patching import estimated_shares\n\n"
         f"contrast = patching.contrast(trace, {sentence!r})\n"
-        f"turn = {row}\n"
+        f"turn = {turn_in_python(both, turn)}\n"
         "for stack in trace.stacks:\n"
         f"    places = patching.{which}, stack)\n"
         f"    shares = {'estimated_shares' if waiting else 'patching.recovered'}(contrast, turn, places)\n"
@@ -94,7 +96,7 @@ def chosen_contrast(p: Page, room: DeltaGenerator) -> tuple[str, Contrast, Turn]
     if not both.turns:
         p.nothing_to_show(p.text["nothing_asked"])
     with room:
-        turn = _turn(p, both)
+        turn = _asked_instead(p, sentence, both, _turn(p, both))
     st.markdown(_in_words(p, both, turn))
     return sentence, both, turn
 
@@ -145,6 +147,33 @@ def _turn(p: Page, both: Contrast) -> Turn:
         p.text["turn"], called, rows[first], key="paths_turn", in_list=True, help=p.text["turn_help"], width=190
     )
     return both.turns[rows.index(row)]
+
+
+def _asked_instead(p: Page, sentence: str, both: Contrast, turn: Turn) -> Turn:
+    """With the other word that the reader chose, if any."""
+    key = "paths_other"
+    belongs_to(key, (p.checkpoint.fingerprint, p.focus.sentence, sentence), default="")
+    word = st.text_input(
+        p.text["other"],
+        key=key,
+        placeholder=display(both, turn.other),
+        help=p.text["other_help"],
+        width=130,
+        **IN_ADDRESS,
+    ).strip()
+    if not word:
+        return turn
+    chosen = token_of(p.checkpoint, p.focus.sentence, word)
+    if chosen == turn.answer:
+        raise InputError("The answer and the other word are the same token, {value}.", value=f"“{word}”")
+    return store.get(p.run, ("turn", sentence, turn.row, chosen), lambda: asked_instead(both, turn, other=chosen))
+
+
+def turn_in_python(both: Contrast, turn: Turn) -> str:
+    """The Python that gives it, where ``patching`` is ``activation_patching`` and ``contrast`` the two runs."""
+    index, own = next((index, own) for index, own in enumerate(both.turns) if own.row == turn.row)
+    chosen = "contrast.first_turn" if own == both.first_turn else f"contrast.turns[{index}]"
+    return chosen if own == turn else f"patching.asked_instead(contrast, {chosen}, other={turn.other})"
 
 
 def display(both: Contrast, id: int) -> str:

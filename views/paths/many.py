@@ -1,0 +1,272 @@
+"""The Paths page: many prompts, or pairs of them, at once: what each head does to the answer on the mean."""
+
+import csv
+import io
+import re
+from collections.abc import Iterable
+from functools import partial
+from hashlib import sha256
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from charts.canvas.choices import Cell
+from charts.canvas.value_map import value_map
+from charts.toolkit.numbers import percent
+from charts.toolkit.style import signed, three_digits
+from transformer.errors import InputError
+from transformer.explanation.prompt_batch import (
+    LARGEST,
+    PAIRS,
+    WHOLE,
+    Case,
+    Line,
+    PartOverLines,
+    PromptBatch,
+    Spread,
+    cases_of,
+    lines_of,
+    prompt_batch,
+)
+from transformer.roles.corpus_roles import summarise
+from transformer.runs.head_places import all_heads
+from ui.compute.jobs import jobs
+from ui.compute.store import Name, store
+from ui.lab.second_sentence import ready_pairs
+from ui.server.limits import limits, public
+from ui.shell.navigation import go_to
+from ui.shell.page import Page
+from ui.shell.page_state import IN_SESSION, belongs_to
+from ui.shell.selectors import chosen_option
+from ui.show.drawings import show_map
+from ui.show.figures import show_formula, show_snippet, show_source, show_table
+from ui.words.catalogues import said
+from ui.words.texts import as_plain, common, page_text
+
+_ASKED, _SHOWN = "paths many: asked", "paths many: shown"
+_MEASURES = ("estimated", "patched", "attribution")
+_MOST_PROBLEMS = 5
+_LONGEST_CODE = 4_000  # characters
+_HEIGHT = 300  # px
+
+
+def many(p: Page, room: DeltaGenerator) -> None:
+    """Type or send the lines; see the heads that count in all of them, with spread, and save the table.
+
+    ``room``: beside the choice of the section.
+    """
+    if p.encodes_sentences:
+        p.nothing_to_show(p.text["nothing_asked"])
+    known = _ready(p)
+    with st.expander(p.text["many_lines"], icon=":material/edit_note:", expanded=known is None):
+        content, name = _content(p)
+        try:
+            cases, problems = _cases(p, content, name)
+        except InputError as error:  # what was measured before stays
+            cases, problems = (), (error,)
+        for problem in problems[:_MOST_PROBLEMS]:
+            st.warning(as_plain(said(problem)), icon=":material/edit:")
+        if len(problems) > _MOST_PROBLEMS:
+            st.caption(p.text["many_problems"].format(count=len(problems) - _MOST_PROBLEMS))
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            heads = len(all_heads(p.checkpoint.config))
+            largest = st.number_input(
+                p.text["many_largest"], 0, heads, min(heads, LARGEST), key="paths many largest", width=170,
+                help=p.text["many_largest_help"], **IN_SESSION,
+            )  # fmt: skip
+            what = ("prompts", sha256(repr((cases, largest)).encode("utf-8", "replace")).hexdigest())
+            if cases and store.known(p.checkpoint, what) is None:
+                label = p.text["many_start"].format(count=len(cases))
+                st.button(label, icon=":material/play_arrow:", key="paths many start", on_click=_ask, args=(what,))
+    if cases and st.session_state.get(_ASKED) == what:
+        _measure(p, cases, what, largest)
+    elif cases and store.known(p.checkpoint, what) is not None:
+        st.session_state[_SHOWN] = what
+    if found := _ready(p):
+        _results(p, found, room)
+    else:
+        st.info(p.text["many_unread"], icon=":material/info:")
+    show_formula(p.text["many_formula"], caption=p.text["many_shapes"])
+    show_snippet(
+        "many prompts",
+        "import transformer\n"
+        "from transformer.explanation.prompt_batch import cases_of, lines_of, prompt_batch, read_lines\n\n"
+        f"{p.load_line}\n"
+        f"cases, problems = cases_of(checkpoint, {_lines_in_python(content, name)})\n"
+        f"found = prompt_batch(checkpoint, cases, largest={largest})\n"
+        "for row in found.records()[:5]:\n    print(row)\n",
+    )
+    show_source(prompt_batch, cases_of, summarise)
+
+
+def _content(p: Page) -> tuple[str | bytes, str]:
+    """What was typed, or the file in its place, and its name; a public server takes no files."""
+    belongs_to("paths many text", p.checkpoint.fingerprint, default=(example := _example(p)))
+    typed = st.text_area(
+        p.text["many_label"], example, height=150, key="paths many text", help=p.text["many_help"], **IN_SESSION
+    )
+    if public():
+        return typed, ""
+    sent = st.file_uploader(p.text["many_file"], type=["csv", "tsv", "txt"], max_upload_size=1, key="paths many file")
+    if sent is None:
+        return typed, ""
+    st.caption(p.text["many_instead"].format(name=as_plain(sent.name)))
+    return sent.getvalue(), sent.name
+
+
+def _lines_in_python(content: str | bytes, name: str) -> str:
+    if isinstance(content, str) and len(content) <= _LONGEST_CODE:
+        return f"lines_of({content!r})"
+    return f"read_lines({name or 'pairs.csv'!r})"
+
+
+def _cases(p: Page, content: str | bytes, name: str) -> tuple[tuple[Case, ...], tuple[InputError, ...]]:
+    most = limits().sentences
+
+    def read() -> tuple[tuple[Case, ...], tuple[InputError, ...], int]:
+        lines = lines_of(content, name)
+        return *cases_of(p.checkpoint, lines[:most]), len(lines)
+
+    digest = sha256(content if isinstance(content, bytes) else content.encode("utf-8", "replace")).hexdigest()
+    cases, problems, count = store.get(p.checkpoint, ("prompt lines", digest, name, most), read)
+    if count > most:
+        st.caption(common("sentences.cut", most=most, count=count))
+    return cases, problems
+
+
+def _example(p: Page) -> str:
+    """The pairs that come along where the model can read them all; else the pairs of this sentence."""
+
+    def made() -> str:
+        text = PAIRS.read_text(encoding="utf-8")
+        if p.checkpoint.config.kind == "decoder-only" and not cases_of(p.checkpoint, lines_of(text))[1]:
+            return text
+        table = io.StringIO()
+        writer = csv.writer(table, lineterminator="\n")
+        pairs = ready_pairs(p) if _readable(p, ready_pairs(p)) else [_with_blank(*pair) for pair in ready_pairs(p)]
+        writer.writerows([("clean", "corrupted"), *_readable(p, pairs)])
+        return table.getvalue()
+
+    return store.get(p.run, "prompt example", made)
+
+
+def _readable(p: Page, pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    cases, _ = cases_of(p.checkpoint, [Line(0, *pair) for pair in pairs])
+    return [case.line[1:3] for case in cases]
+
+
+def _with_blank(clean: str, corrupted: str) -> tuple[str, str]:
+    """For a model that fills one in: the last long word that both have."""
+    for word in re.findall(r"\w{3,}", clean)[::-1]:
+        if clean.count(word) == corrupted.count(word) == 1:
+            return clean.replace(word, "___"), corrupted.replace(word, "___")
+    return clean, corrupted
+
+
+def _ask(what: Name) -> None:
+    st.session_state[_ASKED] = what
+
+
+def _forget() -> None:
+    st.session_state.pop(_ASKED, None)
+
+
+def _ready(p: Page) -> PromptBatch | None:
+    """What was measured last with this checkpoint: it stays until the next is there."""
+    shown: Name | None = st.session_state.get(_SHOWN)
+    return None if shown is None else store.known(p.checkpoint, shown)
+
+
+def _measure(p: Page, cases: tuple[Case, ...], what: Name, largest: int) -> None:
+    checkpoint, text = p.checkpoint, p.text
+    jobs.result(
+        checkpoint,
+        what,
+        lambda report: prompt_batch(checkpoint, cases, largest=largest, progress=report),
+        saying=lambda done, total: text["many_measuring"].format(done=done, total=total),
+        on_cancel=_forget,
+    )
+    _forget()
+    st.session_state[_SHOWN] = what
+    st.rerun()  # the lines fold away
+
+
+def _results(p: Page, found: PromptBatch, room: DeltaGenerator) -> None:
+    text = p.text
+    measures = [name for name in _MEASURES if any(getattr(part, name).count for part in found.parts)]
+    with room:
+        measure = chosen_option(text, "many_measure", measures, key="paths_many_measure")
+    heads = [part for part in found.parts if part.head != WHOLE and getattr(part, measure).count]
+    best = max(heads, key=lambda part: abs(getattr(part, measure).mean))
+    st.markdown(_in_words(p, found, best, measure))
+    _map(p, found, measure)
+    names, roles = text["many_column"], page_text("heads")["role"]
+    table = pd.DataFrame(found.records()).astype({"head": "Int64"})
+    table["role"] = [roles.get(role, "") for role in table["role"]]
+    ranked = table.assign(size=[_size(part) for part in found.parts]).sort_values("size", ascending=False)
+    show_table(ranked.drop(columns="size").rename(columns=names), name="heads-over-many-prompts", height=300)
+    lines = pd.DataFrame(found.lines())
+    show_table(lines.rename(columns=names), name="many-prompts", caption=text["many_lines_caption"], height=240)
+
+
+def _size(part: PartOverLines) -> float:
+    return next((abs(one.mean) for one in (part.patched, part.estimated, part.attribution) if one.count), 0.0)
+
+
+def _in_words(p: Page, found: PromptBatch, best: PartOverLines, measure: str) -> str:
+    spread: Spread = getattr(best, measure)
+    words = p.text[f"many_says_{measure}"].format(
+        head=_name(p, best),
+        mean=signed(spread.mean),
+        std=three_digits(spread.std),
+        share=percent(spread.mean / found.gap.mean) if found.gap.count and found.gap.mean else "–",
+    )
+    if not found.gap.count:
+        return words
+    gap = {"mean": three_digits(found.gap.mean), "std": three_digits(found.gap.std), "count": found.gap.count}
+    return f"{p.text['many_gap'].format(**gap)} {words}"
+
+
+def _map(p: Page, found: PromptBatch, measure: str) -> None:
+    """A row for each layer of each kind of attention, a column for each head: the means."""
+    text = p.text
+    heads = [part for part in found.parts if part.head != WHOLE]
+    rows = list(dict.fromkeys((part.stack, part.kind, part.layer) for part in heads))
+    values = np.full((len(rows), 1 + max(part.head for part in heads)), np.nan)
+    for part in heads:
+        values[rows.index((part.stack, part.kind, part.layer)), part.head] = getattr(part, measure).mean
+    known = np.isfinite(values)
+    rows_known = known.any(axis=1)
+    rows = [row for row, shown in zip(rows, rows_known, strict=True) if shown]
+    values, known = values[rows_known], known[rows_known]
+    show_map(
+        value_map(
+            np.where(known, values, 0.0),
+            row_labels=[
+                text["edge_row"].format(what=text[f"from_{stack}_{kind}"], layer=at) for stack, kind, at in rows
+            ],
+            column_labels=[str(head) for head in range(values.shape[1])],
+            row_title=text["rows_title"],
+            column_title=text["columns_heads"],
+            allowed=known,
+            title=text[f"many_map_{measure}"],
+            value_name=text["many_value"],
+            phrase=("", text["phrase_heads"]),
+            height=_HEIGHT,
+            masked_text=text["many_not_measured"],
+        ),
+        key="many prompts",
+        on_click=partial(_open, rows),
+    )
+    st.caption(text["many_caption"])
+
+
+def _open(rows: list[tuple[str, str, int]], cell: Cell) -> None:
+    stack, kind, layer = rows[cell.query]
+    go_to("attention", stack=stack, kind=kind, layer=layer, head=cell.key)
+
+
+def _name(p: Page, part: PartOverLines) -> str:
+    return as_plain(p.text[f"head_{part.stack}_{part.kind}"].format(layer=part.layer, head=part.head))
