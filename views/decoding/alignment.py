@@ -18,7 +18,7 @@ from ui.shell.page_state import IN_ADDRESS
 from ui.show.figures import show_figure, show_formula, show_snippet, show_table
 from ui.words.texts import as_plain, in_code
 from views.decoding.alignment_figure import alignment_heatmap
-from views.decoding.attention_choice import choose, choose_heads, settle
+from views.decoding.attention_choice import choose, choose_heads, of_heads, settle
 
 
 def alignment(p: Page) -> None:
@@ -39,9 +39,7 @@ def alignment(p: Page) -> None:
     found = align(p.trace, layer=layer, head=head, when=when)
     best = found.best(specials=specials)
     target, source = [word.text for word in found.target], [word.text for word in found.source]
-    of = p.text["attention_of_mean" if head is None else "attention_of_one"].format(
-        layer=layer, count=p.checkpoint.config.heads_in("decoder"), head=p.focus.head
-    )
+    of = of_heads(p, layer=layer, head=head)
     among = "" if specials else p.text["alignment_among"].format(tokens=in_code(named))
     show_figure(
         alignment_heatmap(found.weights, target=target, source=source, best=best, row=p.text[f"when_row_{when}"]),

@@ -33,6 +33,15 @@ def choose_heads(p: Page) -> int | None:
     return p.focus.head if choose(p, "attention_heads", ["mean", "one"], "attention") == "one" else None
 
 
+def of_heads(p: Page, *, layer: int, head: int | None) -> str:
+    """Which attention is shown, in words: of one head, or the mean of those of a layer."""
+    stack = "decoder" if p.checkpoint.config.has_decoder else "encoder"
+    count = p.checkpoint.config.heads_in(stack)
+    return p.text["attention_of_mean" if head is None else "attention_of_one"].format(
+        layer=layer, count=count, head=head
+    )
+
+
 def choose(p: Page, key: str, options: Sequence[str], name: str) -> str:
     """One of a few, as buttons in a row, called ``<name>_<option>`` in the page's text; kept in the address."""
     texts, heads = page_texts(p.text.name), (p.focus.head, *range(p.checkpoint.config.heads_in(p.focus.stack)))

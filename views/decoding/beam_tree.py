@@ -6,7 +6,6 @@ import pandas as pd
 import streamlit as st
 
 from charts.toolkit.numbers import whole
-from charts.toolkit.style import three_digits
 from transformer.analysis.answers.hypothesis_tree import FINISHED, PRUNED, BeamTree
 from transformer.analysis.answers.hypothesis_tree import beam_tree as record_search
 from transformer.runs.decoding_strategies import Beam, length_penalty
@@ -14,7 +13,7 @@ from transformer.text.message import N_
 from ui.compute.jobs import jobs
 from ui.shell.page import Page, guard
 from ui.shell.page_state import IN_ADDRESS, belongs_to
-from ui.show.figures import show_figure, show_formula, show_snippet, show_table
+from ui.show.figures import show_figure, show_snippet, show_table
 from ui.words.texts import as_plain, common, in_code
 from views.decoding import generation
 from views.decoding.beam_tree_figure import COLUMN, search_tree
@@ -59,18 +58,7 @@ def beam_tree(p: Page) -> None:
         st.markdown(_story(p, tree))
         show_table(_returned(tree), name="beam-texts", caption=p.text["tree_table"])
         best = tree.hypotheses[0]
-        penalty = length_penalty(len(best.ids), beam.length_penalty)
-        show_formula(
-            p.text["score_formula"],
-            caption=p.text["score_caption"].format(
-                sum=three_digits(best.log_probability),
-                count=len(best.ids),
-                end=as_plain(generation.end_of(p)),
-                exponent=three_digits(beam.length_penalty),
-                penalty=three_digits(penalty),
-                score=three_digits(best.score),
-            ),
-        )
+        generation.show_score(p, best.log_probability, len(best.ids), beam.length_penalty)
         _snippet(p, beam, tree)
 
 

@@ -23,6 +23,7 @@ from ui.words.model_terms import logits_formula
 from ui.words.texts import PageText, as_plain, common, page_texts, without_pictures
 from views.decoding import candidate_figures
 from views.decoding.attention_choice import choose_heads, settle
+from views.decoding.generation import show_attention
 from views.decoding.word_contributions_figure import word_contributions
 
 _EXAMPLE = "`The ___ sat on the mat`"
@@ -123,19 +124,9 @@ def _attention(p: Page, view: AttentionView, position: int) -> None:
     head = choose_heads(p)
     settle("layer", *(["head"] if head is not None else []))
     found = StepAttention(view.weights[:, position], view.allowed[position], view.key)
-    of = p.text["attention_of_mean" if head is None else "attention_of_one"]
     with figure:
-        show_figure(
-            candidate_figures.step_attention(
-                found.of(head),
-                tokens=found.key,
-                allowed=found.allowed,
-                of=of.format(layer=view.layer, count=view.n_heads, head=p.focus.head),
-            ),
-            name="attention-of-the-position",
-            caption=p.text["blank_attention_caption"].format(position=position, layer=view.layer),
-            alt=p.text["attention_alt"],
-        )
+        caption = p.text["blank_attention_caption"].format(position=position, layer=view.layer)
+        show_attention(p, found, layer=view.layer, head=head, name="attention-of-the-position", caption=caption)
 
 
 def classify(p: Page) -> None:

@@ -9,13 +9,14 @@ from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer import Decoding, Greedy, Sample, decode
 from transformer.analysis.answers.decoding_steps import (
+    StepAttention,
     confidence,
     rank,
     reshape_step,
     step_attention,
     without_most_activations,
 )
-from transformer.runs.decoding_strategies import Strategy
+from transformer.runs.decoding_strategies import Strategy, length_penalty
 from transformer.runs.inputs import prompt_of
 from ui.compute.store import store
 from ui.shell.page import Page
@@ -26,7 +27,7 @@ from ui.show.figures import show_figure, show_formula, show_snippet
 from ui.words.model_terms import logits_formula
 from ui.words.texts import as_plain, slider_format
 from views.decoding import candidate_figures
-from views.decoding.attention_choice import choose, choose_heads, settle
+from views.decoding.attention_choice import choose, choose_heads, of_heads, settle
 
 SHOWN = 10
 _END_OF_PREFIX = 60  # characters of the text so far that the sentence about a step repeats
@@ -59,6 +60,22 @@ def given(p: Page) -> str:
 def end_of(p: Page) -> str:
     """The token that ends a text, as it is shown."""
     return "".join(map(p.checkpoint.tokenizer.display, p.checkpoint.framing.end)) or "–"
+
+
+def show_score(p: Page, log_probability: float, count: int, exponent: float) -> None:
+    """The formula by which beam search ranks a text, with the numbers of one of ``count`` tokens."""
+    penalty = length_penalty(count, exponent)
+    show_formula(
+        p.text["score_formula"],
+        caption=p.text["score_caption"].format(
+            sum=three_digits(log_probability),
+            count=count,
+            end=as_plain(end_of(p)),
+            exponent=three_digits(exponent),
+            penalty=three_digits(penalty),
+            score=three_digits(log_probability / penalty),
+        ),
+    )
 
 
 def written(p: Page, strategy: Strategy, *, forced: str | tuple[int, ...] | None = None) -> Decoding:
@@ -168,28 +185,26 @@ def choose_attention(p: Page) -> tuple[str, int, int | None]:
     return kind, min(p.focus.layer, config.n_decoder_layers - 1), head
 
 
-def attention_of(p: Page, *, layer: int, head: int | None) -> str:
-    of = p.text[f"attention_of_{'mean' if head is None else 'one'}"]
-    return of.format(layer=layer, count=p.checkpoint.config.heads_in("decoder"), head=head)
-
-
 def attention(p: Page, decoding: Decoding, step: int) -> None:
     """Where the model looked while it chose: the source, or the text so far."""
     figure = st.container()
     kind, layer, head = choose_attention(p)
     found = step_attention(p.checkpoint, decoding, p.focus.sentence, step=step, layer=layer, kind=kind)
     with figure:
-        show_figure(
-            candidate_figures.step_attention(
-                found.of(head),
-                tokens=found.key,
-                allowed=found.allowed,
-                of=attention_of(p, layer=layer, head=head),
-            ),
-            name="attention-of-the-step",
-            caption=p.text[f"attention_{kind}_caption"].format(step=step + 1, layer=layer),
-            alt=p.text["attention_alt"],
-        )
+        caption = p.text[f"attention_{kind}_caption"].format(step=step + 1, layer=layer)
+        show_attention(p, found, layer=layer, head=head, name="attention-of-the-step", caption=caption)
+
+
+def show_attention(p: Page, found: StepAttention, *, layer: int, head: int | None, name: str, caption: str) -> None:
+    """One row of attention as bars; ``head`` ``None``: the mean of all."""
+    show_figure(
+        candidate_figures.step_attention(
+            found.of(head), tokens=found.key, allowed=found.allowed, of=of_heads(p, layer=layer, head=head)
+        ),
+        name=name,
+        caption=caption,
+        alt=p.text["attention_alt"],
+    )
 
 
 def reshaping(p: Page, decoding: Decoding, settings: Settings, step: int) -> None:

@@ -12,7 +12,7 @@ from transformer.runs.decoding_strategies import Strategy, length_penalty
 from transformer.text.message import N_
 from ui.shell.page import Page, guard
 from ui.shell.page_state import IN_ADDRESS, number_in_address
-from ui.show.figures import show_figure, show_formula, show_snippet, show_table
+from ui.show.figures import show_figure, show_snippet, show_table
 from ui.words.texts import as_plain, slider_format
 from views.decoding import generation, running_log_probability_figure
 from views.decoding.word_differences import marked
@@ -58,7 +58,8 @@ def strategies(p: Page) -> None:
             alt=p.text["running_alt"],
         )
         show_table(_table(written, names, exponent), name="strategies", caption=p.text["strategies_table"])
-        show_formula(p.text["score_formula"], caption=_score_caption(p, written["beam"], exponent))
+        beam = written["beam"]
+        generation.show_score(p, beam.log_probability, len(beam.tokens), exponent)
         _snippet(p, chosen, written)
 
 
@@ -140,19 +141,6 @@ def _table(written: dict[str, Decoding], names: dict[str, str], exponent: float)
             }
         )
     return pd.DataFrame(rows)
-
-
-def _score_caption(p: Page, decoding: Decoding, exponent: float) -> str:
-    total, count = decoding.log_probability, len(decoding.tokens)
-    penalty = length_penalty(count, exponent)
-    return p.text["score_caption"].format(
-        sum=three_digits(total),
-        count=count,
-        end=as_plain(generation.end_of(p)),
-        exponent=three_digits(exponent),
-        penalty=three_digits(penalty),
-        score=three_digits(total / penalty),
-    )
 
 
 def _snippet(p: Page, chosen: dict[str, Strategy], written: dict[str, Decoding]) -> None:

@@ -12,6 +12,7 @@ from transformer.text.tokens import Token
 from ui.shell.page import Page
 from ui.show.drawings import show_steps
 from views.decoding import generation, stepper
+from views.decoding.attention_choice import of_heads
 from views.decoding.generation import Settings
 
 
@@ -55,7 +56,7 @@ def walk(
         bars,
         tokens=decoding.tokens,
         key=found[-1].key,
-        of=generation.attention_of(p, layer=layer, head=head),
+        of=of_heads(p, layer=layer, head=head),
         before=before,
         n_given=n_given,
         begin=stepper.begin(),
