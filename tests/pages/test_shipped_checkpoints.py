@@ -45,3 +45,13 @@ def test_compare_opens_on_something_that_differs(path: Path, monkeypatch: pytest
     app.query_params["checkpoint"] = path.name
     is_fine(app.run())
     assert page_text("compare")["same_sentence"] not in said(app)
+
+
+@pytest.mark.parametrize("name", ["en-fr", "gpt-en"])
+def test_paths_opens_on_a_word_that_another_one_takes_the_place_of(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120).switch_page("pages/paths.py")
+    app.query_params["checkpoint"] = name
+    is_fine(app.run())
+    changed = [value for value in said(app).splitlines() if ": then " in value and " instead of " in value]
+    assert changed, "the first pair that is offered leaves the answer as it was"

@@ -7,6 +7,7 @@ from functools import partial
 import streamlit as st
 
 from transformer import Checkpoint, InputError
+from transformer.analysis.answers.answer_probabilities import answer_of
 from transformer.config import PictureConfig
 from transformer.explanation.activation_patching import typed_ids
 from ui.compute.store import store
@@ -55,7 +56,7 @@ def swapped(p: Page) -> str:
 
 def ready_pairs(p: Page) -> tuple[tuple[str, str], ...]:
     """(clean, corrupted) that fit this model, those of the page's sentence first."""
-    return store.get(p.run, "swaps", lambda: _offered(p.checkpoint, p.focus.sentence))
+    return store.get(p.run, "swaps", lambda: _offered(p.checkpoint, p.focus.sentence, answer_of(p.trace).text))
 
 
 def _take(pairs: dict[str, tuple[str, str]], key: str, label: str) -> None:
@@ -72,12 +73,12 @@ def _label(sentence: str, clean: str, corrupt: str) -> str:
     return changed if clean == sentence else f"… {changed}"
 
 
-def _offered(checkpoint: Checkpoint, sentence: str) -> tuple[tuple[str, str], ...]:
-    """(clean, corrupt), those of this sentence first."""
+def _offered(checkpoint: Checkpoint, sentence: str, answer: str) -> tuple[tuple[str, str], ...]:
+    """(clean, corrupt), those of this sentence first; before all others those that change a word of the answer."""
     if isinstance(checkpoint.config, PictureConfig):
         others = [(sentence, other) for _, other in other_pictures(sentence)]
         return tuple(pair for pair in others if _fits(checkpoint, *pair))
-    own = [(sentence, other) for other in _swapped(sentence) if _fits(checkpoint, sentence, other)]
+    own = [(sentence, other) for other in _swapped(sentence, answer) if _fits(checkpoint, sentence, other)]
     task = start_of(sentence, checkpoint.framing.starts)  # which a ready pair begins with, too
     ready = [tuple(task + each for each in pair.values()) for pair in model_sentences()["pair"].values()]
     ready += [pair[::-1] for pair in ready if pair[1] == sentence]
@@ -87,10 +88,12 @@ def _offered(checkpoint: Checkpoint, sentence: str) -> tuple[tuple[str, str], ..
     return tuple(dict.fromkeys(found[:3] + others))[:_MOST]
 
 
-def _swapped(sentence: str) -> Iterator[str]:
-    """The sentence with one of its words replaced by another of its group."""
-    for group in map(str.split, model_sentences()["swap"]):
-        for word in group:
+def _swapped(sentence: str, answer: str) -> Iterator[str]:
+    """The sentence with one of its words replaced by another of its group; words of the answer before all others."""
+    repeated = set(re.findall(r"\w+", answer))
+    groups = [group.split() for group in model_sentences()["swap"]]
+    for group in sorted(groups, key=repeated.isdisjoint):
+        for word in sorted(group, key=lambda word: word not in repeated):
             others = [other for other in group if other != word]
             if re.search(rf"\b{word}\b", sentence):
                 yield from (re.sub(rf"\b{word}\b", other, sentence, count=1) for other in others[:2])
