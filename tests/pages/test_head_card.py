@@ -12,6 +12,7 @@ import transformer
 from charts.toolkit.numbers import percent
 from charts.toolkit.style import signed
 from tests.pages.conftest import codes, is_fine, said
+from transformer.analysis.head_circuits import written_words
 from transformer.explanation.head_habits import head_habits
 from transformer.explanation.removed_head import removed_head
 from transformer.roles.role_files import load_corpus_roles
@@ -52,6 +53,14 @@ def test_for_against_and_examples(
     by_share = sorted(habits.habits, key=lambda habit: -habit.share)
     drawn = [example for habit in by_share for example in habit.examples]
     assert [*table(app)[common("fires.query")]] == [one.asked[one.query].display for one in drawn]
+    writes = next(one.value for one in app.dataframe if TEXT["card_writes_token"] in one.value)
+    display, tokens = tiny_checkpoint(name).tokenizer.display, head_card.looked_at(habits)
+    words = written_words(tiny_checkpoint(name).model, stack, kind, layer=1, head=1, tokens=tokens)
+    assert writes.to_numpy().tolist() == [
+        [display(one.token), *(", ".join(map(display, ids)) for ids in (one.raised, one.lowered))] for one in words
+    ]
+    read_out = stack == "decoder" or name == "bert"
+    assert TEXT["card_writes_logits" if read_out else "card_writes_directions"] in said(app)
     app.segmented_control(key="heads_card_by").set_value("strength")
     is_fine(app.run())
     assert (TEXT["card_no_effect"] in said(app)) == ("effect" not in habits.intervals)

@@ -6,7 +6,7 @@ What is left out: positions, biases, and the σ of the norms. The γ of the norm
 and the taking away of the mean, are part of the matrices. So the numbers say what a head prefers, in no unit.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -126,6 +126,36 @@ def output_value_circuit(model: Model, stack: str, kind: str, *, layer: int, hea
     return Circuit(seen @ matrices.value.T, unembedding @ matrices.output, read_out)
 
 
+@dataclass(frozen=True)
+class WrittenWords:
+    """What looking at ``token`` does by a head's weights alone: the ids that it raises most and those that it lowers
+    most, the strongest first."""
+
+    token: int
+    raised: tuple[int, ...]
+    lowered: tuple[int, ...]
+
+
+def written_words(
+    model: Model, stack: str, kind: str, *, layer: int, head: int, tokens: Sequence[int], most: int = 5
+) -> tuple[WrittenWords, ...]:
+    """The rows of ``output_value_circuit`` that belong to ``tokens``, without the circuit. Empty for a head that writes
+    nothing (a pruned one)."""
+    matrices = head_matrices(model, stack, kind, layer=layer, head=head)
+    seen = embeddings(model, "encoder" if kind == "cross" else stack, torch.tensor(tokens))
+    written = seen @ matrices.value.T @ matrices.output.T  # [token, model]
+    if not written.any():
+        return ()
+    part, read = model.get_submodule(stack), embeddings
+    n_words = len(part.embedding.table.weight)
+    if reads_words_out(model, stack):
+        read, n_words = _unembedding, len(part.vocabulary_projection.weight)
+    blocks = [slice(start, start + _TOKENS) for start in range(0, n_words, _TOKENS)]
+    scores = torch.cat([written @ read(model, stack, rows).T for rows in blocks], dim=1)  # [token, word]
+    raised, lowered = (scores.topk(min(most, n_words), largest=largest).indices.tolist() for largest in (True, False))
+    return tuple(WrittenWords(*row) for row in zip(tokens, map(tuple, raised), map(tuple, lowered), strict=True))
+
+
 def copying_scores(model: Model, stack: str, kind: str) -> list[list[float]]:
     """``copying_score`` of every head of a stack's attentions, [layer][head].
 
@@ -161,7 +191,7 @@ def _unembedding(model: Model, stack: str, rows: slice = slice(None)) -> Tensor:
     return behind_norm(_double(part.vocabulary_projection.weight[rows]), part.final_norm)
 
 
-def embeddings(model: Model, stack: str, rows: slice = slice(None)) -> Tensor:
+def embeddings(model: Model, stack: str, rows: slice | Tensor = slice(None)) -> Tensor:
     """E · scale [token, model] of the tokens ``rows``, behind the projection of a table that is narrower than the
     model."""
     embedding = model.get_submodule(stack).embedding

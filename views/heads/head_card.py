@@ -1,6 +1,7 @@
 """The card of a head: what it does on the whole, what speaks against that, and examples of every kind and strength."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
@@ -9,6 +10,7 @@ import streamlit as st
 
 from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import signed, three_digits
+from transformer.analysis.head_circuits import reads_words_out, written_words
 from transformer.explanation.firing_examples import Example
 from transformer.explanation.head_habits import HeadHabits, head_habits
 from transformer.explanation.removed_head import RemovedHead, removed_head
@@ -16,6 +18,7 @@ from transformer.roles.corpus_roles import CorpusRole
 from transformer.runs.head_places import Head
 from transformer.runs.readings import with_task
 from ui.compute.jobs import jobs
+from ui.compute.store import store
 from ui.lab.firing_list import in_context
 from ui.lab.sentence_list import SentenceList, sentence_list
 from ui.shell import focus as shared_focus
@@ -31,6 +34,7 @@ from views.heads.measure_words import jobs_text
 CARD = "head card"  # the container below the maps
 _TABLE = "examples-of-a-head"
 _HALF = 0.5  # of the rows: less is no habit
+_WRITTEN = 5  # tokens that it looks at, of which is said what it writes
 
 
 def card(p: Page, roles: Sequence[CorpusRole]) -> None:
@@ -60,6 +64,7 @@ def card(p: Page, roles: Sequence[CorpusRole]) -> None:
         st.markdown(p.text["card_tests"].format(test=jobs_text(this.measured, p.text)))
         if copying := this.measured.measures.get("copying"):
             st.markdown(p.text["card_copying"].format(score=signed(copying.score)))
+    _writes(p, habits)
     _removed(p, head, same_job(this, roles), read)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         by = chosen_option(p.text, "card_by", ["kind", "strength"], key="heads_card_by")
@@ -70,7 +75,7 @@ def card(p: Page, roles: Sequence[CorpusRole]) -> None:
     _pictures(p, habits, measure)
     _examples(p, habits, by, measure, read)
     show_snippet("head habits", _snippet(p, head, read))
-    show_source(head_habits, removed_head)
+    show_source(head_habits, written_words, removed_head)
 
 
 def open_card() -> None:
@@ -112,6 +117,31 @@ def same_job(this: CorpusRole | None, roles: Sequence[CorpusRole]) -> tuple[Head
     job = this.measured.strongest
     others = [one for one in roles if one is not this and one.measured.has_job and one.measured.strongest == job]
     return tuple(one.place for one in others)
+
+
+def looked_at(habits: HeadHabits) -> tuple[int, ...]:
+    """Ids of the tokens that the head looks at most often in its examples, at most ``_WRITTEN``."""
+    keys = Counter(one.read[one.key].id for habit in habits.habits for one in habit.examples)
+    return tuple(id for id, _ in keys.most_common(_WRITTEN))
+
+
+def _writes(p: Page, habits: HeadHabits) -> None:
+    """Which words its weights push when it looks at one of those tokens."""
+    (stack, kind, layer, head), model = habits.head, p.checkpoint.model
+    tokens = looked_at(habits)
+    found = store.get(
+        p.checkpoint,
+        ("written words", habits.head, tokens),
+        lambda: written_words(model, stack, kind, layer=layer, head=head, tokens=tokens),
+        wait="wait.circuits",
+    )
+    if not found:
+        return
+    shown, words = p.checkpoint.tokenizer.display, "logits" if reads_words_out(model, stack) else "directions"
+    columns = [p.text[f"card_writes_{name}"] for name in ("token", f"raised_{words}", f"lowered_{words}")]
+    rows = [(shown(one.token), *(", ".join(map(shown, ids)) for ids in (one.raised, one.lowered))) for one in found]
+    caption = p.text[f"card_writes_{words}"]
+    show_table(pd.DataFrame(rows, columns=columns), name="words-a-head-writes", caption=caption, height="content")
 
 
 def _removed(p: Page, head: Head, group: tuple[Head, ...], read: SentenceList) -> None:

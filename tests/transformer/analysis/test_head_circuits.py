@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 
 import numpy as np
@@ -15,6 +16,7 @@ from transformer.analysis.head_circuits import (
     head_matrices,
     output_value_circuit,
     query_key_circuit,
+    written_words,
 )
 from transformer.analysis.head_composition import WAYS, composition
 
@@ -39,6 +41,24 @@ def test_the_small_matrix_has_the_eigenvalues_of_the_whole_one(tiny_checkpoint, 
     assert float(small.sum().real) == pytest.approx(float(torch.trace(circuit.left @ circuit.right.T)), rel=1e-6)
     assert circuit.copying_score == pytest.approx(float(whole.real.sum() / whole.abs().sum()), abs=1e-5)
     assert -1 <= circuit.copying_score <= 1
+
+
+@pytest.mark.parametrize(("name", "stack", "kind"), PLACES)
+def test_written_words_are_rows_of_the_circuit(tiny_checkpoint, name, stack, kind):
+    model, tokens = tiny_checkpoint(name).model, (7, 30, 2)
+    circuit = output_value_circuit(model, stack, kind, layer=1, head=1)
+    found = written_words(model, stack, kind, layer=1, head=1, tokens=tokens, most=4)
+    assert tuple(one.token for one in found) == tokens
+    for one in found:
+        order = (circuit.right @ circuit.left[one.token]).argsort(descending=True).tolist()
+        assert list(one.raised) == order[:4] and list(one.lowered) == order[:-5:-1]
+
+
+def test_a_head_that_writes_nothing_pushes_no_words():
+    model = copy.deepcopy(random_model("decoder-only"))
+    with torch.no_grad():
+        model.decoder.layers[0].self_attention.output_projection.weight.zero_()
+    assert written_words(model, "decoder", "self", layer=0, head=0, tokens=[3, 4]) == ()
 
 
 def test_a_head_that_copies_and_one_that_suppresses():
