@@ -144,7 +144,7 @@ def _turn(p: Page, both: Contrast) -> Turn:
     words = [text["turn_option"] for text in page_texts(p.text.name)]
     called = {row: [said.format(row=row, answer=names[row][0], other=names[row][1]) for said in words] for row in rows}
     row = one_of(
-        p.text["turn"], called, rows[first], key="paths_turn", in_list=True, help=p.text["turn_help"], width=190
+        p.text["turn"], called, rows[first], key="paths_turn", in_list=True, help=p.text["turn_help"], width=165
     )
     return both.turns[rows.index(row)]
 
@@ -158,7 +158,7 @@ def _asked_instead(p: Page, sentence: str, both: Contrast, turn: Turn) -> Turn:
         key=key,
         placeholder=display(both, turn.other),
         help=p.text["other_help"],
-        width=130,
+        width=110,
         **IN_ADDRESS,
     ).strip()
     if not word:
