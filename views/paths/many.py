@@ -57,8 +57,6 @@ def many(p: Page, room: DeltaGenerator) -> None:
 
     ``room``: beside the choice of the section.
     """
-    if p.encodes_sentences:
-        p.nothing_to_show(p.text["nothing_asked"])
     known = _ready(p)
     with st.expander(p.text["many_lines"], icon=":material/edit_note:", expanded=known is None):
         content, name = _content(p)
