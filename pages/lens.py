@@ -11,7 +11,7 @@ from ui.show.figures import show_figure, show_formula, show_snippet, show_source
 from ui.words.texts import common
 from views.lens.author import author, choose_words
 from views.lens.jacobian import compared, fitted
-from views.lens.lens_figures import lens_grid, word_course
+from views.lens.lens_figures import ROOM, lens_grid, word_course
 from views.lens.logit_lens import (
     GRID,
     choose,
@@ -19,7 +19,6 @@ from views.lens.logit_lens import (
     chosen_lens,
     decided_text,
     formula_of,
-    make_room,
     notes,
     place_of,
     place_text,
@@ -44,12 +43,12 @@ with page("lens", needs=("token",), marks=place_of) as p:
         p.finish()
     position = position_of(p, lens)
     shown, selected, piece = window(p, lens, position)
-    make_room(shown)
     show_figure(
         lens_grid(shown, colour=colour, selected=selected),
         name=GRID,
         caption=piece + text["grid_caption_scroll" if len(lens.read) > 12 else "grid_caption"],
         alt=text["grid_alt"],
+        room=ROOM * len(shown.read) + 100,
     )
     course = course_of(p.trace, lens, position)
     st.markdown(decided_text(p, lens))

@@ -6,11 +6,9 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from ui.shell.events import measure
+from ui.shell.events import component, measure
 
-_height = st.components.v2.component(
-    "glassformer_figure_height", js=Path(__file__).with_name("figure_height.js").read_text(encoding="utf-8")
-)
+_height = component("figure_height", Path(__file__).with_name("figure_height.js"))
 _STYLE = Path(__file__).with_suffix(".css")
 _MAX_PIXELS = 100_000
 MARGINS = 16  # pixels above and below the figure together

@@ -1,14 +1,24 @@
-"""What a component of ours says in the browser, checked before it is believed: anybody can send anything.
+"""Components of ours in the browser, and what they say, checked before it is believed: anybody can send anything.
 
-Each function gives ``None`` for what is no such event, and nothing happens then; ``measure`` gives what is usual.
+Each function that checks gives ``None`` for what is no such event, and nothing happens then; ``measure`` gives what is
+usual.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
 # Of a position, a layer, a step, in an event or in an address; one of a thousand digits would only fill the screen.
 LARGEST = 10**9 - 1
+
+
+def component(name: str, script: Path) -> Callable[..., Any]:
+    """The component that ``script`` draws, in the style of the ``.css`` beside it, where there is one."""
+    style = script.with_name(f"{script.name.partition('.')[0]}.css")
+    css = style.read_text(encoding="utf-8") if style.is_file() else None
+    return st.components.v2.component(f"glassformer_{name}", css=css, js=script.read_text(encoding="utf-8"))
 
 
 def heard(key: str, event: str) -> object:

@@ -10,6 +10,7 @@ import streamlit as st
 from charts.canvas.module import carrier, packed_module, packed_pdf_writer, pdf_carrier
 from ui.shell import address
 from ui.shell.embedded import embedded
+from ui.shell.events import component
 from ui.shell.guidance.lessons import Step
 from ui.shell.outer_page import PAGE, outer_origin, seen_address
 from ui.shell.share import link
@@ -17,9 +18,7 @@ from ui.words.texts import common, language
 
 VIEW = "what is shown"  # in the session
 
-_component = st.components.v2.component(
-    "glassformer_frame", js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
-)
+_component = component("frame", Path(__file__).with_suffix(".js"))
 
 
 _canvas = st.components.v2.component("glassformer_canvas_script", js=carrier())

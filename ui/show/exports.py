@@ -15,21 +15,15 @@ import streamlit as st
 from charts.toolkit.figure_table import figure_table
 from charts.toolkit.paper import PRINT, paper_svg
 from charts.toolkit.style import SEQUENTIAL
-from ui.shell.events import measure
+from ui.shell.events import component, measure
 from ui.shell.frame import provenance
 from ui.show.csv_files import as_csv
 from ui.words.catalogues import browser_words
 from ui.words.texts import common
 
 _HERE = Path(__file__).parent
-_pictures = st.components.v2.component(
-    "glassformer_figure_export",
-    css=(_HERE / "exports.css").read_text(encoding="utf-8"),
-    js=(_HERE / "exports.bundle.js").read_text(encoding="utf-8"),
-)
-_saver = st.components.v2.component(
-    "glassformer_save_file", js=(_HERE / "save_file.bundle.js").read_text(encoding="utf-8")
-)
+_pictures = component("figure_export", _HERE / "exports.bundle.js")
+_saver = component("save_file", _HERE / "save_file.bundle.js")
 _FORMATS = ("png", "svg", "pdf")
 
 

@@ -32,17 +32,26 @@ _MAX_STYLED = 20_000  # cells; a larger table keeps the signs of the browser
 _MARKS = re.compile(r"[*_`$\\]")  # of Markdown
 
 
-def show_figure(figure: Any, *, name: str, caption: str = "", alt: str = "", on_select: Any = "ignore") -> None:
+def show_figure(
+    figure: Any, *, name: str, caption: str = "", alt: str = "", on_select: Any = "ignore", room: int = 0
+) -> None:
     """A Plotly or Altair figure over the full width, in the colours of the theme, with its numbers and exports.
 
     ``name`` (unique on its page, words with hyphens) names the exported files. ``alt`` describes the figure to readers
     who cannot see it; where there is none, its caption does. ``on_select``: a callback; the selection is then in the
-    session's state under ``chart <name>``.
+    session's state under ``chart <name>``. ``room``: the pixels that its words need, in one that is scrolled sideways
+    where the window is narrower.
     """
     kind, alt = figure_kind(figure), alt or _MARKS.sub("", caption)
     if kind == "altair":
         figure = in_signs_of_reader(figure)
     figure = for_a_room(figure, kind=kind)
+    if room:
+        chart = f".st-key-chart-{name}"
+        st.html(
+            f"<style>{chart} {{ overflow-x: auto; }}"
+            f"{chart} [data-testid='stFullScreenFrame'] {{ min-width: {room}px; }}</style>"
+        )
     with st.container(key=f"figure {name}", gap="xsmall"):
         if kind == "plotly":
             st.plotly_chart(

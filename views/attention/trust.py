@@ -163,11 +163,6 @@ def _draw(p: Page, aligned: Aligned, quantity: Quantity, *, name: str) -> None:
     if not aligned.positions:
         return
     room = ROOM * len(aligned.positions) if len(aligned.positions) <= MAX_NUMBERS else 0
-    st.html(  # columns that would get too narrow for their numbers keep their width and are scrolled sideways
-        f"<style>.st-key-chart-{name} {{ overflow-x: auto; }}"
-        f".st-key-chart-{name} [data-testid='stFullScreenFrame'] "
-        f"{{ min-width: {max(room, 250) + 220}px; }}</style>"
-    )
     names = {**NAMES, "head": p.text["trust_head"].format(head=p.focus.head)}
     show_figure(
         aligned_measures(
@@ -179,6 +174,7 @@ def _draw(p: Page, aligned: Aligned, quantity: Quantity, *, name: str) -> None:
         name=name,
         caption=p.text["trust_caption"] if name == _FIGURE else "",
         alt=p.text["trust_alt"],
+        room=max(room, 250) + 220,
     )
 
 

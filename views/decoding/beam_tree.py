@@ -20,7 +20,6 @@ from views.decoding.beam_tree_figure import COLUMN, search_tree
 from views.decoding.strategies import choose_beam
 
 STEPS = 12  # that fit on a screen
-_FIGURE = "beam-tree"
 
 
 def searched(p: Page, beam: Beam) -> BeamTree | None:
@@ -48,12 +47,12 @@ def beam_tree(p: Page) -> None:
             return
         with columns[2]:
             first, window = _window(p, tree)
-        _make_room(min(STEPS, tree.n_steps))
         show_figure(
             search_tree(tree, first=first, n_steps=STEPS, pruned=pruned),
-            name=_FIGURE,
+            name="beam-tree",
             caption=window + p.text["tree_caption"].format(width=beam.width),
             alt=p.text["tree_alt"],
+            room=COLUMN * min(STEPS, tree.n_steps) + 40,
         )
         st.markdown(_story(p, tree))
         show_table(_returned(tree), name="beam-texts", caption=p.text["tree_table"])
@@ -70,14 +69,6 @@ def _window(p: Page, tree: BeamTree) -> tuple[int, str]:
     belongs_to("first step", tree.n_steps, default=1)
     first = int(st.slider(p.text["window"], 1, last, 1, 1, key="first step", **IN_ADDRESS))
     return first, p.text["window_caption"].format(first=first, last=first + STEPS - 1, count=tree.n_steps) + " "
-
-
-def _make_room(n_steps: int) -> None:
-    """On a narrow screen the tree keeps the width of its words and scrolls sideways."""
-    st.html(
-        f"<style>.st-key-chart-{_FIGURE} {{ overflow-x: auto; }}"
-        f".st-key-chart-{_FIGURE} [data-testid='stFullScreenFrame'] {{ min-width: {COLUMN * n_steps + 40}px; }}</style>"
-    )
 
 
 def _story(p: Page, tree: BeamTree) -> str:

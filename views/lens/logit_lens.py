@@ -19,7 +19,6 @@ from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.shell.selectors import chosen_option
 from ui.shell.strip import FIRST_CHOSEN
 from ui.words.texts import as_plain, in_code
-from views.lens.lens_figures import ROOM
 
 GRID = "logit-lens"
 _FIRST = "lens_start"  # in the address
@@ -142,15 +141,6 @@ def window(p: Page, lens: Lens, position: int) -> tuple[Lens, int | None, str]:
     said = p.text["window_caption"].format(first=first, last=first + MAX_COLUMNS - 1, count=count)
     inside = first <= position < first + MAX_COLUMNS
     return lens.part(first, first + MAX_COLUMNS), position - first if inside else None, f"{said} "
-
-
-def make_room(lens: Lens) -> None:
-    """A wide grid keeps room for its words and scrolls sideways."""
-    width = ROOM * len(lens.read) + 100
-    st.html(
-        f"<style>.st-key-chart-{GRID} {{ overflow-x: auto; }}"
-        f".st-key-chart-{GRID} [data-testid='stFullScreenFrame'] {{ min-width: {width}px; }}</style>"
-    )
 
 
 def notes(p: Page, lens: Lens) -> str:

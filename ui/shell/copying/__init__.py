@@ -2,16 +2,10 @@
 
 from pathlib import Path
 
-import streamlit as st
-
+from ui.shell.events import component
 from ui.words.texts import common
 
-_HERE = Path(__file__).parent
-_component = st.components.v2.component(
-    "glassformer_copying",
-    css=(_HERE / "copying.css").read_text(encoding="utf-8"),
-    js=(_HERE / "copying.js").read_text(encoding="utf-8"),
-)
+_component = component("copying", Path(__file__).with_name("copying.js"))
 
 
 def copy_button(text: str, *, label: str, key: str) -> None:

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import streamlit as st
 
-_component = st.components.v2.component(
-    "glassformer_way", js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
-)
+from ui.shell.events import component
+
+_component = component("way", Path(__file__).with_suffix(".js"))
 
 
 def opened(place: str) -> None:

@@ -9,16 +9,11 @@ from transformer.config import LEVELS, PictureConfig
 from transformer.errors import InputError
 from transformer.pictures.picture_text import levels_in
 from ui.shell import focus as shared_focus
-from ui.shell.events import heard
+from ui.shell.events import component, heard
 from ui.shell.focus import Focus
 from ui.words.texts import common, pictures
 
-_HERE = Path(__file__).parent
-_component = st.components.v2.component(
-    "glassformer_picture",
-    css=(_HERE / "picture.css").read_text(encoding="utf-8"),
-    js=(_HERE / "picture.js").read_text(encoding="utf-8"),
-)
+_component = component("picture", Path(__file__).with_name("picture.js"))
 _WORDS = ("title", "hint", "erase", "clear", "examples")
 
 

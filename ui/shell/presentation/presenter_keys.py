@@ -4,10 +4,8 @@ screen, and out again. The browser does the counting; Python hears of a key only
 from collections.abc import Sequence
 from pathlib import Path
 
-import streamlit as st
-
 from ui.shell import focus as shared_focus
-from ui.shell.events import heard, whole_number
+from ui.shell.events import component, heard, whole_number
 from ui.shell.focus import Focus
 from ui.shell.guidance.lesson_bar import open_step
 from ui.shell.guidance.lessons import Lesson
@@ -15,13 +13,8 @@ from ui.shell.navigation import go_to, pages
 from ui.shell.presentation.presenter import presenting
 from ui.words.texts import common
 
-_HERE = Path(__file__).parent
 _KEY = "presenter keys"
-_component = st.components.v2.component(
-    "glassformer_presenter_keys",
-    css=(_HERE / "presenter_keys.css").read_text(encoding="utf-8"),
-    js=(_HERE / "presenter_keys.js").read_text(encoding="utf-8"),
-)
+_component = component("presenter_keys", Path(__file__).with_name("presenter_keys.js"))
 # What a key may be bound to, in the order in which it is given away.
 _ACROSS, _DOWN = ("token", "head"), ("layer",)
 

@@ -7,18 +7,13 @@ import streamlit as st
 from transformer.runs.traces import STACKS, Trace
 from transformer.text.tokens import TokenSequence
 from ui.shell import focus as shared_focus
-from ui.shell.events import heard, one_of, whole_numbers
+from ui.shell.events import component, heard, one_of, whole_numbers
 from ui.shell.focus import Focus
 from ui.words.texts import common
 
 # In the session: of which checkpoint and sentence the first token was clicked, with which every focus begins by itself.
 FIRST_CHOSEN = "strip: first chosen"
-_HERE = Path(__file__).parent
-_component = st.components.v2.component(
-    "glassformer_token_strip",
-    css=(_HERE / "strip.css").read_text(encoding="utf-8"),
-    js=(_HERE / "strip.js").read_text(encoding="utf-8"),
-)
+_component = component("token_strip", Path(__file__).with_name("strip.js"))
 
 
 def token_strip(

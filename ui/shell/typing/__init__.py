@@ -3,16 +3,10 @@ before a click elsewhere is heard. Streamlit's own boxes take it on Ctrl+Enter o
 
 from pathlib import Path
 
-import streamlit as st
-
+from ui.shell.events import component
 from ui.words.texts import common
 
-_HERE = Path(__file__).parent
-_component = st.components.v2.component(
-    "glassformer_typing",
-    css=(_HERE / "typing.css").read_text(encoding="utf-8"),
-    js=(_HERE / "typing.js").read_text(encoding="utf-8"),
-)
+_component = component("typing", Path(__file__).with_name("typing.js"))
 # The keys of all boxes that are followed, on whatever page they stand.
 BOXES = ("sidebar sentence", "sidebar target", "compare second", "paths corrupted", "lens_second", "patch sentence")
 

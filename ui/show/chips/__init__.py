@@ -6,20 +6,13 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-import streamlit as st
-
-from ui.shell.events import heard, whole_numbers
+from ui.shell.events import component, heard, whole_numbers
 
 __all__ = ["TONES", "Chip", "ChipChoice", "ChipRow", "chips", "chips_data", "read_choice"]
 
 TONES = ("plain", "word", "part", "byte", "special", "frame", "marked")
 
-_HERE = Path(__file__).parent
-_component = st.components.v2.component(
-    "glassformer_chips",
-    css=(_HERE / "chips.css").read_text(encoding="utf-8"),
-    js=(_HERE / "chips.js").read_text(encoding="utf-8"),
-)
+_component = component("chips", Path(__file__).with_name("chips.js"))
 
 
 @dataclass(frozen=True)

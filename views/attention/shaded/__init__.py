@@ -4,23 +4,17 @@ import math
 from pathlib import Path
 
 import numpy as np
-import streamlit as st
 
 from charts.toolkit.shades import colour_at, ink
 from charts.toolkit.style import CHOSEN, SEQUENTIAL, three_digits
 from transformer.runs.attention_view import AttentionView
 from ui.shell import focus as shared_focus
-from ui.shell.events import heard, whole_number
+from ui.shell.events import component, heard, whole_number
 from ui.words.texts import PageText
 
 _FROM, _LEAST = 3, 0.005  # of the words that look at one: how many are named, and from which weight on
-_HERE = Path(__file__).parent
 _KEY = "attention shaded sentence"
-_component = st.components.v2.component(
-    "glassformer_shaded_sentence",
-    css=(_HERE / "shaded.css").read_text(encoding="utf-8"),
-    js=(_HERE / "shaded.js").read_text(encoding="utf-8"),
-)
+_component = component("shaded_sentence", Path(__file__).with_name("shaded.js"))
 # Of the sentence above a map, in pixels of a projector: the number below it, a line of words, what a line holds.
 _AROUND, _LINE, _LETTER, _ACROSS, _MAX_LINES = 36, 28, 8.0, 900, 2
 

@@ -6,26 +6,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import streamlit as st
-
 from transformer.config import ModelConfig
 from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
 from ui.shell import focus as shared_focus
-from ui.shell.events import heard, one_of, whole_number
+from ui.shell.events import component, heard, one_of, whole_number
 from ui.shell.navigation import GROUPS, go_to, pages
 from ui.words.texts import common
 from views.overview.diagram.blocks import Block, Stack, model_stacks
 
 __all__ = ["Block", "Stack", "diagram_data", "model_diagram", "model_stacks"]
 
-_HERE = Path(__file__).parent
 _KEY = "model diagram"
-_component = st.components.v2.component(
-    "glassformer_diagram",
-    css=(_HERE / "diagram.css").read_text(encoding="utf-8"),
-    js=(_HERE / "diagram.js").read_text(encoding="utf-8"),
-)
+_component = component("diagram", Path(__file__).with_name("diagram.js"))
 
 
 def model_diagram(config: ModelConfig, trace: Trace, *, layer: int = 0) -> None:
