@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit import get_option
 
 from ui.server.limits import public
 from ui.server.streamlit_private import names_our_host
@@ -41,6 +42,9 @@ HEADERS: Mapping[str, str] = {
 
 
 _FILES, _METRICS = "/_stcore/upload_file/", "/_stcore/metrics"
+# A browser that opens a page by its address asks first whether the app lies below it (/heads/_stcore/health). The no
+# must be no error (4xx), or it stands in red in the console of everybody who looks; a 300 without a place is none.
+_ASKED_FIRST = ("/_stcore/health", "/_stcore/host-config")
 
 
 class Guard:
@@ -70,6 +74,9 @@ def _refused(scope: Scope) -> PlainTextResponse | None:
         return None
     if not names_our_host(Headers(scope=scope).get("host")):
         return PlainTextResponse("This server has another name, see GLASSFORMER_HOSTS in docs/settings.md.", 421)
+    base = get_option("server.baseUrlPath").strip("/")
+    if scope["path"].endswith(_ASKED_FIRST) and scope["path"].rpartition("/_stcore/")[0].strip("/") != base:
+        return PlainTextResponse("This server's pages have no servers of their own.", 300)
     if public() and _FILES in scope["path"]:
         return PlainTextResponse("This server is public: it takes no files.", 403)
     if public() and scope["path"].rstrip("/").endswith(_METRICS):

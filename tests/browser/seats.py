@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, W
 MAX_USES = 60  # then the tab is closed, so that no leak of Chromium's own grows with the number of tests
 MAX_FREE = 4  # tabs that wait for the next test; four are the most that one test takes
 PATIENCE = 120_000  # milliseconds; a machine with other work may be slow
-# A page that is opened by its own address asks for these below that address first, and Streamlit answers 404 by design.
+# A page that is opened by its address asks for these below that address first; `streamlit run` answers 404 by design.
 _PROBES = ("/_stcore/health", "/_stcore/host-config")
 # When the page last asked the server for something, and when it last heard from it.
 _LISTEN = """() => {

@@ -24,7 +24,7 @@ PATHS = ("/", "/_stcore/health", "/_stcore/metrics", "/_stcore/upload_file/{sess
 
 @pytest.fixture(autouse=True)
 def as_before() -> Iterator[None]:
-    names = ("server.allowedHosts", "server.maxUploadSize")
+    names = ("server.allowedHosts", "server.maxUploadSize", "server.baseUrlPath")
     before = {name: config.get_option(name) for name in names}
     yield
     for name, value in before.items():
@@ -48,6 +48,16 @@ def test_a_page_may_ask_no_other_server(client: TestClient) -> None:
     assert directives["img-src"] == "'self' data: blob:"
     allowed = {word for words in directives.values() for word in words.split()}
     assert not any("*" in word or "//" in word or word in ("http:", "https:") for word in allowed)
+
+
+def test_a_page_is_no_server_of_its_own_and_no_error_in_the_console(client: TestClient) -> None:
+    """The browser asks below the page that it opens first, and goes on to ask here where the answer is none of 2xx."""
+    for asked in ("/_stcore/health", "/_stcore/host-config"):
+        assert client.get(f"/heads{asked}").status_code == 300
+    assert client.get("/_stcore/health").status_code == 200
+    config.set_option("server.baseUrlPath", "glass")
+    assert client.get("/glass/heads/_stcore/health").status_code == 300
+    assert client.get("/glass/_stcore/health").status_code == 404, "the app's own answer: here it has none"
 
 
 def test_a_public_server_takes_no_files_and_shows_no_metrics(

@@ -24,17 +24,18 @@ from ui.compute.loading import (
     config_of,
     load_checkpoint,
     load_trace,
+    readable_config,
 )
 from ui.shell import address, page_state
 from ui.shell.page import Page
 from ui.shell.presentation.presenter import presenting
-from ui.shell.selectors import chosen_option
+from ui.shell.selectors import chosen_option, one_of
 from ui.show.drawings import show_map
 from ui.words.catalogues import said
 from ui.words.language_guess import guess_language
-from ui.words.texts import as_plain
+from ui.words.texts import as_plain, page_texts
 from views.compare.cosine import show_cosine
-from views.compare.packings import of_one_model, packings
+from views.compare.packings import of_one_model, of_one_shape, packings
 from views.compare.run_comparison import (
     Head,
     Side,
@@ -74,10 +75,10 @@ def sentences(p: Page) -> None:
         show_answers(p, first, second)
     place = (p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head)
     heads = Head(first, *place), Head(second, *place)
-    difference = show_maps(p, *heads)
+    differences = show_maps(p, *heads)
     more = chosen_option(p.text, "more", ["heads", "stream"], key="compare_more")
     if more == "heads":
-        which_heads(p, *heads, difference)
+        which_heads(p, *heads, differences=differences)
     else:
         in_which_layer(p, *heads)
     code_of_sentences(p, sentence)
@@ -95,7 +96,8 @@ def checkpoints(p: Page) -> None:
     address.write(_OTHER_PARAMETER, () if st.session_state[_OTHER] == others[0] else (st.session_state[_OTHER],))
     st.session_state["compare other"] = st.session_state[_OTHER]
     kin = _kin_of(p.checkpoint, others)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    room = st.container(horizontal=True, vertical_alignment="bottom")
+    with room:
         name = st.selectbox(
             p.text["other"], others, key="compare other", help=p.text["other_help"], on_change=_other_chosen, width=300
         )
@@ -105,11 +107,15 @@ def checkpoints(p: Page) -> None:
     if trace is None:
         return
     first, second = Side("A", p.trace, whole=False), Side("B", trace, whole=False)
-    show_answers(p, first, second)
     if of_one_model(p.checkpoint, trace.checkpoint):
-        packings(p, trace.checkpoint)
-        code_of_checkpoints(p, [name])
+        with room:
+            third = _third(p, [other for other in others if other != name])
+        traces = {name: trace} | ({third: found} if third and (found := _read(p, third)) else {})
+        show_answers(p, first, *(Side(*one, whole=False) for one in zip("BC", traces.values(), strict=False)))
+        packings(p, [one.checkpoint for one in traces.values()])
+        code_of_checkpoints(p, list(traces))
         return
+    show_answers(p, first, second)
     one = Head(first, p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head)
     stack, kind, far = _comparable(p, one, second)
     asked = (p.focus, name)
@@ -127,6 +133,19 @@ def checkpoints(p: Page) -> None:
         st.markdown(p.text["alike_intro"].format(**numbers, largest=largest, value=value))
         heads_map(p, far, key="compare alike", selected=(layer, head), on_click=partial(_pick, asked))
     code_of_checkpoints(p, [name])
+
+
+def _third(p: Page, others: Sequence[str]) -> str:
+    """A third file of the same model, by its configuration; "" where none is chosen, or there is none."""
+    alike = [name for name in others if (found := readable_config(name)) and of_one_shape(p.checkpoint.config, found)]
+    if not alike:
+        return ""
+    names = {
+        "": [text["third_none"] for text in (p.text, *page_texts(p.text.name))],
+        **{name: [name] for name in alike},
+    }
+    help = p.text["third_help"]
+    return one_of(p.text["third"], names, "", key="compare_third", in_list=True, help=help, width=300)
 
 
 def _comparable(p: Page, one: Head, other: Side) -> tuple[str, str, np.ndarray]:

@@ -1,4 +1,7 @@
-"""Two files of one model, such as four bits and eight: what packing did to a head, to its job, and to the logits."""
+"""Two or three files of one model, such as four bits, eight and the original: what packing did to a head, its job, and
+the logits."""
+
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -9,6 +12,8 @@ from transformer import Checkpoint
 from transformer.analysis.answers.answer_probabilities import divergence
 from transformer.analysis.answers.answer_rows import asked
 from transformer.analysis.answers.change_of_answer import same_tokens
+from transformer.config import ModelConfig
+from transformer.families.family_config import FamilyConfig
 from transformer.roles.sentence_roles import sentence_roles
 from transformer.text.message import N_
 from ui.compute.store import store
@@ -21,63 +26,68 @@ _SHOWN = 8
 _SHAPE = ("kind", "d_model", "n_heads", "d_ff", "n_encoder_layers", "n_decoder_layers", "vocabulary_size")
 
 
+def of_one_shape(one: ModelConfig, other: ModelConfig) -> bool:
+    """Whether both are somebody else's models of one shape."""
+    foreign = isinstance(one, FamilyConfig) and isinstance(other, FamilyConfig)
+    return foreign and all(getattr(one, name) == getattr(other, name) for name in _SHAPE)
+
+
 def of_one_model(one: Checkpoint, other: Checkpoint) -> bool:
     """Whether a head of one is the same head of the other: somebody else's models of one shape, with one vocabulary."""
-    if not (one.foreign and other.foreign):
-        return False
-    same = all(getattr(one.config, name) == getattr(other.config, name) for name in _SHAPE)
-    return same and one.tokenizer.pieces == other.tokenizer.pieces
+    return of_one_shape(one.config, other.config) and one.tokenizer.pieces == other.tokenizer.pieces
 
 
-def packings(p: Page, other: Checkpoint) -> None:
-    """The same head of both over the very tokens of A; then all heads, their jobs, and the logits of the next token."""
-    trace = store.get(p.run, ("effect", "packing", other.fingerprint), lambda: same_tokens(p.trace, checkpoint=other))
-    first, second = Side("A", p.trace, whole=True), Side("B", trace, whole=True)
+def packings(p: Page, others: Sequence[Checkpoint]) -> None:
+    """The same head of all over the very tokens of A; then all heads, their jobs, and the logits of the next token."""
+    sides = [Side("A", p.trace, whole=True)]
+    for letter, other in zip("BC", others, strict=False):
+        trace = store.get(
+            p.run, ("effect", "packing", other.fingerprint), lambda other=other: same_tokens(p.trace, checkpoint=other)
+        )
+        sides.append(Side(letter, trace, whole=True))
     place = (p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head)
-    heads = Head(first, *place), Head(second, *place)
-    difference = show_maps(p, *heads)
-    _jobs(p, first, second)
-    _logits(p, first, second)
-    which_heads(p, *heads, difference)
+    heads = [Head(side, *place) for side in sides]
+    differences = show_maps(p, *heads)
+    _jobs(p, sides)
+    _logits(p, sides)
+    which_heads(p, *heads, differences=differences)
 
 
-def _jobs(p: Page, first: Side, second: Side) -> None:
-    """How many heads have another job in this sentence, and which."""
-    roles = [
-        [role for view in side.trace.attention_views() for role in sentence_roles(view)] for side in (first, second)
-    ]
-    changed = [(one, other) for one, other in zip(*roles, strict=True) if one.role != other.role]
+def _jobs(p: Page, sides: Sequence[Side]) -> None:
+    """How many heads have another job than in A in this sentence, and which."""
+    own, *others = ([role for view in side.trace.attention_views() for role in sentence_roles(view)] for side in sides)
     said = page_text("heads")["role"]
-    named = ", ".join(f"{one.layer}.{one.head} ({said[one.role]} → {said[other.role]})" for one, other in changed[:5])
-    key = "packing_jobs" if changed else "packing_same_jobs"
-    st.markdown(p.text[key].format(changed=len(changed), heads=len(roles[0]), named=named))
+    for side, roles in zip(sides[1:], others, strict=True):
+        changed = [(one, other) for one, other in zip(own, roles, strict=True) if one.role != other.role]
+        named = ", ".join(
+            f"{one.layer}.{one.head} ({said[one.role]} → {said[other.role]})" for one, other in changed[:5]
+        )
+        key = "packing_jobs" if changed else "packing_same_jobs"
+        told = p.text[key].format(changed=len(changed), heads=len(own), named=named)
+        st.markdown(f"{side.letter}: {told}" if len(sides) > 2 else told)
 
 
-def _logits(p: Page, first: Side, second: Side) -> None:
-    """The likeliest next tokens of both, at the first place where the model is asked."""
+def _logits(p: Page, sides: Sequence[Side]) -> None:
+    """The likeliest next tokens of all, at the first place where the model is asked."""
+    first, *others = sides
     question = asked(first.trace)
     if not question.rows:
         return
     row, display = question.rows[0], first.trace.checkpoint.tokenizer.display
     names = first.trace.checkpoint.config.class_names
     display = names.__getitem__ if names else display
-    logits = [np.atleast_2d(side.trace.values(question.logits))[row].astype(float) for side in (first, second)]
-    chances = [question.log_probabilities(side.trace) for side in (first, second)]
+    own, *logits = (np.atleast_2d(side.trace.values(question.logits))[row].astype(float) for side in sides)
+    chances = [question.log_probabilities(side.trace) for side in sides]
     best = [np.argsort(-found[0])[:_SHOWN] for found in chances]
     shown = sorted({int(id) for ids in best for id in ids}, key=lambda id: -chances[0][0, id])
-    st.markdown(
-        p.text["packing_logits"].format(
-            kl=three_digits(float(divergence(*chances)[0])),
-            most=three_digits(float(np.abs(logits[1] - logits[0]).max())),
-            mean=three_digits(float(np.abs(logits[1] - logits[0]).mean())),
-        )
-    )
-    table = {
-        N_("token"): [display(id) for id in shown],
-        p.text["packing_p"].format(side="A"): np.exp(chances[0][0, shown]),
-        p.text["packing_p"].format(side="B"): np.exp(chances[1][0, shown]),
-        p.text["packing_logit"].format(side="A"): logits[0][shown],
-        p.text["packing_logit"].format(side="B"): logits[1][shown],
-        "B − A": (logits[1] - logits[0])[shown],
-    }
+    table = {N_("token"): [display(id) for id in shown]}
+    for side, chance in zip(sides, chances, strict=True):
+        table[p.text["packing_p"].format(side=side.letter)] = np.exp(chance[0, shown])
+    table[p.text["packing_logit"].format(side="A")] = own[shown]
+    for side, found, chance in zip(others, logits, chances[1:], strict=True):
+        far = np.abs(found - own)
+        numbers = {"kl": float(divergence(chances[0], chance)[0]), "most": float(far.max()), "mean": float(far.mean())}
+        told = {name: three_digits(number) for name, number in numbers.items()}
+        st.markdown(p.text["packing_logits"].format(side=side.letter, **told))
+        table[f"{side.letter} − A"] = (found - own)[shown]
     show_table(pd.DataFrame(table), name="packings")

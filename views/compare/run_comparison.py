@@ -1,6 +1,6 @@
 """Two runs side by side: both answers, both maps on one scale, their difference, and what else differs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,7 +43,7 @@ SMALLEST_SCALE = 0.05  # a difference map ends at least here, or rounding errors
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two runs: "A" or "B". ``whole``: with what a model wrote that goes on with the sentence."""
+    """One of the runs: "A", "B" or "C". ``whole``: with what a model wrote that goes on with the sentence."""
 
     letter: str
     trace: Trace
@@ -79,23 +79,24 @@ class Head:
         return self.side.attention(self.stack, self.layer, self.kind)
 
 
-def show_answers(p: Page, first: Side, second: Side) -> None:
-    """Both answers, the words that differ marked: blue those of A alone, orange those of B alone."""
-    answers = [answer_of(side.trace) for side in (first, second)]
-    pieces = word_diff(*(answer.text for answer in answers))
-    marks = {"A": ("removed", "blue"), "B": ("added", "orange")}
-    alike = all(piece.fate == "same" for piece in pieces)
-    same = alike and first.name == second.name and first.trace.sentence == second.trace.sentence
-    same = same and not first.trace.forced
-    task = start_of(first.trace.sentence, first.trace.checkpoint.framing.starts)  # needs no room where both have it
-    task = task if second.trace.sentence.startswith(task) else ""
-    for column, side, answer in zip(st.columns(2, gap="small"), (first, second), answers, strict=True):
+def show_answers(p: Page, first: Side, *others: Side) -> None:
+    """All answers, the words that differ from A's marked: blue those of A alone (beside B), orange those of another."""
+    sides = (first, *others)
+    answers = [answer_of(side.trace) for side in sides]
+    differs = [word_diff(answers[0].text, answer.text) for answer in answers[1:]]
+    task = start_of(first.trace.sentence, first.trace.checkpoint.framing.starts)  # needs no room where all have it
+    task = task if all(side.trace.sentence.startswith(task) for side in others) else ""
+    columns = st.columns(len(sides), gap="small")
+    for column, side, answer, pieces in zip(columns, sides, answers, (differs[0], *differs), strict=True):
+        alike = side is not first and all(piece.fate == "same" for piece in pieces)
+        same = alike and first.name == side.name and first.trace.sentence == side.trace.sentence
+        same = same and not first.trace.forced
         heading = [side.letter]
-        if first.name != second.name:
+        if any(first.name != other.name for other in others):
             heading.append(side.name)
-        if not p.reads_pictures:
+        if not p.reads_pictures and any(first.trace.sentence != other.trace.sentence for other in others):
             heading.append(p.text["quoted"].format(sentence=shorten(side.trace.sentence.removeprefix(task))))
-        if alike and not same and side is second:
+        if alike and not same:
             heading.append(p.text["answer_same"])
         if answer.parts:
             heading.append(p.text["answer_sure"].format(probability=three_digits(answer.probability)))
@@ -104,10 +105,11 @@ def show_answers(p: Page, first: Side, second: Side) -> None:
                 show_picture(side.trace.sentence, side.trace.checkpoint.config, width=44)
             with st.container(gap=None):
                 st.caption(as_plain(" · ".join(heading)))
-                if same and side is second:
+                if same:
                     st.caption(p.text["same_sentence"])
                 else:
-                    st.markdown(f"##### {marked(pieces, *marks[side.letter]) or p.text['answer_none']}")
+                    mark = ("removed", "blue") if side is first else ("added", "orange")
+                    st.markdown(f"##### {marked(pieces, *mark) or p.text['answer_none']}")
                 for note in side.trace.notes:
                     st.caption(f":material/info: {as_plain(said(note))}")
 
@@ -130,41 +132,48 @@ def map_height() -> int:
     return PRESENTED_HEIGHT if presenting() else MAP_HEIGHT
 
 
-def show_maps(p: Page, first: Head, second: Head) -> MapDifference:
-    """A's head, B's head, and what B has more."""
-    difference = difference_map(first.view, second.view, head=first.head, second_head=second.head)
+def show_maps(p: Page, first: Head, *others: Head) -> tuple[MapDifference, ...]:
+    """A's head, B's head, and what B has more; with a third one, the differences from A's stand below the maps."""
+    found = tuple(difference_map(first.view, one.view, head=first.head, second_head=one.head) for one in others)
+    limit = max(SMALLEST_SCALE, *(float(np.abs(difference.values).max()) for difference in found))
     st.html("<style>.st-key-compare-maps [data-testid='stColumn'] { min-width: 16rem; }</style>")
     with st.container(key="compare maps"):
-        columns = [column.container(gap="xsmall") for column in st.columns(3, gap="small")]
-    for column, head in zip(columns, (first, second), strict=False):
+        rows = [st.columns(3, gap="small") for _row in others]
+    columns = [column.container(gap="xsmall") for row in rows for column in row]
+    for column, head in zip(columns, (first, *others), strict=False):
         with column:
             named = head.view.query.labels if head.kind == "cross" else None
             drawn = attention_map(head.view, head=head.head, shifted_labels=named, height=map_height())
             drawn = drawn.headed(head.side.letter)
             show_map(drawn, key=f"compare map {head.side.letter}")
-    with columns[2]:
-        change = three_digits(difference.mean_change)
-        told = "map_difference" if difference.known.any() else "map_difference_none"
-        show_map(
-            value_map(
-                difference.values,
-                row_labels=difference.query.labels,
-                column_labels=difference.key.labels,
-                row_title=row_title(first.view, shifted=first.kind == "cross"),
-                column_title=KEY_TITLE,
-                scale="diverging",
-                allowed=difference.known,
-                limit=max(SMALLEST_SCALE, float(np.abs(difference.values).max())),
-                title=p.text[told].format(change=change),
-                value_name="B − A",
-                phrase=("predicting " if first.kind == "cross" else "", LOOKS_AT),
-                masked_text=p.text["no_partner"],
-                height=map_height(),
-            ).with_metadata(legend=""),  # the title says it
-            key="compare map difference",
-        )
-    st.caption(alignment_text(p, difference))
-    return difference
+    for column, one, difference in zip(columns[-len(others) :], others, found, strict=True):
+        with column:
+            _show_difference(p, first, one, difference, limit=limit)
+    st.caption(alignment_text(p, found[0]))
+    return found
+
+
+def _show_difference(p: Page, first: Head, other: Head, difference: MapDifference, *, limit: float) -> None:
+    letter = other.side.letter
+    told = "map_difference" if difference.known.any() else "map_difference_none"
+    show_map(
+        value_map(
+            difference.values,
+            row_labels=difference.query.labels,
+            column_labels=difference.key.labels,
+            row_title=row_title(first.view, shifted=first.kind == "cross"),
+            column_title=KEY_TITLE,
+            scale="diverging",
+            allowed=difference.known,
+            limit=limit,
+            title=p.text[told].format(side=letter, change=three_digits(difference.mean_change)),
+            value_name=f"{letter} − A",
+            phrase=("predicting " if first.kind == "cross" else "", LOOKS_AT),
+            masked_text=p.text["no_partner"],
+            height=map_height(),
+        ).with_metadata(legend=""),  # the title says it
+        key="compare map difference" + ("" if letter == "B" else f" {letter}"),
+    )
 
 
 def alignment_text(p: Page, difference: MapDifference) -> str:
@@ -210,24 +219,27 @@ def heads_map(
     )
 
 
-def which_heads(p: Page, first: Head, second: Head, difference: MapDifference) -> None:
-    """How much every head differs between the two sentences; a click opens one."""
-    values = head_differences(first.side.trace, second.side.trace, first.stack, first.kind)
-    if np.isnan(values).any():
-        st.markdown(p.text["heads_none"])
-        return
-    order = [np.unravel_index(index, values.shape) for index in np.argsort(-values, axis=None, kind="stable")[:3]]
-    most = [
-        p.text["heads_head"].format(layer=layer, head=head, value=three_digits(float(values[layer, head])))
-        for layer, head in order
-    ]
-    largest = p.text["heads_largest"].format(most=", ".join(most)) if values.max() > 0 else p.text["heads_equal"]
-    st.markdown(f"{p.text['heads_intro'].format(largest=three_digits(float(values.max())))} {largest}")
-    heads_map(p, values, key="compare heads", selected=(first.layer, first.head), on_click=_look_at)
-    show_formula(
-        p.text["heads_formula"],
-        caption=p.text["heads_caption"].format(keys=len(difference.key.pairs), rows=len(difference.query.pairs)),
-    )
+def which_heads(p: Page, first: Head, *others: Head, differences: Sequence[MapDifference]) -> None:
+    """How much every head differs from A's; a click opens one."""
+    for column, second in zip(st.columns(len(others)), others, strict=True):
+        letter = second.side.letter
+        values = head_differences(first.side.trace, second.side.trace, first.stack, first.kind)
+        if np.isnan(values).any():
+            column.markdown(p.text["heads_none"])
+            return
+        order = [np.unravel_index(index, values.shape) for index in np.argsort(-values, axis=None, kind="stable")[:3]]
+        most = [
+            p.text["heads_head"].format(layer=layer, head=head, value=three_digits(float(values[layer, head])))
+            for layer, head in order
+        ]
+        largest = p.text["heads_largest"].format(most=", ".join(most)) if values.max() > 0 else p.text["heads_equal"]
+        intro = p.text["heads_intro"].format(largest=three_digits(float(values.max())))
+        with column:
+            st.markdown(f"**{letter}.** {intro} {largest}" if len(others) > 1 else f"{intro} {largest}")
+            key = "compare heads" + ("" if letter == "B" else f" {letter}")
+            heads_map(p, values, key=key, selected=(first.layer, first.head), on_click=_look_at)
+    keys, rows = len(differences[0].key.pairs), len(differences[0].query.pairs)
+    show_formula(p.text["heads_formula"], caption=p.text["heads_caption"].format(keys=keys, rows=rows))
 
 
 def _look_at(cell: Cell) -> None:
