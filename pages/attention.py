@@ -41,12 +41,17 @@ with page("attention", needs=("stack", "kind", "layer", "head", "token")) as p:
     above = wide and not cell and not p.reads_pictures
     with place_of.picture:
         draw(p, view, shown, weighted, lower=height_above(view) if above else 0)
-    if not p.reads_pictures:  # the row of a patch is shown on its picture, below
-        with place_of.sentence:
-            limit = largest_of(drawn) if shown.stretch else 1.0
-            shaded_sentence(
-                p.text, drawn, row=row, name=rows[row], limit=limit, drawing=shown.drawing, wide=wide or cell
-            )
+    with place_of.sentence:
+        shaded_sentence(
+            p.text,
+            drawn,
+            row=row,
+            name=rows[row],
+            limit=largest_of(drawn) if shown.stretch else 1.0,
+            drawing=shown.drawing,
+            wide=wide or cell,
+            pictures=p.checkpoint.tokenizer if p.reads_pictures else None,
+        )
     if cell:
         arithmetic = arithmetic_of(p, key=shown.key)
         with place_of.beside, st.container(border=True, key=ARITHMETIC, gap="xsmall"):

@@ -92,3 +92,16 @@ def test_the_tokens_of_a_picture_are_its_squares_in_their_places(monkeypatch: py
 
 def page_of(picture: str, *, token: int) -> Page:
     return Page("tokens", Focus(checkpoint=NAME, sentence=picture, token=token))
+
+
+def test_the_row_of_a_patch_stands_on_the_picture_beside_the_map(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = []
+    monkeypatch.setattr("views.attention.shaded._component", lambda *, data, **_: drawn.append(data))
+    opened("attention", layer="0", head="3", token="0")
+    data, config = drawn[-1], config_of(ROOT / "checkpoints" / NAME)
+    assert data["across"] == config.picture_size // config.patch_size
+    start, *found = data["words"]
+    assert start["pixels"] is None and len(found) == data["across"] ** 2
+    inks = [ink for patch in found for ink in patch["pixels"]]
+    assert sorted(inks) == pytest.approx(sorted(int(sign, 36) / (config.n_levels - 1) for sign in FOUR))
+    assert len({patch["ground"] for patch in found}) > 1 and data["clickable"] and not data["wide"]

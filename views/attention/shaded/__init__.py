@@ -7,6 +7,7 @@ import numpy as np
 
 from charts.toolkit.shades import colour_at, ink
 from charts.toolkit.style import CHOSEN, SEQUENTIAL, three_digits
+from transformer.pictures.patch_tokenizer import PatchTokenizer
 from transformer.runs.attention_view import AttentionView
 from ui.shell import focus as shared_focus
 from ui.shell.events import component, heard, whole_number
@@ -20,15 +21,26 @@ _AROUND, _LINE, _LETTER, _ACROSS, _MAX_LINES = 36, 28, 8.0, 900, 2
 
 
 def shaded_sentence(
-    text: PageText, view: AttentionView, *, row: int, name: str, limit: float, drawing: str, wide: bool
+    text: PageText,
+    view: AttentionView,
+    *,
+    row: int,
+    name: str,
+    limit: float,
+    drawing: str,
+    wide: bool,
+    pictures: PatchTokenizer | None = None,
 ) -> None:
     """``view``: the one head that is drawn (``facts.drawn_view``); ``name`` of its ``row``; ``limit``: where colours
-    end. In self-attention a word looks and is looked at: a click follows it. ``wide``: it stands above the map."""
-    _component(
-        key=_KEY,
-        data=shaded(text, view, row=row, name=name, limit=limit, drawing=drawing, wide=wide),
-        on_chosen_change=_chosen,
-    )
+    end. In self-attention a word looks and is looked at: a click follows it. ``wide``: it stands above the map. What
+    reads ``pictures`` has patches in the place of words, as the picture has them, with its ink as dots."""
+    data = shaded(text, view, row=row, name=name, limit=limit, drawing=drawing, wide=wide and pictures is None)
+    if pictures is not None:
+        inks = pictures.thumbnails(view.key.ids)
+        data["across"] = math.isqrt(sum(ink is not None for ink in inks))
+        for word, ink in zip(data["words"], inks, strict=True):
+            word["pixels"] = None if ink is None else list(ink)
+    _component(key=_KEY, data=data, on_chosen_change=_chosen)
 
 
 def shaded(text: PageText, view: AttentionView, *, row: int, name: str, limit: float, drawing: str, wide: bool) -> dict:

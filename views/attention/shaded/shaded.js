@@ -6,10 +6,17 @@ export default function ({ parentElement, data, setTriggerValue }) {
   box.appendChild(element("div", "title", data.title));
   const words = box.appendChild(element("div", "words"));
   words.setAttribute("role", "group");
+  if (data.across) {
+    words.classList.add("patches");
+    words.style.setProperty("--across", data.across);
+  }
   words.setAttribute("aria-label", data.title);
   const said = box.appendChild(element("div", "said", data.hint));
   data.words.forEach((word, index) => {
-    const made = words.appendChild(element(data.clickable ? "button" : "span", "word", word.text));
+    const made = words.appendChild(
+      element(data.clickable ? "button" : "span", "word", word.pixels ? undefined : word.text),
+    );
+    if (word.pixels) ink(made, word.pixels);
     if (word.apart && index) made.classList.add("apart");
     if (index === data.followed) made.classList.add("followed");
     if (word.ground) Object.assign(made.style, { background: word.ground, color: word.ink });
@@ -26,6 +33,12 @@ export default function ({ parentElement, data, setTriggerValue }) {
   });
   parentElement.appendChild(box);
   if (words.scrollHeight > words.clientHeight) words.tabIndex = 0;
+
+  // A dot for each pixel, as large as it has ink.
+  function ink(patch, pixels) {
+    patch.style.setProperty("--side", Math.sqrt(pixels.length));
+    for (const share of pixels) patch.appendChild(element("i")).style.setProperty("--ink", share);
+  }
 
   function element(tag, name, text) {
     const made = document.createElement(tag);
