@@ -264,7 +264,7 @@ def public_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     from ui.server.streamlit_private import config
     from ui.shell import admission
 
-    set_once = (admission.seats, admission._take_no_files, admission._know_hosts, loading.limit_texts)
+    set_once = (admission.seats, admission._close_addresses, admission._know_hosts, loading.limit_texts)
     manager, hosts = streamlit_private.MemoryUploadedFileManager, config.get_option("server.allowedHosts")
     monkeypatch.setattr(manager, "add_file", manager.add_file)
     files = config.get_option("server.maxUploadSize")

@@ -109,6 +109,17 @@ def test_a_part_of_a_file_and_an_unknown_one_are_streamlit_s_business(port: int)
         fetch(port, "/static/js/../../../../../etc/passwd.12345678.js", Accept_Encoding="gzip")
 
 
+def test_a_public_server_shows_no_metrics(port: int) -> None:
+    for path in (
+        "/_stcore/metrics",
+        "/_stcore/metrics/",
+        "/_stcore/metrics?families=session_events",
+        "//_stcore/metrics",
+    ):
+        with pytest.raises(urllib.error.HTTPError, match="40[04]"):
+            fetch(port, path)
+
+
 def test_the_app_opens_over_it(port: int, visit: Callable[..., Page]) -> None:
     page = visit(f"http://127.0.0.1:{port}/")
     page.locator(".diagram .block").first.wait_for()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from starlette.applications import Starlette
@@ -13,10 +14,11 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.stats import StatsManager
 
 from deploy.guard import CONTENT_SECURITY_POLICY, HEADERS, Guard
 from ui.server.limits import hosts
-from ui.server.streamlit_private import config, take_no_files
+from ui.server.streamlit_private import config, take_no_files, tell_no_metrics
 
 ROOT = Path(__file__).resolve().parents[2]
 PATHS = ("/", "/_stcore/health", "/_stcore/metrics", "/_stcore/upload_file/{session}/{file}")
@@ -94,6 +96,19 @@ def test_streamlit_itself_refuses_files(monkeypatch: pytest.MonkeyPatch) -> None
     take_no_files()
     with pytest.raises(HTTPException, match="takes no files"):
         manager.add_file("session", None)
+
+
+def test_streamlit_itself_tells_no_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With ``streamlit run``, which has no guard before it."""
+    manager, session = (
+        StatsManager(),
+        SimpleNamespace(stats_families=["sessions"], get_stats=lambda _: {"sessions": [1]}),
+    )
+    manager.register_provider(session)
+    assert manager.get_stats()
+    monkeypatch.setattr(StatsManager, "get_stats", StatsManager.get_stats)
+    tell_no_metrics()
+    assert not manager.get_stats() and not manager.get_stats(family_names=["sessions"])
 
 
 def test_the_proxy_says_the_same() -> None:

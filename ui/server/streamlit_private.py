@@ -22,6 +22,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.session_manager import SessionClient
 from streamlit.runtime.state.safe_session_state import SafeSessionState
+from streamlit.runtime.stats import StatsManager
 from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "runs_a_script",
     "session_id",
     "take_no_files",
+    "tell_no_metrics",
     "went_back_or_forward",
 ]
 
@@ -107,6 +109,11 @@ def take_no_files() -> None:
 
 def _refuse_file(*_: object, **__: object) -> None:
     raise HTTPException(status_code=403, detail="This server is public: it takes no files.")
+
+
+def tell_no_metrics() -> None:
+    """From now on Streamlit's own address for metrics names nothing: neither memory nor how many sessions there are."""
+    StatsManager.get_stats = lambda *_, **__: {}
 
 
 def went_back_or_forward() -> bool:

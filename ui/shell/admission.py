@@ -6,7 +6,7 @@ import streamlit as st
 
 from ui.compute.seats import Seats
 from ui.server.limits import UNLIMITED, hosts, limits, public
-from ui.server.streamlit_private import config, is_connected, names_our_host, session_id, take_no_files
+from ui.server.streamlit_private import config, is_connected, names_our_host, session_id, take_no_files, tell_no_metrics
 from ui.words.texts import common
 
 LOOK_AGAIN = 5  # seconds
@@ -18,7 +18,7 @@ def admit() -> None:
     Whatever runs asks, a page or a part of one: that is how a session shows that it is in use.
     """
     if public():
-        _take_no_files()
+        _close_addresses()
     _know_hosts()
     if not names_our_host(st.context.headers.get("Host", "localhost")):  # the first one; Streamlit refuses the others
         st.stop()
@@ -46,9 +46,10 @@ def _place() -> int:
 
 
 @lru_cache(maxsize=1)
-def _take_no_files() -> None:
-    """Streamlit takes files at an address of its own, whether a page asks for some or not."""
+def _close_addresses() -> None:
+    """Streamlit takes files, and counts what it holds, at addresses of its own, whatever the pages do."""
     take_no_files()
+    tell_no_metrics()
 
 
 @lru_cache(maxsize=1)
