@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from transformer import Checkpoint, Tokenizer
 
 ROOT = Path(__file__).resolve().parents[1]
+# What is compiled is kept, where the environment says otherwise, too: every worker and every server that a test starts
+# would compile all of it anew, and each worker rewrite the assertions of all tests.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # The same examples every time, and no stopwatch: a busy machine must not turn a test red.
 hypothesis.settings.register_profile(

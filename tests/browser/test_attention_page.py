@@ -121,7 +121,7 @@ def test_a_click_on_a_step_and_on_a_cell_of_its_scores(app: str, visit: Callable
     assert "token" not in parameters(page)  # the first token is where an address begins
 
 
-@pytest.mark.parametrize(("width", "dark"), [(800, True), (1440, False)])
+@pytest.mark.parametrize(("width", "dark"), [(800, True), pytest.param(1440, False, marks=pytest.mark.nightly)])
 def test_every_step_draws_something(app: str, visit: Callable[..., Page], width: int, dark: bool) -> None:
     page = open_at(visit, f"{app}/attention?{PLACE}&pads=2", width=width, dark=dark)
     for number in range(1, len(TEXT["steps"]) + 1):

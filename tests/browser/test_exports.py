@@ -76,21 +76,6 @@ def test_a_figure_is_saved_as_picture_page_and_numbers(figure: Page, tmp_path: P
     page.wait_for_selector(".js-plotly-plot .main-svg, canvas.marks, svg.marks")
 
 
-def test_a_pdf_for_a_paper_has_shapes_and_letters_of_an_embedded_font(figure: Page, tmp_path: Path) -> None:
-    page = figure
-    exports_of(page)
-    page.get_by_role("textbox", name="Title", exact=True).fill("Léa: <more> & less, −0.5 → π")
-    name, content = saved(page, PDF, tmp_path)
-    assert name.endswith("84-mm.pdf") and len(content) < 250_000
-    width, height = pdf_page(content)
-    assert width == pytest.approx(84 * 72 / 25.4, abs=0.1) and 50 < height < 600
-    assert b"/FontFile2" in content and b"/Subtype /Image" not in content
-    assert set("Léa:<>&−→π") <= pdf_letters(content)
-    said = said_by(content, "pdf")
-    assert said["title"] == "Léa: <more> & less, −0.5 → π" and said["fingerprint"]
-    assert pdf_information(content)["Title"] == said["title"]
-
-
 def test_a_long_answer_fits_a_column_of_the_lens(
     shipped: str, visit: Callable[..., Page], chromium: Browser, tmp_path: Path
 ) -> None:
@@ -117,6 +102,7 @@ def test_a_long_answer_fits_a_column_of_the_lens(
 
 
 def test_a_figure_for_a_paper(figure: Page, tmp_path: Path) -> None:
+    """As SVG and as PDF: shapes, and letters of an embedded font."""
     page = figure
     exports_of(page)
     title = "Figure 4: <more> & less, a title that is too long for one line of a column of this width"
@@ -133,6 +119,20 @@ def test_a_figure_for_a_paper(figure: Page, tmp_path: Path) -> None:
     assert any("rgb(255, 255, 255)" in ground or ground == "#FFFFFF" for ground in grounds if ground)
     drawn = content.decode().lower()
     assert "#e8ecf2" not in drawn and "rgb(232, 236, 242)" not in drawn  # the letters of the dark page
+
+    page.keyboard.press("Escape")
+    settle(page)
+    exports_of(page)
+    page.get_by_role("textbox", name="Title", exact=True).fill("Léa: <more> & less, −0.5 → π")
+    name, content = saved(page, PDF, tmp_path)
+    assert name.endswith("84-mm.pdf") and len(content) < 250_000
+    width, height = pdf_page(content)
+    assert width == pytest.approx(84 * 72 / 25.4, abs=0.1) and 50 < height < 600
+    assert b"/FontFile2" in content and b"/Subtype /Image" not in content
+    assert set("Léa:<>&−→π") <= pdf_letters(content)
+    said = said_by(content, "pdf")
+    assert said["title"] == "Léa: <more> & less, −0.5 → π" and said["fingerprint"]
+    assert pdf_information(content)["Title"] == said["title"]
 
 
 def test_a_figure_can_be_read_as_a_table(app: str, visit: Callable[..., Page]) -> None:

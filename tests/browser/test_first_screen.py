@@ -25,6 +25,8 @@ from ui.words.texts import page_text
 
 pytestmark = pytest.mark.browser
 FIGURES = {entry.name for entry in PAGES} - {"lessons", "checkpoint"}
+# Where a longer line above the figure pushes it out of the window first.
+TIGHT = ("overview", "heads", "attention", "decoding", "surgery", "compare")
 PRESENTED = ("heads", "attention", "masks", "decoding")
 OTHERS_PRESENTED = ("compare", "surgery", "positions", "add_norm", "feed_forward")
 # Streamlit's own files; each drags more of them along. Plotly's is 5 MB, 1.4 MB compressed. A page that comes to need
@@ -60,12 +62,14 @@ def test_the_table_of_the_benchmark() -> None:
 
 def test_a_page_that_is_opened_first(shipped: str, seats: Seats) -> None:
     """It shows its figure on a projector and on a smaller screen, shuts nobody out, and fetches no drawing library but
-    the one it needs. With a checkpoint that ships: the tests' own have no training curves to draw."""
+    the one it needs. With a checkpoint that ships: the tests' own have no training curves to draw. Every second page
+    is dark."""
     libraries, hidden, problems = {}, {}, []
     with seats.taken() as seat:
         page = seat.page
-        for entry in PAGES:
+        for number, entry in enumerate(PAGES):
             seat.requests.clear()
+            page.emulate_media(color_scheme="dark" if number % 2 else "light")
             page.set_viewport_size({"width": 1280, "height": 720})
             page.goto(f"{shipped}/{'' if entry.name == 'overview' else entry.name}?checkpoint=en-fr")
             page.locator("h1").first.wait_for()
@@ -82,6 +86,7 @@ def test_a_page_that_is_opened_first(shipped: str, seats: Seats) -> None:
                 if wide < 0.99 or narrow < 0.8:
                     hidden[entry.name] = wide, narrow
         page.set_viewport_size({"width": 1024, "height": 768})
+        page.emulate_media(color_scheme="light")
         page.goto(f"{shipped}/attention?checkpoint=vit-digits")  # whose strip of patches takes one row
         page.locator(".patches .token").first.wait_for()
         settle(page)
@@ -100,7 +105,12 @@ def test_a_page_that_is_opened_first(shipped: str, seats: Seats) -> None:
     }
 
 
-def test_the_main_figure_is_on_the_first_screen_in_french_and_dark(shipped: str, visit: Callable[..., Page]) -> None:
+@pytest.mark.parametrize(
+    "names", [TIGHT, pytest.param(tuple(FIGURES), marks=pytest.mark.nightly)], ids=["tight", "all"]
+)
+def test_the_main_figure_is_on_the_first_screen_in_french_and_dark(
+    shipped: str, visit: Callable[..., Page], names: tuple[str, ...]
+) -> None:
     """And every colour can be told from its ground."""
     page = visit(f"{shipped}/?language=fr&checkpoint=en-fr", width=1280, height=720, dark=True)
     hidden, problems = {}, []
@@ -110,7 +120,7 @@ def test_the_main_figure_is_on_the_first_screen_in_french_and_dark(shipped: str,
             hidden[entry.name] = seen
         problems.extend(f"{entry.name}: {line}" for line in lasting(page))
 
-    walk(page, "The cat sat on the mat.", look, language="fr")
+    walk(page, "The cat sat on the mat.", look, language="fr", names=names)
     assert not hidden
     assert not problems, "\n".join(problems)
 
@@ -140,7 +150,7 @@ def shapes(start_app: Callable[..., str], tiny_tokenizer: Tokenizer, tmp_path_fa
     return start_app(folder)
 
 
-@pytest.mark.parametrize(("layers", "heads"), SHAPES)
+@pytest.mark.parametrize(("layers", "heads"), [SHAPES[0], pytest.param(*SHAPES[1], marks=pytest.mark.nightly)])
 def test_all_heads_of_a_deep_or_wide_model_are_on_the_first_screen(
     shapes: str, visit: Callable[..., Page], layers: int, heads: int
 ) -> None:

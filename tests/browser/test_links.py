@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser.conftest import settle
 from tests.browser.seen import change_every_control, seen
 from tests.browser.test_shell import eventually
+from tests.nights import by_day
 from tests.pages.test_links import GONE, SAID_OF_GONE
 from tests.pages.test_shared_links import VIEW, VIEWS, left_in
 
@@ -20,7 +21,9 @@ pytestmark = pytest.mark.browser
 NOTE = "Look at <b>this</b> & *that*: why?"
 ICON = "sticky_note_2"
 # Each kind of control and of drawing; all views, without a browser: tests/pages/test_shared_links.py.
-DRAWN = [("overview", 0), ("decoding", 1), ("surgery", 0), ("lens", 1), ("training", 0)]
+DRAWN = by_day(
+    [("surgery", 0), ("training", 0), ("overview", 0), ("decoding", 1), ("lens", 1)], [("surgery", 0), ("training", 0)]
+)
 
 
 def shared_link(page: Page, note: str) -> str:
@@ -51,10 +54,11 @@ def without_note(found: dict) -> dict:
     return {**found, "text": [line for line in found["text"] if line not in (NOTE, ICON)]}
 
 
-@pytest.mark.parametrize(("name", "view"), DRAWN)
+@pytest.mark.parametrize("drawn", DRAWN)
 def test_a_link_shows_the_same_picture_to_somebody_else(
-    app: str, visit: Callable[..., Page], name: str, view: int
+    app: str, visit: Callable[..., Page], drawn: tuple[str, int]
 ) -> None:
+    name, view = drawn
     extra = VIEWS[name][view]
     first = visit(f"{app}/{'' if name == 'overview' else name}?{urlencode({**VIEW, **extra}, doseq=True)}")
     change_every_control(first, without=left_in(extra))
@@ -93,7 +97,7 @@ def test_the_line_for_another_page_shows_this_figure_alone_and_fills_its_frame(
     assert other.get_by_test_id("stMain").evaluate("main => main.scrollHeight <= main.clientHeight")
 
 
-@pytest.mark.parametrize("name", ["", "surgery", "lessons"])
+@pytest.mark.parametrize("name", by_day(["surgery", "", "lessons"], ["surgery"]))
 def test_a_link_to_what_is_no_longer_there_says_so(app: str, visit: Callable[..., Page], name: str) -> None:
     """On all pages: tests/pages/test_links.py."""
     page = visit(f"{app}/{name}?{urlencode(GONE)}")

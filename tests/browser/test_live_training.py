@@ -42,7 +42,7 @@ def start(page: Page) -> None:
     expect(page.get_by_role("button", name="Stop", exact=True)).to_be_enabled(timeout=SOON)
 
 
-def test_the_curve_grows_by_itself_until_stop(section: Page) -> None:
+def test_the_curve_grows_by_itself_until_stop_and_is_there_again_later(section: Page) -> None:
     start(section)
     expect(step(section)).not_to_have_text("0", timeout=SOON)
     # The chart and the map are moved, not made anew: these very elements are still there later.
@@ -65,14 +65,9 @@ def test_the_curve_grows_by_itself_until_stop(section: Page) -> None:
     slider.press("Home")
     expect(step(section)).to_have_text("0", timeout=SOON)
 
-
-def test_a_result_is_there_again_after_another_page(section: Page) -> None:
-    start(section)
-    expect(step(section)).not_to_have_text("0", timeout=SOON)
-    section.get_by_role("button", name="Stop", exact=True).click()
-    expect(section.get_by_text("stopped after")).to_be_visible(timeout=SOON)
-    settle(section)
-    stopped = step(section).inner_text()
+    # Another page, and back: the result is there again.
+    slider.press("End")
+    expect(step(section)).to_have_text(stopped)
     open_page(section, "Tokens")
     expect(section.get_by_role("heading", name="Tokens", exact=True, level=1)).to_be_visible()
     settle(section)

@@ -19,6 +19,7 @@ import transformer
 from charts.canvas.sentence_flow_picture import sentence_flow_picture
 from tests.browser.conftest import settle
 from tests.browser.seats import Seats
+from tests.nights import by_day
 from transformer.analysis.residual_stream import sublayers
 from transformer.explanation.sentence_flow import sentence_flow, threads
 from transformer.runs.traces import Trace
@@ -106,7 +107,7 @@ def caption(page: Page) -> str:
     return page.locator(".sentence").inner_text()
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", by_day(KINDS, ("translator", "hf-gpt2", "bert")))
 def test_every_number_of_an_unfolded_attention_is_the_trace_s(show: Callable, traces: Callable, name: str) -> None:
     trace = traces(name)
     with show(trace) as page:

@@ -60,6 +60,8 @@ def test_who_types_moves_nothing(app: str, visit: Callable[..., Page]) -> None:
 
 def test_the_keys_work_where_the_switch_has_the_focus(app: str, visit: Callable[..., Page]) -> None:
     page = visit(f"{app}/attention")
+    press(page, "ArrowDown", "ArrowRight", "PageDown")
+    assert address(page) == {} and urlsplit(page.url).path == "/attention"  # without presenting there are no keys
     page.get_by_text("Presenter", exact=True).click()
     settle(page)
     expect(page.locator(".presenter-keys")).to_be_visible()
@@ -120,12 +122,6 @@ def test_full_screen_and_out_again(app: str, visit: Callable[..., Page]) -> None
         press(page, "Escape")
     assert address(page) == {}
     expect(page.locator(".presenter-keys")).to_have_count(0)
-
-
-def test_without_presenting_there_are_no_keys(app: str, visit: Callable[..., Page]) -> None:
-    page = visit(f"{app}/attention")
-    press(page, "ArrowDown", "ArrowRight", "PageDown")
-    assert address(page) == {} and urlsplit(page.url).path == "/attention"
 
 
 def test_a_remote_plays_the_picture_before_it_turns_the_page(app: str, visit: Callable[..., Page]) -> None:

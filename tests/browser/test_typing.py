@@ -18,6 +18,8 @@ SENTENCES = ("My dog ate my homework.", "We like old songs.", "A bird is in the 
 PAUSES = (0, 150, 300, 450, 600, 800, 1000, 1500)  # milliseconds between the last key and the hand's way to the mouse
 PAGES = ("Tokens", "Embeddings", "Positions", "Attention", "Heads", "Add & Norm", "Feed-forward", "Decoding")
 
+OFTEN = pytest.mark.parametrize("times", [1, pytest.param(3, marks=pytest.mark.nightly)])
+
 
 def sentence_box(page: Page) -> Locator:
     return page.get_by_role("textbox", name="Sentence", exact=True)
@@ -53,10 +55,11 @@ def gestures(count: int, seed: int) -> list[tuple[str, int, int]]:
 
 
 @pytest.mark.slow
-def test_a_page_that_is_clicked_has_the_sentence(shipped: str, visit: Callable[..., Page]) -> None:
+@OFTEN
+def test_a_page_that_is_clicked_has_the_sentence(shipped: str, visit: Callable[..., Page], times: int) -> None:
     page = visit(shipped, width=1280, height=720)
     hand = Hand(page)
-    for n, (sentence, pause, press) in enumerate(gestures(24, seed=1)):
+    for n, (sentence, pause, press) in enumerate(gestures(8 * times, seed=1)):
         hand.write(sentence_box(page), sentence)
         page.wait_for_timeout(pause)
         title = PAGES[n % len(PAGES)]
@@ -66,13 +69,14 @@ def test_a_page_that_is_clicked_has_the_sentence(shipped: str, visit: Callable[.
 
 
 @pytest.mark.slow
+@OFTEN
 def test_a_block_of_the_diagram_that_is_clicked_opens_with_the_sentence(
-    shipped: str, visit: Callable[..., Page]
+    shipped: str, visit: Callable[..., Page], times: int
 ) -> None:
     page = visit(shipped, width=1280, height=720)
     hand = Hand(page)
     blocks = {"Token ids": "Tokens", "Self-attention": "Attention", "Token embedding": "Embeddings"}
-    for n, (sentence, pause, press) in enumerate(gestures(9, seed=2)):
+    for n, (sentence, pause, press) in enumerate(gestures(3 * times, seed=2)):
         block, title = list(blocks.items())[n % len(blocks)]
         hand.write(sentence_box(page), sentence)
         page.wait_for_timeout(pause)
@@ -84,10 +88,13 @@ def test_a_block_of_the_diagram_that_is_clicked_opens_with_the_sentence(
 
 
 @pytest.mark.slow
-def test_a_token_that_is_clicked_is_followed_in_the_sentence(shipped: str, visit: Callable[..., Page]) -> None:
+@OFTEN
+def test_a_token_that_is_clicked_is_followed_in_the_sentence(
+    shipped: str, visit: Callable[..., Page], times: int
+) -> None:
     page = visit(f"{shipped}/attention", width=1280, height=720)
     hand = Hand(page)
-    for n, (sentence, pause, press) in enumerate(gestures(12, seed=3)):
+    for n, (sentence, pause, press) in enumerate(gestures(5 * times, seed=3)):
         hand.write(sentence_box(page), sentence)
         page.wait_for_timeout(pause)
         token = 1 + n % 3
@@ -97,11 +104,12 @@ def test_a_token_that_is_clicked_is_followed_in_the_sentence(shipped: str, visit
 
 
 @pytest.mark.slow
-def test_a_layer_a_head_and_an_example_after_typing(shipped: str, visit: Callable[..., Page]) -> None:
+@OFTEN
+def test_a_layer_a_head_and_an_example_after_typing(shipped: str, visit: Callable[..., Page], times: int) -> None:
     page = visit(f"{shipped}/attention", width=1280, height=720)
     hand = Hand(page)
     sidebar = page.get_by_test_id("stSidebar")
-    for n, (sentence, pause, press) in enumerate(gestures(8, seed=4)):
+    for n, (sentence, pause, press) in enumerate(gestures(4 * times, seed=4)):
         hand.write(sentence_box(page), sentence)
         page.wait_for_timeout(pause)
         what, value = ("Layer", str(1 + n // 2 % 2)) if n % 2 else ("Head", str(1 + n % 7))
@@ -117,11 +125,14 @@ def test_a_layer_a_head_and_an_example_after_typing(shipped: str, visit: Callabl
 
 
 @pytest.mark.slow
-def test_another_checkpoint_reads_the_visitors_own_sentence(shipped: str, visit: Callable[..., Page]) -> None:
+@OFTEN
+def test_another_checkpoint_reads_the_visitors_own_sentence(
+    shipped: str, visit: Callable[..., Page], times: int
+) -> None:
     page = visit(f"{shipped}/tokens", width=1280, height=720)
     hand = Hand(page)
     names = ("sentiment", "gpt-en", "en-fr", "bert-en")
-    for n, (sentence, pause, press) in enumerate(gestures(6, seed=5)):
+    for n, (sentence, pause, press) in enumerate(gestures(4 * times, seed=5)):
         hand.write(sentence_box(page), sentence)
         page.wait_for_timeout(pause)
         hand.click(page.get_by_test_id("stSidebar").get_by_role("combobox").first, press=press)
@@ -131,7 +142,8 @@ def test_another_checkpoint_reads_the_visitors_own_sentence(shipped: str, visit:
 
 
 @pytest.mark.slow
-def test_target_and_second_sentences_are_kept_too(shipped: str, visit: Callable[..., Page]) -> None:
+@OFTEN
+def test_target_and_second_sentences_are_kept_too(shipped: str, visit: Callable[..., Page], times: int) -> None:
     page = visit(f"{shipped}/attention", width=1280, height=900)
     hand = Hand(page)
     hand.click(page.get_by_text("Target, padding"))
@@ -149,7 +161,7 @@ def test_target_and_second_sentences_are_kept_too(shipped: str, visit: Callable[
         expect(target).to_have_value(text)
     for title in ("Compare", "Paths"):
         second = page.get_by_test_id("stMain").get_by_role("textbox").first
-        for sentence, pause, press in gestures(2, seed=len(title)):
+        for sentence, pause, press in gestures(times, seed=len(title)):
             page.goto(f"{shipped}/{title.lower()}?layer=1")
             settle(page)
             hand.write(second, sentence)

@@ -5,7 +5,7 @@ With en-fr: tests/browser/test_first_screen.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import pytest
@@ -39,10 +39,11 @@ MARKED = """() => Object.fromEntries([...document.querySelectorAll("[data-testid
 
 
 def walk(
-    page: Page, sentence: str, look: Callable[[Entry], None] = lambda entry: None, *, language: str = "en"
-) -> None:
-    """``look``: what else is looked at on each page."""
-    for entry in PAGES:
+    page: Page, sentence: str, look: Callable[[Entry], None] = lambda entry: None, *, language: str = "en",
+    names: Collection[str] = (),
+) -> None:  # fmt: skip
+    """``look``: what else is looked at on each page. ``names``: these pages only."""
+    for entry in (entry for entry in PAGES if not names or entry.name in names):
         open_page(page, read(TEXTS, entry.name, language)["title"])
         draws(page, entry, sentence)
         look(entry)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from tests.nights import by_day
 from tests.pages.fuzzing import (
     PAGES,
     PIECES,
@@ -30,6 +31,7 @@ ALL_MARKUP = "<b>zq</b> **zq** :red[zq] :material/zq: [zq](http://zq) $zq$ `zq` 
 # One is enough to notice a mistake in every box and address; in the night GLASSFORMER_FUZZ=60 looks for rare ones, for
 # hours.
 EXAMPLES = int(os.environ.get("GLASSFORMER_FUZZ") or 1)
+OWN_BOXES = ("overview", "tokens", "embeddings", "surgery", "compare", "training", "lessons")
 SAMPLE = [pytest.param(page, marks=() if n % 4 == 0 else pytest.mark.nightly) for n, page in enumerate(PAGES)]
 FUZZ = settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
 
@@ -60,7 +62,7 @@ def _type_into_one(box: Box, checkpoint: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", by_day(PAGES, OWN_BOXES))
 def test_texts_in_the_boxes_of_a_page(page: str) -> None:
     """Any texts into each box, one after the other, as somebody does who tries what it takes. Boxes that stand on every
     page: on the first."""

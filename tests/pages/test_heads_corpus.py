@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 import transformer
 from charts.toolkit.style import three_digits
+from tests.nights import by_day
 from tests.pages.conftest import codes, is_fine, said
 from tests.pages.nasty import NASTY
 from transformer.roles.corpus_roles import CorpusRole, CorpusRoles, corpus_roles
@@ -138,7 +139,7 @@ def test_without_saved_roles_the_command_is_named(open_app, checkpoints_folder):
     assert f"--checkpoint {checkpoints_folder / 'tiny-gpt'} --save" in app.info[0].value
 
 
-@pytest.mark.parametrize("checkpoint", KINDS)
+@pytest.mark.parametrize("checkpoint", by_day(KINDS, ("tiny-translator", "tiny-gpt")))
 def test_ones_own_sentences_are_read(open_app, tiny_checkpoint, checkpoint):
     app = over(open_app("heads", checkpoint=checkpoint, sentence=SENTENCES[0]), "own")
     is_fine(app)

@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 import transformer
 from tests.foreign_checkpoints import FOREIGN, foreign_checkpoint
+from tests.nights import FAMILIES_BY_DAY, by_day
 from tests.pages.conftest import codes, said
 from transformer.faults.catalogue import diagnoses, inapplicable
 from transformer.faults.fault_checks import CHECKS
@@ -34,6 +35,10 @@ PAGES = [
     "decoding",
     "embeddings",
 ]
+
+
+# The rare ones, and one each without their pieces, with parallel branches, with a bias.
+MOST = by_day(FOREIGN, (*FAMILIES_BY_DAY, "hf-gpt2", "hf-neox"))
 
 
 @pytest.fixture
@@ -131,7 +136,7 @@ def formulas_and_captions(app: AppTest) -> str:
     return formulas(app) + said(app)
 
 
-@pytest.mark.parametrize("checkpoint", FOREIGN)
+@pytest.mark.parametrize("checkpoint", MOST)
 def test_every_view_of_every_norm(
     open_family: Callable, families_folder: Path, tmp_path: Path, run_snippet: Callable, checkpoint: str
 ) -> None:
@@ -180,7 +185,7 @@ def test_norms_that_other_families_have_besides(open_family: Callable, checkpoin
             fine(app.segmented_control(key="norm").set_value(name).run())
 
 
-@pytest.mark.parametrize("checkpoint", FOREIGN)
+@pytest.mark.parametrize("checkpoint", MOST)
 def test_the_feed_forward_layer_is_the_models_own(
     open_family: Callable, families_folder: Path, tmp_path: Path, run_snippet: Callable, checkpoint: str
 ) -> None:
@@ -254,7 +259,9 @@ def test_nobody_is_sent_to_add_padding_where_there_is_none(
     assert page_text("masks")["never_pads"] in said(app) and "Target, padding" not in said(app)
 
 
-@pytest.mark.parametrize("checkpoint", ["hf-bert", "hf-bert-classes", "hf-deberta", "hf-t5", "hf-marian"])
+@pytest.mark.parametrize(
+    "checkpoint", by_day(["hf-deberta", "hf-t5", "hf-bert", "hf-bert-classes", "hf-marian"], ("hf-deberta", "hf-t5"))
+)
 def test_padding_on_every_page(open_family: Callable, checkpoint: str) -> None:
     """One visit from page to page with three padding tokens behind the sentence."""
     app = fine(open_family("attention", checkpoint=checkpoint, pads="3", stack="encoder", kind="self"))

@@ -183,9 +183,10 @@ def test_what_is_passed_on_and_the_effect_are_those_of_one_sentence(tiny_checkpo
     checkpoint = family(kind) if kind.startswith("hf-") else tiny_checkpoint(kind)
     head, n_examples = Head(*place), 0
     found = head_habits(checkpoint, SENTENCES, batch_size=3)[head]
+    traces = [transformer.trace(checkpoint, sentence) for sentence in SENTENCES]
     for measure in ("weight", "passed", "effect"):
         for one in (one for interval in found.intervals[measure] for one in interval.examples):
-            trace = transformer.trace(checkpoint, SENTENCES[one.sentence])
+            trace = traces[one.sentence]
             if measure == "effect":
                 logits = trace.values(f"{place[0]}.logits")[one.query]
                 word, other = np.argsort(-logits, kind="stable")[:2]
