@@ -259,6 +259,7 @@ def test_nobody_is_sent_to_add_padding_where_there_is_none(
     assert page_text("masks")["never_pads"] in said(app) and "Target, padding" not in said(app)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "checkpoint", by_day(["hf-deberta", "hf-t5", "hf-bert", "hf-bert-classes", "hf-marian"], ("hf-deberta", "hf-t5"))
 )

@@ -70,6 +70,7 @@ def hostile(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize("checkpoint", ["sentiment", "gpt", "translator"])
 def test_no_page_shows_a_picture_of_another_server(hostile: Path, open_app: Open, page: str, checkpoint: str) -> None:

@@ -179,6 +179,7 @@ def shown(app: AppTest) -> list[tuple[str, dict, Any]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "extra"), links(), ids=lambda value: value if isinstance(value, str) else "")
 def test_a_link_shows_the_same_view_to_somebody_else(
     open_app: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch, name: str, extra: dict

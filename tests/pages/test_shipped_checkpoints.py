@@ -19,6 +19,7 @@ PAGES = [entry.name for group in GROUPS.values() for entry in group if entry.exi
 AROUND = {"glassformer_canvas_script", "glassformer_frame"}  # components that every page has; they draw nothing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", by_day(SHIPPED, [path.name for path in ONE_OF_A_KIND], id_of="name"))
 def test_every_page_opens(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(path.parent))
