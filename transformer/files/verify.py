@@ -20,7 +20,9 @@ TOLERANCE = 1e-4  # of a sum of thousands of products in another order
 
 @dataclass(frozen=True)
 class Comparison:
-    """One text of ``length`` tokens: the largest differences, and the attention map (probe) with the larger one."""
+    """One text of ``length`` tokens: the largest differences, and the attention map (probe) with the larger one.
+
+    ``logits``: of an encoder without a head, of the vector of the sentence."""
 
     length: int
     logits: float
@@ -58,6 +60,8 @@ def _theirs(checkpoint: Checkpoint) -> Any:
     names = [name for name in fields.get("architectures") or [] if hasattr(transformers, str(name))]
     kind = "SequenceClassification" if checkpoint.config.n_classes else _AUTO[checkpoint.config.kind]
     model_class = getattr(transformers, names[0] if names else f"AutoModelFor{kind}")
+    if checkpoint.config.encodes_sentences:  # whatever its config names: the file holds no head
+        model_class = transformers.AutoModel
     if is_gguf(checkpoint.path):
         return _of_gguf(model_class, checkpoint, fields)
     return model_class.from_pretrained(
@@ -104,7 +108,12 @@ def _compare(checkpoint: Checkpoint, theirs: Any, length: int) -> Comparison:
     with torch.inference_mode(), record() as recording:
         logits = checkpoint.model(*inputs)
         expected = theirs(**asked, attention_mask=torch.ones_like(inputs[0]), output_attentions=True)
-    wanted = expected.get("logits", expected.get("prediction_logits"))
+    if checkpoint.config.encodes_sentences:
+        hidden = expected.last_hidden_state  # [batch, position, model]
+        ways = {"mean": hidden.mean(dim=1), "first": hidden[:, 0], "max": hidden.amax(dim=1)}
+        wanted = ways[checkpoint.config.pooling]
+    else:
+        wanted = expected.get("logits", expected.get("prediction_logits"))
     differences = {name: _largest(recording.tensors[name], weights) for name, weights in _maps(checkpoint, expected)}
     worst = max(differences, key=differences.__getitem__)
     return Comparison(length, _largest(logits, wanted), differences[worst], worst)

@@ -15,6 +15,7 @@ from tests.transformer.text.foreign_folders import theirs, word_piece, write
 from transformer.analysis.answers.answer_rows import asked
 from transformer.analysis.sentence_vectors import parts_of_cosine, pooled_tokens
 from transformer.errors import CheckpointError
+from transformer.files.verify import verify
 
 TEXTS = ("The cat sat on the mat.", "A dog lies in the sun, and sleeps.")
 SETTINGS = {"tokenizer_class": "BertTokenizer", "model_type": "bert"}
@@ -63,6 +64,7 @@ def test_its_vectors_are_those_of_hugging_face(tmp_path: Path, case: str, poolin
     assert parts.sum() == pytest.approx(float(torch.cosine_similarity(*vectors, dim=0)), abs=1e-6)
     if kind == "first":
         assert np.count_nonzero(parts) == 1
+    assert all(row.agrees for row in verify(checkpoint, lengths=(1, 9)))
 
 
 def test_padding_is_not_in_the_vector(tmp_path: Path) -> None:
