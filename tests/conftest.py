@@ -98,7 +98,7 @@ TINY_CONFIGS: dict[str, dict[str, Any]] = {
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What is marked nightly is left out, unless ``-m`` names it or it is asked for by its own name.
+    """What is marked nightly or real is left out, unless ``-m`` names it or it is asked for by its own name.
 
     A test at a real server that fails is tried once more, and the summary names it: on a busy machine a click may
     meet a page in the very moment in which it is drawn anew.
@@ -107,10 +107,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     cores have always something to do.
     """
     # Not by -m in addopts: any other -m, such as README's, would take its place and bring the nights back.
-    if "nightly" not in config.option.markexpr and not any("::" in asked for asked in config.args):
-        left_out = [item for item in items if item.get_closest_marker("nightly")]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not item.get_closest_marker("nightly")]
+    for mark in ("nightly", "real"):
+        if mark not in config.option.markexpr and not any("::" in asked for asked in config.args):
+            config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker(mark)])
+            items[:] = [item for item in items if not item.get_closest_marker(mark)]
     for item in items:
         if item.nodeid.startswith(("tests/browser/", "tests/benchmarks/")):
             item.add_marker(pytest.mark.flaky(reruns=1))
