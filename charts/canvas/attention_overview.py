@@ -18,12 +18,14 @@ def attention_overview(
     captions: Sequence[Mapping[tuple[int, int], str]] | None = None,
     clear: Sequence[Collection[tuple[int, int]]] | None = None,
     stretch: bool = False,
+    heads_a_key: int = 1,
 ) -> CanvasFigure:
     """A grid for each kind of attention, a row for each of its layers, weights as uint8 [tile, query, key].
 
     ``groups`` has the views of one kind each, one a layer; ``captions``, for each group, short labels by (layer, head).
     Where ``clear`` is given, for each group the (layer, head) of those that stand out, the others are pale.
-    The scale is fixed to 0…1; with ``stretch`` that of every map ends at its own largest weight.
+    The scale is fixed to 0…1; with ``stretch`` that of every map ends at its own largest weight. As many heads as
+    ``heads_a_key`` share their keys and values: they lie on one band.
 
     Raises ``ValueError`` as ``attention_grid`` does, and where a group is missing or ``selected`` is no head of them.
     """
@@ -39,7 +41,8 @@ def attention_overview(
             stretch=stretch,
         )
         place = {"stack": views[0].stack, "attention": views[0].kind}
-        parts.append({**grid.metadata, "title": attention_name(views[0]), **place})
+        shared = {"heads_a_key": heads_a_key} if heads_a_key > 1 else {}
+        parts.append({**grid.metadata, "title": attention_name(views[0]), **place, **shared})
         arrays |= {f"{name}{index}": values for name, values in grid.arrays.items()}
         n_heads += len(grid.metadata["tiles"])
     metadata = {

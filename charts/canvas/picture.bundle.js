@@ -1,2 +1,2 @@
-// npm run build: c702fa8277fc5880
+// npm run build: 1f04253e255415eb
 var canvas=globalThis.glassformerCanvas??={};canvas.arrived??=new Promise(resolve=>{canvas.arrive=resolve});canvas.painted??=new Promise(resolve=>{canvas.paint=resolve});async function picture_default(component){await canvas.arrived;const draw=await canvas.draw;try{return await draw({...component,script:canvas.script})}finally{canvas.paint()}}export{picture_default as default};

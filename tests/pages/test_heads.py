@@ -314,6 +314,12 @@ def test_heads_that_share_their_keys_are_drawn_and_told(family: Callable, open_a
     assert not app.exception and not app.error
     assert drawn[-1]["heads_a_key"] == size and drawn[-1]["scrolls"]
     assert any(f"Heads 0 to {size - 1} of this layer share" in element.value for element in app.markdown)
+    draw = every_head.show_overview
+    monkeypatch.setattr(
+        every_head, "show_overview", lambda figure, **how: drawn.append(figure.metadata) or draw(figure, **how)
+    )
+    open_app("heads", checkpoint="hf-llama", sentence="The cat sat.", heads_every="true")
+    assert [part["heads_a_key"] for part in drawn[-1]["parts"]] == [size]
 
 
 def test_words_for_roles() -> None:

@@ -12,6 +12,7 @@ from ui.shell.page import Page
 from ui.show.drawings import show_overview
 from views.heads.corpus import Corpus
 from views.heads.corpus_role_table import corpus_captions
+from views.heads.groups import heads_of_one_key
 from views.heads.named import with_a_job
 from views.heads.pruned import pruned_captions, pruned_places
 
@@ -31,7 +32,15 @@ def show_every_head(p: Page, *, corpus: Corpus | None, stretch: bool) -> None:
         named.append({place: short[place] for place in jobs} | pruned_captions(off, p.text))
         clear.append(jobs)
     here = AnyHead(focus.stack, focus.kind, focus.layer, focus.head)
-    figure = attention_overview(groups, selected=here, captions=named, clear=clear, stretch=stretch)
+    focused = trace.attention(focus.stack, focus.layer, focus.kind)
+    figure = attention_overview(
+        groups,
+        selected=here,
+        captions=named,
+        clear=clear,
+        stretch=stretch,
+        heads_a_key=len(heads_of_one_key(p, focused)),
+    )
     show_overview(figure, key="heads of every kind", on_click=partial(_look_at_any, here))
 
 

@@ -4,7 +4,7 @@ import { cssOf } from "../toolkit/colour.js";
 import { drawText, fontOf, shorten } from "../toolkit/text.js";
 import { roomOf } from "../toolkit/theme.js";
 import { say } from "../toolkit/words.js";
-import { GridTiles, legendOf } from "./grid_tiles.js";
+import { GridTiles, bandOf, legendOf } from "./grid_tiles.js";
 import { Heatmap } from "./heatmap.js";
 import { Legend } from "./legend.js";
 
@@ -16,7 +16,7 @@ export class GridPicture extends GridTiles {
     super(payload);
     const { metadata } = payload;
     this.map = this.largeMap();
-    const band = this.apart ? say("one band: the same keys and values") : "";
+    const band = bandOf(this);
     this.legend = new Legend({ ...legendOf(metadata), scale: "sequential", limit: 1, masked: this.anyMasked(), band });
     this.selected = metadata.selected
       ? this.tiles.findIndex(({ layer, head }) => layer === metadata.selected[0] && head === metadata.selected[1])

@@ -13,6 +13,9 @@ export const legendOf = ({ stretched }) =>
     ? { text: say("attention weight, every map stretched to its own largest"), ends: ["0", say("largest")] }
     : { text: say("attention weight, fixed scale 0…1") };
 
+// What the legend says of bands, where there are some.
+export const bandOf = ({ apart }) => (apart ? say("one band: the same keys and values") : "");
+
 const DIMMED = 0.4; // how much is left of a map that is there but not the point
 const NARROW = 24; // px: below a narrower tile a word would be nothing but dots
 

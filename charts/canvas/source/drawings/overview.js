@@ -7,7 +7,7 @@ import { roomOf } from "../toolkit/theme.js";
 import { roughly } from "../toolkit/numbers.js";
 import { say } from "../toolkit/words.js";
 import { describeCell } from "./describe.js";
-import { GridTiles, legendOf } from "./grid_tiles.js";
+import { GridTiles, bandOf, legendOf } from "./grid_tiles.js";
 import { Legend } from "./legend.js";
 import { MATRIX_COLUMNS, matrixRecords } from "./records.js";
 
@@ -24,7 +24,8 @@ export class OverviewDrawing {
     );
     for (const part of this.parts) part.dimmed = metadata.dimmed;
     const masked = this.parts.some((part) => part.anyMasked());
-    this.legend = new Legend({ ...legendOf(metadata), scale: "sequential", limit: 1, masked });
+    const band = bandOf(this.parts[0]);
+    this.legend = new Legend({ ...legendOf(metadata), scale: "sequential", limit: 1, masked, band });
     this.selected = metadata.selected && this.targetOf(metadata.selected);
     this.label = `${metadata.title}. ${say("Move with the arrow keys, choose with Enter.")}`;
     this.help = say("small heat maps");
