@@ -129,6 +129,9 @@ def drawn(scene: str, state: Mapping[str, object] | None = None) -> CanvasFigure
         )
     if scene == "faint":
         return value_map(np.array([[0.0112, -0.0044]]), row_labels=["all"], column_labels=["0", "1"])
+    if scene == "blocks":  # rows lower than their names, in three blocks
+        names = [f"block {row // 30} row {row % 30}" for row in range(90)]
+        return value_map(np.zeros((90, 4)), row_labels=names, column_labels=list("abcd"), height=300, breaks=[30, 60])
     if scene in ("words", "channels"):  # columns narrower than their labels, which are short
         names = [f"·{'abcdefg'[i % 7]}{'xyz'[i % 3]}" if scene == "words" else str(i) for i in range(64)]
         return value_map(np.ones((2, 64)), row_labels=["one", "other"], column_labels=names)

@@ -314,6 +314,16 @@ def test_signed_values_have_two_colours_around_nothing(show):
     assert red > blue + 40  # positive: orange
 
 
+def test_the_rule_between_blocks_crosses_no_name(show):
+    canvas = show("blocks", width=1280)
+    place = canvas.geometry
+    assert place["stepY"] < 12, "rows are lower than their names"
+    y = place["y"] + 30 * place["stepY"]
+    rule = [canvas.pixel(place["x"] - left, y)[3] for left in range(1, 60)]
+    assert min(rule[:6]) > 0, "it begins beside the map"
+    assert min(rule[9:]) == 0, "and is not seen between the letters of a name"
+
+
 @pytest.mark.parametrize("scene", ["many", "many sorted"])
 def test_a_thousand_heads_stand_beside_the_large_map(show, scene):
     place = show(scene).geometry

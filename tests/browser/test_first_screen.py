@@ -134,6 +134,13 @@ def test_a_map_of_twenty_tokens_fits_as_well(shipped: str, visit: Callable[..., 
     assert all(part >= 0.95 for part in shown.values()), shown
 
 
+def test_a_long_answer_leaves_the_living_picture_on_the_first_screen(shipped: str, visit: Callable[..., Page]) -> None:
+    long = "The old man who lived in the house by the sea told us a long story about a ship and the storm that took it."
+    for name in ("en-fr", "gpt-en"):
+        page = visit(f"{shipped}/?checkpoint={name}&sentence={long}", width=1280, height=720)
+        assert shows(page, 0.99) >= 0.99, name
+
+
 SHAPES = [(30, 9), (12, 12)]
 
 
