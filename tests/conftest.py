@@ -271,6 +271,8 @@ def public_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     set_once = (admission.seats, admission._close_addresses, admission._know_hosts, loading.limit_texts)
     manager, hosts = streamlit_private.MemoryUploadedFileManager, config.get_option("server.allowedHosts")
     monkeypatch.setattr(manager, "add_file", manager.add_file)
+    metrics = streamlit_private.StatsManager
+    monkeypatch.setattr(metrics, "get_stats", metrics.get_stats)
     files = config.get_option("server.maxUploadSize")
     monkeypatch.setenv("GLASSFORMER_PUBLIC", "1")
     monkeypatch.setattr(inputs, "MAX_CHARACTERS", inputs.MAX_CHARACTERS)

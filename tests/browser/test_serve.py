@@ -110,12 +110,8 @@ def test_a_part_of_a_file_and_an_unknown_one_are_streamlit_s_business(port: int)
 
 
 def test_a_public_server_shows_no_metrics(port: int) -> None:
-    for path in (
-        "/_stcore/metrics",
-        "/_stcore/metrics/",
-        "/_stcore/metrics?families=session_events",
-        "//_stcore/metrics",
-    ):
+    metrics = "/_stcore/metrics"
+    for path in (metrics, f"{metrics}/", f"{metrics}?families=session_events", f"/{metrics}"):
         with pytest.raises(urllib.error.HTTPError, match="40[04]"):
             fetch(port, path)
 

@@ -1,6 +1,7 @@
 """Foreign weights under our own names: read by a table, checked before a byte is allocated, assigned without a copy."""
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
@@ -121,9 +122,11 @@ def weight_files(folder: Path) -> list[Path]:
         raise CheckpointError("{file} is not an index of shards: {problem}", file=index, problem=repr(error)) from error
     for name in names:
         if not isinstance(name, str) or Path(name).name != name or not name.endswith(".safetensors"):
-            raise CheckpointError("{file} names the shard {name}, which lies elsewhere", file=index, name=repr(name))
-        if not (folder / name).is_file():
-            raise CheckpointError("{file} names the shard {name}, which is missing", file=index, name=name)
+            raise CheckpointError(
+                "{file} names the shard {name}, which lies elsewhere", file=index, name=repr(name)[:200]
+            )
+        if not os.path.isfile(folder / name):  # also where no name can be that long
+            raise CheckpointError("{file} names the shard {name}, which is missing", file=index, name=name[:200])
     return [folder / name for name in names]
 
 

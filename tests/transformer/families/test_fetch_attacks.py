@@ -45,11 +45,17 @@ class Hub(ThreadingHTTPServer):
             if self.server.how == "redirects" and path.startswith("/me/"):
                 headers = {"Location": f"/stored/{name}", **self.server.headers(content)}
                 return self._send(b"", headers, body=False, status=302)
+            if self.server.how == "leads to a file" and name == "model.safetensors":
+                return self._send(b"", {"Location": "file:///etc/passwd"}, body=False, status=302)
             if self.server.how == "circles":
                 return self._send(b"", {"Location": self.path}, body=False, status=302)
             if body and name == "model.safetensors":
                 if self.server.how == "another file":
                     content = bytes(len(content))
+                if self.server.how == "is shorter":
+                    return self._send(content[:-9], {}, body=True)
+                if self.server.how == "is longer":
+                    return self._send(content + bytes(9), {}, body=True)
                 if self.server.how == "breaks off":
                     return self._break_off(content)
                 if self.server.how == "grows":
@@ -145,6 +151,9 @@ def test_a_hub_that_sends_what_it_says(loopback: Hub, tmp_path: Path, capsys: py
         ("another file", "model.safetensors is not what me/mine says it is"),
         ("grows", "bytes that were announced"),
         ("circles", "cannot be fetched"),
+        ("leads to a file", "cannot be fetched"),
+        ("is shorter", "me/mine"),
+        ("is longer", "me/mine"),
         ("breaks off", "cannot be fetched"),
     ],
 )

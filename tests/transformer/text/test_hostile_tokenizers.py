@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
+import random
 import resource
 import struct
 import threading
@@ -51,6 +53,10 @@ DOUBLED = sequence(*[replaced({"String": "a"}, "aa")] * 30)
 FOR_EVER = {
     "pre_tokenizer": {"type": "Split", "behavior": "Isolated", "invert": False, "pattern": {"Regex": r"^(a+)+\1$"}}
 }
+# Each has known texts for which an engine that goes back tries an exponential or a square number of ways.
+EXPRESSIONS = (r"(a+)+$", r"(a|aa)+$", r"(a|a?)+$", r"(.*a){12}$", r"^(a+)+\1$", r"(?=(a+))a*b\1", r"(?<=a*)b$",
+               r"((a{1,300}){1,300}){1,300}", r"(?:a?){200}a{200}", r"(x+x+)+y|a+", "(" * 5000 + "a" + ")" * 5000,
+               r"(?i:\p{L}*)*$")  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -183,6 +189,45 @@ def test_an_expression_that_takes_for_ever_says_so_or_gives_up(folder: Path, mon
     except (InputError, CheckpointError) as error:
         assert isinstance(message_of(error), Message)
     assert hostile.encode("cat")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", ["pre_tokenizer", "normalizer"])
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_expressions_that_try_again_and_again(
+    expression: str, part: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "TEXT_SECONDS", 1)
+    monkeypatch.setattr(connection, "OPENING_SECONDS", 10)
+    pattern = {"Regex": expression}
+    splits = {"type": "Split", "behavior": "Isolated", "invert": False, "pattern": pattern}
+    change(folder, {part: splits if part == "pre_tokenizer" else replaced(pattern, "b")})
+    try:
+        hostile = opened(folder)
+        for text in ("a" * 30_000 + "!", "cat"):
+            hostile.encode(text)
+    except (InputError, CheckpointError) as error:
+        assert isinstance(message_of(error), Message) and len(str(error)) < 700
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8))
+def test_charsmaps_that_lie(seed: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trie of units of 32 bits behind its length, then texts: random units, cut, or with a length that is none."""
+    monkeypatch.setattr(connection, "TEXT_SECONDS", 2)
+    chosen = random.Random(seed)
+    for size in (0, 4, 1024, 40_000):
+        units = chosen.choice((chosen.randbytes(size), bytes(size), b"\xff" * size, b"\x00\x01\x00\x00" * (size // 4)))
+        length = chosen.choice((len(units), len(units) + 1, 2**32 - 1, 0, len(units) // 2))
+        table = struct.pack("<I", length) + units + chosen.choice((b"", b"a\x00b", b"\xff\xfe", b"x" * 1000))
+        charsmap = base64.b64encode(table).decode()
+        change(folder, {"normalizer": {"type": "Precompiled", "precompiled_charsmap": charsmap}})
+        try:
+            hostile = opened(folder)
+            for text in (*TEXTS[:12], "ﬁ ½ é" * 500):
+                hostile.encode(text)
+        except (InputError, CheckpointError) as error:
+            assert isinstance(message_of(error), Message) and len(str(error)) < 700
 
 
 def test_opening_has_a_limit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import csv
+import os
+import pickle
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -58,15 +61,24 @@ def test_a_reader_never_sees_half_a_file(tmp_path: Path) -> None:
     assert [p.name for p in path.parent.iterdir()] == ["file.txt"]
 
 
-def test_a_state_that_would_run_code_is_not_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize("written", ["now", "as it once was", "as a plain pickle", "in a list of tensors"])
+@pytest.mark.parametrize("call", [Path.touch, eval, os.system, torch.load], ids=lambda call: call.__name__)
+def test_a_state_that_would_run_code_is_not_read(written: str, call: Callable, tmp_path: Path) -> None:
+    exploded = tmp_path / "exploded"
+    given = {eval: f"open({str(exploded)!r}, 'w')", os.system: f"touch {exploded}"}.get(call, exploded)
+
     class Bomb:
         def __reduce__(self) -> tuple:
-            return (Path.touch, (tmp_path / "exploded",))
+            return (call, (given,))
 
-    torch.save({"step": Bomb()}, tmp_path / STATE)
+    bomb = [torch.ones(1), Bomb()] if written == "in a list of tensors" else {"step": Bomb()}
+    if written == "as a plain pickle":
+        (tmp_path / STATE).write_bytes(pickle.dumps(bomb))
+    else:
+        torch.save(bomb, tmp_path / STATE, _use_new_zipfile_serialization=written != "as it once was")
     with pytest.raises(ValueError, match="is not the whole state of a run"):
         load_state(tmp_path)
-    assert not (tmp_path / "exploded").exists()
+    assert not exploded.exists()
 
 
 def test_history_is_a_table_with_fixed_columns(tmp_path: Path) -> None:
