@@ -151,6 +151,7 @@ export class Heatmap extends HeatmapLayout {
     const half = theme.size * 0.66;
     if (tint) {
       const width = Math.min(this.rowRoom, context.measureText(this.rows[row]).width);
+      this.hideNeighbours(context, theme, row, x);
       this.pill(context, theme, tint, x - width - 5, y - half, width + 10, 2 * half);
     }
     drawToken(context, this.rows[row], x, y, {
@@ -158,6 +159,16 @@ export class Heatmap extends HeatmapLayout {
       room: this.rowRoom,
       ...this.labelStyle(theme, this.specialRows.has(row), tint),
     });
+  }
+
+  // A name that a highlighted one would cover in part is left out whole.
+  hideNeighbours(context, theme, row, x) {
+    const step = this.every("row", theme);
+    const before = Math.floor((row - 1) / step) * step;
+    context.fillStyle = cssOf(theme.ground);
+    for (let near = before; near <= row + step; near += step)
+      if (near !== row && Math.abs(near - row) * this.stepY < theme.size * 1.11)
+        context.fillRect(x - this.rowRoom, this.rowY(near) + (this.stepY - theme.size) / 2, this.rowRoom, theme.size);
   }
 
   paintColumnLabel(context, theme, column, tint = null) {
