@@ -11,6 +11,7 @@ the columns ``COLUMNS``, of which all but the first may be left out, or one prom
 """
 
 import csv
+import io
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -41,6 +42,7 @@ from transformer.roles.sentence_roles import HeadRole, head_roles
 from transformer.runs.decoding_strategies import Greedy
 from transformer.runs.head_places import Head, all_heads, attention_layers
 from transformer.runs.inputs import target_ids
+from transformer.runs.recording_size import check_recording
 from transformer.runs.tracing import trace
 from transformer.text.message import Message
 from transformer.text.sentence_files import SHIPPED, as_text
@@ -49,6 +51,7 @@ from transformer.text.tokenizer import BLANK
 COLUMNS = ("clean", "corrupted", "answer", "other")
 PAIRS = SHIPPED.with_name("pairs.csv")  # ten with two names each, which come along (Wang et al. 2023)
 MOST_BYTES = 1_000_000
+MOST_MEMORY = 500_000_000  # bytes over the model; every line is recorded alone
 LARGEST = 10  # heads that are truly patched
 WHOLE = -1  # for the number of a head: the whole sub-layer
 _SEPARATORS = ",;\t"
@@ -214,7 +217,7 @@ def _rows(text: str, header: Sequence[str], separator: str) -> tuple[Line, ...]:
             number=text[: len(text) - len(text.lstrip())].count("\n") + 1,
             found=", ".join(name[:40] or "∅" for name in header),
         )
-    reader, found = csv.reader(text.splitlines(keepends=True), delimiter=separator), []
+    reader, found = csv.reader(io.StringIO(text, newline=""), delimiter=separator), []
     try:
         for row in reader:
             cells = [cell.strip() for cell in row]
@@ -257,6 +260,8 @@ def cases_of(checkpoint: Checkpoint, lines: Sequence[Line]) -> tuple[tuple[Case,
 
 def _case(checkpoint: Checkpoint, line: Line) -> Case:
     clean = typed_ids(checkpoint, line.clean)
+    stack = "source" if checkpoint.config.has_encoder else "target"
+    check_recording(checkpoint.model, **{stack: len(clean)}, most=MOST_MEMORY)
     fills_blanks = not (checkpoint.config.has_decoder or checkpoint.config.n_classes)
     if fills_blanks and (blanks := clean.count(checkpoint.special.mask)) != 1:
         raise InputError("A prompt for this model has one blank, [MASK]; here are {count}.", count=blanks)

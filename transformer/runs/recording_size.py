@@ -45,12 +45,12 @@ def pass_bytes(model: Model, *, source: int = 0, target: int = 0, names: Collect
     return sum(size for name, size in sizes.items() if names is None or name in names) + _TEMPORARY * largest
 
 
-def check_recording(model: Model, *, source: int = 0, target: int = 0) -> None:
-    """Raise ``InputError`` with both numbers for a text whose recording takes more than may be taken."""
+def check_recording(model: Model, *, source: int = 0, target: int = 0, most: int | None = None) -> None:
+    """Raise ``InputError`` with both numbers for a text whose recording takes more than may be taken, or ``most``."""
     needed = pass_bytes(model, source=source, target=target)
     if needed <= ALWAYS:
         return
-    most = allowed_bytes()
+    most = min(allowed_bytes(), needed if most is None else most)
     if needed > most:
         raise InputError(
             "To record {length} tokens in every layer and head of this model takes {needed} MB of memory; at most "

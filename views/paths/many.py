@@ -128,7 +128,7 @@ def _cases(p: Page, content: str | bytes, name: str) -> tuple[tuple[Case, ...], 
         return *cases_of(p.checkpoint, lines[:most]), len(lines)
 
     digest = sha256(content if isinstance(content, bytes) else content.encode("utf-8", "replace")).hexdigest()
-    cases, problems, count = store.get(p.checkpoint, ("prompt lines", digest, name, most), read)
+    cases, problems, count = store.get(p.checkpoint, ("prompt lines", digest, name, most), read, wait="wait.prompts")
     if count > most:
         st.caption(common("sentences.cut", most=most, count=count))
     return cases, problems
@@ -143,8 +143,9 @@ def _example(p: Page) -> str:
             return text
         table = io.StringIO()
         writer = csv.writer(table, lineterminator="\n")
-        pairs = ready_pairs(p) if _readable(p, ready_pairs(p)) else [_with_blank(*pair) for pair in ready_pairs(p)]
-        writer.writerows([("clean", "corrupted"), *_readable(p, pairs)])
+        if len(pairs := _readable(p, ready_pairs(p))) < 2:
+            pairs += _readable(p, (_with_blank(*pair) for pair in ready_pairs(p)))
+        writer.writerows([("clean", "corrupted"), *pairs])
         return table.getvalue()
 
     return store.get(p.run, "prompt example", made)
@@ -218,13 +219,17 @@ def _in_words(p: Page, found: PromptBatch, best: PartOverLines, measure: str) ->
     words = p.text[f"many_says_{measure}"].format(
         head=_name(p, best),
         mean=signed(spread.mean),
-        std=three_digits(spread.std),
+        std=_known(spread.std),
         share=percent(spread.mean / found.gap.mean) if found.gap.count and found.gap.mean else "–",
     )
     if not found.gap.count:
         return words
-    gap = {"mean": three_digits(found.gap.mean), "std": three_digits(found.gap.std), "count": found.gap.count}
+    gap = {"mean": three_digits(found.gap.mean), "std": _known(found.gap.std), "count": found.gap.count}
     return f"{p.text['many_gap'].format(**gap)} {words}"
+
+
+def _known(value: float) -> str:
+    return "–" if np.isnan(value) else three_digits(value)  # of one prompt alone there is no spread
 
 
 def _map(p: Page, found: PromptBatch, measure: str) -> None:

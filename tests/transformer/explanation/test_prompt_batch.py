@@ -173,6 +173,7 @@ def test_other_families_are_measured(family: Callable, name: str) -> None:
 def test_lines_are_read_in_every_form() -> None:
     assert lines_of("One.\n\n  Two, too. \n") == (Line(1, "One."), Line(3, "Two, too."))
     assert lines_of('\ufeffAnswer;CLEAN\nMary;"a; b"\n\n;c\n') == (Line(2, "a; b", "", "Mary"), Line(4, "c"))
+    assert lines_of('clean,other\na\u2028b,John\r\n"c\nd",') == (Line(2, "a\u2028b", other="John"), Line(4, "c\nd"))
     assert lines_of(b"clean\tother\na, b\tJohn\r\n") == (Line(2, "a, b", "", "", "John"),)
 
 
@@ -224,6 +225,14 @@ def test_a_line_that_cannot_be_read_is_named_and_the_others_are_measured(tiny_ch
         assert re.search(expected, str(problem)), problem
     with pytest.raises(InputError, match="no line left"):
         prompt_batch(checkpoint, ())
+
+
+def test_a_line_that_takes_too_much_memory_is_named(tiny_checkpoint: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("transformer.runs.recording_size.ALWAYS", 0)
+    monkeypatch.setattr("transformer.explanation.prompt_batch.MOST_MEMORY", 60_000)
+    cases, problems = cases_of(tiny_checkpoint("gpt"), [Line(1, "The cat."), Line(2, "The cat sat. " * 8)])
+    assert [case.line.number for case in cases] == [1]
+    assert "Line 2" in str(problems[0]) and "memory" in str(problems[0])
 
 
 def test_spread() -> None:
