@@ -96,6 +96,9 @@ def test_kinds_of_tokens(tiny_tokenizer):
     assert kinds["⟨F0⟩"] == kinds["⟨80⟩"] == "byte"
     within = tiny_tokenizer.sequence(tiny_tokenizer.encode("umbrellas"))[-1]
     assert not within.display.startswith("·") and kind_of(within) == "part"
+    lines = tiny_tokenizer.sequence(tiny_tokenizer.encode("one\ntwo"))
+    begun = lines[next(token.index for token in lines if token.display.endswith("⏎")) + 1]
+    assert not begun.display.startswith("·") and kind_of(begun) == "word", "a line begins with a word"
 
 
 @pytest.mark.parametrize("sentence", NASTY)

@@ -165,7 +165,8 @@ class Tokenizer:
         for index, (id, role) in enumerate(zip(ids, roles, strict=True)):
             text = "" if role else decoder.decode(self.token_bytes[id], final=index == last)
             display = self.display(id)
-            begins = not role and not display.startswith("·") and (index == 0 or roles[index - 1] not in ("", "mask"))
+            after = index == 0 or roles[index - 1] not in ("", "mask") or tokens[-1].display.endswith("⏎")
+            begins = not role and not display.startswith("·") and after
             tokens.append(Token(index, int(id), text, display, bool(role), role, begins))
         return TokenSequence(tuple(tokens), name)
 

@@ -26,7 +26,7 @@ class Token:
     becomes ``·``, a lone byte becomes ``⟨F0⟩``, a line break becomes ``⏎``. ``special`` tokens (``<s>``, ``</s>``,
     ``<pad>``, ``<mask>``) are not part of the sentence; ``role`` says which they are: "pad", "start", "end", "mask" or
     "other". Words of the task with which a sentence begins ("translate English to French:") have the role "task".
-    ``first``: the text begins here, without the space that some tokenizers put in front.
+    ``first``: the text, or a line of it, begins here, without the space that some tokenizers put in front.
     """
 
     index: int
