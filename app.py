@@ -2,8 +2,10 @@
 
 import streamlit as st
 
+from ui.server.freed_memory import give_back_what_is_freed
 from ui.server.settings import SettingError, settings
 
+give_back_what_is_freed()
 try:
     settings()  # before the rest, which reads them when it is loaded; deploy.serve does not even start
 except SettingError as error:

@@ -16,9 +16,11 @@ from pathlib import Path
 # Before torch is loaded: threads that spin while they wait take from thirty sessions most of their speed.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
+from ui.server.freed_memory import give_back_what_is_freed
 from ui.server.settings import stop_if_wrong
 
 stop_if_wrong()  # before the rest, which reads settings when it is loaded
+give_back_what_is_freed()
 
 import streamlit as st
 import uvicorn

@@ -193,7 +193,7 @@ def test_an_expression_that_takes_for_ever_says_so_or_gives_up(folder: Path, mon
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", ["pre_tokenizer", "normalizer"])
-@pytest.mark.parametrize("expression", EXPRESSIONS)
+@pytest.mark.parametrize("expression", EXPRESSIONS, ids=lambda expression: expression[:12])
 def test_expressions_that_try_again_and_again(
     expression: str, part: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,37 @@
+"""What a long-lived server frees does not stay with its process."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+
+import pytest
+
+from tests.conftest import ROOT
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another library gives back what it likes")
+def test_what_is_freed_goes_back_to_the_system() -> None:
+    """Large blocks between small ones that stay: by themselves, glibc's heaps kept all of the 200 MB."""
+    script = """
+import numpy as np
+from benchmarks.memory import status_megabytes
+from ui.server.freed_memory import give_back_what_is_freed
+give_back_what_is_freed()
+first, kept = np.ones(3_000_000 // 8), []
+del first  # from now on glibc would take blocks of that size from a heap
+before = status_megabytes("VmRSS")
+blocks = []
+for _ in range(70):
+    blocks.append(np.ones(3_000_000 // 8))
+    kept.append(bytearray(100_000))
+blocks.clear()
+print(status_megabytes("VmRSS") - before)
+"""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
+    run = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    assert float(run.stdout) < 60  # megabytes
