@@ -253,7 +253,11 @@ def cases_of(checkpoint: Checkpoint, lines: Sequence[Line]) -> tuple[tuple[Case,
         try:
             found.append(_case(checkpoint, line))
         except InputError as error:
-            what = {"number": line.number, "problem": error, "value": _short(line.clean)}
+            what = {
+                "number": line.number,
+                "problem": error,
+                "value": _short("; ".join(filter(None, line[1:])), most=160),
+            }
             problems.append(InputError("Line {number}: {problem} It reads: {value}", **what))
     return tuple(found), tuple(problems)
 
@@ -424,6 +428,6 @@ def _columns(name: str, spread: Spread) -> dict[str, object]:
     return {f"{name}_{part}": value for part, value in spread._asdict().items()}
 
 
-def _short(text: str) -> Message:
+def _short(text: str, *, most: int = 60) -> Message:
     """A value as a sentence shows it."""
-    return Message("“{text}”", text=text if len(text) <= 60 else text[:59] + "…")
+    return Message("“{text}”", text=text if len(text) <= most else text[: most - 1] + "…")

@@ -221,7 +221,7 @@ def test_a_line_that_cannot_be_read_is_named_and_the_others_are_measured(tiny_ch
     assert [case.line.number for case in cases] == [1]
     says = ("tokens, the clean", "the same", "incomprehensibilities.*tokens", "at most", "is empty", "same token")
     for number, (problem, expected) in enumerate(zip(problems, says, strict=True), start=2):
-        assert f"Line {number}" in str(problem)
+        assert f"Line {number}" in str(problem) and next(filter(None, lines[number - 1][1:]))[:40] in str(problem)
         assert re.search(expected, str(problem)), problem
     with pytest.raises(InputError, match="no line left"):
         prompt_batch(checkpoint, ())
