@@ -38,8 +38,15 @@ export class Legend {
     this.placed = this.items(context, theme, width).flatMap((item) => {
       if (atX > x && atX + item.width > x + width) [atX, atY] = [x, atY + line];
       // What is wider than everything takes two lines.
-      const texts = item.kind === "text" ? wrap(context, item.text, x + width - atX) : [item.text];
-      const placed = texts.map((text, i) => ({ ...item, text, x: atX, y: atY + line / 2 + i * theme.size }));
+      const box = item.kind === "hatch" || item.kind === "band" ? theme.size * 1.4 + 6 : 0;
+      const texts = item.kind === "bar" ? [item.text] : wrap(context, item.text, x + width - atX - box);
+      const placed = texts.map((text, i) => ({
+        ...item,
+        text,
+        first: i === 0,
+        x: atX,
+        y: atY + line / 2 + i * theme.size,
+      }));
       atX += item.width + (item.kind === "bar" ? 14 : 24);
       atY += (texts.length - 1) * theme.size;
       return placed;
@@ -56,7 +63,7 @@ export class Legend {
         context.fillStyle = item.kind === "hatch" ? hatch(context, theme, ratio) : cssOf(theme.primary, 0.22);
         context.beginPath();
         context.roundRect(item.x, item.y - theme.size * 0.42, theme.size * 1.4, theme.size * 0.84, 3);
-        context.fill();
+        if (item.first) context.fill();
         drawText(context, item.text, item.x + theme.size * 1.4 + 6, item.y, { colour });
       }
       if (item.kind === "bar") this.paintBar(context, theme, item, colour);
