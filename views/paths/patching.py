@@ -254,7 +254,7 @@ def _map(
             title=title if len(p.trace.stacks) == 1 else f"{text[f'stack_{stack}']} · {title}",
             value_name=text[f"{what}_value"],
             phrase=(text["phrase_before"], text["phrase_tokens" if view == "tokens" else "phrase_heads"]),
-            height=340,
+            height=315,
             breaks=[index for index in range(1, len(parts)) if parts[index] != parts[index - 1]],
             masked_text=text["no_gap"],
         ),
