@@ -26,6 +26,7 @@ KEY_TITLE = N_("key: the token that is looked at")
 SHIFTED_TITLE = N_("query: the token that is being predicted")
 READ_TITLE = N_("query: the token that is read")
 LOOKS_AT = N_(" looks at ")
+LOOKED_AT_BY = N_(" is looked at most by")
 _ATTENTIONS = {
     ("encoder", "self"): N_("encoder self-attention"),
     ("decoder", "self"): N_("decoder self-attention"),
@@ -70,7 +71,7 @@ def attention_map(
         limit=largest if stretch else 1.0,
         title=title_of(view, head=head),
         value_name="",
-        phrase=("" if shifted_labels is None else N_("predicting "), LOOKS_AT),
+        phrase=("" if shifted_labels is None else N_("predicting "), LOOKS_AT, LOOKED_AT_BY),
         height=height,
         chosen_row=chosen_row,
         follow_pointer=follow_pointer,
@@ -148,7 +149,7 @@ def attention_grid(
         "column_title": _(KEY_TITLE),
         "special_rows": _special(first.query) if shifted_labels is None else [],
         "special_columns": _special(first.key),
-        "phrase": ["" if shifted_labels is None else _("predicting "), _(LOOKS_AT)],
+        "phrase": ["" if shifted_labels is None else _("predicting "), _(LOOKS_AT), _(LOOKED_AT_BY)],
         "sorted": order is not None,
         "tiles": [
             {

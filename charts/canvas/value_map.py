@@ -36,7 +36,8 @@ def value_map(
 
     ``scale`` is "sequential" (0 … limit) or "diverging" (−limit … +limit, centred on 0). Without ``limit`` it is the
     largest absolute value among the allowed cells. ``value_name`` says in legend and tooltip what the numbers are;
-    ``phrase`` holds the words before the row's label and between the two labels in the tooltip. ``selected`` is
+    ``phrase`` holds the words before the row's label and between the two labels in the tooltip, and those after a
+    column's label before the rows with its largest values, if any but those. ``selected`` is
     outlined, the label of ``chosen_row`` marked. ``height`` limits the picture, in pixels. ``breaks``: rows before
     which another block begins. ``crossed``: cells (row, column) that are struck out. ``masked_text``: what cells that
     are not ``allowed`` mean, if not a mask. ``follow_pointer``: on a page, the colours of a sequential map follow the

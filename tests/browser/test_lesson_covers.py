@@ -43,15 +43,15 @@ KINDS = by_day(
         ("04-many-heads", 3),
         ("08-looking-it-up", 1),
         ("04-many-heads", 6),
-        ("04-many-heads", 7),
-        ("04-many-heads", 9),
+        ("08-looking-it-up", 4),
+        ("04-many-heads", 8),
         ("07-who-wrote-this-word", 3),
         ("07-who-wrote-this-word", 5),
         ("01-tokens-and-vectors", 2),
         ("08-looking-it-up", 6),
         ("08-looking-it-up", 7),
     ],
-    [("04-many-heads", 7), ("01-tokens-and-vectors", 2), ("08-looking-it-up", 7)],
+    [("08-looking-it-up", 4), ("01-tokens-and-vectors", 2), ("08-looking-it-up", 7)],
 )
 
 

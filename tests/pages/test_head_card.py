@@ -187,6 +187,7 @@ def test_heads_as_points(open_app: Callable, tiny_checkpoint: Callable, name: st
     app = open_app("heads", checkpoint=f"tiny-{name}", stack=stack, kind=kind, layer="1", head="1", **section)
     is_fine(app)
     assert "the heads most like 1.1 are: " in said(app)
+    assert "By its map of this sentence, the nearest to 1.1 are: " in said(app)
     across = app.selectbox(key="heads_across")
     across.set_value(next(option for option in across.options if option != across.value))
     is_fine(app.run())

@@ -1,8 +1,10 @@
-"""Which heads do the same as this one? Distances between heads by all measures that they share."""
+"""Which heads do the same as this one? By all measures that they share, or by their maps of one sentence."""
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+
+from transformer.runs.attention_view import AttentionView
 
 Measures = Mapping[str, float]
 
@@ -22,3 +24,26 @@ def most_alike(heads: Sequence[Measures], index: int, *, most: int = 3) -> tuple
     distances = np.linalg.norm(values - values[index], axis=1)
     order = [int(other) for other in np.argsort(distances, kind="stable") if other != index]
     return tuple(order[:most])
+
+
+def most_alike_maps(
+    views: Sequence[AttentionView], layer: int, head: int, *, most: int = 3
+) -> tuple[tuple[int, int, float], ...]:
+    """(layer, head, share) of the heads whose maps are nearest to this one's, the nearest first. ``views``: of one kind
+    of attention, one a layer.
+
+    The share, 0…1, is the weight that both put on the same keys, Σ min(a, b): 1 less the total variation distance, the
+    mean over the rows that have at least two keys to choose from. Empty where there is no such row.
+    """
+    own = next(view for view in views if view.layer == layer)
+    rows = own.allowed.sum(axis=1) > 1
+    if not rows.any():
+        return ()
+    mine = own.weights[head][rows]
+    found = [
+        (view.layer, other, float(share))
+        for view in views
+        for other, share in enumerate(np.minimum(view.weights[:, rows], mine).sum(axis=-1).mean(axis=-1))
+        if (view.layer, other) != (layer, head)
+    ]
+    return tuple(sorted(found, key=lambda one: -one[2])[:most])

@@ -167,7 +167,7 @@ def depth(p: Page, section: str, roles: Roles, views: Sequence[AttentionView], o
     elif section == "map":
         _measure_map(p, roles)
     elif section == "scatter":
-        scatter(p, roles)
+        scatter(p, roles, views)
     else:
         show_figure(
             entropy_strip(views[p.focus.layer]),

@@ -6,10 +6,12 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
+from charts.toolkit.numbers import percent
 from transformer.roles.corpus_roles import CorpusRole
 from transformer.roles.head_jobs import PLACES
-from transformer.roles.likeness import most_alike
+from transformer.roles.likeness import most_alike, most_alike_maps
 from transformer.roles.sentence_roles import HeadRole
+from transformer.runs.attention_view import AttentionView
 from ui.shell import focus as shared_focus
 from ui.shell.page import Page
 from ui.shell.page_state import belongs_to
@@ -23,8 +25,8 @@ Roles = Sequence[HeadRole | CorpusRole]
 _NAME = "heads-as-points"
 
 
-def scatter(p: Page, roles: Roles) -> None:
-    """The section below the maps."""
+def scatter(p: Page, roles: Roles, views: Sequence[AttentionView]) -> None:
+    """The section below the maps; ``views``: of this sentence, one of each layer."""
     text, focus = p.text, p.focus
     names = _known(roles)
     if len(names) < 2:
@@ -53,6 +55,9 @@ def scatter(p: Page, roles: Roles) -> None:
     )
     if alike := most_alike([head.scores for head in roles], chosen):
         st.markdown(text["scatter_alike"].format(head=labels[chosen], alike=", ".join(labels[one] for one in alike)))
+    if near := most_alike_maps(views, focus.layer, focus.head):
+        maps = ", ".join(f"{layer}.{head} ({percent(share)})" for layer, head, share in near)
+        st.markdown(text["scatter_alike_maps"].format(head=labels[chosen], alike=maps))
 
 
 def measured(text: PageText, name: str) -> str:

@@ -17,7 +17,7 @@ export function stepCell({ row = 0, column = 0 }, key, rows, columns) {
 // ‘·cat’ looks at ‘·the₂’: 0.873
 export function describeCell(metadata, matrix, { row, column }, short, exact) {
   const { rows, columns, phrase, value_name: name } = metadata;
-  const [before, between] = phrase;
+  const [before, between, by] = phrase;
   const named = name ? [`${name} `] : [];
   if (row !== undefined && column !== undefined) {
     const pair = [...named, before, ...quoted(rows[row]), between, ...quoted(columns[column])];
@@ -45,11 +45,11 @@ export function describeCell(metadata, matrix, { row, column }, short, exact) {
   if (!cells.length) return [{ parts: [...first, `${say(": ")}${say("everything is masked")}`] }];
   const largest = cells.sort((a, b) => Math.abs(matrix.at(...b)) - Math.abs(matrix.at(...a))).slice(0, 3);
   const list = largest.map(([r, c]) => ({
-    parts: [...quoted(along ? columns[c] : rows[r]), `${say(": ")}${short(matrix.at(r, c))}`],
+    parts: [...(along ? quoted(columns[c]) : [before, ...quoted(rows[r])]), `${say(": ")}${short(matrix.at(r, c))}`],
   }));
   const open = cells.length === count ? "" : ` · ${say("{count} masked", { count: count - cells.length })}`;
   return [
-    { parts: along ? first : [...first, `${say(": ")}${say("the largest values")}`] },
+    { parts: along ? first : [...first, by ?? `${say(": ")}${say("the largest values")}`] },
     ...list,
     { parts: [`${say("the {shown} largest of {count}", { shown: list.length, count })}${open}`], muted: true },
   ];
