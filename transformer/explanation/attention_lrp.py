@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from transformer.analysis.attention.input_attribution import embeddings, gradients
+from transformer.analysis.attention.input_attribution import embeddings, gradients, gradients_begin_at
 from transformer.analysis.attention.quantity import Quantity, numbers
 from transformer.files.checkpoints import Checkpoint
 from transformer.models import Model
@@ -142,7 +142,7 @@ def _rules(model: nn.Module) -> list[Edit]:
         if name.endswith((".std", ".mean_square")):
             edits.append(Edit(name, Tensor.detach))
         elif name.endswith(_POSITIONS):
-            edits.append(Edit(name, lambda x: x.detach().clone().requires_grad_()))
+            edits.append(gradients_begin_at(name))
         elif name.endswith(_FACTORS):
             edits.append(Edit(name, _half))
     for name, module in model.named_modules():

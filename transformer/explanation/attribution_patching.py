@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from transformer.analysis.answers.answer_rows import asked
-from transformer.analysis.attention.input_attribution import gradients
+from transformer.analysis.attention.input_attribution import gradients, gradients_begin_at
 from transformer.analysis.head_importance import HeadImportance, Importance, answer_log_p
 from transformer.explanation.activation_patching import Contrast, Place, Turn, logits_at, probe_of
 from transformer.models import Model
@@ -80,8 +80,7 @@ def strongest(importance: Importance, count: int) -> tuple[Head, ...]:
 
 def _leaves(model: Model) -> list[Edit]:
     """Let gradients begin at the embeddings: parameters are never differentiated."""
-    names = [name for name in model.probes if name.endswith("embedding.token")]
-    return [Edit(name, lambda tensor: tensor.detach().clone().requires_grad_()) for name in names]
+    return [gradients_begin_at(name) for name in model.probes if name.endswith("embedding.token")]
 
 
 def _slopes(number: Tensor, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

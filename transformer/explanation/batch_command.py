@@ -77,7 +77,7 @@ def report(found: PromptBatch) -> str:
         for one in found.said
     ]
     lines += ["", f"{'part':<30}{'attribution':>20}{'estimated':>20}{'patched':>20}{'share':>8}  role"]
-    ranked = sorted(found.parts, key=lambda part: -_size(part.patched, part.estimated, part.attribution))
+    ranked = sorted(found.parts, key=lambda part: -part.size)
     for part in ranked[:_SHOWN]:
         place = f"{part.stack} {part.kind} {part.layer}" + (f".{part.head}" if part.head >= 0 else "")
         spreads = "".join(f"{_spread(one):>20}" for one in (part.attribution, part.estimated, part.patched))
@@ -86,11 +86,6 @@ def report(found: PromptBatch) -> str:
     if len(ranked) > _SHOWN:
         lines.append(f"… and {len(ranked) - _SHOWN} more; --out FILE has them all")
     return "\n".join(lines)
-
-
-def _size(*spreads: Spread) -> float:
-    """Of the first that is known."""
-    return next((abs(one.mean) for one in spreads if one.count), 0.0)
 
 
 def _spread(one: Spread) -> str:

@@ -29,13 +29,13 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from transformer.analysis.attention.input_attribution import gradients
+from transformer.analysis.attention.input_attribution import gradients, gradients_begin_at
 from transformer.analysis.lens import lens_stack, read_out, streams_between
 from transformer.disk.whole_files import atomic_path, not_whole
 from transformer.errors import CheckpointError, InputError
 from transformer.files.checkpoints import Checkpoint
 from transformer.files.snapshots import quantise
-from transformer.probes import Edit, record
+from transformer.probes import record
 from transformer.roles.role_files import file_of_other_weights
 from transformer.runs.batches import pad
 from transformer.runs.readings import nothing_read, recorded_batches
@@ -167,7 +167,7 @@ def _mean_jacobian(
     model, stack, names = checkpoint.model, lens_stack(checkpoint), streams_between(checkpoint)
     width = checkpoint.config.d_model
     sums = torch.zeros(len(names) - 1, width, width, dtype=torch.float64, device=model.device)
-    leaves = [Edit(names[0], lambda tensor: tensor.detach().clone().requires_grad_())]
+    leaves = [gradients_begin_at(names[0])]
     done, read, places = 0, 0, 0
     for batch in recorded_batches(checkpoint, sentences, batch_size=batch_size):
         if batch.tokens:

@@ -115,6 +115,11 @@ class PartOverLines:
     share: float = math.nan
     score: Spread = _UNKNOWN
 
+    @property
+    def size(self) -> float:
+        """By which parts are ranked: the mean, without its sign, of the best measure that there is."""
+        return next((abs(one.mean) for one in (self.patched, self.estimated, self.attribution) if one.count), 0.0)
+
 
 class Said(NamedTuple):
     """What was measured in one line: the ``answer`` and the ``other`` as they are shown ("" for none), and d in the

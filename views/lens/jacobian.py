@@ -1,5 +1,7 @@
 """The Jacobian lens on the page: the file beside the weights, or fitted now; and the logit lens beside it."""
 
+from functools import lru_cache
+
 from charts.toolkit.numbers import percent, whole
 from charts.toolkit.words import _, in_words
 from transformer.analysis.lens import Lens
@@ -55,7 +57,7 @@ def in_short(p: Page, found: JacobianLens, lens: Lens) -> str:
             name = as_plain(in_words(in_a_sentence(lens.steps[step])) if step else _("the embedding"))
             shares = text["agreement_step"].format(step=name, jacobian=percent(jacobian), logit=percent(logit))
             ahead["more" if jacobian > logit else "less"].append(shares)
-    own = sentence_digest(read_sentences()) == found.digest
+    own = _shipped() == found.digest
     return " ".join(
         (
             *(text[f"agreement_{key}"].format(steps=", ".join(names)) for key, names in ahead.items() if names),
@@ -66,3 +68,9 @@ def in_short(p: Page, found: JacobianLens, lens: Lens) -> str:
             ),
         )
     )
+
+
+@lru_cache(maxsize=1)
+def _shipped() -> str:
+    """The digest of the sentences that ship, which no run of the page needs to read again."""
+    return sentence_digest(read_sentences())

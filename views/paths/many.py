@@ -204,14 +204,10 @@ def _results(p: Page, found: PromptBatch, room: DeltaGenerator) -> None:
     names, roles = text["many_column"], page_text("heads")["role"]
     table = pd.DataFrame(found.records()).astype({"head": "Int64"})
     table["role"] = [roles.get(role, "") for role in table["role"]]
-    ranked = table.assign(size=[_size(part) for part in found.parts]).sort_values("size", ascending=False)
+    ranked = table.assign(size=[part.size for part in found.parts]).sort_values("size", ascending=False)
     show_table(ranked.drop(columns="size").rename(columns=names), name="heads-over-many-prompts", height=300)
     lines = pd.DataFrame(found.lines())
     show_table(lines.rename(columns=names), name="many-prompts", caption=text["many_lines_caption"], height=240)
-
-
-def _size(part: PartOverLines) -> float:
-    return next((abs(one.mean) for one in (part.patched, part.estimated, part.attribution) if one.count), 0.0)
 
 
 def _in_words(p: Page, found: PromptBatch, best: PartOverLines, measure: str) -> str:

@@ -105,6 +105,11 @@ def integrated_gradients(
     return replace(whole, baseline=baseline, baseline_value=start, n_steps=n_steps)
 
 
+def gradients_begin_at(name: str) -> Edit:
+    """The activation ``name`` as a leaf: what is differentiated goes back to it and no further, to no parameter."""
+    return Edit(name, lambda tensor: tensor.detach().clone().requires_grad_())
+
+
 @contextmanager
 def gradients() -> Iterator[None]:
     """Switch autograd on for this thread and this block only, whatever the caller has set."""
