@@ -142,7 +142,13 @@ def _fine_tuning(recipe: Recipe) -> str:
     """What a run began with, and what was done to heads on purpose: the rows of the card that say so."""
     rows = []
     if recipe.start_from:
-        rows.append(f"began as | the checkpoint `{Path(recipe.start_from).name}`")
+        anew = ", but for W_Q and W_K of self-attention, which began as random" if recipe.fresh_self_attention else ""
+        rows.append(f"began as | the checkpoint `{Path(recipe.start_from).name}`{anew}")
+    if recipe.teacher:
+        rows.append(
+            f"taught by | the checkpoint `{Path(recipe.teacher).name}`: the share {recipe.teacher_weight:g} of the "
+            "loss is to foretell its probabilities (Kim and Rush 2016, §3.1; Hinton et al. 2015)"
+        )
     if (taught := recipe.alignment) is not None:
         rows.append(
             f"imposed by us | cross-attention head {taught.head} of decoder layer {taught.layer} (both from 0) was "

@@ -18,6 +18,7 @@ from transformer.probes import record
 from transformer.runs.batches import pad
 from transformer.text.tokenizer import END_ID, MASK_ID, PAD_ID, SPECIAL_TOKENS, START_ID, Tokenizer
 from transformer.training.attention_entropy import mean_entropy
+from transformer.training.distillation import Teacher
 
 _ROWS_AT_ONCE = 512  # projecting to the vocabulary in blocks keeps the logits in the processor's cache
 
@@ -31,6 +32,7 @@ class Objective(nn.Module):
         self.label_smoothing = label_smoothing
         self.progress = 0.0  # the share that is done of the run's steps, or of those before its restart
         self.entropy: Callable[[float], float] | None = None  # from that share to the price of spread attention
+        self.teacher: Teacher | None = None
 
     @staticmethod
     def encode(tokenizer: Tokenizer, examples: Sequence[tuple]) -> list[tuple]:
@@ -55,17 +57,26 @@ class Objective(nn.Module):
         return score
 
     def forward(self, batch: dict[str, Tensor]) -> tuple[Tensor, int]:
-        smoothing = self.label_smoothing if self.training else 0.0
+        teacher = self.teacher if self.training else None
         with fast_path():
             hidden, targets, extra = self._with_entropy(batch)
             real = targets != PAD_ID  # drop padding before the expensive projection
             hidden, targets = hidden[real], targets[real]
-            blocks = zip(hidden.split(_ROWS_AT_ONCE), targets.split(_ROWS_AT_ONCE), strict=True)
-            loss = sum(
-                F.cross_entropy(self.model.project(rows).float(), answers, reduction="sum", label_smoothing=smoothing)
-                for rows, answers in blocks
-            )
+            blocks = [hidden.split(_ROWS_AT_ONCE), targets.split(_ROWS_AT_ONCE)]
+            if teacher is not None:
+                blocks.append(teacher.hidden(batch)[real].split(_ROWS_AT_ONCE))
+            loss = sum(self._loss_of_rows(*block) for block in zip(*blocks, strict=True))
         return loss + extra * len(targets), len(targets)
+
+    def _loss_of_rows(self, hidden: Tensor, targets: Tensor, theirs: Tensor | None = None) -> Tensor:
+        """The summed loss of some places; ``theirs``: the teacher's hidden states there."""
+        logits = self.model.project(hidden).float()
+        smoothing = self.label_smoothing if self.training else 0.0
+        loss = F.cross_entropy(logits, targets, reduction="sum", label_smoothing=smoothing)
+        if theirs is None:
+            return loss
+        taught = F.cross_entropy(logits, self.teacher.probabilities(theirs), reduction="sum")
+        return (1.0 - self.teacher.weight) * loss + self.teacher.weight * taught
 
     def _with_entropy(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor | float]:
         """``hidden_and_targets``, and what spread attention costs for each prediction."""

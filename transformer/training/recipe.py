@@ -76,6 +76,8 @@ class Recipe:
     dev, how many heads have a job (``validation.heads_with_job``). ``start_from`` is a checkpoint directory whose
     tokenizer the run begins with, and whose encoder and decoder, as far as the model has them; but with
     ``fresh_self_attention`` W_Q and W_K of self-attention begin as random, for a model that learns other positions.
+    ``teacher`` is a checkpoint directory with the same tokenizer and task: the share ``teacher_weight`` of the loss is
+    to foretell what that model foretells (``distillation``).
     ``mixing_temperature`` says how the tasks of the task "text-to-text" are mixed (``text_tasks.mixed_counts``).
     ``alignment``, ``pruning`` and ``entropy`` change what heads do.
 
@@ -111,6 +113,8 @@ class Recipe:
     snapshots: tuple[int, ...] = field(default=())
     start_from: str = ""
     fresh_self_attention: bool = False
+    teacher: str = ""
+    teacher_weight: float = 0.5
     mixing_temperature: float = 1.0
     alignment: Alignment | None = None
     pruning: Pruning | None = None
@@ -142,6 +146,8 @@ class Recipe:
                 raise ValueError(f"{name} is {value!r}; it must be at least 0 and below 1")
         if self.restart_dropout is not None and not self.restart_at:
             raise ValueError(f"restart_dropout is {self.restart_dropout!r}, but there is no restart_at")
+        if not 0.0 <= self.teacher_weight <= 1.0:
+            raise ValueError(f"teacher_weight is {self.teacher_weight!r}; it must be from 0 to 1")
         if not 1.0 <= self.mixing_temperature < inf:
             raise ValueError(f"mixing_temperature is {self.mixing_temperature!r}; it must be at least 1")
         if self.restart_at and not (
@@ -157,7 +163,7 @@ class Recipe:
         self._check_model()
 
     def _check_types(self) -> None:
-        for name in ("name", "task", "corpus", "start_from"):
+        for name in ("name", "task", "corpus", "start_from", "teacher"):
             if not isinstance(value := getattr(self, name), str):
                 raise ValueError(f"{name} is {value!r}; it must be a string")
         if (
@@ -166,7 +172,7 @@ class Recipe:
             raise ValueError(f"name is {self.name!r}; it must be letters, digits, hyphens and dots")
         numbers = [
             "learning_rate", "restart_learning_rate", "gradient_clip", "label_smoothing", "average_decay",
-            "weight_decay", "mixing_temperature",
+            "weight_decay", "mixing_temperature", "teacher_weight",
             *(name for name in _DROPOUTS if getattr(self, name) is not None),
         ]  # fmt: skip
         for name in numbers:
@@ -205,6 +211,10 @@ class Recipe:
                 self._check_part(name, part)
         if len(tables := [f"[{name}]" for name in _PARTS if getattr(self, name) is not None]) > 1:
             raise ValueError(f"a recipe has {' or '.join(tables)}, not both: each is an objective of its own")
+        if self.teacher and (self.alignment or self.pruning or self.task.endswith("classification")):
+            raise ValueError(
+                f"teacher is {self.teacher!r}; it needs a task that foretells tokens, without [alignment] or [pruning]"
+            )
         longest = self.model.max_length
         if self.max_sequence_length > longest:
             raise ValueError(f"max_sequence_length is {self.max_sequence_length}, but the model reads {longest} tokens")

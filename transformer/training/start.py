@@ -22,6 +22,7 @@ from transformer.pictures.patch_tokenizer import PatchTokenizer, load_tokenizer
 from transformer.text.tokenizer import Tokenizer
 from transformer.training.attention_entropy import price
 from transformer.training.corpora import Corpus, load_corpus
+from transformer.training.distillation import Teacher
 from transformer.training.head_gates import PrunedTranslation
 from transformer.training.objectives import OBJECTIVES, Objective
 from transformer.training.recipe import Recipe
@@ -117,4 +118,16 @@ def training_objective(recipe: Recipe, model: Model) -> Objective:
     objective = OBJECTIVES[recipe.task](model, recipe.label_smoothing)
     if recipe.entropy is not None:
         objective.entropy = partial(price, recipe.entropy.penalty, recipe.entropy.falls_from)
+    if recipe.teacher:
+        objective.teacher = Teacher(OBJECTIVES[recipe.task](_teacher(recipe)), recipe.teacher_weight)
     return objective
+
+
+def _teacher(recipe: Recipe) -> Model:
+    """Raises ``ValueError`` for a model whose answers are not about the student's tokens."""
+    directory = Path(recipe.teacher)
+    config = own_config(directory / "config.json")
+    theirs, ours = (f"{c.kind}, {c.vocabulary_size} tokens" for c in (config, recipe.model))
+    if theirs != ours:
+        raise ValueError(f"teacher is {recipe.teacher!r} ({theirs}); the model to train ({ours}) must be alike")
+    return load_weights(config, directory / WEIGHTS)
