@@ -5,12 +5,11 @@ the examples of one head by kind of place and by interval. A model with several 
 for each of them (``encoder_self/``, …). The fields are our own: HeadVis has no cross-attention, and no kinds of place.
 """
 
-import csv
-import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from transformer.disk.tables import as_csv
 from transformer.disk.whole_files import write_text
 from transformer.explanation.firing_examples import Example
 from transformer.explanation.head_habits import HeadHabits
@@ -24,7 +23,7 @@ Habits = Mapping[Head, HeadHabits]
 
 def write_data(folder: Path, checkpoint: Checkpoint, found: Habits, sentences: Sequence[str]) -> Iterator[Path]:
     """Writes all files, one after the other; yields the path of each."""
-    yield _written(folder / TABLE, as_csv(found))
+    yield _written(folder / TABLE, as_csv([row(habits) for habits in found.values()]))
     attentions = dict.fromkeys((head.stack, head.kind) for head in found)
     for stack, kind in attentions:
         own = [habits for head, habits in found.items() if (head.stack, head.kind) == (stack, kind)]
@@ -44,17 +43,6 @@ def write_data(folder: Path, checkpoint: Checkpoint, found: Habits, sentences: S
         for habits in own:
             name = f"L{habits.head.layer}H{habits.head.head}.json"
             yield _written(place / "heads" / name, json.dumps(in_full(habits), ensure_ascii=False))
-
-
-def as_csv(found: Habits) -> str:
-    """One row a head; what a kind of attention does not have is empty."""
-    rows = [row(habits) for habits in found.values()]
-    text = io.StringIO()
-    columns = list(dict.fromkeys(column for one in rows for column in one))
-    writer = csv.DictWriter(text, fieldnames=columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
 
 
 def row(habits: HeadHabits) -> dict[str, object]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import json
 import math
 import sys
@@ -40,6 +38,7 @@ def add_batch(commands: argparse._SubParsersAction) -> None:
 
 
 def _batch(options: argparse.Namespace) -> int:
+    from transformer.disk.tables import as_csv
     from transformer.disk.whole_files import write_text
     from transformer.explanation.prompt_batch import PAIRS, cases_of, prompt_batch, read_lines
     from transformer.files.checkpoints import load
@@ -58,15 +57,6 @@ def _batch(options: argparse.Namespace) -> int:
     else:
         print(report(found))
     return 2 if problems else 0
-
-
-def as_csv(records: list[dict[str, object]]) -> str:
-    """A table; a number that is not defined is an empty cell."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(records[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: "" if value != value else value for name, value in one.items()} for one in records)
-    return text.getvalue()
 
 
 def report(found: PromptBatch) -> str:

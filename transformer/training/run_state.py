@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from transformer.disk.tables import as_csv
 from transformer.disk.whole_files import atomic_path, write_text
 from transformer.files.model_card import HISTORY
 
@@ -65,10 +64,6 @@ def set_random_states(states: dict[str, torch.Tensor] | torch.Tensor, rank: int)
 
 
 def write_history(path: Path, rows: list[dict[str, float]]) -> None:
-    text = io.StringIO()
     columns = (*COLUMNS, *(name for name in OPTIONAL if any(name in row for row in rows)))
-    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow({key: f"{value:.6g}" if isinstance(value, float) else value for key, value in row.items()})
-    write_text(path, text.getvalue())
+    rounded = [{name: f"{value:.6g}" if isinstance(value, float) else value for name, value in r.items()} for r in rows]
+    write_text(path, as_csv(rounded, columns))
