@@ -8,6 +8,7 @@ import pytest
 
 from tests.browser.conftest import settle
 
+pytestmark = pytest.mark.browser
 PAGE = "masks?checkpoint=tiny-translator&sentence=The+cat+sat+on+the+mat.&stack=decoder&target=Le+chat+dort."
 MAP = ".st-key-mask-editor canvas"
 
