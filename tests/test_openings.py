@@ -14,6 +14,7 @@ from transformer.analysis.opening_checks import complaints, sharpest_heads
 from transformer.files.opening_file import OPENING, PLACE, read_opening
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
 def test_openings_and_examples_do_what_they_are_shown_for(path: Path) -> None:
     """After another training: ``python -m transformer openings --checkpoint …`` proposes heads."""

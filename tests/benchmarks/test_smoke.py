@@ -122,6 +122,7 @@ def test_rounds_must_be_positive(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--rounds is 0.0; it must be greater than 0" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_foreign_checkpoint_is_measured_beside_hugging_face(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -136,6 +137,7 @@ def test_a_foreign_checkpoint_is_measured_beside_hugging_face(
     assert "9 tokens" in printed and "memory of its trace" in printed
 
 
+@pytest.mark.slow
 def test_the_atlas_is_measured_in_a_process_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
     assert atlas.main(["checkpoints/gpt-en", "--sentences", "3"]) == 0
     printed = capsys.readouterr().out

@@ -445,6 +445,7 @@ def test_baselines_are_compared_only_when_asked_for(open_page: Callable) -> None
     assert moved.to_numpy() == pytest.approx(table[TEXT["column_error"]].to_numpy())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checkpoint", CHECKPOINTS)
 def test_odd_sentences_are_attributed_too(open_page: Callable, checkpoint: str) -> None:
     app = open_page(checkpoint=checkpoint, sentence="x", **TRUST)

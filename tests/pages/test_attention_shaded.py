@@ -110,6 +110,7 @@ def test_a_longer_sentence_takes_more_room_above_a_map_but_two_lines_at_most(tin
     assert heights == sorted(heights) and heights[0] < heights[-1] == heights[-2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checkpoint", ["tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment"])
 @pytest.mark.parametrize("sentence", ["x", "<b>&amp;</b> $x$ **b**", "word " * 25])
 def test_it_stands_beside_every_map_of_every_kind_of_model(

@@ -28,6 +28,7 @@ def explained(app) -> bool:
     return TEXT["checks"] in said(app)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checkpoint", by_day(CHECKPOINTS, ("tiny-translator", "tiny-sentiment")))
 def test_every_patient_can_be_guessed(open_app, tiny_checkpoint, checkpoint):
     config = tiny_checkpoint(checkpoint).config

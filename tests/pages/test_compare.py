@@ -158,6 +158,7 @@ def test_one_checkpoint_alone_says_what_is_missing(open_app, checkpoints_folder,
     assert [box.value for box in app.info] == [TEXT["kind_missing"]] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sentence", NASTY)
 def test_odd_sentences(open_app, sentence):
     app = open_app("compare", checkpoint="tiny-translator", sentence=SENTENCE)

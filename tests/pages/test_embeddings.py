@@ -114,6 +114,7 @@ def test_analogies_need_words_that_are_one_token(open_app, tiny_tokenizer):
     assert (TEXT["analogy_caption"].split("{")[0] in said(app)) == (len(tiny_tokenizer.encode("on")) == 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sentence", NASTY)
 def test_odd_sentences(open_app, sentence):
     app = open_app("embeddings", checkpoint="tiny-translator", sentence=sentence)

@@ -90,6 +90,7 @@ def everything(folder: Path) -> None:
         shutil.rmtree(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["overview", "checkpoint", "compare"])
 @pytest.mark.parametrize(
     "fault", [remove, empty_weights, other_config, no_tokenizer, a_folder_in_place_of_a_file, everything]

@@ -26,6 +26,7 @@ def table(app):
     return next(one.value for one in app.dataframe if common("fires.context") in one.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "stack", "kind"), [("translator", "decoder", "cross"), ("gpt", "decoder", "self")])
 def test_largest_weights_and_own_sentences(
     open_app: Callable, tiny_checkpoint: Callable, monkeypatch: pytest.MonkeyPatch, name: str, stack: str, kind: str

@@ -81,6 +81,7 @@ def test_texts_in_all_boxes(page: str, checkpoint: str) -> None:
             _type_into_one(box, checkpoint)
 
 
+@pytest.mark.slow
 def test_the_walk_finds_the_boxes() -> None:
     """Each page has those of the sidebar; the others are found behind the buttons that show them."""
     found = {(page, box.key) for page in PAGES for box in walk(page, "tiny-translator").boxes}
@@ -127,6 +128,7 @@ def test_each_parameter_alone(page: str) -> None:
             is_sound(open_page(page, "tiny-translator", **{name: value}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("page", "parameter"), HUGE)
 def test_a_huge_address_is_answered_at_once(page: str, parameter: str) -> None:
     """100 kB in one value, and ten thousand values: a sentence, not minutes of work."""

@@ -41,6 +41,7 @@ def table(app):
     return next(one.value for one in app.dataframe if common("fires.context") in one.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "stack", "kind"), FEWER)
 def test_for_against_and_examples(
     open_app: Callable, tiny_checkpoint: Callable, name: str, stack: str, kind: str
@@ -79,6 +80,7 @@ def test_for_against_and_examples(
     assert any("head_habits(checkpoint, read_sentences())" in code for code in codes(app))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "stack", "kind"), FEWER)
 def test_what_is_lost_without_it(
     open_app: Callable, tiny_checkpoint: Callable, name: str, stack: str, kind: str
@@ -95,6 +97,7 @@ def test_what_is_lost_without_it(
     )
 
 
+@pytest.mark.slow
 def test_the_group_of_a_head_are_those_of_its_job(monkeypatch: pytest.MonkeyPatch, open_app: Callable) -> None:
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", "checkpoints")
     app = open_app(

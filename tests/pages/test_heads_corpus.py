@@ -61,6 +61,7 @@ def compared(app: AppTest) -> list[pd.DataFrame]:
     return [table.value for table in app.dataframe if TEXT["column_where"] in table.value.columns]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checkpoint", KINDS)
 def test_saved_roles_are_shown_with_their_numbers(open_app, with_saved, checkpoint):
     roles = with_saved(checkpoint)
@@ -87,6 +88,7 @@ def test_saved_roles_are_shown_with_their_numbers(open_app, with_saved, checkpoi
         assert TEXT["measure_name"]["induction"] in table.columns
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checkpoint", ["tiny-translator", "tiny-gpt"])
 def test_every_order_and_every_section_is_drawn(open_app, with_saved, checkpoint):
     with_saved(checkpoint)
@@ -110,6 +112,7 @@ def test_every_order_and_every_section_is_drawn(open_app, with_saved, checkpoint
         is_fine(app)
 
 
+@pytest.mark.slow
 def test_roles_of_other_weights_are_not_used_and_are_read_again_at_a_click(open_app, with_saved):
     with_saved("tiny-bert")
     shutil.copy(with_saved.folder / "tiny-bert" / FILE, with_saved.folder / "tiny-sentiment" / FILE)
@@ -139,6 +142,7 @@ def test_without_saved_roles_the_command_is_named(open_app, checkpoints_folder):
     assert f"--checkpoint {checkpoints_folder / 'tiny-gpt'} --save" in app.info[0].value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checkpoint", by_day(KINDS, ("tiny-translator", "tiny-gpt")))
 def test_ones_own_sentences_are_read(open_app, tiny_checkpoint, checkpoint):
     app = over(open_app("heads", checkpoint=checkpoint, sentence=SENTENCES[0]), "own")
@@ -162,6 +166,7 @@ def submit(app: AppTest) -> None:
     next(button for button in app.button if button.label == TEXT["own_button"]).click().run()
 
 
+@pytest.mark.slow
 def test_odd_lists_of_sentences_get_a_sentence(open_app):
     app = over(open_app("heads", checkpoint="tiny-bert", sentence=SENTENCES[0]), "own")
     submit(app)
@@ -181,6 +186,7 @@ def test_odd_lists_of_sentences_get_a_sentence(open_app):
     assert "sentences (your own)" in said(app)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scope", ["corpus", "own"])
 def test_the_snippet_prints_the_role_over_all_sentences(open_app, run_snippet, with_saved, scope, tmp_path):
     roles = with_saved("tiny-translator", read_sentences()[:3] if scope == "corpus" else SENTENCES)

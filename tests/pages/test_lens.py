@@ -46,6 +46,7 @@ def test_every_row_colour_and_place(open_app, tiny_checkpoint, checkpoint):
     assert TEXT["pre" if lens.final_norm else "post"].format(norm="LayerNorm") in said(app)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checkpoint", KINDS)
 def test_the_jacobian_lens_is_fitted_where_no_file_is(open_app, tiny_checkpoint, checkpoint):
     where = {"stack": STACK[checkpoint], "token": "2", "lens_view": "jacobian"}

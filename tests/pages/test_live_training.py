@@ -114,6 +114,7 @@ def test_an_own_word_that_is_none_gets_a_sentence(live: AppTest, word: str, reas
     assert metrics(live)[TEXT["now_step"]] == "40"
 
 
+@pytest.mark.slow
 def test_a_long_word_and_a_repeated_letter_are_something_it_has_never_seen(live: AppTest) -> None:
     live.session_state["toy task"] = TEXT["now_sort"]
     press(live.run(), "start")
@@ -182,6 +183,7 @@ def others() -> Iterator[threading.Event]:
     assert all(job.wait(SOON) for job in jobs)
 
 
+@pytest.mark.slow
 def test_who_comes_third_waits_and_then_begins_by_itself(live: AppTest, others: threading.Event) -> None:
     press(live, "start")
     wait(live, lambda: bool(live.info))

@@ -47,6 +47,7 @@ def read_all_of_it(app: AppTest) -> None:
 
 
 # Every page once in every run, with all kinds in turn; all pages with all kinds in the night.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("checkpoint", "page"),
     [
@@ -76,6 +77,7 @@ WITHOUT_PATCHING = [page for page in PAGES if page != "paths"]
 LONG = pytest.mark.parametrize("n_tokens", [64, pytest.param(256, marks=pytest.mark.nightly)])
 
 
+@pytest.mark.slow
 @LONG
 @pytest.mark.parametrize("page", WITHOUT_PATCHING)
 @pytest.mark.parametrize("name", ["en-fr", "gpt-en"])

@@ -82,6 +82,7 @@ def test_the_pairs_cover_every_kind_on_every_page_and_every_family() -> None:
     assert {family for _, family in pairs()} == FOREIGN.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("page", "checkpoint"),
     [
@@ -97,6 +98,7 @@ ATTENTION = [(name, "encoder" if name in ("hf-bert", "hf-deberta", "hf-t5", "hf-
              for name in FOREIGN if name != "hf-bert-classes"]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("checkpoint", "stack"), ATTENTION)
 def test_all_steps_of_a_head_and_its_arithmetic(
     open_family: Callable, families_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checkpoint: str,
@@ -126,6 +128,7 @@ def test_all_steps_of_a_head_and_its_arithmetic(
     assert ours == pytest.approx(models, abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checkpoint", FOREIGN)
 def test_how_far_to_trust_the_map(open_family: Callable, checkpoint: str) -> None:
     app = fine(open_family("attention", checkpoint=checkpoint, attention_section="How far to trust this map"))
@@ -136,6 +139,7 @@ def formulas_and_captions(app: AppTest) -> str:
     return formulas(app) + said(app)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checkpoint", MOST)
 def test_every_view_of_every_norm(
     open_family: Callable, families_folder: Path, tmp_path: Path, run_snippet: Callable, checkpoint: str
@@ -185,6 +189,7 @@ def test_norms_that_other_families_have_besides(open_family: Callable, checkpoin
             fine(app.segmented_control(key="norm").set_value(name).run())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checkpoint", MOST)
 def test_the_feed_forward_layer_is_the_models_own(
     open_family: Callable, families_folder: Path, tmp_path: Path, run_snippet: Callable, checkpoint: str
@@ -208,6 +213,7 @@ def test_the_feed_forward_layer_is_the_models_own(
                 assert float(value) == pytest.approx(told, rel=1e-3, abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("checkpoint", "formula"),
     [
@@ -241,6 +247,7 @@ def test_a_healthy_patient_is_found_healthy_and_mistakes_fit_the_model(family: C
         assert CHECKS[fault](patient_of(transformer.trace(loaded, "The cat sat.", target), fault)) is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checkpoint", ["hf-t5", "hf-marian", "hf-gpt2"])
 def test_the_padding_of_the_masks_page(open_family: Callable, checkpoint: str) -> None:
     app = open_family("masks", checkpoint=checkpoint)

@@ -31,6 +31,7 @@ def corrupted(app: AppTest) -> str:
     return app.text_input(key="paths corrupted").value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["translator", "gpt"])
 @pytest.mark.parametrize("section", ["tokens", "heads"])
 def test_the_map_is_what_the_library_measures(
@@ -174,6 +175,7 @@ def test_the_reader_chooses_what_the_answer_is_measured_against(
     is_fine(app)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["translator", "gpt", "bert", "sentiment"])
 def test_many_prompts_are_measured_as_the_library_does(
     open_app: Open, tiny_checkpoint: Callable, monkeypatch: pytest.MonkeyPatch, run_snippet: Callable, kind: str

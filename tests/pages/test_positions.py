@@ -160,6 +160,7 @@ def test_one_token_has_nothing_to_change_places_with(open_app, tiny_tokenizer):
     assert TEXT["too_short"] in said(app)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sentence", NASTY)
 def test_odd_sentences(open_app, sentence):
     app = open_app("positions", checkpoint="tiny-translator", sentence=sentence)

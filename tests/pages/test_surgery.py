@@ -114,6 +114,7 @@ def test_edits_are_taken_back_by_their_buttons(open_app):
     assert app.run().session_state["surgery edits"] == []
 
 
+@pytest.mark.slow
 def test_every_way_to_change_something_else(open_app):
     app = open_app("surgery", checkpoint="tiny-translator", sentence=SENTENCE, stack="decoder", kind="cross", layer="1")
 
@@ -209,6 +210,7 @@ def test_a_given_target_and_padding(open_app):
     assert common("effect.forced") in said(app)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sentence", NASTY)
 def test_odd_sentences(open_app, sentence):
     app = open_app("surgery", checkpoint="tiny-translator", sentence=sentence)

@@ -14,6 +14,7 @@ PAGES = sorted(path.stem for path in (Path(__file__).parents[2] / "pages").glob(
 SENTENCE = "the cat sat on the <b> $x$ </s>."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_every_figure_becomes_a_table(open_app: Callable[..., AppTest], page: str) -> None:
     app = open_app(page, checkpoint="tiny-translator", sentence=SENTENCE)

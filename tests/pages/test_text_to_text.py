@@ -49,6 +49,7 @@ def on_screen(app: AppTest) -> str:
     return "\n".join((*lines, *(latex.value for latex in app.latex))).replace(ASKED, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_every_page_opens_and_says_what_is_true(page: str, opened: Callable) -> None:
     """No LayerNorm, no mean that is taken away, no translation: the question is to fill a blank."""

@@ -69,6 +69,7 @@ def test_every_step_is_in_the_table_with_what_its_snapshot_answers(open_section:
     assert len(app.get("plotly_chart")) == 2
 
 
+@pytest.mark.slow
 def test_the_slider_goes_through_training_time(open_section: Callable, grown) -> None:
     app = open_section(stack="decoder", kind="cross", layer="1", head="1")
     slider = app.select_slider(key="training_step")

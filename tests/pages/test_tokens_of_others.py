@@ -75,6 +75,7 @@ def widget(elements, label):
     return next(element for element in elements if element.label == label)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_the_page_says_how_words_are_cut_and_what_was_added(open_other, name):
     app = open_other(name)
@@ -84,6 +85,7 @@ def test_the_page_says_how_words_are_cut_and_what_was_added(open_other, name):
     assert f"**{SIZE}** entries" in said(app)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", by_day(MODELS, ("gpt2", "t5")))
 @pytest.mark.parametrize("word", ["unbelievable", "zyx", "x" * 70, "é😀", "`$<b>", ""])
 def test_any_word_can_be_cut(open_other, name, word):

@@ -99,6 +99,7 @@ def same(one: Trace | str, other: Trace | str) -> bool:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["translator", "gpt", "bert", "sentiment"])
 def test_eight_threads_with_different_edits_get_what_each_gets_alone(kind: str, tiny_checkpoint: Tiny) -> None:
     checkpoint = tiny_checkpoint(kind)

@@ -86,6 +86,7 @@ def test_both_losses_are_those_of_a_plain_loop() -> None:
         assert model(centre, around, present, negatives).item() == pytest.approx(np.mean(terms), rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", list(OBJECTIVES))
 def test_words_of_the_same_surroundings_come_together(objective: str) -> None:
     texts = language()

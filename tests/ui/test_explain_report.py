@@ -54,6 +54,7 @@ def check(page: str, found: CheckpointReport) -> None:
         assert all(f"|{three_digits(firing.value)}  " in said for firing in firings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_numbers_are_those_of_the_library(tiny_checkpoint: Callable, name: str) -> None:
     checkpoint = tiny_checkpoint(name)
@@ -93,6 +94,7 @@ def test_numbers_are_those_of_the_library(tiny_checkpoint: Callable, name: str) 
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", by_day(FOREIGN, FAMILIES_BY_DAY))
 def test_other_families(families_folder: Path, name: str) -> None:
     found = checkpoint_report(transformer.load(families_folder / name), ["The cat sat.", "A dog sees the cat."])

@@ -64,6 +64,7 @@ CLASSIFIER = [(page, {}, "sentiment") for page in ("overview", "masks", "lens", 
 TRANSLATOR = [(page, address, "translator") for page, address in [*((page, {}) for page in PAGES), *SECTIONS]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("page", "address", "kind"), [*TRANSLATOR, *CLASSIFIER])
 def test_what_a_table_says_is_french(
     open_app: Callable[..., AppTest], page: str, address: dict[str, str], kind: str

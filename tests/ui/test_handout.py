@@ -83,6 +83,7 @@ def check(html: str, trace: transformer.Trace, focus: Focus) -> None:
     assert written(trace.values((own or [first])[0])[0, 0]) in " ".join(lines_of(norm)[0][0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", by_day(("en", "fr"), ("en",)))
 @pytest.mark.parametrize("name", by_day([path.name for path in ONE_OF_A_KIND], SHIPPED_BY_DAY))
 def test_every_shipped_model_has_a_handout(name: str, language: str) -> None:
@@ -132,6 +133,7 @@ def test_the_steps_of_the_text_have_the_probabilities_of_the_model(name: str) ->
         assert worked_out == pytest.approx(step.candidates[0].probability, rel=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "sentence"),
     [*(("sentiment", typed) for typed in HOSTILE), ("translator", HOSTILE[0]), ("gpt", HOSTILE[1])],

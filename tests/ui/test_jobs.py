@@ -215,6 +215,7 @@ def test_a_fifth_visitor_waits_for_one_share_beside_four_who_train(start: Callab
     assert until(lambda: all(len(one.at) > count for one, count in zip(trainings, counts, strict=True)))
 
 
+@pytest.mark.slow
 def test_who_begins_four_gets_as_much_as_who_begins_one(start: Callable[..., Job]) -> None:
     places, many, one = Places(1, share=0.05), [Steps() for _ in range(4)], Steps()
     for work in many:
@@ -363,6 +364,7 @@ def test_only_the_last_results_are_kept(monkeypatch: pytest.MonkeyPatch) -> None
     assert [few.known(key, "test") for key in "abc"] == ["x", None, "x"]
 
 
+@pytest.mark.slow
 def test_a_page_may_wait_for_several_in_one_run() -> None:
     """As where three baselines are compared: each has its own bar and its own button."""
 

@@ -319,6 +319,7 @@ CHOICES = [  # page, parameter, code, and the word for it in a language
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("page", "parameter", "code", "word"), CHOICES, ids=[choice[1] for choice in CHOICES])
 @pytest.mark.parametrize("language", ["en", "fr"])
 def test_the_address_and_a_shared_link_hold_codes(
@@ -426,6 +427,7 @@ def test_the_canvas_gets_its_words_in_french_and_none_in_english(in_language: Ca
     assert metadata["title"] == "t" and metadata["words"]["head {head}"] == "tête {head}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_tables_have_headings_in_french(open_app: Callable[..., AppTest], page: str) -> None:
     """Each heading is another one than in English, or one that the table of French says is the same. What Streamlit

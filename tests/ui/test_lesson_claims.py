@@ -210,6 +210,7 @@ def test_what_a_head_does_in_one_sentence_is_not_what_it_usually_does(checkpoint
     assert round(100 * bert.measured.measures["offset"].score) == 99
 
 
+@pytest.mark.slow
 def test_the_card_of_a_head_speaks_for_and_against(checkpoint) -> None:
     asked = step(HEADS, 8, sentence=CAT)
     assert asked.options["heads_section"] == "card" and asked.covers == (CARD,)
@@ -220,6 +221,7 @@ def test_the_card_of_a_head_speaks_for_and_against(checkpoint) -> None:
     assert right(HEADS, 8, sentence=CAT) == "in about half"
 
 
+@pytest.mark.slow
 def test_the_card_of_an_aligning_head_has_its_counter_examples(checkpoint) -> None:
     asked, head = step(HEADS, 9, sentence=CAT), Head("decoder", "cross", 1, 7)
     assert asked.options["heads_section"] == "card" and asked.covers == (CARD,)

@@ -130,6 +130,7 @@ def test_the_number_of_threads_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> 
         torch.set_num_threads(before)
 
 
+@pytest.mark.slow
 def test_what_was_loaded_is_not_looked_through_by_the_collector_again(checkpoints_folder: Path) -> None:
     loading.freeze_loaded_objects.cache_clear()
     gc.unfreeze()

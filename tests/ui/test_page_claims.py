@@ -85,6 +85,7 @@ def test_what_to_look_for_fits_the_model() -> None:
     assert "rewrites the sum" in page_text("add_norm").look_for_of({"post"})[1]
 
 
+@pytest.mark.slow
 def test_the_shipped_translator_solves_the_pairs_to_compare() -> None:
     found = chosen(transformer.load(ROOT / "checkpoints" / "en-fr"))
     shown = model_sentences()["pair"]

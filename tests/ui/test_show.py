@@ -38,6 +38,7 @@ def test_an_exported_page_holds_its_figure_and_its_library_and_asks_no_host() ->
     assert not _FETCHED.search(html)
 
 
+@pytest.mark.slow
 def test_an_exported_altair_page_is_self_contained() -> None:
     pytest.importorskip("vl_convert")
     chart = altair.Chart(pd.DataFrame({"word": ["only here"], "value": [1.5]})).mark_bar().encode(x="word", y="value")

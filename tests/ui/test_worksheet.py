@@ -195,6 +195,7 @@ def test_words_on_paper_are_words(tiny_checkpoint, page: str, kind: str) -> None
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "fr"])
 def test_every_question_of_every_lesson_has_its_figure(language: str, monkeypatch, caplog) -> None:
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))

@@ -124,6 +124,7 @@ def test_a_word_that_does_not_move_has_no_share() -> None:
     assert np.isnan(Turn(0, 1, 2, clean=0.5, corrupt=0.5).share(np.array([0.5]))).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FOREIGN)
 def test_other_families(family: Callable, name: str) -> None:
     both = contrast_of(family(name))

@@ -63,6 +63,7 @@ def test_other_families(family, name):
     assert ("final_norm" in kinds) == (name in ("hf-gpt2", "hf-neox")), "RMSNorm has no β, post-norm no final norm"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ONE_OF_A_KIND, ids=lambda path: path.name)
 def test_the_checkpoints_of_the_repository(path):
     checkpoint = transformer.load(path)

@@ -108,6 +108,7 @@ def test_points_reproduce_the_scores_of_the_trace(tiny_checkpoint: Callable, nam
     reproduces_scores(tiny_checkpoint(name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(FOREIGN))
 def test_points_of_other_families(families_folder, name: str) -> None:
     reproduces_scores(transformer.load(families_folder / name))

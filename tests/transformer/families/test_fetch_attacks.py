@@ -145,6 +145,7 @@ def test_a_hub_that_sends_what_it_says(loopback: Hub, tmp_path: Path, capsys: py
     assert f"{tmp_path / 'out' / 'mine'}  " in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "words"),
     [

@@ -82,6 +82,7 @@ _OURS = {"forced_eos_token_id": None, "renormalize_logits": True}
 WRITERS = ["hf-gpt2", "hf-llama", "hf-gemma2", "hf-neox", "hf-t5", "hf-marian", "hf-m2m100", "hf-marian-many"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRITERS)
 @pytest.mark.parametrize("length_penalty", [0.0, 1.0])
 def test_a_beam_of_texts_of_one_length_is_theirs(foreign, name: str, length_penalty: float) -> None:

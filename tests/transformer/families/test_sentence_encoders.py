@@ -36,6 +36,7 @@ def vector(hidden: torch.Tensor, kind: str) -> torch.Tensor:
     return {"mean": hidden.mean(dim=0), "first": hidden[0], "max": hidden.amax(dim=0)}[kind]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["bert", "distilbert", "deberta-v2"])
 @pytest.mark.parametrize(
     ("pooling", "kind"),

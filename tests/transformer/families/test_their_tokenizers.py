@@ -49,6 +49,7 @@ def write(case: str, folder: Path) -> None:
     build(case, vocab_size=len(tokenizer) + 3, **special).save_pretrained(folder)  # tables are often longer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", PAIRS)
 def test_ids_and_logits_are_theirs(case: str, tmp_path: Path) -> None:
     write(case, tmp_path)

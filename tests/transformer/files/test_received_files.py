@@ -51,6 +51,7 @@ def test_a_folder_of_ours_is_taken_as_it_is(files: dict[str, bytes], tmp_path: P
     assert sorted(path.name for path in place.iterdir()) == sorted(files)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", SHIPPED, ids=lambda folder: folder.name)
 def test_every_folder_that_ships_is_taken_with_all_that_lies_in_it(folder: Path, tmp_path: Path) -> None:
     """As a file dialog or a dropped folder gives it: by the names of the files alone."""

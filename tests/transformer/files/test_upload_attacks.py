@@ -102,6 +102,7 @@ WEIGHTS: dict[str, tuple[Callable[[dict, bytes], bytes], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attack", WEIGHTS)
 def test_weights(attack: str, files: dict[str, bytes], tmp_path: Path) -> None:
     make, message = WEIGHTS[attack]

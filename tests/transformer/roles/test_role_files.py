@@ -70,6 +70,7 @@ def test_what_is_read_is_what_was_written(checkpoint, roles):
         assert again.induction.seed == 0
 
 
+@pytest.mark.slow
 def test_the_file_is_json_that_says_what_it_was_made_from(checkpoint, roles):
     path = save_corpus_roles(checkpoint, roles, sentence_file="mine.txt")
     written = json.loads(path.read_text(encoding="utf-8"))
@@ -148,6 +149,7 @@ def test_a_broken_file_is_a_sentence(checkpoint, damage, roles):
         load_corpus_roles(checkpoint)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.parent.name)
 def test_the_roles_that_ship_belong_to_the_weights_that_ship(path):
     """If this fails: python -m transformer heads --checkpoint checkpoints/NAME --save"""

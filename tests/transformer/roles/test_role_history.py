@@ -42,6 +42,7 @@ def grown(
     return checkpoint
 
 
+@pytest.mark.slow
 def test_every_strength_is_that_of_the_snapshot(grown: transformer.Checkpoint) -> None:
     seen = []
     history = role_history(grown, SENTENCES, progress=lambda *done: seen.append(done))
@@ -74,6 +75,7 @@ def test_the_loss_of_repeated_tokens_counts_the_second_time_only(tiny_checkpoint
     assert abs(repeated_loss(checkpoint) - math.log(config.vocabulary_size)) < 3
 
 
+@pytest.mark.slow
 def test_what_was_saved_is_read_again_for_these_weights_only(grown: transformer.Checkpoint, tmp_path: Path) -> None:
     assert load_role_history(grown) is None
     folder = shutil.copytree(grown.path, tmp_path / "copy")

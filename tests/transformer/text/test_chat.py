@@ -105,6 +105,7 @@ def test_a_template_that_harms_is_refused(tmp_path: Path, template: str) -> None
         prompt_ids(prompted(checkpoint, Prompt(True)), "yes")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "template",
     [

@@ -166,6 +166,7 @@ FOLDERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FOLDERS)
 def test_ids_are_those_of_hugging_face(name: str, tmp_path: Path) -> None:
     model_type, settings, backend = FOLDERS[name]

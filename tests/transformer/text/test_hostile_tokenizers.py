@@ -59,6 +59,7 @@ EXPRESSIONS = (r"(a+)+$", r"(a|aa)+$", r"(a|a?)+$", r"(.*a){12}$", r"^(a+)+\1$",
                r"(?i:\p{L}*)*$")  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "parts",
     [
@@ -152,6 +153,7 @@ def test_code_of_the_folder_is_not_run(folder: Path) -> None:
     assert not Path("ran").exists() and not (folder / "ran").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reads", ["encode", "encode_target", "words"])
 def test_a_text_that_grows_without_end_ends_its_process_alone(
     reads: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -313,6 +315,7 @@ SENTENCEPIECE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [1, 2], ids=["Unigram", "BPE"])
 @pytest.mark.parametrize("what", SENTENCEPIECE)
 def test_lying_sentencepiece_files_are_refused_or_read(what: str, kind: int, tmp_path: Path) -> None:

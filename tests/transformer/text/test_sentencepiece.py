@@ -23,6 +23,7 @@ GEMMA = LLAMA | {"pad_id": 0, "eos_id": 1, "bos_id": 2, "unk_id": 3, "bos_piece"
 GEMMA |= {"user_defined_symbols": ["<mask>", "\n\n", "<start_of_turn>"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model_type", "name", "settings", "kind", "options"),
     [
@@ -65,6 +66,7 @@ def test_folders_with_a_sentencepiece_file_alone(
 GIVEN = {"normalization_rule_name": "nmt_nfkc_cf", "user_defined_symbols": ["<sep>", "foo"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["unigram", "bpe"])
 @pytest.mark.parametrize("options", [{}, LLAMA, GIVEN, GEMMA, {"byte_fallback": True, "vocab_size": 520}])
 @pytest.mark.parametrize("model_type", ["llama", "mistral"])
@@ -164,6 +166,7 @@ def test_m2m100(settings: dict | None, tmp_path: Path) -> None:
     assert written == oracle(text_target="un chat").input_ids
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("model_type", "name"), [("t5", "spiece.model"), ("marian", "source.spm")])
 def test_files_that_lie_are_refused_or_read(model_type: str, name: str, tmp_path: Path) -> None:
     folder = marian_folder(tmp_path) if model_type == "marian" else write(tmp_path, {"model_type": "t5"}, None, None)

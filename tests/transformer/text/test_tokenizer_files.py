@@ -29,6 +29,7 @@ def test_what_training_writes_is_read(file: Path, tiny_tokenizer: Tokenizer) -> 
     assert Tokenizer.load(file).pieces == tiny_tokenizer.pieces
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parts", "message"),
     [

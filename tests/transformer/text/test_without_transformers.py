@@ -38,6 +38,7 @@ def _without_transformers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         connection._nursery._process.wait(timeout=20)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", AGREEING)
 def test_ids_are_those_of_hugging_face(name: str, tmp_path: Path) -> None:
     model_type, settings, backend = FOLDERS[name]

@@ -91,6 +91,7 @@ def test_attention_on_target_is_that_of_the_recorded_map(task: str) -> None:
     np.testing.assert_allclose(model.score(batch_of(TASKS[task], "gradient")).on_target, expected, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_accuracy_counts_the_words_that_are_written_without_a_mistake() -> None:
     """Reading the right answer letter by letter finds the same words as letting the model write."""
     state = last(train_toy("copy", steps=120, every=120))
@@ -164,6 +165,7 @@ def test_without_positions_order_cannot_be_learned(task: str) -> None:
     assert state.learner.written("abcd") == state.learner.written("dcba")
 
 
+@pytest.mark.slow
 def test_runs_in_threads_give_what_each_gives_alone() -> None:
     """Three at once, two of them with the same seed, while another thread uses the global generator."""
     runs = [("reverse", 0), ("reverse", 0), ("sort", 1)]

@@ -106,6 +106,7 @@ def test_the_price_falls_to_nothing_at_the_end() -> None:
     assert [price(0.4, 0.0, progress) for progress in (0.0, 0.5, 1.0)] == pytest.approx([0.4, 0.2, 0.0])
 
 
+@pytest.mark.slow
 def test_a_run_with_a_price_looks_at_fewer_tokens_than_one_without(data: Path, tmp_path: Path) -> None:
     def spread(settings: object, name: str) -> float:
         trainer = train(data, tmp_path / name, settings)
@@ -118,6 +119,7 @@ def test_a_run_with_a_price_looks_at_fewer_tokens_than_one_without(data: Path, t
     assert spread(with_price, "with") < spread(without, "without") - 0.1
 
 
+@pytest.mark.slow
 def test_a_run_with_a_price_that_was_stopped_gives_the_same_weights(data: Path, tmp_path: Path) -> None:
     settings = recipe("encoder-only", entropy=Entropy(penalty=0.5), count_jobs=True)
     train(data, tmp_path / "stopped", settings, stop_after=7)
