@@ -43,7 +43,15 @@ def test_links_and_paths_lead_somewhere(document: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "document", [d for d in DOCUMENTS if PYTHON.search(d.read_text())], ids=lambda path: str(path.relative_to(ROOT))
+    "document",
+    # A report on all sentences of a shipped checkpoint takes as long as a hundred tests; of a few, by the same call:
+    # tests/ui/test_explain_report.py.
+    [
+        pytest.param(d, marks=pytest.mark.nightly if d.name == "command_line.md" else ())
+        for d in DOCUMENTS
+        if PYTHON.search(d.read_text())
+    ],
+    ids=lambda path: str(path.relative_to(ROOT)),
 )
 def test_every_python_block_runs(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In order and in one namespace, as in a notebook; in a folder of its own, as some of them write files."""

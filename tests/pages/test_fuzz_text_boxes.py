@@ -82,10 +82,11 @@ def test_texts_in_all_boxes(page: str, checkpoint: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_walk_finds_the_boxes() -> None:
+@pytest.mark.parametrize("pages", [(*OWN_BOXES, "heads"), pytest.param(PAGES, marks=pytest.mark.nightly)])
+def test_the_walk_finds_the_boxes(pages: tuple[str, ...]) -> None:
     """Each page has those of the sidebar; the others are found behind the buttons that show them."""
-    found = {(page, box.key) for page in PAGES for box in walk(page, "tiny-translator").boxes}
-    assert {(page, "sidebar sentence") for page in PAGES} <= found
+    found = {(page, box.key) for page in pages for box in walk(page, "tiny-translator").boxes}
+    assert {(page, "sidebar sentence") for page in pages} <= found
     for box in [("tokens", "word"), ("tokens", "character"), ("heads", "heads own text"), ("surgery", "patch sentence"),
                 ("compare", "compare second"), ("lessons", "worksheet link"), ("training", "toy word"),
                 ("embeddings", "analogy a"), ("overview", "share note")]:  # fmt: skip
@@ -104,7 +105,7 @@ VALUES = st.one_of(texts(), st.integers(-(10**30), 10**30).map(str), st.sampled_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", by_day(PAGES, OWN_BOXES))
 def test_any_address(page: str) -> None:
     names = parameters(page, "tiny-translator")
 

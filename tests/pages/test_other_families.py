@@ -38,6 +38,7 @@ PAGES = [
 
 
 # The rare ones, and one each without their pieces, with parallel branches, with a bias.
+SOME = (*FAMILIES_BY_DAY, "hf-gpt2")
 MOST = by_day(FOREIGN, (*FAMILIES_BY_DAY, "hf-gpt2", "hf-neox"))
 
 
@@ -99,7 +100,10 @@ ATTENTION = [(name, "encoder" if name in ("hf-bert", "hf-deberta", "hf-t5", "hf-
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("checkpoint", "stack"), ATTENTION)
+@pytest.mark.parametrize(
+    ("checkpoint", "stack"),
+    [pytest.param(*case, marks=() if case[0] in SOME else pytest.mark.nightly) for case in ATTENTION],
+)
 def test_all_steps_of_a_head_and_its_arithmetic(
     open_family: Callable, families_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checkpoint: str,
     stack: str, run_snippet: Callable,
@@ -140,7 +144,7 @@ def formulas_and_captions(app: AppTest) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("checkpoint", MOST)
+@pytest.mark.parametrize("checkpoint", by_day(FOREIGN, SOME))
 def test_every_view_of_every_norm(
     open_family: Callable, families_folder: Path, tmp_path: Path, run_snippet: Callable, checkpoint: str
 ) -> None:

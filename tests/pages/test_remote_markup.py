@@ -70,9 +70,16 @@ def hostile(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     return tmp_path
 
 
+# Every page once in every run, with the three kinds in turn; all pages with all kinds in the night.
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES)
-@pytest.mark.parametrize("checkpoint", ["sentiment", "gpt", "translator"])
+@pytest.mark.parametrize(
+    ("checkpoint", "page"),
+    [
+        pytest.param(checkpoint, page, marks=() if (number + k) % 3 == 0 else pytest.mark.nightly)
+        for k, checkpoint in enumerate(("sentiment", "gpt", "translator"))
+        for number, page in enumerate(PAGES)
+    ],
+)
 def test_no_page_shows_a_picture_of_another_server(hostile: Path, open_app: Open, page: str, checkpoint: str) -> None:
     app = open_app(page, checkpoint=checkpoint, sentence="The cat sat on the mat.")
     assert not app.exception

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from _pytest.mark import ParameterSet
 from google.protobuf.json_format import MessageToDict
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import (
@@ -93,8 +94,13 @@ def _sent_by_slider(slider: SelectSlider) -> WidgetState:
     return WidgetState(id=slider.id, string_array_value={"data": [label]})
 
 
-def links() -> list[tuple[str, dict]]:
-    return [(name, extra) for name, views in VIEWS.items() for extra in views]
+def links() -> list[ParameterSet]:
+    """One view of each page in every run, the first of one page, the second of the next; all in the night."""
+    return [
+        pytest.param(name, extra, marks=() if place == number % len(views) else pytest.mark.nightly)
+        for number, (name, views) in enumerate(VIEWS.items())
+        for place, extra in enumerate(views)
+    ]
 
 
 def left_in(extra: dict) -> tuple[str, ...]:
