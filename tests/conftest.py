@@ -133,16 +133,17 @@ def _unit_of(item: pytest.Item) -> str:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     """With ``-n``: a file stays on one worker, which makes what its tests share once. Tests in the browser, which take
-    longest and share a server with all others, go to whoever is free, unless their file has a server of its own."""
+    longest and share a server with all others, go to whoever is free, unless their file has a server of its own, which
+    would be started anew for each of them."""
     from xdist.scheduler import LoadScopeScheduling
 
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.split("::")[0]
-            in_browser = file.startswith("tests/browser/") and not file.endswith(
-                ("_serve.py", "_jobs.py", "_canvas.py")
-            )
-            return nodeid if in_browser else file
+            if file.startswith("tests/browser/test_canvas"):  # two files, which share the server of the drawings
+                return "tests/browser/test_canvas"
+            has_its_own_server = file.endswith(("_serve.py", "_server.py", "_jobs.py"))
+            return nodeid if file.startswith("tests/browser/") and not has_its_own_server else file
 
     return Scheduling(config, log)
 
