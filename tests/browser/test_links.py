@@ -20,10 +20,9 @@ from tests.pages.test_shared_links import VIEW, VIEWS, left_in
 pytestmark = pytest.mark.browser
 NOTE = "Look at <b>this</b> & *that*: why?"
 ICON = "sticky_note_2"
-# Each kind of control and of drawing; all views, without a browser: tests/pages/test_shared_links.py.
-DRAWN = by_day(
-    [("surgery", 0), ("training", 0), ("overview", 0), ("decoding", 1), ("lens", 1)], [("surgery", 0), ("training", 0)]
-)
+# Each kind of control and of drawing in the night; by day one, and a view of each page without a browser:
+# tests/pages/test_shared_links.py.
+DRAWN = by_day([("surgery", 0), ("training", 0), ("overview", 0), ("decoding", 1), ("lens", 1)], [("surgery", 0)])
 
 
 def shared_link(page: Page, note: str) -> str:

@@ -148,7 +148,7 @@ def test_every_number_of_an_unfolded_attention_is_the_trace_s(show: Callable, tr
     ]
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", by_day(KINDS, ("gpt", "sentiment", "hf-bert")))
 def test_what_stands_beside_the_picture_is_the_trace_s(show: Callable, traces: Callable, name: str) -> None:
     trace = traces(name)
     flow = sentence_flow(trace)
@@ -402,7 +402,7 @@ def film_frames(webm: bytes) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+@pytest.mark.parametrize("motion", by_day(["no-preference", "reduce"], ["no-preference"]))
 def test_the_run_is_saved_as_a_film(show: Callable, traces: Callable, seats: Seats, motion: str) -> None:
     with show(traces("gpt")) as page:
         page.emulate_media(reduced_motion=motion)

@@ -20,6 +20,7 @@ from benchmarks.app_server import AppServer
 from tests.browser.conftest import open_page, settle
 from tests.browser.counting_proxy import CountingProxy
 from tests.browser.seats import Seats
+from tests.nights import by_day
 
 pytestmark = pytest.mark.browser
 
@@ -123,7 +124,7 @@ def test_the_app_opens_over_it(port: int, visit: Callable[..., Page]) -> None:
     page.locator("canvas[data-geometry]").first.wait_for()
 
 
-@pytest.mark.parametrize("name", ["", "attention", "heads"])
+@pytest.mark.parametrize("name", by_day(["", "attention", "heads"], ["attention"]))
 def test_a_page_that_runs_again_sends_only_what_changed(port: int, visit: Callable[..., Page], name: str) -> None:
     """Twice, because in the first run after opening the browser learns what it need not be sent again."""
     with CountingProxy("127.0.0.1", port) as wire:
