@@ -19,11 +19,13 @@ AT_REST = 400  # milliseconds
 _AXE = Axe()
 
 
-def findings(page: Page, *, rules: Sequence[str] = ()) -> list[str]:
+def findings(page: Page, *, rules: Sequence[str] = (), within: str = "html") -> list[str]:
     """One line for each serious finding that is ours; of all rules, or of these."""
     only = {"runOnly": {"type": "rule", "values": list(rules)}} if rules else {}
     found = []
-    for violation in _AXE.run(page, options={"resultTypes": ["violations"], **only}).response["violations"]:
+    for violation in _AXE.run(page, context=within, options={"resultTypes": ["violations"], **only}).response[
+        "violations"
+    ]:
         for node in violation["nodes"]:
             target = " ".join(map(str, node["target"]))
             if violation["impact"] not in SERIOUS:
@@ -36,11 +38,11 @@ def findings(page: Page, *, rules: Sequence[str] = ()) -> list[str]:
     return found
 
 
-def lasting(page: Page, *, rules: Sequence[str] = COLOUR) -> list[str]:
+def lasting(page: Page, *, rules: Sequence[str] = COLOUR, within: str = "html") -> list[str]:
     """Findings that stay: what fades in has too little contrast at first, and on a busy machine a drawing takes the
     other theme later than the page."""
     for _ in range(6):
-        if not (found := findings(page, rules=rules)):
+        if not (found := findings(page, rules=rules, within=within)):
             break
         page.wait_for_timeout(AT_REST)
     return found

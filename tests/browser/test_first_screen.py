@@ -16,9 +16,10 @@ import transformer
 from benchmarks.first_screen import TWENTY, share, table
 from tests.browser.axe import lasting
 from tests.browser.conftest import open_page, settle
-from tests.browser.seats import Seats
+from tests.browser.seats import Seat
 from tests.browser.test_shell import eventually
 from tests.browser.test_walk import PAGES, draws, walk
+from tests.nights import by_day
 from transformer.text.tokenizer import Tokenizer
 from ui.shell.navigation import Entry
 from ui.words.texts import page_text
@@ -32,6 +33,7 @@ OTHERS_PRESENTED = ("compare", "surgery", "positions", "add_norm", "feed_forward
 # Streamlit's own files; each drags more of them along. Plotly's is 5 MB, 1.4 MB compressed. A page that comes to need
 # one, or no longer does, is entered here.
 PLOTLY, VEGA = "PlotlyChart", "ArrowVegaLiteChart"
+CHARTS = {PLOTLY: "stPlotlyChart", VEGA: "stVegaLiteChart"}  # what is drawn with them
 NEEDS = {
     PLOTLY: {"tokens", "embeddings", "positions", "add_norm", "feed_forward", "decoding", "lens", "bugs"},
     VEGA: {"training"},
@@ -40,6 +42,10 @@ NEEDS = {
 _EDGES = """() => [...document.querySelectorAll("[data-testid=stSidebar] [class*=st-key-sidebar-checkpoint],"
   + "[data-testid=stSidebar] [class*=st-key-sidebar-sentence], [data-testid=stSidebar] [class*=st-key-choose]")]
   .map((node) => node.getBoundingClientRect().bottom)"""
+
+
+def needed(name: str) -> set[str]:
+    return {library for library, names in NEEDS.items() if name in names}
 
 
 def shows(page: Page, least: float) -> float:
@@ -60,49 +66,52 @@ def test_the_table_of_the_benchmark() -> None:
     assert row == "| attention | 100 % | 96 % |" and len(head) == 2
 
 
-def test_a_page_that_is_opened_first(shipped: str, seats: Seats) -> None:
-    """It shows its figure on a projector and on a smaller screen, shuts nobody out, and fetches no drawing library but
-    the one it needs. With a checkpoint that ships: the tests' own have no training curves to draw. Every second page
-    is dark."""
-    libraries, hidden, problems = {}, {}, []
-    with seats.taken() as seat:
-        page = seat.page
-        for number, entry in enumerate(PAGES):
-            seat.requests.clear()
-            page.emulate_media(color_scheme="dark" if number % 2 else "light")
-            page.set_viewport_size({"width": 1280, "height": 720})
-            page.goto(f"{shipped}/{'' if entry.name == 'overview' else entry.name}?checkpoint=en-fr")
-            page.locator("h1").first.wait_for()
-            settle(page)
-            page.wait_for_load_state("networkidle")
-            draws(page, entry, "The cat sat on the mat.")
-            fetched = {urlsplit(url).path.rpartition("/")[2].split(".")[0] for url in seat.requests}
-            libraries[entry.name] = {library for library in NEEDS if library in fetched}
-            problems += [f"{entry.name}: {line}" for line in lasting(page, rules=())]
-            if entry.name in FIGURES:
-                wide = shows(page, 0.99)
-                page.set_viewport_size({"width": 1024, "height": 768})
-                narrow = shows(page, 0.8)
-                if wide < 0.99 or narrow < 0.8:
-                    hidden[entry.name] = wide, narrow
-        page.set_viewport_size({"width": 1024, "height": 768})
-        page.emulate_media(color_scheme="light")
-        page.goto(f"{shipped}/attention?checkpoint=vit-digits")  # whose strip of patches takes one row
-        page.locator(".patches .token").first.wait_for()
-        settle(page)
-        of_pictures = share(page)
-        patches = page.locator(".patches .token").evaluate_all(
-            "all => all.map((one) => one.getBoundingClientRect()).map(({top, right}) => [top, right])"
-        )
+def test_every_page_draws_on_the_first_screen_and_shuts_nobody_out(shipped: str, visit: Callable[..., Page]) -> None:
+    """Its figure is seen on a projector and on a smaller screen, and drawn with the library it needs. With a checkpoint
+    that ships: the tests' own have no training curves to draw. The second half is dark."""
+    drawn, hidden, problems = {}, {}, []
+    page = visit(f"{shipped}/?checkpoint=en-fr", width=1280, height=720)
+    for number, entry in enumerate(PAGES):
+        first = number in (0, len(PAGES) // 2)  # of this theme: what stands around every page is looked at once
+        page.emulate_media(color_scheme="light" if number < len(PAGES) // 2 else "dark")
+        page.set_viewport_size({"width": 1280, "height": 720})
+        open_page(page, page_text(entry.name).title)
+        draws(page, entry, "The cat sat on the mat.")
+        drawn[entry.name] = {library for library, chart in CHARTS.items() if page.get_by_test_id(chart).count()}
+        found = lasting(page, rules=(), within="html" if first else "[data-testid=stMain]")
+        problems += [f"{entry.name}: {line}" for line in found]
+        if entry.name in FIGURES:
+            wide = shows(page, 0.99)
+            page.set_viewport_size({"width": 1024, "height": 768})
+            narrow = shows(page, 0.8)
+            if wide < 0.99 or narrow < 0.8:
+                hidden[entry.name] = wide, narrow
     assert not hidden
-    assert of_pictures >= 0.8
+    assert not problems, "\n".join(problems)
+    assert drawn == {entry.name: needed(entry.name) for entry in PAGES}
+
+
+@pytest.mark.parametrize("name", by_day([entry.name for entry in PAGES], ["masks", "tokens", "training"]))
+def test_a_page_that_is_opened_first_fetches_the_library_it_needs(
+    shipped: str, sit: Callable[..., Seat], name: str
+) -> None:
+    """One page of each library, and one of none, by day: the others are seen to draw with what they need (above)."""
+    seat = sit(f"{shipped}/{'' if name == 'overview' else name}?checkpoint=en-fr")
+    seat.page.wait_for_load_state("networkidle")
+    fetched = {urlsplit(url).path.rpartition("/")[2].split(".")[0] for url in seat.requests}
+    assert {library for library in CHARTS if library in fetched} == needed(name)
+
+
+def test_the_patches_of_a_picture_take_one_row(shipped: str, visit: Callable[..., Page]) -> None:
+    page = visit(f"{shipped}/attention?checkpoint=vit-digits", width=1024, height=768)
+    page.locator(".patches .token").first.wait_for()
+    assert shows(page, 0.8) >= 0.8
+    patches = page.locator(".patches .token").evaluate_all(
+        "all => all.map((one) => one.getBoundingClientRect()).map(({top, right}) => [top, right])"
+    )
     tops, right_edges = zip(*patches, strict=True)
     assert len(patches) == 17 and len(set(tops)) == 1, "a class token and 16 patches, in one row"
     assert max(right_edges) <= 1024
-    assert not problems, "\n".join(problems)
-    assert libraries == {
-        entry.name: {library for library, names in NEEDS.items() if entry.name in names} for entry in PAGES
-    }
 
 
 @pytest.mark.parametrize(
@@ -157,7 +166,8 @@ def shapes(start_app: Callable[..., str], tiny_tokenizer: Tokenizer, tmp_path_fa
     return start_app(folder)
 
 
-@pytest.mark.parametrize(("layers", "heads"), [SHAPES[0], pytest.param(*SHAPES[1], marks=pytest.mark.nightly)])
+@pytest.mark.nightly  # every run draws these shapes without the app (tests/browser/test_canvas.py)
+@pytest.mark.parametrize(("layers", "heads"), SHAPES)
 def test_all_heads_of_a_deep_or_wide_model_are_on_the_first_screen(
     shapes: str, visit: Callable[..., Page], layers: int, heads: int
 ) -> None:
