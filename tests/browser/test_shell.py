@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import open_page, settle
+from tests.browser.seats import Seats
 
 pytestmark = pytest.mark.browser
 SENTENCE = "My brother drinks <b>cold</b> coffee & **tea**."
@@ -53,25 +54,41 @@ def eventually(page: Page, read: Callable[[], object], expected: object, *, seco
 
 
 def test_the_first_request_of_a_fresh_server_may_be_the_address_of_a_page(
-    start_app: Callable[..., str], checkpoints_folder: Path, visit: Callable[..., Page]
+    start_app: Callable[..., str], checkpoints_folder: Path, seats: Seats
 ) -> None:
-    page = visit(f"{start_app(checkpoints_folder)}/attention?layer=1&head=1")
-    expect(page.get_by_role("textbox", name="Sentence")).to_have_value("The cat sat on the mat.")
-    expect(page.get_by_test_id("stTopNav").get_by_role("link", name="Overview")).to_be_visible()
-    assert address(page) == {"layer": "1", "head": "1"}
-    assert (chosen(page, "Layer"), chosen(page, "Head")) == ("1", "1")
+    """And Streamlit's own list of the files in pages/, which stood in the sidebar for seconds, is never seen."""
+    with seats.taken() as seat:
+        page = seat.page
+        page.add_init_script(  # which stays with the tab, and only looks
+            """new MutationObserver(() => {
+                if (document.querySelector("[data-testid^=stSidebarNav]")) window.filesSeen = true;
+            }).observe(document, {childList: true, subtree: true});"""
+        )
+        page.goto(f"{start_app(checkpoints_folder)}/attention?layer=1&head=1")
+        settle(page)
+        assert page.evaluate("window.filesSeen") is None
+        expect(page.get_by_role("textbox", name="Sentence")).to_have_value("The cat sat on the mat.")
+        expect(page.get_by_test_id("stTopNav").get_by_role("link", name="Overview")).to_be_visible()
+        assert address(page) == {"layer": "1", "head": "1"}
+        assert (chosen(page, "Layer"), chosen(page, "Head")) == ("1", "1")
 
 
 def test_a_copied_address_gives_the_same_view_to_someone_else(app: str, visit: Callable[..., Page]) -> None:
-    first = visit(f"{app}/attention")
+    """Two people, each with a focus of their own, until one opens what the other has copied."""
+    first, second = visit(f"{app}/attention"), visit(f"{app}/attention")
     assert address(first) == {}
     type_sentence(first, SENTENCE)
     choose(first, "Attention", "cross")
     choose(first, "Layer", 1)
     choose(first, "Head", 1)
     assert address(first) == {"sentence": SENTENCE, "stack": "decoder", "kind": "cross", "layer": "1", "head": "1"}
+    choose(second, "Head", 1)
+    open_by_navigation(second, "Tokens")
+    expect(second.get_by_role("textbox", name="Sentence")).to_have_value("The cat sat on the mat.")
+    assert address(second) == {"head": "1"}
 
-    second = visit(first.url)
+    second.goto(first.url)
+    settle(second)
     expect(second.get_by_role("textbox", name="Sentence")).to_have_value(SENTENCE)
     assert [chosen(second, what) for what in ("Attention", "Layer", "Head")] == ["cross", "1", "1"]
     assert second.url == first.url
@@ -82,6 +99,7 @@ def test_a_copied_address_gives_the_same_view_to_someone_else(app: str, visit: C
     assert chosen(second, "Attention") == "cross"
 
 
+@pytest.mark.nightly  # every run clicks a layer after typing, with and without a finger's pause (test_typing.py)
 def test_what_was_typed_is_kept_when_something_is_clicked_at_once(app: str, visit: Callable[..., Page]) -> None:
     page = visit(f"{app}/attention")
     layers = page.get_by_test_id("stSidebar").get_by_role("radiogroup", name="Layer")
@@ -130,16 +148,6 @@ def test_back_and_forward_bring_back_what_was_looked_at(app: str, visit: Callabl
         settle(page)
         assert eventually(page, lambda: chosen(page, "Layer"), expected.get("layer", "0"))
         assert eventually(page, lambda: chosen(page, "Head"), expected.get("head", "0"))
-
-
-def test_two_browsers_never_share_a_focus(app: str, visit: Callable[..., Page]) -> None:
-    one, other = visit(f"{app}/attention"), visit(f"{app}/attention")
-    type_sentence(one, SENTENCE)
-    choose(other, "Head", 1)
-    open_by_navigation(other, "Tokens")
-    expect(other.get_by_role("textbox", name="Sentence")).to_have_value("The cat sat on the mat.")
-    assert address(other) == {"head": "1"}
-    assert address(one) == {"sentence": SENTENCE}
 
 
 def test_what_does_not_exist_falls_back_to_the_nearest_and_says_so(app: str, visit: Callable[..., Page]) -> None:
@@ -244,21 +252,24 @@ def test_every_page_leads_on_to_the_next_with_the_focus(app: str, visit: Callabl
     assert address(page) == kept
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_the_keyboard_is_seen_in_the_navigation(app: str, visit: Callable[..., Page], dark: bool) -> None:
-    page = visit(f"{app}/tokens", dark=dark)
-    link = page.get_by_test_id("stTopNavLink").first
-    link.focus()
+def test_the_keyboard_is_seen_in_the_navigation(app: str, visit: Callable[..., Page]) -> None:
+    page, grounds = visit(f"{app}/tokens"), []
+    page.get_by_test_id("stTopNavLink").first.focus()
     page.keyboard.press("Tab")
-    ring, ground = page.evaluate(
-        """() => {
-            const style = getComputedStyle(document.activeElement);
-            const ground = getComputedStyle(document.querySelector("[data-testid=stApp]")).backgroundColor;
-            return [`${style.outlineWidth} ${style.outlineStyle} ${style.outlineColor}`, ground];
-        }"""
-    )
-    assert ring.startswith("3px solid "), ring
-    assert contrast(ring.removeprefix("3px solid "), ground) >= 3, (ring, ground)
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        settle(page)
+        ring, ground = page.evaluate(
+            """() => {
+                const style = getComputedStyle(document.activeElement);
+                const ground = getComputedStyle(document.querySelector("[data-testid=stApp]")).backgroundColor;
+                return [`${style.outlineWidth} ${style.outlineStyle} ${style.outlineColor}`, ground];
+            }"""
+        )
+        assert ring.startswith("3px solid "), ring
+        assert contrast(ring.removeprefix("3px solid "), ground) >= 3, (ring, ground)
+        grounds.append(ground)
+    assert grounds[0] != grounds[1]
 
 
 def contrast(one: str, other: str) -> float:

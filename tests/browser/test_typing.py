@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import open_page, settle
 from tests.browser.hand import Hand
@@ -18,7 +17,8 @@ SENTENCES = ("My dog ate my homework.", "We like old songs.", "A bird is in the 
 PAUSES = (0, 150, 300, 450, 600, 800, 1000, 1500)  # milliseconds between the last key and the hand's way to the mouse
 PAGES = ("Tokens", "Embeddings", "Positions", "Attention", "Heads", "Add & Norm", "Feed-forward", "Decoding")
 
-OFTEN = pytest.mark.parametrize("times", [1, pytest.param(3, marks=pytest.mark.nightly)])
+# Every run tries each kind of click once or twice; the night, eight times as often.
+OFTEN = pytest.mark.parametrize("times", [1, pytest.param(8, marks=pytest.mark.nightly)])
 
 
 def sentence_box(page: Page) -> Locator:
@@ -46,11 +46,10 @@ def link(page: Page, title: str) -> Locator:
 
 
 def gestures(count: int, seed: int) -> list[tuple[str, int, int]]:
-    """(sentence, pause, press): no two neighbours alike; now and then a click without a finger's tenth of a second."""
+    """(sentence, pause, press): no two neighbours alike; every second click is without a finger's tenth of a second."""
     dice = random.Random(seed)
     return [
-        (f"{SENTENCES[n % len(SENTENCES)][:-1]} {n}.", dice.choice(PAUSES), 0 if n % 5 == 4 else 90)
-        for n in range(count)
+        (f"{SENTENCES[n % len(SENTENCES)][:-1]} {n}.", dice.choice(PAUSES), 0 if n % 2 else 90) for n in range(count)
     ]
 
 
@@ -59,7 +58,7 @@ def gestures(count: int, seed: int) -> list[tuple[str, int, int]]:
 def test_a_page_that_is_clicked_has_the_sentence(shipped: str, visit: Callable[..., Page], times: int) -> None:
     page = visit(shipped, width=1280, height=720)
     hand = Hand(page)
-    for n, (sentence, pause, press) in enumerate(gestures(8 * times, seed=1)):
+    for n, (sentence, pause, press) in enumerate(gestures(3 * times, seed=1)):
         hand.write(sentence_box(page), sentence)
         page.wait_for_timeout(pause)
         title = PAGES[n % len(PAGES)]
@@ -76,7 +75,7 @@ def test_a_block_of_the_diagram_that_is_clicked_opens_with_the_sentence(
     page = visit(shipped, width=1280, height=720)
     hand = Hand(page)
     blocks = {"Token ids": "Tokens", "Self-attention": "Attention", "Token embedding": "Embeddings"}
-    for n, (sentence, pause, press) in enumerate(gestures(3 * times, seed=2)):
+    for n, (sentence, pause, press) in enumerate(gestures(times, seed=2)):
         block, title = list(blocks.items())[n % len(blocks)]
         hand.write(sentence_box(page), sentence)
         page.wait_for_timeout(pause)
@@ -94,7 +93,7 @@ def test_a_token_that_is_clicked_is_followed_in_the_sentence(
 ) -> None:
     page = visit(f"{shipped}/attention", width=1280, height=720)
     hand = Hand(page)
-    for n, (sentence, pause, press) in enumerate(gestures(5 * times, seed=3)):
+    for n, (sentence, pause, press) in enumerate(gestures(2 * times, seed=3)):
         hand.write(sentence_box(page), sentence)
         page.wait_for_timeout(pause)
         token = 1 + n % 3
@@ -109,7 +108,7 @@ def test_a_layer_a_head_and_an_example_after_typing(shipped: str, visit: Callabl
     page = visit(f"{shipped}/attention", width=1280, height=720)
     hand = Hand(page)
     sidebar = page.get_by_test_id("stSidebar")
-    for n, (sentence, pause, press) in enumerate(gestures(4 * times, seed=4)):
+    for n, (sentence, pause, press) in enumerate(gestures(2 * times, seed=22)):
         hand.write(sentence_box(page), sentence)
         page.wait_for_timeout(pause)
         what, value = ("Layer", str(1 + n // 2 % 2)) if n % 2 else ("Head", str(1 + n % 7))
@@ -132,7 +131,7 @@ def test_another_checkpoint_reads_the_visitors_own_sentence(
     page = visit(f"{shipped}/tokens", width=1280, height=720)
     hand = Hand(page)
     names = ("sentiment", "gpt-en", "en-fr", "bert-en")
-    for n, (sentence, pause, press) in enumerate(gestures(4 * times, seed=5)):
+    for n, (sentence, pause, press) in enumerate(gestures(2 * times, seed=6)):
         hand.write(sentence_box(page), sentence)
         page.wait_for_timeout(pause)
         hand.click(page.get_by_test_id("stSidebar").get_by_role("combobox").first, press=press)
@@ -150,7 +149,8 @@ def test_target_and_second_sentences_are_kept_too(shipped: str, visit: Callable[
     target = page.get_by_role("textbox", name="Target text")
     expect(target).to_be_visible()
     settle(page)
-    for (_, pause, press), title in zip(gestures(3, seed=6), ("Heads", "Decoding", "Attention"), strict=True):
+    titles = ("Decoding", "Heads", "Attention")[: 1 if times == 1 else 3]
+    for (_, pause, press), title in zip(gestures(len(titles), seed=19), titles, strict=True):
         text = f"Le chat dort {pause} fois."
         hand.write(target, text)
         page.wait_for_timeout(pause)
@@ -197,23 +197,3 @@ def test_the_page_follows_while_somebody_types(shipped: str, visit: Callable[...
     page.keyboard.type("Again.", delay=55)
     page.keyboard.press("Enter")
     is_kept(page, "One bird sings and two dogs.\nAgain.")
-
-
-def test_a_fresh_server_shows_no_files_at_its_first_visit(
-    start_app: Callable[..., str], checkpoints_folder: Path, chromium: Browser
-) -> None:
-    """Streamlit's own list of the files in pages/ stood in the sidebar for seconds."""
-    address = start_app(checkpoints_folder)
-    page = chromium.new_page()
-    page.add_init_script(
-        """new MutationObserver(() => {
-            if (document.querySelector("[data-testid^=stSidebarNav]")) window.filesSeen = true;
-        }).observe(document, {childList: true, subtree: true});"""
-    )
-    try:
-        page.goto(address)
-        is_open(page, "Overview")
-        settle(page)
-        assert page.evaluate("window.filesSeen") is None
-    finally:
-        page.close()
