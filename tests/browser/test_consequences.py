@@ -26,9 +26,18 @@ def ends_in_the_window(place: Locator) -> None:
     assert box["y"] >= 0 and box["y"] + box["height"] <= PROJECTOR["height"]
 
 
-def test_the_arithmetic_of_a_cell_stands_beside_the_map(shipped: str, visit: Callable[..., Page]) -> None:
-    page = visit(f"{shipped}/attention", **PROJECTOR)
+def test_the_keyboard_reaches_the_map_and_the_arithmetic_of_a_cell_stands_beside_it(
+    shipped: str, visit: Callable[..., Page]
+) -> None:
+    page = visit(f"{shipped}/attention?language=fr", **PROJECTOR)
+    expect(page.locator("html")).to_have_attribute("lang", "fr")
     picture = page.locator(CANVAS).filter(visible=True).first
+    page.keyboard.press("Tab")  # the keyboard reaches the figure first
+    expect(page.locator(".skip-to-figure")).to_be_focused()
+    expect(page.locator(".skip-to-figure")).to_be_in_viewport()
+    page.keyboard.press("Enter")
+    expect(picture).to_be_focused()
+
     before = picture.bounding_box()
     picture.click(position={"x": 200, "y": 150})
     settle(page)
@@ -105,18 +114,6 @@ def test_the_bar_of_a_lesson_stays_in_sight_and_so_does_the_figure(shipped: str,
     page.locator(".st-key-lesson-next button").click()
     settle(page)
     assert eventually(page, lambda: ends_above_the_bar("heads-grid", 0.9), True)
-
-
-def test_the_keyboard_reaches_the_figure_and_the_document_says_its_language(
-    shipped: str, visit: Callable[..., Page]
-) -> None:
-    page = visit(f"{shipped}/attention?language=fr", **PROJECTOR)
-    expect(page.locator("html")).to_have_attribute("lang", "fr")
-    page.keyboard.press("Tab")
-    expect(page.locator(".skip-to-figure")).to_be_focused()
-    expect(page.locator(".skip-to-figure")).to_be_in_viewport()
-    page.keyboard.press("Enter")
-    expect(page.locator(CANVAS).filter(visible=True).first).to_be_focused()
 
 
 def test_sliders_stand_beside_the_bars_that_they_move(shipped: str, visit: Callable[..., Page]) -> None:

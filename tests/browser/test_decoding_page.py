@@ -49,7 +49,7 @@ def decoding(app: str, visit: Callable[..., Page]) -> Page:
     return page
 
 
-def test_arrow_keys_walk_through_the_answer_and_back(decoding: Page) -> None:
+def test_keys_buttons_and_tokens_walk_through_the_answer_and_back(decoding: Page) -> None:
     total = int(count(decoding).inner_text().split()[-1])
     said = [sentence_about(decoding)]
     for step in (2, 3):
@@ -69,6 +69,14 @@ def test_arrow_keys_walk_through_the_answer_and_back(decoding: Page) -> None:
     decoding.keyboard.press("Home")
     assert sentence_about(decoding) == said[0]
     expect(decoding.get_by_role("button", name="one step back")).to_be_disabled()
+
+    decoding.get_by_role("button", name="one step on").click()
+    rest(decoding, 2)
+    assert step_in_address(decoding) == "1"
+    decoding.locator(".stepper .line button").nth(4).click()
+    expect(count(decoding)).to_contain_text("step 5 of")
+    rest(decoding, 5)
+    assert step_in_address(decoding) == "4"
 
 
 def test_stepping_sends_nothing_until_the_reader_rests(app: str, sit: Callable[..., Seat]) -> None:
@@ -109,16 +117,6 @@ def test_moves_are_kept_when_something_else_is_clicked_before_the_rest_is_over(d
     decoding.get_by_role("radio", name="Step by step").click()
     rest(decoding, 5)
     expect(count(decoding)).to_contain_text("step 5 of")
-    assert step_in_address(decoding) == "4"
-
-
-def test_buttons_and_tokens_move_too(decoding: Page) -> None:
-    decoding.get_by_role("button", name="one step on").click()
-    rest(decoding, 2)
-    assert step_in_address(decoding) == "1"
-    decoding.locator(".stepper .line button").nth(4).click()
-    expect(count(decoding)).to_contain_text("step 5 of")
-    rest(decoding, 5)
     assert step_in_address(decoding) == "4"
 
 

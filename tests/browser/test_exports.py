@@ -48,9 +48,16 @@ def figure(request: pytest.FixtureRequest, visit: Callable[..., Page]) -> Page:
     return visit(f"{request.getfixturevalue('shipped')}/training", dark=True)
 
 
-def test_a_figure_is_saved_as_picture_page_and_numbers(figure: Page, tmp_path: Path) -> None:
-    page = figure
-    assert page.get_by_role("button", name=PAPER).count() == 0  # the menu costs nothing until it is opened
+def test_a_figure_is_saved(figure: Page, tmp_path: Path) -> None:
+    """For a paper; then as picture, numbers and page, which at last is opened without a network."""
+    assert figure.get_by_role("button", name=PAPER).count() == 0  # the menu costs nothing until it is opened
+    for_a_paper(figure, tmp_path)
+    figure.keyboard.press("Escape")
+    settle(figure)
+    as_picture_numbers_and_page(figure, tmp_path)
+
+
+def as_picture_numbers_and_page(page: Page, tmp_path: Path) -> None:
     for button, suffix, begins in (
         ("Download this picture as SVG", "svg", b"<svg"),
         ("Download this picture as PNG", "png", b"\x89PNG"),
@@ -101,9 +108,8 @@ def test_a_long_answer_fits_a_column_of_the_lens(
         assert not (across > 1 and down > 4), (one, other)
 
 
-def test_a_figure_for_a_paper(figure: Page, tmp_path: Path) -> None:
+def for_a_paper(page: Page, tmp_path: Path) -> None:
     """As SVG and as PDF: shapes, and letters of an embedded font."""
-    page = figure
     exports_of(page)
     title = "Figure 4: <more> & less, a title that is too long for one line of a column of this width"
     page.get_by_role("textbox", name="Title", exact=True).fill(title)
@@ -135,7 +141,9 @@ def test_a_figure_for_a_paper(figure: Page, tmp_path: Path) -> None:
     assert pdf_information(content)["Title"] == said["title"]
 
 
-def test_a_figure_can_be_read_as_a_table(app: str, visit: Callable[..., Page]) -> None:
+def test_a_figure_can_be_read_as_a_table_and_saved_with_full_precision(
+    app: str, visit: Callable[..., Page], tmp_path: Path
+) -> None:
     page = visit(f"{app}/add_norm")
     tables = page.get_by_test_id("stDataFrame").count()
     switch = page.get_by_role("switch", name="Table", exact=True).first
@@ -144,10 +152,6 @@ def test_a_figure_can_be_read_as_a_table(app: str, visit: Callable[..., Page]) -
     settle(page)
     assert page.get_by_test_id("stDataFrame").count() == tables + 1
     assert page.locator("[class*=st-key-table-of-]").get_by_role("button", name="CSV", exact=True).is_visible()
-
-
-def test_a_table_is_saved_with_full_precision(app: str, visit: Callable[..., Page], tmp_path: Path) -> None:
-    page = visit(f"{app}/heads")
     name, csv = saved(page, "CSV", tmp_path)
     assert name.endswith(".csv")
     numbers = [cell for line in csv.decode().splitlines()[1:] for cell in line.split(",") if "." in cell]

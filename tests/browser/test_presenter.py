@@ -37,7 +37,9 @@ def test_the_keys_move_what_is_looked_at(app: str, visit: Callable[..., Page]) -
     assert chosen(page, "Layer") == "0" and address(page)["head"] == "1"
 
 
-def test_what_has_no_further_to_go_sends_nothing(app: str, sit: Callable[..., Seat]) -> None:
+def test_what_has_no_further_to_go_sends_nothing_and_a_focused_picture_comes_last(
+    app: str, sit: Callable[..., Seat]
+) -> None:
     seat = sit(f"{app}/heads?presenter=1&layer=1&head=1")
     page, sent = seat.page, seat.sent
     before = len(sent)
@@ -46,6 +48,16 @@ def test_what_has_no_further_to_go_sends_nothing(app: str, sit: Callable[..., Se
     assert len(sent) == before
     press(page, "ArrowLeft")
     assert len(sent) > before and "head" not in address(page)
+
+    def focus_the_picture() -> None:
+        page.locator("[data-testid=stMain] canvas").filter(visible=True).first.focus()
+
+    focus_the_picture()
+    press(page, "PageUp")
+    assert urlsplit(page.url).path == "/attention"
+    focus_the_picture()
+    press(page, "ArrowRight", "Escape")
+    assert address(page) == {"layer": "1"}
 
 
 def test_who_types_moves_nothing(app: str, visit: Callable[..., Page]) -> None:
@@ -71,18 +83,6 @@ def test_the_keys_work_where_the_switch_has_the_focus(app: str, visit: Callable[
     assert urlsplit(page.url).path == "/heads"
     press(page, "Escape")
     assert "presenter" not in address(page)
-
-
-def test_leaving_and_turning_pages_come_before_a_picture_that_has_the_focus(
-    app: str, visit: Callable[..., Page]
-) -> None:
-    page = visit(f"{app}/heads?presenter=1")
-    page.locator("[data-testid=stMain] canvas").filter(visible=True).first.focus()
-    press(page, "PageUp")
-    assert urlsplit(page.url).path == "/attention"
-    page.locator("[data-testid=stMain] canvas").filter(visible=True).first.focus()
-    press(page, "ArrowRight", "Escape")
-    assert address(page) == {}
 
 
 def test_pages_turn_and_so_do_the_steps_of_a_lesson(app: str, visit: Callable[..., Page]) -> None:
