@@ -16,6 +16,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 HISTORY = pd.DataFrame({"step": [1, 1000], "train_loss": [3.0, 2.5], "dev_loss": [3.0, 2.25]})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("millimetres", "points"), [(84, 8), (174, 10)])
 def test_the_figure_is_as_wide_as_asked_and_its_letters_as_large(millimetres: int, points: int) -> None:
     title = "Figure 1: the loss & <what> it was, over all of the steps that were taken, in one long line"

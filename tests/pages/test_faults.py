@@ -37,6 +37,7 @@ def folder(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", NONSENSE)
 @pytest.mark.parametrize(("file", "page"), [("history.csv", "training"), ("head_roles.json", "heads")])
 def test_a_file_beside_the_weights_that_is_nonsense(
@@ -107,6 +108,7 @@ def test_a_checkpoint_that_breaks_while_it_is_looked_at(
         assert "The checkpoint tiny\\-gpt cannot be opened" in app.error[0].value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["checkpoint", "compare", "training"])
 @pytest.mark.parametrize("fault", [remove, empty_weights, other_config, no_tokenizer, everything])
 def test_nobody_outside_learns_where_the_files_of_a_public_server_lie(

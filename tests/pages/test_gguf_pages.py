@@ -45,6 +45,7 @@ def test_the_checkpoint_page_opens_it_by_its_path(opened, gguf: Path) -> None:
     assert "blk." not in said(opened)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page", ["overview", "tokens", "positions", "attention", "heads", "feed_forward", "decoding", "masks"]
 )

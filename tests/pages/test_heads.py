@@ -149,6 +149,7 @@ def test_a_taught_head_is_called_taught(
         assert (note in [element.value for element in app.markdown]) == says
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checkpoint", sorted({place[0] for place in PLACES}))
 def test_odd_sentences_are_drawn(open_page: Callable, checkpoint: str) -> None:
     app = open_page(checkpoint=checkpoint)

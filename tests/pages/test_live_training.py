@@ -131,6 +131,7 @@ def test_a_word_that_cannot_be_watched_cannot_be_started(live: AppTest) -> None:
     assert not live.exception and not live.error
 
 
+@pytest.mark.slow
 def test_stop(live: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(toy_training, "STEPS", {"reverse": 100_000})
     press(live, "start")

@@ -122,6 +122,7 @@ def test_other_views_and_padding_in_the_sentence(open_app):
     assert TEXT["no_pads"] not in said(app.run())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sentence", NASTY)
 def test_odd_sentences(open_app, sentence):
     app = open_app("masks", checkpoint="tiny-translator", sentence=sentence, stack="decoder", kind="cross")

@@ -238,6 +238,7 @@ def test_positions_are_the_models_own(open_family: Callable, checkpoint: str, fo
     assert formula in seen[second], seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checkpoint", FOREIGN)
 def test_a_healthy_patient_is_found_healthy_and_mistakes_fit_the_model(family: Callable, checkpoint: str) -> None:
     loaded = family(checkpoint)

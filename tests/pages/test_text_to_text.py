@@ -68,6 +68,7 @@ def test_every_page_opens_and_says_what_is_true(page: str, opened: Callable) -> 
         assert not any("β" in tab.label for tab in app.tabs), "an RMSNorm has none"
 
 
+@pytest.mark.slow
 def test_tasks_are_chosen_with_an_example_each(opened: Callable) -> None:
     app = opened("masks", checkpoint="tiny-tasks", language="en", sentence="The cat sat on the mat.")
     assert any("every sentence began with a task" in caption.value for caption in app.caption)

@@ -95,6 +95,7 @@ def test_the_head_that_changed_most_is_one_click_away(open_section: Callable, gr
     assert (app.session_state["focus"].stack, app.session_state["focus"].kind) == (place.stack, place.kind)
 
 
+@pytest.mark.slow
 def test_odd_sentences_targets_and_padding(open_section: Callable) -> None:
     app = open_section(target="Le chat.", pads="2")
     is_fine(app)

@@ -100,6 +100,7 @@ def test_any_word_can_be_cut(open_other, name, word):
         is_fine(app)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", by_day(MODELS, ("bert", "llama")))
 def test_every_pair_of_tokenizers_can_be_compared(open_other, name):
     app = open_other(name)
@@ -120,6 +121,7 @@ def test_a_character_is_kept_or_said_to_be_lost(open_other, name):
     assert ("nothing for this character" in said(app)) != kept
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_the_snippet_runs(open_other, run_snippet, others, tmp_path, name):
     app = open_other(name)

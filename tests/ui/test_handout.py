@@ -97,6 +97,7 @@ def test_every_shipped_model_has_a_handout(name: str, language: str) -> None:
     assert f'<html lang="{language}">' in html
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", by_day(FOREIGN, FAMILIES_BY_DAY))
 def test_every_family_has_a_handout(family: Callable, name: str) -> None:
     trace = transformer.trace(family(name), "The cat sat on the mat.")

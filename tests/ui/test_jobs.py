@@ -201,6 +201,7 @@ class Steps:
             report(len(self.at), 0)
 
 
+@pytest.mark.slow
 def test_a_fifth_visitor_waits_for_one_share_beside_four_who_train(start: Callable[..., Job]) -> None:
     """It was more than a minute: until one of the four was done."""
     places, trainings = Places(2, share=0.2), [Steps() for _ in range(4)]

@@ -45,6 +45,7 @@ def test_an_untrained_model_is_no_better_than_chance(sentence: str) -> None:
     assert entropy(found).mean() < 0.95 * evenly_spread, "not every token is equally likely"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", SHIPPED, ids=[path.name for path in SHIPPED])
 def test_most_units_stay_silent_for_a_token(path: Path) -> None:
     assert page_text("feed_forward").look_for[1].startswith("Most units stay silent")
@@ -92,6 +93,7 @@ def test_the_shipped_translator_solves_the_pairs_to_compare() -> None:
     assert shown == {kind: {"first": one.first, "second": one.second} for kind, one in found.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", SHIPPED, ids=[path.name for path in SHIPPED])
 def test_where_most_of_the_numbers_sit(path: Path) -> None:
     checkpoint = transformer.load(path)

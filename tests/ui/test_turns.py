@@ -110,6 +110,7 @@ def test_seconds_of_waiting_are_not_expected_of_the_next_script() -> None:
     assert visitor.expected < 0.1
 
 
+@pytest.mark.slow
 def test_who_takes_long_holds_up_only_those_of_one_turn() -> None:
     line, come_back = Turns(longest=0.05), threading.Event()
     with ThreadPoolExecutor(4) as pool:

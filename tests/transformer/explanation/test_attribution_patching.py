@@ -81,6 +81,7 @@ def test_a_change_is_the_slope_towards_a_silent_head(kind: str, tiny_checkpoint:
     assert min(changes[head] for head in best) >= max(changes[head] for head in found.heads if head not in best)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FOREIGN)
 def test_other_families_leave_no_gradient_behind(family: Callable, name: str) -> None:
     checkpoint = family(name)

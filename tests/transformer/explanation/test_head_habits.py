@@ -77,6 +77,7 @@ def counted_by_hand(
     return {name: count / rows for name, count in hits.items()}, rows, intervals
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "place"),
     [
@@ -168,6 +169,7 @@ def test_examples_do_not_depend_on_the_batches(tiny_checkpoint):
     assert drawn[: len(one)] != drawn[len(one) :], "another seed draws other rows"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "place"),
     [

@@ -63,6 +63,7 @@ def test_it_is_what_three_runs_give(tiny_checkpoint: Callable, kind: str, inputs
     agrees(contrast_of(tiny_checkpoint(kind)), inputs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hf-gpt2", "hf-t5", "hf-deberta", "hf-gemma2"])
 def test_other_families(families_folder, name: str) -> None:
     assert name in FOREIGN

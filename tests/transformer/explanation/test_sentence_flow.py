@@ -83,6 +83,7 @@ def test_what_was_written_is_the_answer(trace: Trace) -> None:
         assert (np.diff(likely) <= 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FOREIGN)
 def test_other_families(families_folder: Path, name: str) -> None:
     trace = transformer.trace(transformer.load(families_folder / name), SENTENCE)

@@ -65,6 +65,7 @@ def same(checkpoint: Checkpoint, edit: Edit, layer: str, change: Callable[[Tenso
     np.testing.assert_allclose(logits[1], replayed(checkpoint, layer, change), atol=2e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OUTPUTS)
 @pytest.mark.parametrize("what", ["zero", "mean", "double"])
 def test_an_edited_head_is_an_edited_slice_of_what_their_output_projection_reads(

@@ -137,6 +137,7 @@ def fetched(folder: Path) -> set[str]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["", "redirects"])
 def test_a_hub_that_sends_what_it_says(loopback: Hub, tmp_path: Path, capsys: pytest.CaptureFixture, how: str) -> None:
     loopback.how = how

@@ -96,6 +96,7 @@ def test_a_beam_of_texts_of_one_length_is_theirs(foreign, name: str, length_pena
     assert [list(text.ids) for text in found.hypotheses] == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hf-m2m100", "hf-t5"])
 def test_our_beam_also_finds_the_texts_that_theirs_drops(foreign, name: str) -> None:
     """Ours keeps every text that ends; theirs only one whose end is among the likeliest continuations."""

@@ -50,6 +50,7 @@ def test_the_formula_is_what_is_measured(tiny_checkpoint, kind: str, words: int)
     assert recorded_bytes(checkpoint.model, **lengths(trace)) == trace.activations.n_bytes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(FOREIGN))
 def test_also_of_other_families(tmp_path: Path, name: str) -> None:
     checkpoint = transformer.load(foreign_checkpoint(name, tmp_path))

@@ -171,6 +171,7 @@ def test_a_text_that_grows_without_end_ends_its_process_alone(
     assert other.encode("The cat")
 
 
+@pytest.mark.slow
 def test_a_text_that_takes_for_ever_ends_its_process_alone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """WordPiece tries every end of a word at every place."""
     monkeypatch.setattr(connection, "TEXT_SECONDS", 1)

@@ -121,6 +121,7 @@ def test_fewer_heads_are_better_as_long_as_the_score_holds() -> None:
     assert whole[2] < pruned[1] < 0
 
 
+@pytest.mark.slow
 def test_a_run_closes_heads_goes_on_exactly_where_it_was_stopped_and_saves_an_ordinary_model(
     data: Path, tmp_path: Path
 ) -> None:

@@ -105,6 +105,7 @@ def never_killed(data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[s
     return everything(train(data, tmp_path_factory.mktemp("never-killed"), recipe()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stops", [(5,), (1, 6, 7, 11)])
 def test_a_run_that_was_stopped_gives_the_same_weights(
     stops: tuple[int, ...], data: Path, tmp_path: Path, never_killed: dict[str, Any]

@@ -172,6 +172,7 @@ def test_inference_mode_around_it_does_no_harm(tiny_checkpoint):
     assert np.array_equal(alone.target, inside.target)
 
 
+@pytest.mark.slow
 def test_many_threads_get_what_one_would(tiny_checkpoint):
     checkpoint = tiny_checkpoint("translator")
     quantities = [asked(checkpoint, "translator", of=of)[1] for of in QUANTITIES] * 4
