@@ -1,4 +1,8 @@
-"""Guessing in a real Chromium: where a token will look, which word comes next, which mistake a patient has."""
+"""Guessing in a real Chromium: where a token will look, which word comes next, which mistake a patient has.
+
+In the night. Every run clicks a guess on each of the three pages (tests/browser/test_consequences.py), and plays all of
+this without a browser (tests/pages: test_attention_guess.py, test_decoding.py, test_bugs.py).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import settle
 from ui.words.texts import page_text
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 PLACE = "checkpoint=tiny-translator&sentence=The+old+man+told+us+a+story."
 ATTENTION, DECODING, BUGS = page_text("attention"), page_text("decoding"), page_text("bugs")
 
