@@ -13,7 +13,14 @@ from ui.shell.page_state import belongs_to
 from ui.shell.presentation.presenter import labels
 from ui.shell.selectors import chosen_option
 from ui.show.figures import show_snippet, show_source
-from views.positions.order import another_order, can_reorder, choose_change, place_looked_at, stack_looked_at
+from views.positions.order import (
+    another_order,
+    can_reorder,
+    choose_change,
+    first_view,
+    place_looked_at,
+    stack_looked_at,
+)
 from views.positions.position_schemes import choose_scheme, say_whose, scheme_of, views_of
 
 SOURCES = {
@@ -41,6 +48,8 @@ with page("positions", needs=("token",), marks=place_looked_at, only=stack_looke
         views = dict(views_of(shown))
         if can_reorder(p):
             views = {"order": lambda p, shown: another_order(p), **views}
+        if (first := first_view(p)) in views:
+            views = {first: views[first], **views}
         view = None
         if views:
             belongs_to("positions view", tuple(views), default=next(iter(views)))
@@ -50,7 +59,7 @@ with page("positions", needs=("token",), marks=place_looked_at, only=stack_looke
             choose_change(p)
         else:
             choose_scheme(p)
-    if view != "order":
+    if view != "order" and not (shown.own and view == first):  # what stands first says it itself
         say_whose(p, shown)
     if view:
         views[view](p, shown)

@@ -26,7 +26,7 @@ OWN = {"tiny-translator": "sinusoidal", "tiny-gpt": "learned", "tiny-bert": "rot
 VIEWS = {
     "sinusoidal": ("order", "heatmap", "waves", "similarity", "sum", "distance"),
     "learned": ("order", "heatmap", "waves", "similarity", "sum", "distance"),
-    "rotary": ("order", "angles", "distance"),
+    "rotary": ("order", "heatmap", "angles", "distance"),
     "relative": ("order", "bias", "distance"),
     "alibi": ("distance",),
 }
@@ -45,6 +45,14 @@ def test_every_view_of_the_own_scheme(open_app, checkpoint):
         is_fine(show(app, view))
     assert TEXT["own"].format(scheme=TEXT[OWN[checkpoint]]) in said(app)
     assert TEXT["own"].format(scheme=TEXT[OWN[checkpoint]]) not in said(show(app, "order"))
+
+
+def test_a_rotary_model_opens_on_both_schemes_side_by_side_and_the_others_on_another_order(open_app):
+    app = open_app("positions", checkpoint="tiny-bert", sentence=SENTENCE)
+    is_fine(app)
+    assert TEXT["both_added"] in said(app) and TEXT["both_turned"] in said(app)
+    app = open_app("positions", checkpoint="tiny-translator", sentence=SENTENCE)
+    assert app.session_state["positions view"] == "order" and TEXT["both_added"] not in said(app)
 
 
 @pytest.mark.parametrize("checkpoint", ["tiny-translator", "tiny-sentiment"])
@@ -95,8 +103,8 @@ def test_the_model_is_asked_again_with_other_positions(open_app, tiny_checkpoint
 
 
 @pytest.mark.parametrize("checkpoint", OWN)
-def test_the_page_opens_on_two_words_that_change_places(open_app, tiny_checkpoint, checkpoint):
-    app = open_app("positions", checkpoint=checkpoint, sentence=SENTENCE)
+def test_another_order_begins_with_two_words_that_change_places(open_app, tiny_checkpoint, checkpoint):
+    app = show(open_app("positions", checkpoint=checkpoint, sentence=SENTENCE), "order")
     is_fine(app)
     loaded = tiny_checkpoint(checkpoint)
     trace = transformer.trace(loaded, SENTENCE)
@@ -130,11 +138,12 @@ def test_the_page_opens_on_two_words_that_change_places(open_app, tiny_checkpoin
 
 @pytest.mark.parametrize("checkpoint", OWN)
 def test_a_click_above_changes_the_figure(open_app, checkpoint):
-    first, second = (
-        open_app("positions", checkpoint=checkpoint, sentence=SENTENCE, token=token).get("plotly_chart")[0].proto.spec
-        for token in "25"
-    )
-    assert first != second
+    for view in {"order", "heatmap" if OWN[checkpoint] == "rotary" else "order"}:
+        first, second = (
+            show(open_app("positions", checkpoint=checkpoint, sentence=SENTENCE, token=token), view) for token in "25"
+        )
+        specs = [app.get("plotly_chart")[0].proto.spec for app in (first, second)]
+        assert specs[0] != specs[1] if view == "order" else said(first) != said(second)
 
 
 def test_an_address_says_which_two_change_places(open_app):

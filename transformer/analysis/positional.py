@@ -73,6 +73,14 @@ def own_rotary_angles(attention: MultiHeadAttention, n_distances: int, *, n_posi
     return np.arange(n_distances, dtype=np.float64)[:, None] * frequencies
 
 
+def rotary_table(rotary: Rotary, n_positions: int) -> np.ndarray:
+    """By which cosine and sine each channel of a head is turned: [position, channel], the cosines cos p·θ_i of all
+    pairs in the first half, their sines sin p·θ_i in the second (Su et al. 2021, §3.4.2)."""
+    frequencies = rotary.frequencies(n_positions).double().numpy()
+    angles = np.arange(n_positions, dtype=np.float64)[:, None] * frequencies
+    return np.concatenate([np.cos(angles), np.sin(angles)], axis=1)
+
+
 def stretched_pairs(rotary: Rotary, n_positions: int) -> tuple[int, int, int]:
     """Of a layer's pairs of channels in a text of ``n_positions`` tokens: how many turn as fast as without stretching,
     how many ``scaling.factor`` times as slowly, and how many in between."""

@@ -17,13 +17,16 @@ from transformer.text.message import N_
 if TYPE_CHECKING:
     from transformer.text.tokens import TokenSequence
 
+DIMENSIONS = N_("dimension (d_model = {n})")
+CHANNELS = N_("channels turned: {n} (cosines, then sines)")
 
-def encoding_heatmap(encoding: Any, *, tokens: TokenSequence | None = None) -> go.Figure:
+
+def encoding_heatmap(encoding: Any, *, tokens: TokenSequence | None = None, dimensions: str = DIMENSIONS) -> go.Figure:
     """The table of positional encodings, position × dimension, diverging around 0.
 
     ``encoding``: [position, model], as many rows as the figure is to show. With ``tokens``, of which there are as
     many, they stand beside their rows; where there are more rows, a line marks how far the sentence reaches into the
-    table.
+    table. ``dimensions``: what the columns are called, with their number n.
     """
     values = as_array(encoding, name="encoding", axes=("position", "dimension"))
     n_positions, n_dimensions = values.shape
@@ -38,7 +41,7 @@ def encoding_heatmap(encoding: Any, *, tokens: TokenSequence | None = None) -> g
     )
     style.finish(figure, height=min(400, max(300, 30 * n_positions + 130)), top=64)
     figure.update_yaxes(title_text=_("position in the sequence"), range=[n_positions - 0.5, -0.5], zeroline=False)
-    figure.update_xaxes(title_text=_("dimension (d_model = {n})", n=n_dimensions), showgrid=False, zeroline=False)
+    figure.update_xaxes(title_text=_(dimensions, n=n_dimensions), showgrid=False, zeroline=False)
     if tokens is not None:
         if len(tokens) > n_positions:
             raise ValueError(

@@ -37,9 +37,14 @@ def can_reorder(p: Page) -> bool:
     return p.checkpoint.config.positions in _REORDERED
 
 
+def first_view(p: Page) -> str:
+    """What the page opens with: where nothing is added, what is done instead comes first, both side by side."""
+    return "heatmap" if p.checkpoint.config.positions == "rotary" else "order"
+
+
 def stack_looked_at(p: Page) -> str | None:
     """The one stack whose tokens this view is about, or ``None`` in the other views."""
-    asked = st.session_state.get("positions view", address.value("positions view", "order"))
+    asked = st.session_state.get("positions view", address.value("positions view", first_view(p)))
     names = {"order", "view_order", *(text["view_order"] for text in page_texts(p.text.name))}
     return _stack(p) if can_reorder(p) and asked in names else None
 

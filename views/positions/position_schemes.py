@@ -23,7 +23,7 @@ from views.positions.disentangled import position_terms
 from views.positions.distance import by_distance
 from views.positions.distance_figures import distance_buckets, relative_bias
 from views.positions.encoding_figures import embedding_sum, encoding_heatmap, encoding_waves, position_similarity
-from views.positions.rotary import angles
+from views.positions.rotary import angles, two_heatmaps
 from views.positions.table import Shown, even, table_of
 
 LONGEST = 64  # positions shown at first; a longer sentence shows all of its own
@@ -92,7 +92,7 @@ def views_of(shown: Shown) -> dict[str, Callable[[Page, Shown], None]]:
     if shown.scheme == "disentangled":
         return {"terms": position_terms}
     if shown.scheme == "rotary":
-        return {"angles": angles, "distance": by_distance}
+        return {"heatmap": two_heatmaps, "angles": angles, "distance": by_distance}
     if shown.scheme == "relative":
         return {"bias": bias, **({"distance": by_distance} if shown.own else {})}
     if shown.scheme == "alibi":

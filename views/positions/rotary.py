@@ -5,6 +5,7 @@ import streamlit as st
 from charts.toolkit.numbers import in_tex
 from charts.toolkit.style import three_digits
 from transformer.analysis import positional
+from transformer.attention import MultiHeadAttention
 from transformer.variants.partial_rotary import Rotary
 from transformer.variants.rotary_scaling import (
     FactorScaling,
@@ -16,19 +17,55 @@ from transformer.variants.rotary_scaling import (
 )
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_formula
-from ui.words.texts import PageText
+from ui.words.texts import PageText, as_plain
 from views.positions.distance_figures import rotary_angles
-from views.positions.table import Shown
+from views.positions.encoding_figures import CHANNELS, encoding_heatmap
+from views.positions.table import Shown, even
 
 _SHOWN = 64  # distances at least
+
+
+def two_heatmaps(p: Page, shown: Shown) -> None:
+    """The sinusoids that Vaswani et al. add to the tokens beside the angles by which this model turns its heads."""
+    config = p.checkpoint.config
+    rotary = _rotary(p, shown)
+    if not rotary.n_turned:
+        st.caption(p.text["nothing_added"])
+        return
+    tokens = p.trace.tokens(p.focus.stack)
+    added, turned = st.columns([3, 2])
+    with added:
+        st.markdown(p.text["both_added"])
+        show_figure(
+            encoding_heatmap(positional.sinusoidal_table(len(tokens), even(config.d_model)), tokens=tokens),
+            name="positions-heatmap",
+        )
+    with turned:
+        st.markdown(p.text["both_turned" if shown.own else "both_turned_elsewhere"])
+        show_figure(
+            encoding_heatmap(positional.rotary_table(rotary, len(tokens)), tokens=tokens, dimensions=CHANNELS),
+            name="rotary-heatmap",
+        )
+    place = min(p.focus.token, len(tokens) - 1)
+    frequencies = rotary.frequencies(len(tokens)).double().numpy()
+    turns = [place * float(frequencies[pair]) for pair in (0, len(frequencies) // 2)]
+    st.markdown(
+        p.text["both_token"].format(
+            token=as_plain(tokens[place].display),
+            position=place,
+            first=three_digits(turns[0]),
+            middle=len(frequencies) // 2,
+            second=three_digits(turns[1]),
+        )
+    )
+    st.caption(p.text["both_caption"].format(width=config.d_model, turned=rotary.n_turned, head=config.d_head))
 
 
 def angles(p: Page, shown: Shown) -> None:
     """Rotary encoding: what turning leaves of the agreement between two tokens, over their distance."""
     config = p.checkpoint.config
-    layer = min(p.focus.layer, p.trace.n_layers(p.focus.stack) - 1)
-    attention = p.checkpoint.model.get_submodule(p.focus.stack).layers[layer].self_attention
-    rotary = positional.rotary_of(attention) if shown.own else Rotary(config.d_head)
+    layer, attention = _looked_at(p)
+    rotary = _rotary(p, shown)
     half = rotary.n_turned // 2
     if not half:
         st.caption(p.text["nothing_added"])
@@ -67,6 +104,17 @@ def angles(p: Page, shown: Shown) -> None:
         rf"\begin{{gathered}} {waves} \\[4pt] {_agreement('' if factor == 1 else 'a')} \end{{gathered}}",
         caption=" ".join([*said, *others]),
     )
+
+
+def _looked_at(p: Page) -> tuple[int, MultiHeadAttention]:
+    """The self-attention of the layer in focus, and which layer that is in this stack."""
+    layer = min(p.focus.layer, p.trace.n_layers(p.focus.stack) - 1)
+    return layer, p.checkpoint.model.get_submodule(p.focus.stack).layers[layer].self_attention
+
+
+def _rotary(p: Page, shown: Shown) -> Rotary:
+    """The turning of that layer, or that of the paper for a model that turns nothing."""
+    return positional.rotary_of(_looked_at(p)[1]) if shown.own else Rotary(p.checkpoint.config.d_head)
 
 
 def _turned_otherwise(p: Page, rotary: Rotary) -> list[str]:

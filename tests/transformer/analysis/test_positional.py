@@ -7,6 +7,7 @@ import torch
 import transformer
 from transformer.analysis import positional
 from transformer.positions import RotaryEncoding
+from transformer.variants.partial_rotary import PartialRotaryEncoding, Rotary
 
 
 def test_added_encoding_is_what_the_trace_recorded(tiny_checkpoint):
@@ -37,6 +38,15 @@ def test_rotary_angles_are_those_of_the_model(tiny_checkpoint):
     angles = positional.rotary_angles(config, 20)
     np.testing.assert_allclose(np.cos(angles), rotary.cosine[:20], atol=1e-6)
     np.testing.assert_allclose(np.sin(angles), rotary.sine[:20], atol=1e-6)
+
+
+@pytest.mark.parametrize("n_turned", [16, 8])
+def test_the_table_of_a_rotary_model_is_what_its_encoding_multiplies_by(n_turned):
+    rotary = Rotary(n_turned, base=500.0)
+    ones = torch.ones(1, 1, 12, 16)
+    ones[..., n_turned // 2 :] = 0.0  # a pair (1, 0) is turned into (cos, sin)
+    turned = PartialRotaryEncoding(rotary)(ones)[0, 0]
+    np.testing.assert_allclose(positional.rotary_table(rotary, 12), turned[:, :n_turned], atol=1e-6)
 
 
 def test_relative_bias_is_what_is_added_to_the_scores(tiny_checkpoint):
