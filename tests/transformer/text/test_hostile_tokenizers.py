@@ -303,7 +303,7 @@ def entry(text: str, score: float = -1.0, type: int = 1) -> bytes:
     return field(1, field(1, text.encode()) + varint(2 << 3 | 5) + struct.pack("<f", score) + field(3, type))
 
 
-TEXT = "".join(chr(0x4E00 + number) for number in range(80))
+TEXT = "".join(chr(0x4E00 + number) for number in range(120))
 SENTENCEPIECE = {
     "twice": [entry("a"), entry("b"), entry("a")],
     "empty": [entry("a"), entry("", type=4)],
@@ -311,7 +311,7 @@ SENTENCEPIECE = {
     "infinite": [entry("a", float("-inf"))],
     "a length that lies": [field(1, b"\x0a\xff\xff\xff\x7fa")],
     "millions": [b"\x0a\x00" * 300_000],
-    "every part of one text": [entry(TEXT[start:end]) for start in range(80) for end in range(start + 1, 81)],
+    "every part of one text": [entry(TEXT[start:end]) for start in range(120) for end in range(start + 1, 121)],
     "given everywhere": [entry("a" * length, -length, 4) for length in range(1, 257)],
 }
 
