@@ -15,7 +15,7 @@ from transformer.config import PictureConfig
 from transformer.disk.whole_files import atomic_path
 from transformer.families.build import build_model
 from transformer.feed_forward import FeedForward
-from transformer.files.checkpoints import WEIGHTS, load_weights
+from transformer.files.checkpoints import CONFIG, TOKENIZER, WEIGHTS, load_weights
 from transformer.files.layout import own_config
 from transformer.models import Model
 from transformer.pictures.patch_tokenizer import PatchTokenizer, load_tokenizer
@@ -73,8 +73,7 @@ def initial_model(recipe: Recipe) -> Model:
     """Random weights, or those of ``start_from``, stack by stack."""
     model = build_model(recipe.model)
     if recipe.start_from:
-        start = Path(recipe.start_from)
-        pretrained = load_weights(own_config(start / "config.json"), start / WEIGHTS)
+        pretrained = _trained(Path(recipe.start_from))
         for stack in ("encoder", "decoder"):
             if hasattr(model, stack) and hasattr(pretrained, stack):
                 weights = getattr(pretrained, stack).state_dict()
@@ -86,6 +85,11 @@ def initial_model(recipe: Recipe) -> Model:
     if recipe.attention_dropout is not None:
         _set_attention_dropout(model, recipe.attention_dropout)
     return model
+
+
+def _trained(directory: Path) -> Model:
+    """The model of a checkpoint directory of our own."""
+    return load_weights(own_config(directory / CONFIG), directory / WEIGHTS)
 
 
 def _set_inner_dropout(model: Model, probability: float) -> None:
@@ -109,7 +113,7 @@ def set_own_dropout(model: Model, probability: float) -> None:
             module.p = probability
 
 
-def training_objective(recipe: Recipe, model: Model) -> Objective:
+def training_objective(recipe: Recipe, model: Model, tokenizer: Tokenizer) -> Objective:
     """What is trained; what is evaluated on dev is always the plain objective of the task."""
     if recipe.alignment is not None:
         return TaughtTranslation(model, recipe.label_smoothing, **asdict(recipe.alignment))
@@ -119,15 +123,16 @@ def training_objective(recipe: Recipe, model: Model) -> Objective:
     if recipe.entropy is not None:
         objective.entropy = partial(price, recipe.entropy.penalty, recipe.entropy.falls_from)
     if recipe.teacher:
-        objective.teacher = Teacher(OBJECTIVES[recipe.task](_teacher(recipe)), recipe.teacher_weight)
+        objective.teacher = Teacher(OBJECTIVES[recipe.task](_teacher(recipe, tokenizer)), recipe.teacher_weight)
     return objective
 
 
-def _teacher(recipe: Recipe) -> Model:
+def _teacher(recipe: Recipe, tokenizer: Tokenizer) -> Model:
     """Raises ``ValueError`` for a model whose answers are not about the student's tokens."""
-    directory = Path(recipe.teacher)
-    config = own_config(directory / "config.json")
-    theirs, ours = (f"{c.kind}, {c.vocabulary_size} tokens" for c in (config, recipe.model))
+    teacher = _trained(Path(recipe.teacher))
+    theirs, ours = (f"{config.kind}, {config.vocabulary_size} tokens" for config in (teacher.config, recipe.model))
     if theirs != ours:
         raise ValueError(f"teacher is {recipe.teacher!r} ({theirs}); the model to train ({ours}) must be alike")
-    return load_weights(config, directory / WEIGHTS)
+    if load_tokenizer(teacher.config, Path(recipe.teacher) / TOKENIZER).pieces != tokenizer.pieces:
+        raise ValueError(f"teacher is {recipe.teacher!r}; its tokens are not those of this run")
+    return teacher

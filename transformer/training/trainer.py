@@ -53,7 +53,7 @@ class Trainer:
         torch.manual_seed(recipe.seed)
         self.tokenizer = run_tokenizer(recipe, self.corpus, self.directory, self.accelerator)
         model = initial_model(recipe)
-        objective = training_objective(recipe, model)
+        objective = training_objective(recipe, model, self.tokenizer)
         optimizer = torch.optim.AdamW(
             objective.parameter_groups(),
             lr=0.0,

@@ -11,9 +11,9 @@ from torch.nn import functional as F
 
 from tests.transformer.tiny import random_model
 from tests.transformer.training.test_attention_entropy import CASES
-from tests.transformer.training.test_trainer import assert_same, everything, recipe, train
+from tests.transformer.training.test_trainer import assert_same, everything, recipe, sentences, train
 from tests.transformer.training.test_trainer import data as data  # a fixture
-from transformer.text.tokenizer import PAD_ID
+from transformer.text.tokenizer import PAD_ID, Tokenizer
 from transformer.training.card import model_card
 from transformer.training.distillation import Teacher
 from transformer.training.trainer import Trainer
@@ -87,3 +87,13 @@ def test_a_teacher_of_other_tokens_is_refused(data: Path, tmp_path: Path) -> Non
     settings = recipe(teacher=str(tmp_path / "first" / "best"))
     with pytest.raises(ValueError, match=r"teacher is '.*best' \(decoder-only, 300 tokens\); .*\(encoder-decoder, 300"):
         Trainer(settings, data=data, run_directory=tmp_path / "run")
+
+
+def test_a_teacher_with_as_many_other_tokens_is_refused(data: Path, tmp_path: Path) -> None:
+    train(data, tmp_path / "first", recipe(steps=2, evaluate_every=2, snapshots=()))
+    teacher = tmp_path / "first" / "best"
+    other = Tokenizer.train([text.upper() for pair in sentences() for text in pair], 300)
+    other.save(teacher / "tokenizer.json")
+    assert other.vocabulary_size == 300
+    with pytest.raises(ValueError, match=r"teacher is '.*best'; its tokens are not those of this run"):
+        Trainer(recipe(teacher=str(teacher)), data=data, run_directory=tmp_path / "run")
