@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 import pytest
 from _pytest.mark import ParameterSet
@@ -22,4 +22,13 @@ def by_day(cases: Iterable[object], day: Collection[object], *, id_of: str = "")
     return [
         pytest.param(case, id=name if isinstance(name, str) else None, marks=() if name in day else pytest.mark.nightly)
         for case, name in named
+    ]
+
+
+def in_turn(kinds: Sequence[str], pages: Sequence[str]) -> list[ParameterSet]:
+    """Every page once in every run, with the kinds in turn; all pages with all kinds in the night."""
+    return [
+        pytest.param(kind, page, marks=() if (number + k) % len(kinds) == 0 else pytest.mark.nightly)
+        for k, kind in enumerate(kinds)
+        for number, page in enumerate(pages)
     ]

@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 import transformer
 from tests.conftest import ROOT, open_by_address
 from tests.long_texts import long_sentence
+from tests.nights import in_turn
 from tests.pages.conftest import said
 from tests.pages.fuzzing import PAGES, choose, is_sound
 from ui.words.texts import page_text
@@ -46,16 +47,8 @@ def read_all_of_it(app: AppTest) -> None:
     assert not app.warning, [warning.value for warning in app.warning]
 
 
-# Every page once in every run, with all kinds in turn; all pages with all kinds in the night.
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("checkpoint", "page"),
-    [
-        pytest.param(checkpoint, page, marks=() if (number + k) % 4 == 0 else pytest.mark.nightly)
-        for k, checkpoint in enumerate(KINDS)
-        for number, page in enumerate(PAGES)
-    ],
-)
+@pytest.mark.parametrize(("checkpoint", "page"), in_turn(KINDS, PAGES))
 def test_a_tiny_model_to_its_limit(tiny_checkpoint: Callable, checkpoint: str, page: str) -> None:
     loaded = tiny_checkpoint(checkpoint)
     sentence = long_sentence(loaded, loaded.config.max_length)
@@ -77,17 +70,9 @@ WITHOUT_PATCHING = [page for page in PAGES if page != "paths"]
 LONG = pytest.mark.parametrize("n_tokens", [64, pytest.param(256, marks=pytest.mark.nightly)])
 
 
-# Every page once in every run, with the two models in turn.
 @pytest.mark.slow
 @LONG
-@pytest.mark.parametrize(
-    ("name", "page"),
-    [
-        pytest.param(name, page, marks=() if (number + k) % 2 == 0 else pytest.mark.nightly)
-        for k, name in enumerate(("en-fr", "gpt-en"))
-        for number, page in enumerate(WITHOUT_PATCHING)
-    ],
-)
+@pytest.mark.parametrize(("name", "page"), in_turn(("en-fr", "gpt-en"), WITHOUT_PATCHING))
 def test_a_model_that_ships(shipped: Path, name: str, page: str, n_tokens: int) -> None:
     read_all_of_it(opened(page, name, of_length(name, n_tokens)))
 

@@ -39,7 +39,7 @@ PAGES = [
 
 # The rare ones, and one each without their pieces, with parallel branches, with a bias.
 SOME = (*FAMILIES_BY_DAY, "hf-gpt2")
-MOST = by_day(FOREIGN, (*FAMILIES_BY_DAY, "hf-gpt2", "hf-neox"))
+MOST = by_day(FOREIGN, (*SOME, "hf-neox"))
 
 
 @pytest.fixture

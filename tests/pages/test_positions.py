@@ -138,12 +138,19 @@ def test_another_order_begins_with_two_words_that_change_places(open_app, tiny_c
 
 @pytest.mark.parametrize("checkpoint", OWN)
 def test_a_click_above_changes_the_figure(open_app, checkpoint):
-    for view in {"order", "heatmap" if OWN[checkpoint] == "rotary" else "order"}:
-        first, second = (
-            show(open_app("positions", checkpoint=checkpoint, sentence=SENTENCE, token=token), view) for token in "25"
-        )
-        specs = [app.get("plotly_chart")[0].proto.spec for app in (first, second)]
-        assert specs[0] != specs[1] if view == "order" else said(first) != said(second)
+    first, second = (
+        show(open_app("positions", checkpoint=checkpoint, sentence=SENTENCE, token=token), "order")
+        .get("plotly_chart")[0]
+        .proto.spec
+        for token in "25"
+    )
+    assert first != second
+
+
+def test_beside_the_two_heatmaps_stand_the_angles_of_the_token_that_was_clicked(open_app):
+    for place, turned in ((2, "2"), (5, "5")):  # the first pair is turned by one radian a place
+        app = open_app("positions", checkpoint="tiny-bert", sentence=SENTENCE, token=str(place))
+        assert f"at position **{place}**" in said(app) and f"is turned by **{turned}** rad, pair" in said(app)
 
 
 def test_an_address_says_which_two_change_places(open_app):

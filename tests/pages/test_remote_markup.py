@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.nights import in_turn
 from transformer.text.tokenizer import Tokenizer
 from ui.shell.navigation import GROUPS
 from ui.words.texts import without_pictures
@@ -70,16 +71,8 @@ def hostile(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     return tmp_path
 
 
-# Every page once in every run, with the three kinds in turn; all pages with all kinds in the night.
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("checkpoint", "page"),
-    [
-        pytest.param(checkpoint, page, marks=() if (number + k) % 3 == 0 else pytest.mark.nightly)
-        for k, checkpoint in enumerate(("sentiment", "gpt", "translator"))
-        for number, page in enumerate(PAGES)
-    ],
-)
+@pytest.mark.parametrize(("checkpoint", "page"), in_turn(("sentiment", "gpt", "translator"), PAGES))
 def test_no_page_shows_a_picture_of_another_server(hostile: Path, open_app: Open, page: str, checkpoint: str) -> None:
     app = open_app(page, checkpoint=checkpoint, sentence="The cat sat on the mat.")
     assert not app.exception

@@ -69,15 +69,19 @@ def own_rotary_angles(attention: MultiHeadAttention, n_distances: int, *, n_posi
 
     ``n_positions``: tokens of the text, which ``LongRope`` depends on.
     """
-    frequencies = rotary_of(attention).frequencies(n_positions).double().numpy()
+    return angles_of(rotary_of(attention), n_distances, n_positions=n_positions)
+
+
+def angles_of(rotary: Rotary, n_distances: int, *, n_positions: int) -> np.ndarray:
+    """The same of any turning: p·θ_i, [distance, pair]."""
+    frequencies = rotary.frequencies(n_positions).double().numpy()
     return np.arange(n_distances, dtype=np.float64)[:, None] * frequencies
 
 
 def rotary_table(rotary: Rotary, n_positions: int) -> np.ndarray:
     """By which cosine and sine each channel of a head is turned: [position, channel], the cosines cos p·θ_i of all
     pairs in the first half, their sines sin p·θ_i in the second (Su et al. 2021, §3.4.2)."""
-    frequencies = rotary.frequencies(n_positions).double().numpy()
-    angles = np.arange(n_positions, dtype=np.float64)[:, None] * frequencies
+    angles = angles_of(rotary, n_positions, n_positions=n_positions)
     return np.concatenate([np.cos(angles), np.sin(angles)], axis=1)
 
 

@@ -5,7 +5,7 @@ import io
 from collections.abc import Mapping, Sequence
 
 
-def as_csv(rows: Sequence[Mapping[str, object]], columns: Sequence[str] = ()) -> str:
+def csv_text(rows: Sequence[Mapping[str, object]], columns: Sequence[str] = ()) -> str:
     """CSV with a header: ``columns``, or all that any row has. What a row lacks and what is not a number is empty."""
     text = io.StringIO()
     names = columns or list(dict.fromkeys(name for row in rows for name in row))

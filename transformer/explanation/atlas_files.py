@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from transformer.disk.tables import as_csv
+from transformer.disk.tables import csv_text
 from transformer.disk.whole_files import write_text
 from transformer.explanation.firing_examples import Example
 from transformer.explanation.head_habits import HeadHabits
@@ -23,7 +23,7 @@ Habits = Mapping[Head, HeadHabits]
 
 def write_data(folder: Path, checkpoint: Checkpoint, found: Habits, sentences: Sequence[str]) -> Iterator[Path]:
     """Writes all files, one after the other; yields the path of each."""
-    yield _written(folder / TABLE, as_csv([row(habits) for habits in found.values()]))
+    yield _written(folder / TABLE, csv_text([row(habits) for habits in found.values()]))
     attentions = dict.fromkeys((head.stack, head.kind) for head in found)
     for stack, kind in attentions:
         own = [habits for head, habits in found.items() if (head.stack, head.kind) == (stack, kind)]

@@ -38,7 +38,7 @@ def add_batch(commands: argparse._SubParsersAction) -> None:
 
 
 def _batch(options: argparse.Namespace) -> int:
-    from transformer.disk.tables import as_csv
+    from transformer.disk.tables import csv_text
     from transformer.disk.whole_files import write_text
     from transformer.explanation.prompt_batch import PAIRS, cases_of, prompt_batch, read_lines
     from transformer.files.checkpoints import load
@@ -50,7 +50,7 @@ def _batch(options: argparse.Namespace) -> int:
     with progress_bar("line") as progress:
         found = prompt_batch(checkpoint, cases, largest=options.largest, progress=progress)
     if options.out:
-        write_text(Path(options.out), as_csv(found.records()))
+        write_text(Path(options.out), csv_text(found.records()))
     if options.json:
         everything = {"gap": found.gap._asdict(), "parts": found.records(), "lines": found.lines()}
         print(json.dumps(_without_nan(everything), ensure_ascii=False))

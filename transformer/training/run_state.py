@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from transformer.disk.tables import as_csv
+from transformer.disk.tables import csv_text
 from transformer.disk.whole_files import atomic_path, write_text
 from transformer.files.model_card import HISTORY
 
@@ -66,4 +66,4 @@ def set_random_states(states: dict[str, torch.Tensor] | torch.Tensor, rank: int)
 def write_history(path: Path, rows: list[dict[str, float]]) -> None:
     columns = (*COLUMNS, *(name for name in OPTIONAL if any(name in row for row in rows)))
     rounded = [{name: f"{value:.6g}" if isinstance(value, float) else value for name, value in r.items()} for r in rows]
-    write_text(path, as_csv(rounded, columns))
+    write_text(path, csv_text(rounded, columns))

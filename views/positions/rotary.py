@@ -47,15 +47,15 @@ def two_heatmaps(p: Page, shown: Shown) -> None:
             name="rotary-heatmap",
         )
     place = min(p.focus.token, len(tokens) - 1)
-    frequencies = rotary.frequencies(len(tokens)).double().numpy()
-    turns = [place * float(frequencies[pair]) for pair in (0, len(frequencies) // 2)]
+    turns = positional.angles_of(rotary, len(tokens), n_positions=len(tokens))[place]
+    middle = len(turns) // 2
     st.markdown(
         p.text["both_token"].format(
             token=as_plain(tokens[place].display),
             position=place,
-            first=three_digits(turns[0]),
-            middle=len(frequencies) // 2,
-            second=three_digits(turns[1]),
+            first=three_digits(float(turns[0])),
+            middle=middle,
+            second=three_digits(float(turns[middle])),
         )
     )
     st.caption(p.text["both_caption"].format(width=config.d_model, turned=rotary.n_turned, head=config.d_head))
