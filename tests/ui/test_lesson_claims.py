@@ -35,6 +35,7 @@ CAT, TOM, LOVE = "The cat sat on the mat.", "Tom loves Mary.", "I love you."
 TOKENS, ORDER, HEAD, HEADS = "01-tokens-and-vectors", "02-positions", "03-one-head", "04-many-heads"
 WAY, DECODING, MENDING = "00-the-way-of-a-sentence", "05-decoding", "06-break-and-mend"
 ANSWER = "Le chat s'assit sur le tapis."
+ONE_HEAD = ("encoder", 2, 1)  # the head of the lesson HEAD: stack, layer, head
 
 
 @pytest.fixture(scope="module")
@@ -144,26 +145,39 @@ def test_without_positions_the_cat_sits_on_a_cat_and_tom_still_loves_mary(checkp
 
 
 def test_one_head(checkpoint, trace) -> None:
-    config, weights = checkpoint.config, trace.attention("encoder", 2).weights[2]
+    config, weights = checkpoint.config, trace.attention(*ONE_HEAD[:2]).weights[ONE_HEAD[2]]
+    for number in (1, 2, 3, 4, 7, 8, 9):
+        aimed = step(HEAD, number, sentence=CAT).focus
+        assert (aimed.get("stack", "encoder"), aimed["layer"], aimed["head"]) == ONE_HEAD
+        assert aimed["token"] == (2 if number == 4 else 3)
     np.testing.assert_allclose(weights.sum(axis=1), 1, atol=1e-5)
     assert right(HEAD, 1, sentence=CAT) == "1"
     assert (trace.source[3].display, trace.source[2].display) == ("·on", "·sat")
-    assert weights[3].argmax() == 2 and weights[3, 2] > 0.97  # steps 1 and 8
+    assert weights[3].argmax() == 2 and weights[3, 2] > 0.9  # steps 1 and 8
+    eighth = step(HEAD, 8, sentence=CAT)
+    assert "more than 0.9 to" in eighth.question and "less than 0.1." in eighth.explanation
+    eighth = find_lesson(HEAD, "fr").steps[7]
+    assert "plus de 0,9 à" in eighth.question and "moins de 0,1." in eighth.explanation
     assert right(HEAD, 2, sentence=CAT) == str(config.d_head)
     assert (config.d_model, config.n_heads) == (256, 8)
     assert right(HEAD, 3, sentence=CAT) == str(weights.size)
-    values = trace.values("encoder.layers.2.self_attention.value")[2]
-    context = trace.values("encoder.layers.2.self_attention.context")[2]
+    values = trace.values("encoder.layers.2.self_attention.value")[ONE_HEAD[2]]
+    context = trace.values("encoder.layers.2.self_attention.context")[ONE_HEAD[2]]
     near = np.linalg.norm(context[3] - values, axis=1)
     assert near.argmin() == 2
     assert right(HEAD, 8, sentence=CAT) == "the value of `·sat`"
 
 
 def test_the_division_keeps_the_order_and_a_row_without_it_is_all_or_nothing(trace) -> None:
-    path = attention_path(trace, "encoder", 2, "self", head=2)
-    without, row = path.weights_without_scaling(3), path.weights[3]
-    assert (np.argsort(path.products[3]) == np.argsort(path.scores[3])).all()
-    assert without.max() > 0.999 > row.max()
+    path = attention_path(trace, *ONE_HEAD[:2], "self", head=ONE_HEAD[2])
+    fourth = step(HEAD, 4, sentence=CAT)
+    sat = fourth.focus["token"]
+    assert trace.source[sat].display == "·sat" and "the row of `·sat`" in fourth.do
+    without, row = path.weights_without_scaling(sat), path.weights[sat]
+    assert (np.argsort(path.products) == np.argsort(path.scores)).all()
+    assert without.max() > 0.99 and row.max() < 0.9
+    assert "from less than 0.9 to more than 0.99" in fourth.explanation
+    assert "de moins de 0,9 à plus de 0,99" in find_lesson(HEAD, "fr").steps[3].explanation
     assert right(HEAD, 4, sentence=CAT).startswith("so that the softmax does not choose one")
 
 
@@ -334,27 +348,38 @@ def test_the_way_of_a_sentence(checkpoint, trace) -> None:
     steps = [step(WAY, number, sentence=CAT) for number in range(1, 7)]
     assert len(trace.source) == 8 and "Eight tokens" in steps[0].notice
     assert right(WAY, 1, sentence=CAT).startswith(f"{checkpoint.config.d_model} numbers")
+    french = find_lesson(WAY, "fr").steps
+    # nothing is added to a row of E: the place turns queries and keys
+    np.testing.assert_array_equal(trace.values("encoder.embedding.token"), trace.values("encoder.layers.0.residual.in"))
+    assert checkpoint.config.positions == "rotary" and encoder.place is None
+    assert "adds nothing yet" in steps[0].explanation and "n’ajoute encore rien" in french[0].explanation
     # who looks at whom
-    sat = steps[1].focus["token"]
-    assert trace.source[sat].display == "·sat"
-    others = trace.attention("encoder", 0, "self").weights[:, sat].copy()
-    others[:, sat] = 0
-    head, key = np.unravel_index(others.argmax(), others.shape)
+    sat, head = steps[1].focus["token"], 1
+    assert trace.source[sat].display == "·sat" and f"does head {head} take" in steps[1].question
+    weights = trace.attention("encoder", 0, "self").weights[:, sat]
+    key = weights[head].argmax()
     assert right(WAY, 2, sentence=CAT) == f"`{trace.source[key].display}`"
-    assert f"Head {head} " in steps[1].explanation and f"{others.max():.3f}" in steps[1].explanation
+    assert weights[head, key] > 0.7 and np.delete(weights[:, key], head).max() < 0.1
+    assert f"Head {head} gives `·cat` more than 0.7" in steps[1].explanation
+    assert f"La tête {head} donne plus de 0,7 à `·cat`" in french[1].explanation
+    assert "more than 0.1" in steps[1].explanation and "plus de 0,1" in french[1].explanation
     # what a layer changes
     added = next(k for k, one in enumerate(encoder.steps) if (one.layer, one.kind) == (0, "feed_forward"))
-    assert f"{encoder.growth[added][sat]:.2f} times" in steps[2].explanation
+    growth = f"{encoder.growth[added][sat]:.1f}"
+    assert f"{growth} times" in steps[2].explanation
+    assert f"{growth.replace('.', ',')} fois" in french[2].explanation
     assert encoder.adds and decoder.adds and right(WAY, 3, sentence=CAT).startswith("it adds")
     assert f"{checkpoint.config.d_ff:,} units" in steps[2].notice
     # where the French word comes from
     weights = trace.attention("decoder", 1, "cross").weights[:, steps[3].focus["token"]]
     (key,) = set(weights.argmax(axis=-1))
     assert len(weights) == 8 and right(WAY, 4, sentence=CAT) == f"`{trace.source[key].display}`"
-    told = steps[3].explanation
-    assert all(f"{value:#.3g}" in told for value in (weights.max(axis=-1).min(), weights.max(axis=-1).max()))
+    assert weights.max(axis=-1).min() > 0.99 and "more than 0.99" in steps[3].explanation
     row = next(row for row in flow.written if row.position == 1)
-    assert f"`{row.names[row.chosen]}`" in told and f"{row.probabilities[row.chosen]:.3f}" in told
+    chance = f"{row.probabilities[row.chosen]:.2f}"
+    for told, number in ((steps[3].explanation, chance), (french[3].explanation, chance.replace(".", ","))):
+        assert f"`{row.names[row.chosen]}`" in told and told.endswith(f" {number}.")
+    assert "plus de 0,99" in french[3].explanation
     # softmax, and word after word
     assert weights[steps[4].focus["head"]].sum() == pytest.approx(1, abs=1e-6)
     assert right(WAY, 5, sentence=CAT) == "1" and f"{weights[0].max():#.3g}" in steps[4].explanation
