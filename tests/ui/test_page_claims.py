@@ -54,23 +54,19 @@ def test_most_units_stay_silent_for_a_token(path: Path) -> None:
         assert silent_share(trace, stack).mean() > 0.5
 
 
-def test_the_head_of_the_lesson_is_a_window_and_no_previous_token_head() -> None:
+def test_the_head_of_the_lesson_is_a_previous_token_head_in_every_sentence() -> None:
     """In English and in French."""
     step = find_lesson("04-many-heads").steps[1]
-    french = (ROOT / "lessons" / "fr" / "04-many-heads.toml").read_text(encoding="utf-8")
+    french = find_lesson("04-many-heads", "fr").steps[1]
     place = ("encoder", "self", step.focus["layer"], step.focus["head"])
-    saved = load_corpus_roles(transformer.load(ROOT / "checkpoints" / "en-fr")).roles
-    measured = saved.head(*place).measured
-    assert measured.has_job and (measured.strongest, measured.where["window"]) == ("window", -3)
-    assert f"Over {saved.n_sentences} sentences" in step.explanation and "from −3 to −1" in step.explanation
-    steady = load_corpus_roles(transformer.load(ROOT / "checkpoints" / "bert-en")).roles.head("encoder", "self", 1, 3)
-    assert (steady.measured.strongest, steady.measured.where["offset"]) == ("offset", -1)
-    window, neighbour = (
-        round(100 * score) for score in (measured.measures["window"].score, steady.measured.measures["offset"].score)
-    )
-    for told in (step.explanation, french.replace("\xa0", " ")):
-        assert f"{window} %" in told and f"{neighbour} %" in told
-    assert measured.measures["offset"].score == pytest.approx(0.5, abs=0.05) and "half of the rows" in step.explanation
+    saved = load_corpus_roles(transformer.load(ROOT / "checkpoints" / step.focus["checkpoint"])).roles
+    found = saved.head(*place)
+    assert (found.role, found.shares["previous"]) == ("previous", 1.0)
+    assert found.measured.has_job and found.measured.where["offset"] == -1
+    on_it = 10 * round(10 * found.measured.measures["offset"].score)
+    for told, sentences in ((step.explanation, "sentences"), (french.explanation, "phrases")):
+        plain = told.replace("\u202f", " ")
+        assert f"{saved.n_sentences} {sentences}" in plain and f"{on_it} %" in plain
 
 
 def test_what_to_look_for_fits_the_model() -> None:
