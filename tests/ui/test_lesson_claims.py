@@ -238,6 +238,7 @@ def test_a_row_that_is_sharp_and_one_that_is_spread(trace) -> None:
     assert cross.query.displays[1] == "·Le" and trace.prediction.displays[1] == "·chat"
     assert cross.key.displays[cross.weights[FOLLOWS.head, 1].argmax()] == "·cat"
     sharp, spread = cross.entropy[FOLLOWS.head, 1], cross.entropy[FOLLOWS.head, 10]
+    assert cross.query.displays[10] == "p" and "`p`" in said.notice and "`p`" in told_in_french(4).notice
     assert trace.prediction.displays[10] == "is" and trace.prediction.displays[8:11] == ("·ta", "p", "is")
     assert sharp < 0.01 and spread > 0.5
     for notice, point in ((said.notice, "."), (told_in_french(4).notice, ",")):
@@ -271,7 +272,7 @@ def test_what_a_head_does_in_one_sentence_is_not_what_it_usually_does(checkpoint
 
 
 @pytest.mark.slow
-def test_the_card_of_a_head_speaks_for_and_against(checkpoint) -> None:
+def test_the_card_of_a_head_speaks_for_and_against(checkpoint, trace) -> None:
     asked = focused(8, LIKE_BACK)
     assert asked.options["heads_section"] == "card" and asked.covers == (CARD,)
     found = head_habits(checkpoint, read_sentences())
@@ -280,6 +281,8 @@ def test_the_card_of_a_head_speaks_for_and_against(checkpoint) -> None:
     assert round(100 * habits.main.chance) == BY_CHANCE and habits.n_rows == ROWS
     steady = found[BACK].main
     assert steady.kind == "previous" and steady.share > 0.8, "more than 80 %"
+    rows = trace.attention("encoder", BACK.layer).weights[BACK.head, 1:5]
+    assert (rows.argmax(axis=-1) == np.arange(4)).all(), "one back from these four as well"
     for told, rows in ((asked.explanation, "1,008"), (told_in_french(8).explanation, "1 008")):
         plain = told.replace("\u202f", " ")
         assert all(f"{share} %" in plain for share in (ONE_BACK, BY_CHANCE, 80)) and f"{rows} " in plain
@@ -301,8 +304,8 @@ def test_the_card_of_an_aligning_head_has_its_counter_examples(checkpoint, trace
     assert max(share["special"], share["punctuation"]) < min(share["before"], share["behind"]) - 0.03
     measured = load_corpus_roles(checkpoint).roles.head(*ALIGNS).measured
     assert measured.strongest == "aligned_next" and round(measured.measures["aligned_next"].score, 1) == ALIGNED
-    assert f"({ALIGNED})" in asked.explanation
-    assert f"({ALIGNED})".replace(".", ",") in told_in_french(9).explanation
+    assert f"(about {ALIGNED})" in asked.explanation
+    assert f"(environ {ALIGNED})".replace(".", ",") in told_in_french(9).explanation
     assert right(HEADS, 9, sentence=CAT) == "at a word before or behind that line"
 
 
@@ -402,7 +405,8 @@ def test_without_the_exchange_between_words_their_order_is_lost_as_well(checkpoi
     ends = []
     for sentence in (CAT, "The mat sat on the cat."):
         found = transformer.trace(checkpoint, sentence, target=ANSWER, edits=edits)
-        ends.append(dict(zip(found.source.displays, found.activations["encoder.final_norm.output"].values, strict=True)))
+        said = found.activations["encoder.final_norm.output"].values
+        ends.append(dict(zip(found.source.displays, said, strict=True)))
     for name in ("·cat", "·mat"):
         np.testing.assert_allclose(ends[0][name], ends[1][name], atol=1e-4)
 
