@@ -312,7 +312,7 @@ def test_the_card_of_an_aligning_head_has_its_counter_examples(checkpoint, trace
 def test_a_clear_map_may_not_matter(checkpoint, trace) -> None:
     said = focused(6, FORTH)
     stripe = trace.attention("encoder", FORTH.layer).weights[FORTH.head]
-    assert (np.diag(stripe, 1)[:6] > 0.9).all(), "a stripe just right of the diagonal"
+    assert (np.diag(stripe, 1)[:6] > 0.8).all(), "a stripe just right of the diagonal"
     useless = head_effect(trace, *_place(FORTH), head=FORTH.head)
     assert float(right(HEADS, 6, sentence=CAT)) == pytest.approx(np.exp(useless.change), abs=0.05)
     useful = head_effect(trace, *_place(ALIGNS), head=ALIGNS.head)
