@@ -210,7 +210,7 @@ def test_every_question_of_every_lesson_has_its_figure(language: str, monkeypatc
     cards = told[route.steps[1].title]
     assert cards.count("<li") == 8 and "1476" in cards
     # By their number, as titles are in two languages: where it hesitates, a greedy choice that gets lost, a bug.
-    assert "·vous" in figures[15] and "delà-delà" in figures[16] and figures[20].count("<iframe") == 2
+    assert "·vous" in figures[15] and figures[16].count("oublié") >= 5 and figures[20].count("<iframe") == 2
 
 
 def test_a_figure_is_drawn_outside_of_a_run_and_in_the_language_of_the_paper(checkpoints_folder, monkeypatch) -> None:
