@@ -27,7 +27,7 @@ Key = tuple[Hashable, Name]
 # Each kind of result has room of its own, so that a few long traces do not push out what took minutes.
 # GLASSFORMER_<SHELF>_MB overrules the number of megabytes.
 MEGABYTES = {
-    "models": 630,  # en-fr takes 28 MB, and so does each of its four snapshots; an upload takes at most 100 MB
+    "models": 630,  # en-fr takes 28 MB, so does each snapshot of en-fr-2017; an upload takes at most 100 MB
     "traces": 384,  # three sentences each for a class of thirty, or six texts of the greatest length
     "results": 128,
 }
