@@ -138,8 +138,10 @@ class NumpyTransformer:
     def attention(
         self, name: str, x: np.ndarray, memory: np.ndarray, allowed: np.ndarray, bias: np.ndarray | None = None
     ) -> np.ndarray:
-        query = self.rotate(self.heads(self.linear(f"{name}.query_projection", x)))
-        key = self.rotate(self.heads(self.linear(f"{name}.key_projection", memory)))
+        query = self.heads(self.linear(f"{name}.query_projection", x))
+        key = self.heads(self.linear(f"{name}.key_projection", memory))
+        if name.endswith(".self_attention"):  # places of two texts have no distance
+            query, key = self.rotate(query), self.rotate(key)
         value = self.heads(self.linear(f"{name}.value_projection", memory))
         allowed = self.note(f"{name}.allowed", allowed)
         scores = query @ key.transpose(0, 2, 1) / math.sqrt(query.shape[-1])

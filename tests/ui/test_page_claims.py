@@ -36,7 +36,7 @@ SENTENCES = {
 @pytest.mark.parametrize("sentence", ["The cat sat on the mat.", "I love you."])
 def test_an_untrained_model_is_no_better_than_chance(sentence: str) -> None:
     assert "no better than chance" in page_text("training").look_for[0]
-    checkpoint = transformer.load(ROOT / "checkpoints" / "en-fr")
+    checkpoint = transformer.load(ROOT / "checkpoints" / "en-fr-2017")
     trace = transformer.trace(checkpoint, sentence)
     question = asked(trace)
     found = question.log_probabilities(same_tokens(trace, checkpoint=snapshot(checkpoint, 0)))
@@ -129,7 +129,7 @@ def test_the_classifier_and_the_causal_model_get_no_sentence_of_others() -> None
 
 def test_rare_rows_of_a_tied_matrix_have_moved_as_far_as_others() -> None:
     """So the Embeddings page must not say that they are still near the random ones they began with."""
-    checkpoint = transformer.load(ROOT / "checkpoints" / "en-fr")
+    checkpoint = transformer.load(ROOT / "checkpoints" / "en-fr-2017")
     models = (checkpoint.model, snapshot(checkpoint, 0).model)
     now, before = (model.get_parameter("encoder.embedding.table.weight").detach().numpy() for model in models)
     cosines = (now * before).sum(axis=1) / np.linalg.norm(now, axis=1) / np.linalg.norm(before, axis=1)
