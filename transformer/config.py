@@ -27,8 +27,8 @@ class ModelConfig:
     ``d_model`` is the width of the residual stream, ``d_ff`` the hidden width of the feed-forward layer
     (Vaswani et al. 2017, Table 3). ``norm`` is "post" (the 2017 paper) or "pre" (Xiong et al. 2020).
     ``positions`` is one of sinusoidal (Vaswani et al. 2017, §3.5), learned (Gehring et al. 2017), rotary (Su et al.
-    2021; in self-attention), relative (T5 bias, Raffel et al. 2020, §2.1) or none. ``class_names`` add a classifier head to
-    an encoder-only model. ``tie_embeddings`` shares one matrix between all embeddings and the projection
+    2021, in self-attention), relative (T5 bias, Raffel et al. 2020, §2.1) or none. ``class_names`` add a classifier
+    head to an encoder-only model. ``tie_embeddings`` shares one matrix between all embeddings and the projection
     to the vocabulary (Press & Wolf 2017). ``rms_norm`` puts RMSNorm (Zhang & Sennrich 2019) in place of LayerNorm.
     ``task_prefixes`` are what sentences began with in training, one a task (Raffel et al. 2020, §2.4).
 

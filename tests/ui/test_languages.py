@@ -34,8 +34,9 @@ def files(code: str) -> dict[str, Path]:
 
 ENGLISH = {name: tomllib.loads(path.read_text(encoding="utf-8")) for name, path in files("en").items()}
 FRENCH = files("fr")
+LESSONS = sorted((ROOT / "lessons" / "fr").glob("*.toml"))
 PAGES = [entry.name for group in GROUPS.values() for entry in group if entry.exists]
-NARROW_SPACES = re.compile(r"[\w)»*`] [;:!?»](?:\s|$)|« ")
+NARROW_SPACES = re.compile(r"[\w)»*`] [;:!?»](?:\s|$)|« |\xa0[;!?%]")
 
 
 def leaves(value: object, place: str = "") -> Iterator[tuple[str, object]]:
@@ -93,11 +94,11 @@ def test_french_is_french() -> None:
     assert not same
 
 
-@pytest.mark.parametrize("name", FRENCH)
-def test_french_typography(name: str) -> None:
-    """An ordinary space before ; : ! ? or inside « » lets a line end there."""
-    for place, value in own(FRENCH[name]).items():
-        if not place.startswith("code_") and not is_formula(value):
+@pytest.mark.parametrize("path", [*FRENCH.values(), *LESSONS], ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_french_typography(path: Path) -> None:
+    """An ordinary space before ; : ! ? or inside « » lets a line end there. Before ; ! ? % it is narrow."""
+    for place, value in own(path).items():
+        if isinstance(value, str) and not place.startswith("code_") and not is_formula(value):
             assert not NARROW_SPACES.search(value), f"{place}: {value}"
 
 
