@@ -15,7 +15,7 @@ from ui.show.drawings import show_mask_editor
 from ui.show.figures import show_formula, show_snippet, show_source
 from ui.show.score_formula import score_formula
 from views.masks import editor
-from views.masks.mask_effects import difference, notes, padding_sandbox
+from views.masks.mask_effects import difference, notes, padding_sandbox, predicted_rows
 
 VIEWS = ("difference", "steps", "padding")
 
@@ -31,7 +31,8 @@ with page("masks", needs=("stack", "kind", "layer", "head")) as p:
     picture, beside = picture_and_answer()
     with picture:
         height = 340 if focus.lesson else 400  # so that its legend stays in sight below the lesson's bar
-        drawn = mask_editor(now, head=focus.head, own=own.allowed, height=height)
+        labels = predicted_rows(p.trace, now)
+        drawn = mask_editor(now, head=focus.head, own=own.allowed, shifted_labels=labels, height=height)
         show_mask_editor(drawn, key="mask editor", on_edit=editor.draw)
     with beside:
         show_answers(p, specs)

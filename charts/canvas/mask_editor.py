@@ -1,5 +1,7 @@
 """What the mask editor in the browser needs."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from charts.canvas.attention_maps import attention_map
@@ -8,15 +10,23 @@ from charts.toolkit.payload_bytes import mask_bits
 from transformer.runs.attention_view import AttentionView
 
 
-def mask_editor(view: AttentionView, *, head: int, own: np.ndarray, height: int | None = None) -> CanvasFigure:
+def mask_editor(
+    view: AttentionView,
+    *,
+    head: int,
+    own: np.ndarray,
+    shifted_labels: Sequence[str] | None = None,
+    height: int | None = None,
+) -> CanvasFigure:
     """One head as a heatmap whose mask is painted on with the mouse: a click or a drag blocks or allows cells.
 
     ``view`` holds the mask as it is now, ``own`` [query, key] the model's; cells in which they differ are framed.
+    ``shifted_labels`` as in ``attention_map``.
 
     Raises ``ValueError`` when the two masks differ in shape.
     """
     mask = np.asarray(own, dtype=bool)
     if mask.shape != view.allowed.shape:
         raise ValueError(f"own has shape {mask.shape} but the mask of {view.name} has {view.allowed.shape}")
-    drawn = attention_map(view, head=head, height=height)
+    drawn = attention_map(view, head=head, shifted_labels=shifted_labels, height=height)
     return CanvasFigure({**drawn.metadata, "kind": "mask"}, {**drawn.arrays, "own": mask_bits(mask)})

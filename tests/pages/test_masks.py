@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import transformer
+from charts.canvas.attention_maps import READ_TITLE, SHIFTED_TITLE
+from charts.toolkit.payload_bytes import unpack
 from charts.toolkit.style import signed, three_digits
 from tests.pages.conftest import codes, is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
@@ -40,6 +42,15 @@ def preset(app, name):
 
 def shown(app):
     return {metric.label: metric.value for metric in app.metric}
+
+
+@pytest.mark.parametrize(("kind", "title"), [("cross", SHIFTED_TITLE), ("self", READ_TITLE)])
+def test_rows_of_cross_attention_are_the_tokens_predicted(open_app, kind, title):
+    app = open_app("masks", checkpoint="tiny-translator", sentence=SENTENCE, stack="decoder", kind=kind)
+    editor = next(component for component in app.get("bidi_component") if component.key == "mask editor")
+    shown_map, _ = unpack(editor.proto.bytes)
+    assert shown_map["row_title"] == title
+    assert (shown_map["rows"][0] == "<s>") == (kind == "self")
 
 
 @pytest.mark.parametrize(("checkpoint", "stack", "kind"), PLACES)

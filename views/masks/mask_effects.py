@@ -5,10 +5,12 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
+from charts.canvas.attention_maps import KEY_TITLE, LOOKS_AT, row_title
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import signed, three_digits
 from transformer.analysis.answers.padding import PADS, padding_drift
 from transformer.runs.attention_view import AttentionView
+from transformer.runs.traces import Trace
 from ui.compute.loading import load_trace
 from ui.compute.store import store
 from ui.lab import edited_model
@@ -20,9 +22,15 @@ from ui.words.texts import as_plain
 from views.masks.editor import Recipe
 
 
+def predicted_rows(trace: Trace, view: AttentionView) -> tuple[str, ...] | None:
+    """Names of the rows of cross-attention: the token that each predicts, as on Attention. ``None``: the token read."""
+    return trace.prediction.labels if view.kind == "cross" else None
+
+
 def notes(p: Page, recipe: Recipe, view: AttentionView) -> None:
     """What one should know about this mask: rows with nothing left, no pads to hide, writing against reading."""
-    empty = [view.query[row].display for row in range(len(view.query)) if not view.allowed[row].any()]
+    named = p.trace.prediction if view.kind == "cross" else view.query
+    empty = [named[row].display for row in range(len(named)) if not view.allowed[row].any()]
     if empty:
         rows = [p.text["nothing_left_row"].format(token=as_plain(token)) for token in empty[:4]]
         if len(empty) > 4:
@@ -48,14 +56,14 @@ def difference(p: Page, own: AttentionView, now: AttentionView) -> None:
     show_map(
         value_map(
             change,
-            row_labels=own.query.labels,
+            row_labels=predicted_rows(p.trace, own) or own.query.labels,
             column_labels=own.key.labels,
-            row_title=p.text["query"],
-            column_title=p.text["key"],
+            row_title=row_title(own, shifted=own.kind == "cross"),
+            column_title=KEY_TITLE,
             scale="diverging",
             title=p.text["difference_title"].format(layer=own.layer, head=head),
             value_name=p.text["difference_value"],
-            phrase=("", p.text["looks_at"]),
+            phrase=("predicting " if own.kind == "cross" else "", LOOKS_AT),
             height=520,
         ),
         key="mask difference",

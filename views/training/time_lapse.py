@@ -86,7 +86,9 @@ def _through_time(p: Page, moments: Sequence[Moment]) -> None:
         with picture:
             role = role_text(roles[here], heads)
             st.markdown(p.text["time_map"].format(step=names[here], role=role))
-            show_map(attention_map(views[here], head=place.head, height=_MAP_HEIGHT), key="time-lapse map")
+            predicted = p.trace.prediction.labels if place.kind == "cross" else None
+            drawn = attention_map(views[here], head=place.head, shifted_labels=predicted, height=_MAP_HEIGHT)
+            show_map(drawn, key="time-lapse map")
         with overview:
             st.markdown(summary(moments, p.text))
             _overview(p, moments, names, here)
