@@ -54,7 +54,7 @@ def cell_by_cell(rule: Callable[[int, int, bool], bool]) -> Callable[[np.ndarray
 
 def without_edge(weights: np.ndarray) -> np.ndarray:
     weights = weights.copy()
-    weights[1, 2, 0] = 0
+    weights[1, 2, 2] = 0
     return weights
 
 
@@ -70,7 +70,7 @@ EDITS = {
     "scale:decoder.1.self.2=-1.5": {f"{DECODER}.context": one_head(2, lambda rows: rows * -1.5)},
     "mean:encoder.1.self.0": {f"{ENCODER}.context": one_head(0, lambda rows: np.tile(rows.mean(0), (len(rows), 1)))},
     "mean:decoder.1.cross.4": {f"{CROSS}.context": one_head(4, mean_so_far)},
-    "edge:decoder.1.cross.1=2-0": {f"{CROSS}.weights": without_edge},
+    "edge:decoder.1.cross.1=2-2": {f"{CROSS}.weights": without_edge},
     "drop:encoder.1.feed_forward": {"encoder.layers.1.feed_forward.output": lambda x: x * 0},
     "drop:decoder.1.cross": {f"{CROSS}.output": lambda x: x * 0},
     "mask:decoder.*.self=no_causal": dict.fromkeys(EVERY_LAYER, cell_by_cell(lambda query, key, allowed: True)),

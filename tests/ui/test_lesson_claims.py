@@ -207,9 +207,9 @@ def test_the_causal_mask(trace) -> None:
 # the heads of the lesson "many heads", and what it says of them in numbers
 BACK, FORTH = Head("encoder", "self", 1, 2), Head("encoder", "self", 1, 4)  # one token back, one token on
 RESTS, LIKE_BACK = Head("encoder", "self", 2, 3), Head("encoder", "self", 2, 1)
-FOLLOWS, ALIGNS = Head("decoder", "cross", 1, 0), Head("decoder", "cross", 1, 7)
-ON_THE_TOKEN_BEFORE, ONE_BACK, BY_CHANCE, ROWS = 90, 45, 7, 1008  # %, %, %, rows
-FACTOR, ALIGNED = 0.7, 0.9
+FOLLOWS, ALIGNS = Head("decoder", "cross", 1, 4), Head("decoder", "cross", 1, 7)
+ON_THE_TOKEN_BEFORE, ONE_BACK, BY_CHANCE, ROWS = 90, 44, 7, 1008  # %, %, %, rows
+FACTOR, ALIGNED = 0.8, 0.9
 
 
 def focused(number: int, head: Head) -> Step:
@@ -247,9 +247,9 @@ def test_a_row_that_is_sharp_and_one_that_is_spread(trace) -> None:
     sharp, spread = cross.entropy[FOLLOWS.head, 1], cross.entropy[FOLLOWS.head, 10]
     assert cross.query.displays[10] == "p" and "`p`" in said.notice and "`p`" in told_in_french(4).notice
     assert trace.prediction.displays[10] == "is" and trace.prediction.displays[8:11] == ("·ta", "p", "is")
-    assert sharp < 0.01 and spread > 0.5
-    for notice, point in ((said.notice, "."), (told_in_french(4).notice, ",")):
-        assert f"0{point}01 bit" in notice and f"0{point}5 bit" in notice
+    assert sharp < 0.1 and spread == pytest.approx(1, abs=0.1)
+    for notice, small in ((said.notice, "less than 0.1 bits"), (told_in_french(4).notice, "moins de 0,1 bit")):
+        assert small in notice and " 1 bit" in notice
     focused(5, FOLLOWS)
     assert right(HEADS, 5, sentence=CAT) == "this row has to predict `·chat`"
 
@@ -321,11 +321,11 @@ def test_a_clear_map_may_not_matter(checkpoint, trace) -> None:
     stripe = trace.attention("encoder", FORTH.layer).weights[FORTH.head]
     assert (np.diag(stripe, 1)[:6] > 0.8).all(), "a stripe just right of the diagonal"
     useless = head_effect(trace, *_place(FORTH), head=FORTH.head)
-    assert float(right(HEADS, 6, sentence=CAT)) == pytest.approx(np.exp(useless.change), abs=0.05)
+    assert float(right(HEADS, 6, sentence=CAT)) == pytest.approx(np.exp(useless.change), abs=0.1)
     useful = head_effect(trace, *_place(ALIGNS), head=ALIGNS.head)
     assert np.exp(useful.change) == pytest.approx(FACTOR, abs=0.06)
     french = told_in_french(6).explanation
-    assert "less than 5 %" in said.explanation and "moins de 5\u202f%" in french
+    assert "less than 10 %" in said.explanation and "moins de 10\u202f%" in french
     assert f"about {FACTOR}" in said.explanation and f"environ {FACTOR}".replace(".", ",") in french
     assert "Head 7 of layer 1" in said.explanation and (ALIGNS.layer, ALIGNS.head) == (1, 7)
     focused(7, ALIGNS)
@@ -474,18 +474,19 @@ def test_the_way_of_a_sentence(checkpoint, trace) -> None:
     assert checkpoint.config.positions == "rotary" and encoder.place is None
     assert "adds nothing yet" in steps[0].explanation and "n’ajoute encore rien" in french[0].explanation
     # who looks at whom
-    sat = steps[1].focus["token"]
-    assert trace.source[sat].display == "·sat" and trace.source[7].display == "</s>"
-    others = trace.attention("encoder", 0, "self").weights[:, sat].copy()
-    others[:, [sat, 7]] = 0  # the token itself, and what is no word
-    head, key = np.unravel_index(others.argmax(), others.shape)
-    assert right(WAY, 2, sentence=CAT) == f"`{trace.source[key].display}`"
-    assert others[head, key] > 0.7 > np.delete(others, key, axis=1).max() + 0.05
-    assert f"Head {head} gives `·cat` more than 0.7." in steps[1].explanation
-    assert f"La tête {head} donne plus de 0,7 à `·cat`." in french[1].explanation
+    on = steps[1].focus["token"]
+    assert trace.source[on].display == "·on" and trace.source[7].display == "</s>"
+    others = trace.attention("encoder", 0, "self").weights[:, on].copy()
+    others[:, [on, 7]] = 0  # the token itself, and what is no word
+    key = others.max(axis=0).argmax()
+    assert right(WAY, 2, sentence=CAT) == f"`{trace.source[key].display}`" == "`·mat`"
+    first, second = np.flatnonzero(others[:, key] > 0.995)
+    assert np.delete(others, key, axis=1).max() < 0.9
+    assert f"Heads {first} and {second} give `·mat` nearly 1." in steps[1].explanation
+    assert f"Les têtes {first} et {second} donnent presque 1 à `·mat`." in french[1].explanation
     # what a layer changes
     added = next(k for k, one in enumerate(encoder.steps) if (one.layer, one.kind) == (0, "feed_forward"))
-    growth = f"{encoder.growth[added][sat]:.1f}"
+    growth = f"{encoder.growth[added][steps[2].focus['token']]:.1f}"
     assert f"{growth} times" in steps[2].explanation
     assert f"{growth.replace('.', ',')} fois" in french[2].explanation
     assert encoder.adds and decoder.adds and right(WAY, 3, sentence=CAT).startswith("it adds")
