@@ -18,6 +18,7 @@ import pytest
 from tests.test_borders import FORBIDDEN
 from ui.compute.loading import IN_THE_REPOSITORY
 from ui.shell.focus import Focus, fit_checkpoint
+from ui.shell.guidance.lessons import lessons
 
 ROOT = Path(__file__).resolve().parents[2]
 NEEDED = {*FORBIDDEN, "app.py", ".streamlit", "lessons", "configs", "checkpoints", "deploy"}
@@ -55,7 +56,9 @@ def test_the_wheel_is_told_of_every_room_of_the_app() -> None:
 
 def test_every_checkpoint_is_in_the_wheel_or_named_where_it_is_asked_for() -> None:
     packed = {Path(name).name for name in included() if name.startswith("checkpoints/")}
-    assert packed == {"en-fr", "gpt-en", "bert-en", "vit-digits"}
+    assert packed == {"en-fr", "en-fr-2017", "gpt-en", "bert-en", "vit-digits"}
+    told_on = {step.focus["checkpoint"] for lesson in lessons()[0] for step in lesson.steps}
+    assert packed >= told_on
     assert packed | set(IN_THE_REPOSITORY) == {path.name for path in (ROOT / "checkpoints").iterdir() if path.is_dir()}
     assert not packed & set(IN_THE_REPOSITORY)
     focus, (note,) = fit_checkpoint(Focus(checkpoint="sentiment"), ["en-fr", "gpt-en"])
