@@ -204,6 +204,24 @@ def _count(text: str, *, least: int = 1) -> int:
     raise argparse.ArgumentTypeError(f"{text[:40]!r} is not an integer ≥ {least}")
 
 
+def _renew(options: argparse.Namespace) -> int:
+    """Each command that works out something from the weights alone; what this checkpoint has no file of is left out."""
+    from transformer.explanation.jacobian_lens import FILE
+    from transformer.files.opening_file import OPENING
+    from transformer.files.snapshots import snapshot_steps
+
+    path, save = Path(options.checkpoint), ["--checkpoint", options.checkpoint, "--save"]
+    commands = [["heads", *save]]
+    commands += [["heads", "--history", *save]] if snapshot_steps(path) else []
+    commands += [["lens", *save]] if (path / FILE).is_file() else []
+    commands += [["openings", "--checkpoint", options.checkpoint]] if (path / OPENING).is_file() else []
+    for command in commands:
+        print("python -m transformer", *command, file=sys.stderr)
+        if status := main(command):
+            return status
+    return 0
+
+
 def _beam_width(text: str) -> int:
     if (width := _count(text)) <= _WIDEST_BEAM:
         return width
@@ -275,6 +293,10 @@ def _parser() -> argparse.ArgumentParser:
     add_batch(commands)
     add_lens(commands)
     add_openings(commands)
+
+    renew = commands.add_parser("renew", help="after new weights: heads, lens and openings, one after the other")
+    renew.add_argument("--checkpoint", required=True, metavar="DIR")
+    renew.set_defaults(command=_renew)
 
     inspect = commands.add_parser("inspect", help="print all parameters, or what the heads do in a sentence")
     inspect.add_argument("folder", nargs="?", metavar="DIR")

@@ -14,6 +14,8 @@ import pytest
 
 import transformer
 from transformer.__main__ import main
+from transformer.explanation.jacobian_lens import load_jacobian_lens
+from transformer.roles.role_files import load_corpus_roles
 
 ROOT = Path(__file__).resolve().parents[2]
 PAIRS = "The cat sleeps.\tLe chat dort.\nThe cat sleeps.\tLe chat est endormi.\nI see it.\tJe le vois.\n"
@@ -256,6 +258,21 @@ def test_heads_prints_a_table_and_saves_what_it_prints_as_json(checkpoints_folde
     assert json.loads(printed.out) == saved
     assert (saved["sentences"], saved["skipped"], saved["sentence_file"]) == (3, 1, "mine.txt")
     assert "head_roles.json" in printed.err
+
+
+@pytest.mark.slow
+def test_renew_works_out_what_is_saved_and_asks_the_opening(checkpoints_folder, tmp_path, capsys):
+    folder = shutil.copytree(checkpoints_folder / "tiny-translator", tmp_path / "new")
+    assert main(["renew", "--checkpoint", str(folder)]) == 0
+    assert load_corpus_roles(transformer.load(folder)).roles.n_sentences == 84
+    assert capsys.readouterr().err.count("python -m transformer") == 1, "no snapshots, no lens, no opening"
+    (folder / "jacobian_lens.safetensors").write_bytes(b"of other weights")
+    place = 'stack = "encoder"\nkind = "self"\nlayer = 0\nhead = 0\ntoken = 0\nanswer = "No such answer."\n'
+    says = '[opening]\nsentence = "Go."\nlabel.en = "Wrong"\nshows.en = "It answers."\n' + place
+    (folder / "opening.toml").write_text('[name]\nen = "New"\n' + says, encoding="utf-8")
+    assert main(["renew", "--checkpoint", str(folder)]) == 1
+    assert load_jacobian_lens(transformer.load(folder)) is not None
+    assert "WRONG    Wrong: Go." in capsys.readouterr().out
 
 
 def test_heads_reads_the_sentences_that_ship(checkpoints_folder, capsys):
