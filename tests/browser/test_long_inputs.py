@@ -24,7 +24,7 @@ MAX_ELEMENTS = 6000
 CHOICES = "[data-testid=stMain] [role=radio], [data-testid=stMain] [role=tab]"
 # One page of each kind of drawing …
 HEAVIEST = [
-    ("positions", "Token + position"),
+    ("positions", "By distance"),
     ("attention", ""),
     ("decoding", "Word alignment"),
     ("training", "One step in detail"),
