@@ -15,6 +15,8 @@ _IN_SIGHT = """node => {
     const box = node.getBoundingClientRect(), root = node.getRootNode();
     return [box.top + 2, box.bottom - 2].every((y) => node.contains(root.elementFromPoint(box.x + box.width / 2, y)));
 }"""
+_UNDER = """(nodes, [x, y]) => nodes.findIndex(
+    (node) => node.isConnected && node.contains(node.getRootNode().elementFromPoint(x, y)))"""
 
 
 class Hand:
@@ -26,15 +28,26 @@ class Hand:
 
     def click(self, what: Locator, *, press: int = PRESS) -> None:
         """Where ``what`` stood when the mouse set off: nobody aims anew on the way."""
+        self.reach(what)
+        self.press(press)
+
+    def reach(self, what: Locator) -> None:
         box = self._aim(what)
         begin, end = self._at, (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
         for step in range(1, _STEPS + 1):
             self.page.mouse.move(*(a + (b - a) * step / _STEPS for a, b in zip(begin, end, strict=True)))
             self.page.wait_for_timeout(_STEP)
         self._at = end
+
+    def press(self, milliseconds: int = PRESS) -> None:
         self.page.mouse.down()
-        self.page.wait_for_timeout(press)
+        self.page.wait_for_timeout(milliseconds)
         self.page.mouse.up()
+
+    def lies_on(self, things: Locator) -> int | None:
+        """Which of ``things`` is under the mouse now; they may have moved since it set off."""
+        found = things.evaluate_all(_UNDER, self._at)
+        return None if found < 0 else found
 
     def _aim(self, what: Locator) -> FloatRect:
         """Where it stands. What is drawn anew in this moment is looked for again: nobody sets off to what is gone."""

@@ -1,10 +1,12 @@
 // What is typed into one of Streamlit's boxes is taken after a pause, at once on Enter (Shift+Enter: a new line), and
 // before a click elsewhere does what it does. The box keeps its draft; this only presses the keys that Streamlit waits for.
+// In its other boxes what is typed is taken before such a click as well, or the page that was clicked would not open.
 // Where the server goes away, what it has not answered is kept, and so is what is typed until the next one is there.
 const SHORTEST = 300; // milliseconds of a pause
 const LONGEST = 1500;
 const SLOW = 4000; // a page that takes longer than this waits for Enter
 const AT_ONCE = 50; // Streamlit sends what was typed a moment later; a click that is heard before would overtake it
+const OTHERS = ["stTextInput", "stTextArea", "stNumberInput"].map((name) => `[data-testid=${name}]`).join();
 
 export default function ({ parentElement, data, setTriggerValue }) {
   const typing = (globalThis.glassformerTyping ??= new Typing());
@@ -41,6 +43,7 @@ class Typing {
   say = () => {};
   runAgain = () => {};
   #dirty = new Set(); // boxes whose draft has not been taken
+  #others = new Set(); // boxes that are not followed, and hold what has not been taken
   #drafts = new Map(); // by the name of a box: its text and where the caret is, until that has been answered
   #writes = ""; // the name of the box that is written in
   #lost = false; // whether the server has gone before it answered
@@ -102,7 +105,7 @@ class Typing {
 
   #typed(event) {
     const box = this.#box(event);
-    if (!box) return;
+    if (!box) return this.#typedInAnother(event.composedPath()[0]);
     this.#dirty.add(box);
     this.#writes = this.#name(box);
     this.#note(box);
@@ -110,6 +113,10 @@ class Typing {
     if (event.isComposing || this.waits) return;
     const pause = Math.min(LONGEST, Math.max(SHORTEST, this.#duration / 2));
     this.#timer = setTimeout(() => this.#take(box), pause);
+  }
+
+  #typedInAnother(box) {
+    if (box.closest?.(OTHERS) && !box.closest("[data-testid=stForm]")) this.#others.add(box);
   }
 
   #pressed(event) {
@@ -124,6 +131,7 @@ class Typing {
 
   // Streamlit takes what is left by itself.
   #left(event) {
+    this.#others.delete(event.composedPath()[0]);
     const box = this.#box(event);
     if (!box) return;
     if (this.#dirty.delete(box)) this.#asked = performance.now();
@@ -134,8 +142,11 @@ class Typing {
 
   #elsewhere(event) {
     this.#under = event.composedPath()[0];
-    if (!this.#dirty.size || this.#dirty.has(this.#box(event))) return;
-    this.takeAll();
+    const left = [...this.#dirty, ...this.#others].filter((box) => box !== this.#under);
+    if (!left.length) return;
+    for (const box of this.#others) this.#enter(box);
+    this.#others.clear();
+    if (this.#dirty.size) this.takeAll();
     this.#taken = performance.now();
   }
 
@@ -174,6 +185,10 @@ class Typing {
     if (box.disabled) return; // there is no server
     this.#dirty.delete(box);
     this.#asked = performance.now();
+    this.#enter(box);
+  }
+
+  #enter(box) {
     const ctrlKey = box instanceof HTMLTextAreaElement;
     box.dispatchEvent(
       new KeyboardEvent("keydown", { key: "Enter", code: "Enter", ctrlKey, bubbles: true, cancelable: true }),
