@@ -13,7 +13,7 @@ from benchmarks.app_server import AppServer
 from benchmarks.browser_session import BrowserSession
 from ui.words.texts import page_text
 
-pytestmark = [pytest.mark.nightly, pytest.mark.anyio]
+pytestmark = pytest.mark.nightly
 RUNNING = re.search(r"} (\w[^{]*), step", page_text("training")["now_running"]).group(1)
 LONGEST = 60.0  # seconds; it was until one of the four was done
 
@@ -22,11 +22,6 @@ LONGEST = 60.0  # seconds; it was until one of the four was done
 def server() -> Iterator[AppServer]:
     with AppServer("deploy.serve", environment={"GLASSFORMER_PUBLIC": "1", "OMP_NUM_THREADS": "1"}) as running:
         yield running
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 async def look_again(visitor: BrowserSession) -> None:

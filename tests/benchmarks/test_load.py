@@ -79,7 +79,6 @@ def test_a_student_complains_about_what_is_not_theirs() -> None:
     assert any("it broke" in text for text in student.complaints(Run(received=[error])))
 
 
-@pytest.mark.anyio
 async def test_what_cannot_be_done_is_a_complaint_and_no_end() -> None:
     student = Student(0, "")
     run = await attempt(student.cut())
@@ -136,7 +135,6 @@ def test_two_students_at_a_small_public_server(capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.slow
-@pytest.mark.anyio
 async def test_the_check_fails_when_one_sees_what_another_received(server: AppServer) -> None:
     one, other = Student(0, server.base), Student(1, server.base)
     async with one.session, other.session:
@@ -146,8 +144,3 @@ async def test_the_check_fails_when_one_sees_what_another_received(server: AppSe
         one.keep_screen()
         other.keep_screen()
         assert differences(one, other)  # other sentences, other pictures
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
