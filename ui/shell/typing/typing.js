@@ -81,6 +81,8 @@ class Typing {
   }
 
   takeAll() {
+    for (const box of this.#others) this.#enter(box);
+    this.#others.clear();
     for (const box of [...this.#dirty]) this.#take(box);
     this.#sentenceIsWhole();
   }
@@ -142,11 +144,8 @@ class Typing {
 
   #elsewhere(event) {
     this.#under = event.composedPath()[0];
-    const left = [...this.#dirty, ...this.#others].filter((box) => box !== this.#under);
-    if (!left.length) return;
-    for (const box of this.#others) this.#enter(box);
-    this.#others.clear();
-    if (this.#dirty.size) this.takeAll();
+    if (![...this.#dirty, ...this.#others].some((box) => box !== this.#under)) return;
+    this.takeAll();
     this.#taken = performance.now();
   }
 
