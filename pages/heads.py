@@ -3,6 +3,7 @@
 import streamlit as st
 
 from charts.canvas.attention_heads import attention_heads
+from charts.canvas.attention_maps import predicted_rows
 from transformer.roles.aligned_words import alignment_tallies
 from transformer.roles.corpus_roles import corpus_roles, summarise
 from transformer.roles.induction import induction_test
@@ -60,7 +61,7 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
                 clear=[(head.layer, head.head) for head in with_a_job(seen, off=off)],
                 selected=None if chosen[0] not in shown.layers or (kept and chosen not in kept) else chosen,
                 order=order,
-                shifted_labels=p.trace.prediction.labels if focus.kind == "cross" else None,
+                shifted_labels=predicted_rows(p.trace, focus.kind),
                 stretch=shown.stretch,
                 heads_a_key=len(group),
                 scrolls=shown.scrolls,

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from charts.canvas.attention_maps import predicted_rows
 from charts.canvas.mask_editor import mask_editor
 from transformer.analysis.attention.score_rule import score_rule
 from transformer.attention import attention_weights
@@ -15,7 +16,7 @@ from ui.show.drawings import show_mask_editor
 from ui.show.figures import show_formula, show_snippet, show_source
 from ui.show.score_formula import score_formula
 from views.masks import editor
-from views.masks.mask_effects import difference, notes, padding_sandbox, predicted_rows
+from views.masks.mask_effects import difference, notes, padding_sandbox
 
 VIEWS = ("difference", "steps", "padding")
 
@@ -31,7 +32,7 @@ with page("masks", needs=("stack", "kind", "layer", "head")) as p:
     picture, beside = picture_and_answer()
     with picture:
         height = 340 if focus.lesson else 400  # so that its legend stays in sight below the lesson's bar
-        labels = predicted_rows(p.trace, now)
+        labels = predicted_rows(p.trace, focus.kind)
         drawn = mask_editor(now, head=focus.head, own=own.allowed, shifted_labels=labels, height=height)
         show_mask_editor(drawn, key="mask editor", on_edit=editor.draw)
     with beside:

@@ -18,6 +18,7 @@ from charts.canvas.value_map import value_map
 from charts.toolkit.payload_bytes import TOLERANCE, mask_bits, whole_numbers
 from charts.toolkit.words import _
 from transformer.runs.attention_view import AttentionView
+from transformer.runs.traces import Trace
 from transformer.text.message import N_
 from transformer.text.tokens import TokenSequence
 
@@ -25,6 +26,7 @@ QUERY_TITLE = N_("query: the token that looks")
 KEY_TITLE = N_("key: the token that is looked at")
 SHIFTED_TITLE = N_("query: the token that is being predicted")
 READ_TITLE = N_("query: the token that is read")
+PREDICTING = N_("predicting ")
 LOOKS_AT = N_(" looks at ")
 LOOKED_AT_BY = N_(" is looked at most by")
 _ATTENTIONS = {
@@ -71,7 +73,7 @@ def attention_map(
         limit=largest if stretch else 1.0,
         title=title_of(view, head=head),
         value_name="",
-        phrase=("" if shifted_labels is None else N_("predicting "), LOOKS_AT, LOOKED_AT_BY),
+        phrase=("" if shifted_labels is None else PREDICTING, LOOKS_AT, LOOKED_AT_BY),
         height=height,
         chosen_row=chosen_row,
         follow_pointer=follow_pointer,
@@ -149,7 +151,7 @@ def attention_grid(
         "column_title": _(KEY_TITLE),
         "special_rows": _special(first.query) if shifted_labels is None else [],
         "special_columns": _special(first.key),
-        "phrase": ["" if shifted_labels is None else _("predicting "), _(LOOKS_AT), _(LOOKED_AT_BY)],
+        "phrase": ["" if shifted_labels is None else _(PREDICTING), _(LOOKS_AT), _(LOOKED_AT_BY)],
         "sorted": order is not None,
         "tiles": [
             {
@@ -197,6 +199,12 @@ def attention_lines(
         "selected": selected_token,
     }
     return CanvasFigure(metadata, {"weights": _quantised(view.weights, np.uint16), "allowed": mask_bits(view.allowed)})
+
+
+def predicted_rows(trace: Trace, kind: str) -> tuple[str, ...] | None:
+    """``shifted_labels`` as a page begins: of cross-attention the tokens that are predicted, whose source a row looks
+    for; ``None``, the tokens that are read, of self-attention, which looks back at them."""
+    return trace.prediction.labels if kind == "cross" and trace.prediction is not None else None
 
 
 def row_title(view: AttentionView, *, shifted: bool = False) -> str:

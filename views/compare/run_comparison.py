@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from charts.canvas.attention_maps import KEY_TITLE, LOOKS_AT, attention_map, row_title
+from charts.canvas.attention_maps import KEY_TITLE, LOOKS_AT, PREDICTING, attention_map, row_title
 from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
@@ -168,7 +168,7 @@ def _show_difference(p: Page, first: Head, other: Head, difference: MapDifferenc
             limit=limit,
             title=p.text[told].format(side=letter, change=three_digits(difference.mean_change)),
             value_name=f"{letter} − A",
-            phrase=("predicting " if first.kind == "cross" else "", LOOKS_AT),
+            phrase=(PREDICTING if first.kind == "cross" else "", LOOKS_AT),
             masked_text=p.text["no_partner"],
             height=map_height(),
         ).with_metadata(legend=""),  # the title says it

@@ -11,7 +11,7 @@ from html import escape
 import numpy as np
 
 import transformer
-from charts.canvas.attention_maps import KEY_TITLE, attention_grid, attention_map, row_title
+from charts.canvas.attention_maps import KEY_TITLE, attention_grid, attention_map, predicted_rows, row_title
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.value_map import value_map
 from charts.documents.markup import Cards, table
@@ -103,7 +103,7 @@ def _map(focus: Focus, trace: Trace, *, title: str = "") -> CanvasFigure:
     drawn = attention_map(
         view,
         head=focus.head,
-        shifted_labels=trace.prediction.labels if view.kind == "cross" else None,  # as the page begins
+        shifted_labels=predicted_rows(trace, view.kind),
         chosen_row=min(focus.token, len(view.query) - 1),
     )
     return drawn.with_metadata(title=f"{title}: {drawn.metadata['title']}") if title else drawn

@@ -5,12 +5,11 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from charts.canvas.attention_maps import KEY_TITLE, LOOKS_AT, row_title
+from charts.canvas.attention_maps import KEY_TITLE, LOOKS_AT, PREDICTING, predicted_rows, row_title
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import signed, three_digits
 from transformer.analysis.answers.padding import PADS, padding_drift
 from transformer.runs.attention_view import AttentionView
-from transformer.runs.traces import Trace
 from ui.compute.loading import load_trace
 from ui.compute.store import store
 from ui.lab import edited_model
@@ -20,11 +19,6 @@ from ui.show.drawings import show_map
 from ui.show.figures import show_table
 from ui.words.texts import as_plain
 from views.masks.editor import Recipe
-
-
-def predicted_rows(trace: Trace, view: AttentionView) -> tuple[str, ...] | None:
-    """Names of the rows of cross-attention: the token that each predicts, as on Attention. ``None``: the token read."""
-    return trace.prediction.labels if view.kind == "cross" else None
 
 
 def notes(p: Page, recipe: Recipe, view: AttentionView) -> None:
@@ -48,7 +42,7 @@ def notes(p: Page, recipe: Recipe, view: AttentionView) -> None:
 
 def difference(p: Page, own: AttentionView, now: AttentionView) -> None:
     """Weights of the focused head with the mask − without it, on the same tokens."""
-    head = p.focus.head
+    head, predicted = p.focus.head, predicted_rows(p.trace, own.kind)
     change = now.weights[head] - own.weights[head]
     if not change.any():
         st.caption(p.text["difference_none"])
@@ -56,14 +50,14 @@ def difference(p: Page, own: AttentionView, now: AttentionView) -> None:
     show_map(
         value_map(
             change,
-            row_labels=predicted_rows(p.trace, own) or own.query.labels,
+            row_labels=predicted or own.query.labels,
             column_labels=own.key.labels,
-            row_title=row_title(own, shifted=own.kind == "cross"),
+            row_title=row_title(own, shifted=predicted is not None),
             column_title=KEY_TITLE,
             scale="diverging",
             title=p.text["difference_title"].format(layer=own.layer, head=head),
             value_name=p.text["difference_value"],
-            phrase=("predicting " if own.kind == "cross" else "", LOOKS_AT),
+            phrase=(PREDICTING if predicted else "", LOOKS_AT),
             height=520,
         ),
         key="mask difference",

@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 import transformer
-from charts.canvas.attention_maps import attention_map
+from charts.canvas.attention_maps import attention_map, predicted_rows
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer.files.snapshots import quantise, snapshot_file, snapshot_steps
@@ -86,8 +86,8 @@ def _through_time(p: Page, moments: Sequence[Moment]) -> None:
         with picture:
             role = role_text(roles[here], heads)
             st.markdown(p.text["time_map"].format(step=names[here], role=role))
-            predicted = p.trace.prediction.labels if place.kind == "cross" else None
-            drawn = attention_map(views[here], head=place.head, shifted_labels=predicted, height=_MAP_HEIGHT)
+            rows = predicted_rows(p.trace, place.kind)
+            drawn = attention_map(views[here], head=place.head, shifted_labels=rows, height=_MAP_HEIGHT)
             show_map(drawn, key="time-lapse map")
         with overview:
             st.markdown(summary(moments, p.text))
