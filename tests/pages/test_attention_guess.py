@@ -66,6 +66,15 @@ def test_nothing_is_given_away_before_the_guess(asked, tiny_checkpoint, checkpoi
     assert len(painting(app).options) == int(view.allowed[2].sum())
 
 
+def test_a_switch_to_cross_attention_asks_about_the_predicted_tokens(asked):
+    """As its map names the rows by default. The switch that says so is not drawn while the page asks."""
+    app = asked("tiny-translator", "decoder", "self")
+    assert TEXT["guess_question"].split("{")[0] in said(app)
+    choose = next(group for group in app.get("button_group") if group.key == "choose kind")
+    choose.set_value("decoder cross").run()
+    assert TEXT["guess_question_predicted"].split("{")[0] in said(app)
+
+
 @pytest.mark.parametrize(("checkpoint", "stack", "kind"), PLACES)
 def test_the_score_is_the_overlap(asked, tiny_checkpoint, checkpoint, stack, kind):
     view = view_of(tiny_checkpoint, checkpoint, stack, kind)

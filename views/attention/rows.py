@@ -15,7 +15,7 @@ def named_after_prediction(view: AttentionView) -> bool:
     if view.stack != "decoder":
         return False
     asked = address.value(_key(view))  # an address that begins with a guess, where the switch is not drawn
-    begins = _begins(view) if asked is None else asked == "true"
+    begins = asked == "true" if asked else _begins(view)
     return bool(st.session_state.get(_key(view), begins))
 
 
