@@ -7,6 +7,7 @@ the pairs that were aligned by hand (``transformer/roles/sentences/pairs-en-fr.t
 """
 
 import argparse
+import re
 from pathlib import Path
 
 from transformer.files.checkpoints import load
@@ -14,7 +15,13 @@ from transformer.roles.aligned_words import error_rate
 from transformer.roles.annotations import aligned_pairs
 from transformer.roles.ibm_models import IBMModel
 from transformer.roles.role_files import load_corpus_roles
-from transformer.training.word_links import words
+
+WORD = re.compile(r"\w+(?:-\w+)*['’]?|[^\w\s]")
+
+
+def words(text: str) -> list[str]:
+    """Split a text into lower-case words, elided words with their apostrophe, and punctuation marks."""
+    return [word.lower().replace("’", "'") for word in WORD.findall(text)]
 
 
 def main() -> None:

@@ -25,9 +25,7 @@ from views.heads.groups import heads_of_one_key
 from views.heads.head_card import CARD, open_card
 from views.heads.heads_controls import controls, snippet
 from views.heads.named import claim, head_words, named_heads, with_a_job
-from views.heads.pruned import pruned_note, pruned_places
 from views.heads.scatter import brush_note, brushed
-from views.heads.taught import taught_note
 
 MANY_TOKENS = 64  # with more tokens most weights are too small for the fixed scale
 
@@ -35,7 +33,6 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
     focus, text = p.focus, p.text
     views = [p.trace.attention(focus.stack, layer, focus.kind) for layer in range(p.trace.n_layers(focus.stack))]
     here = [role for view in views for role in sentence_roles(view)]
-    off = pruned_places(p, views)
 
     shown = controls(p)
     found, reading = corpus.corpus_of(p, shown.scope)
@@ -44,11 +41,11 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
     roles = overall if many else here
     seen = [role for role in roles if role.layer in shown.layers]
     order = sorted_heads(seen, order=shown.order(many=many))
-    named, chosen = named_heads(seen, off=off), (focus.layer, focus.head)
+    named, chosen = named_heads(seen), (focus.layer, focus.head)
     if kept := {(role.layer, role.head) for role in seen} & {*brushed(p)}:
         order = [place for place in order or [(role.layer, role.head) for role in seen] if place in kept]
         named = [place for place in named if place in kept] or order[:1]
-    shown.claim.markdown(claim(seen, text, off=off))
+    shown.claim.markdown(claim(seen, text))
     group = heads_of_one_key(p, views[focus.layer])
     if shown.every:
         show_every_head(p, corpus=found if many else None, stretch=shown.stretch)
@@ -57,8 +54,8 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
             attention_heads(
                 [view for view in views if view.layer in shown.layers],
                 named=named,
-                words=head_words(seen, text, off=off),
-                clear=[(head.layer, head.head) for head in with_a_job(seen, off=off)],
+                words=head_words(seen, text),
+                clear=[(head.layer, head.head) for head in with_a_job(seen)],
                 selected=None if chosen[0] not in shown.layers or (kept and chosen not in kept) else chosen,
                 order=order,
                 shifted_labels=predicted_rows(p.trace, focus.kind),
@@ -77,11 +74,11 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
     same = next((role for role in overall if (role.layer, role.head) == chosen), None)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
-            text["chosen_both" if same and chosen not in off else "chosen"].format(
+            text["chosen_both" if same else "chosen"].format(
                 layer=focus.layer,
                 head=focus.head,
                 kind=text[f"kind_{focus.stack}_{focus.kind}"],
-                role=text["pruned_role"] if chosen in off else role_text(this, text),
+                role=role_text(this, text),
                 corpus=corpus_role_text(same, text) if same else "",
             )
             + (text["shares"].format(first=group[0], last=group[-1]) if len(group) > 1 else ""),
@@ -91,10 +88,6 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
             go_to("attention")
         if not p.reads_pictures:
             st.button(text["card_open"], icon=":material/balance:", on_click=open_card)
-    if off:
-        st.markdown(pruned_note(off, text))
-    if note := taught_note(p):
-        st.markdown(note)
 
     with st.expander(text["more"], icon=":material/expand_more:", key="heads more", expanded=many):
         st.markdown(corpus_counts(found, overall, text, p.checkpoint) if many else role_counts(here, text))

@@ -123,16 +123,16 @@ def test_rows_of_cross_attention_are_the_tokens_predicted(open_app, drawn) -> No
 
 
 def test_checkpoints_of_one_origin_show_the_same_head(open_app, checkpoints_folder, tmp_path, monkeypatch, drawn):
-    for name in ("another", "en-fr", "en-fr-taught"):
+    for name in ("another", "en-fr", "en-fr-tuned"):
         shutil.copytree(checkpoints_folder / "tiny-translator", tmp_path / name)
-    (tmp_path / "en-fr-taught" / "README.md").write_text("| began as | the checkpoint `en-fr` |\n", encoding="utf-8")
+    (tmp_path / "en-fr-tuned" / "README.md").write_text("| began as | the checkpoint `en-fr` |\n", encoding="utf-8")
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path))
-    app = in_mode(open_app("compare", checkpoint="en-fr-taught", sentence=SENTENCE, layer="1", head="0"), "checkpoints")
+    app = in_mode(open_app("compare", checkpoint="en-fr-tuned", sentence=SENTENCE, layer="1", head="0"), "checkpoints")
     is_fine(app)
     app.selectbox(key="compare other").set_value("another")
     is_fine(app.run())
     same = TEXT["kin_same"].format(layer=1, head=0)
-    assert TEXT["kin_other"].format(name="en-fr-taught", others="**en-fr**") in said(app) and same not in said(app)
+    assert TEXT["kin_other"].format(name="en-fr-tuned", others="**en-fr**") in said(app) and same not in said(app)
     app.selectbox(key="compare other").set_value("en-fr")
     is_fine(app.run())
     titles = [shown["title"] for shown in drawn[-4:]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import io
 import re
 from collections.abc import Callable
@@ -12,17 +11,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from streamlit.testing.v1 import AppTest
 
 import transformer
-from tests.conftest import ROOT, open_by_address
 from tests.pages.conftest import codes
 from tests.triggers import trigger
-from transformer.analysis.head_circuits import pruned_heads
 from transformer.roles.sentence_roles import HeadRole, head_roles
-from transformer.training.card import _fine_tuning
-from transformer.training.recipe import load_recipe
 from ui.lab.head_table import (
     ORDERS,
     captions,
@@ -111,44 +105,6 @@ def test_all_kinds_of_attention_stand_in_one_picture_and_a_click_looks_at_its_he
     assert "**Layer 1, head 1** of decoder self-attention" in "\n".join(element.value for element in app.markdown)
 
 
-def test_a_pruned_head_is_called_pruned(
-    tiny_checkpoint: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = tiny_checkpoint("translator")
-    model = copy.deepcopy(whole.model)
-    attention = model.decoder.layers[1].cross_attention
-    with torch.no_grad():
-        attention.output_projection.weight[:, : model.config.d_head] = 0.0
-    assert pruned_heads(attention) == (0,)
-    assert pruned_heads(model.decoder.layers[0].cross_attention) == ()
-    transformer.save(tmp_path / "pruned", model, whole.tokenizer)
-    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path))
-    drawn = []
-    monkeypatch.setattr(every_head, "show_overview", lambda figure, **_: drawn.append(figure))
-    place = {"checkpoint": "pruned", "stack": "decoder", "kind": "cross", "layer": "1", "head": "0"}
-    app = open_by_address("heads", {"sentence": SENTENCE, "heads_every": "true", **place})
-    assert not app.exception and not app.error
-    said = "\n".join(element.value for element in app.markdown)
-    assert "**Pruned: layer 1, head 0.**" in said
-    assert f"**Layer 1, head 0** of cross-attention: {TEXT['pruned_role']}." in said
-    assert str(drawn[-1].metadata).count("'pruned'") == 1, "under one map of all"
-
-
-def test_a_taught_head_is_called_taught(
-    tiny_checkpoint: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole, recipe = tiny_checkpoint("translator"), load_recipe(ROOT / "configs" / "en-fr-taught.toml")
-    card = f"| | |\n|---|---|{_fine_tuning(recipe)}\n"
-    transformer.save(tmp_path / "taught", whole.model, whole.tokenizer, card=card)
-    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path))
-    note = TEXT["taught"].format(layer=recipe.alignment.layer, head=recipe.alignment.head)
-    for kind, says in (("cross", True), ("self", False)):
-        place = {"checkpoint": "taught", "stack": "decoder", "kind": kind}
-        app = open_by_address("heads", {"sentence": SENTENCE, **place})
-        assert not app.exception and not app.error
-        assert (note in [element.value for element in app.markdown]) == says
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("checkpoint", sorted({place[0] for place in PLACES}))
 def test_odd_sentences_are_drawn(open_page: Callable, checkpoint: str) -> None:
@@ -214,7 +170,6 @@ def test_the_page_opens_with_each_job_once_then_with_its_second_head() -> None:
     assert named_heads(ROLES) == [(1, 1), (0, 1)], "a head at rest is true, and not what a page opens with"
     more = [*ROLES, head(2, 0, "repeated", repeated=0.55), head(2, 1, "diagonal", diagonal=0.7), head(2, 2, "broad")]
     assert named_heads(more) == [(1, 1), (2, 1), (2, 0)], "three jobs, the strongest head of each"
-    assert named_heads(more, off=[(1, 1), (2, 0)]) == [(2, 1), (0, 1)], "nor one that is off"
     assert [(one.layer, one.head) for one in at_rest(more)] == [(1, 0)]
     said = claim(more, TEXT)
     assert said.startswith("**4 of these 7 heads have a job in this sentence.** One rests")
@@ -225,7 +180,6 @@ def test_where_all_have_the_same_job_the_sharpest_without_it_stands_beside_two_o
     alike = [head(0, index, "diagonal", diagonal=0.9 - index / 10) for index in range(4)]
     others = [head(1, 0, "none", broad=0.6), head(1, 1, "none", broad=0.3), head(1, 2, "sink", sink=0.9, broad=0.1)]
     assert named_heads(alike + others) == [(0, 0), (0, 1), (1, 1)]
-    assert named_heads(alike + others, off=[(1, 1)]) == [(0, 0), (0, 1), (1, 0)]
     assert named_heads(alike + others[2:]) == [(0, 0), (0, 1), (0, 2)], "one at rest says less than a third of them"
 
 

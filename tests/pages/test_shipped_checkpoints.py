@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from tests.conftest import ROOT
 from tests.nights import by_day
 from tests.pages.conftest import is_fine, said
-from tests.shipped import ONE_OF_A_KIND, SHIPPED
+from tests.shipped import SHIPPED
 from ui.shell.navigation import GROUPS
 from ui.words.texts import page_text
 
@@ -21,7 +21,7 @@ AROUND = {"glassformer_canvas_script", "glassformer_frame"}  # components that e
 
 # Every run opens en-fr on all pages in Chromium (tests/browser/test_first_screen.py), gpt-en on half of them
 # (test_long_inputs.py), and models that read and write text on all (test_text_to_text.py).
-BY_DAY = [path.name for path in ONE_OF_A_KIND if path.name not in ("en-fr", "gpt-en", "t5-small-tasks")]
+BY_DAY = [path.name for path in SHIPPED if path.name not in ("en-fr", "gpt-en", "t5-small-tasks")]
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import transformer
-from tests.shipped import ONE_OF_A_KIND
+from tests.shipped import SHIPPED
 from tests.transformer.numpy_forward import NumpyTransformer
 from tests.transformer.test_pictures import PICTURE
 from transformer.config import PictureConfig
@@ -17,7 +17,7 @@ CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
 SENTENCES = {"The cat sat on the mat.": 0, "Don't 🙂 stop!": 3}  # and how many padding tokens
 
 
-@pytest.mark.parametrize("name", [path.name for path in ONE_OF_A_KIND])
+@pytest.mark.parametrize("name", [path.name for path in SHIPPED])
 def test_every_number_is_that_of_the_formulas(name: str) -> None:
     checkpoint = transformer.load(CHECKPOINTS / name)
     by_hand = NumpyTransformer(CHECKPOINTS / name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields, replace
 
 import pytest
@@ -10,6 +11,7 @@ import transformer
 from tests.conftest import ROOT
 from tests.shipped import SHIPPED
 from transformer.config import ModelConfig
+from ui.compute.loading import REMOVED, checkpoint_names
 from ui.shell import focus as focus_module
 from ui.shell.fitting import attention_kinds, fit_model, fit_trace
 from ui.shell.focus import (
@@ -104,6 +106,19 @@ def test_a_token_beyond_the_end_becomes_the_last(tiny_checkpoint) -> None:
     assert focus.token == last
     assert notes == (f"There is no token 99 (the encoder read tokens 0–{last}); showing token {last}.",)
     assert fit_trace(Focus(token=last), trace) == (Focus(token=last), ())
+
+
+@pytest.mark.parametrize(("language", "said"), [("en", "was removed in this version"), ("fr", "a été retiré")])
+@pytest.mark.parametrize("name", REMOVED)
+def test_an_old_link_to_a_removed_checkpoint_opens_the_default(
+    open_app: Callable, name: str, language: str, said: str
+) -> None:
+    app = open_app("overview", checkpoint=name, language=language, layer="1")
+    assert not app.exception and not app.error
+    assert app.session_state["focus"].checkpoint == checkpoint_names()[0]
+    captions = [element.value.replace("\\", "") for element in app.main.caption]
+    (note,) = [caption for caption in captions if name in caption]
+    assert said in note and "en-fr-2017" in note and checkpoint_names()[0] in note
 
 
 SHIPPED_NAMES = [path.name for path in SHIPPED]

@@ -19,7 +19,7 @@ from charts.toolkit.payload_bytes import unpack
 from tests.foreign_checkpoints import FOREIGN
 from tests.nights import FAMILIES_BY_DAY, SHIPPED_BY_DAY, by_day
 from tests.pages.nasty import NASTY
-from tests.shipped import ONE_OF_A_KIND
+from tests.shipped import SHIPPED
 from transformer.__main__ import main
 from transformer.analysis.attention.attention_cell import cell_arithmetic, why_masked
 from ui.shell.focus import Focus
@@ -85,7 +85,7 @@ def check(html: str, trace: transformer.Trace, focus: Focus) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("language", by_day(("en", "fr"), ("en",)))
-@pytest.mark.parametrize("name", by_day([path.name for path in ONE_OF_A_KIND], SHIPPED_BY_DAY))
+@pytest.mark.parametrize("name", by_day([path.name for path in SHIPPED], SHIPPED_BY_DAY))
 def test_every_shipped_model_has_a_handout(name: str, language: str) -> None:
     trace = shipped(name)
     stack = "decoder" if trace.source is None else "encoder"

@@ -140,7 +140,7 @@ def written_words(
     model: Model, stack: str, kind: str, *, layer: int, head: int, tokens: Sequence[int], most: int = 5
 ) -> tuple[WrittenWords, ...]:
     """The rows of ``output_value_circuit`` that belong to ``tokens``, without the circuit. Empty for a head that writes
-    nothing (a pruned one)."""
+    nothing (its part of W_O is 0)."""
     matrices = head_matrices(model, stack, kind, layer=layer, head=head)
     seen = embeddings(model, "encoder" if kind == "cross" else stack, torch.tensor(tokens))
     written = seen @ matrices.value.T @ matrices.output.T  # [token, model]
@@ -202,11 +202,3 @@ def embeddings(model: Model, stack: str, rows: slice | Tensor = slice(None)) -> 
 
 def _double(tensor: Tensor) -> Tensor:
     return tensor.detach().double()
-
-
-def pruned_heads(attention: nn.Module) -> tuple[int, ...]:
-    """The heads of one attention whose columns of W_O, [model, head · channel], are all exactly 0: whatever they look
-    at, nothing of it is written into the residual stream."""
-    by_head = attention.output_projection.weight.unflatten(1, (attention.n_heads, -1))  # [model, head, channel]
-    silent = by_head[0].any(dim=1).logical_not()  # one row tells nearly always, and is read in no time
-    return tuple(head for head in silent.nonzero().flatten().tolist() if not by_head[:, head].any())

@@ -273,7 +273,7 @@ class _Layer:
         values = own[name]
         low = min(0.0, float(values.min()))
         high = 1.0 if name == "weight" else max(0.0, float(values.max()))
-        high = high if high > low else 1.0  # a pruned head passes nothing on
+        high = high if high > low else 1.0  # a head whose part of W_O is 0 passes nothing on
         edges = np.linspace(low, high, N_INTERVALS + 1)
         place = np.clip(((values - low) * (N_INTERVALS / (high - low))).astype(int), 0, N_INTERVALS - 1)
         shares = np.bincount(place, minlength=N_INTERVALS) / len(values)

@@ -10,7 +10,6 @@ from transformer.files.layout import CARD
 HISTORY = "history.csv"
 # As ``transformer.training.card`` writes it.
 _CHOSEN = re.compile(r"^\| chosen by \|.*? at step ([\d,]+)", re.MULTILINE)
-_TAUGHT = re.compile(r"^\| imposed by us \| cross-attention head (\d+) of decoder layer (\d+)", re.MULTILINE)
 _BEGAN = re.compile(r"^\| began as \| the checkpoint `([^`]+)`", re.MULTILINE)
 
 
@@ -30,12 +29,6 @@ def checkpoint_step(path: Path) -> int | None:
         return int(found[1].replace(",", ""))
     row = best_row(path / HISTORY)
     return None if row is None else int(row["step"])
-
-
-def taught_head(card: str) -> tuple[int, int] | None:
-    """Layer and head of the cross-attention that a card names as taught by us, or ``None``."""
-    found = _TAUGHT.search(card)
-    return (int(found[2]), int(found[1])) if found else None
 
 
 def began_as(card: str) -> str | None:

@@ -149,21 +149,6 @@ def _fine_tuning(recipe: Recipe) -> str:
             f"taught by | the checkpoint `{Path(recipe.teacher).name}`: the share {recipe.teacher_weight:g} of the "
             "loss is to foretell its probabilities (Kim and Rush 2016, §3.1; Hinton et al. 2015)"
         )
-    if (taught := recipe.alignment) is not None:
-        rows.append(
-            f"imposed by us | cross-attention head {taught.head} of decoder layer {taught.layer} (both from 0) was "
-            f"trained on word alignments with weight {taught.weight:g} (Garg et al. 2019), from IBM model 2 "
-            "in both directions, joined by grow-diag, fitted to the training pairs. We chose the head and what it does"
-        )
-    if (pruning := recipe.pruning) is not None:
-        rows.append(
-            "chosen by training | which heads are off: each had a gate (Louizos et al. 2018; Voita et al. 2019), and "
-            f"an open gate cost {pruning.penalty:g} nats a token. W_O is 0 where it would read a head that is off"
-        )
-        rows.append(
-            f"imposed by us | the price, and where to stop: the fewest heads with a dev score of at least "
-            f"{pruning.least_score:g}"
-        )
     if (entropy := recipe.entropy) is not None:
         rows.append(
             f"imposed by us | attention that spreads had a price, {entropy.penalty:g} nats a prediction for one "

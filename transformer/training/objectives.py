@@ -44,18 +44,6 @@ class Objective(nn.Module):
     def hidden_and_targets(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         raise NotImplementedError
 
-    def parameter_groups(self) -> list[dict]:
-        """What is trained; "rate": how many times the learning rate of the step."""
-        return [{"params": list(self.parameters()), "rate": 1.0}]
-
-    def finished(self, model: Model) -> Model:
-        """What is evaluated and saved of ``model``, the trained weights or their average."""
-        return model
-
-    def merit(self, score: float) -> float:
-        """By this the best checkpoint is chosen, from the dev score: more is better."""
-        return score
-
     def forward(self, batch: dict[str, Tensor]) -> tuple[Tensor, int]:
         teacher = self.teacher if self.training else None
         with fast_path():

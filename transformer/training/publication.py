@@ -23,16 +23,9 @@ def publish(trainer: Trainer, output: Path) -> str:
     """Copy the run's best checkpoint, its curves, its snapshots and a new model card to ``output``; return a sentence
     about it.
 
-    An existing checkpoint stays, unless the run's ``dev`` score is higher than the best in its ``history.csv``, and
-    while a run that prunes has not kept the score that its recipe asks for.
+    An existing checkpoint stays, unless the run's ``dev`` score is higher than the best in its ``history.csv``.
     Snapshots are those of the recipe that were taken before the best checkpoint, in 8 bits.
     """
-    pruning = trainer.recipe.pruning
-    if pruning is not None and trainer.best_score < pruning.least_score:
-        return (
-            f"{output} stays as it is: this run reached {trainer.best_score:.2f}, less than the least_score of "
-            f"{pruning.least_score:g}"
-        )
     standing = best_dev_score(output / HISTORY)
     if standing is not None and standing >= trainer.best_score:
         return f"{output} stays as it is: its dev score is {standing:.2f}, this run reached {trainer.best_score:.2f}"

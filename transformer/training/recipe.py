@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -27,37 +27,12 @@ _FOLDER = re.compile(r"\w[\w.+-]{0,99}")
 
 
 @dataclass(frozen=True)
-class Alignment:
-    """Teach head ``head`` of decoder layer ``layer`` (both from 0) to align words (``taught_head``); ``weight``: the λ
-    of that loss, 0.05 in Garg et al. 2019; ``rate``: how many times faster W_Q and W_K of that attention learn."""
-
-    layer: int
-    head: int
-    weight: float = 0.05
-    rate: float = 1.0
-
-
-@dataclass(frozen=True)
-class Pruning:
-    """Close heads by gates (``head_gates``). ``penalty``: the price λ of an open head in nats a token. Kept is the
-    checkpoint with the fewest heads whose dev score is at least ``least_score``. ``gate_rate``: how many times faster
-    than weights gates learn."""
-
-    penalty: float
-    least_score: float
-    gate_rate: float = 100.0
-
-
-@dataclass(frozen=True)
 class Entropy:
     """Attention that spreads has a price (``attention_entropy``): ``penalty``, λ in nats a prediction for attention
     that is spread evenly. From the share ``falls_from`` of the run on it falls, to 0 at the end (or at the restart)."""
 
     penalty: float
     falls_from: float = 0.5
-
-
-_PARTS = {"alignment": Alignment, "pruning": Pruning, "entropy": Entropy}  # the tables of a recipe besides [model]
 
 
 @dataclass(frozen=True)
@@ -79,7 +54,7 @@ class Recipe:
     ``teacher`` is a checkpoint directory with the same tokenizer and task: the share ``teacher_weight`` of the loss is
     to foretell what that model foretells (``distillation``).
     ``mixing_temperature`` says how the tasks of the task "text-to-text" are mixed (``text_tasks.mixed_counts``).
-    ``alignment``, ``pruning`` and ``entropy`` change what heads do.
+    ``entropy`` puts a price on attention that spreads.
 
     Raises ``ValueError`` that names the entry, its value and what would be right.
     """
@@ -116,8 +91,6 @@ class Recipe:
     teacher: str = ""
     teacher_weight: float = 0.5
     mixing_temperature: float = 1.0
-    alignment: Alignment | None = None
-    pruning: Pruning | None = None
     entropy: Entropy | None = None
 
     def __post_init__(self) -> None:
@@ -206,34 +179,22 @@ class Recipe:
         needed = {folder for prefix in prefixes for folder in corpus_folders(TEXT_TASKS[prefix].corpus)}
         if prefixes and set(corpus_folders(self.corpus)) != needed:
             raise ValueError(f"corpus is {self.corpus!r}; these tasks are made from {' + '.join(sorted(needed))}")
-        for name in _PARTS:
-            if (part := getattr(self, name)) is not None:
-                self._check_part(name, part)
-        if len(tables := [f"[{name}]" for name in _PARTS if getattr(self, name) is not None]) > 1:
-            raise ValueError(f"a recipe has {' or '.join(tables)}, not both: each is an objective of its own")
-        if self.teacher and (self.alignment or self.pruning or self.task.endswith("classification")):
-            raise ValueError(
-                f"teacher is {self.teacher!r}; it needs a task that foretells tokens, without [alignment] or [pruning]"
-            )
+        if self.entropy is not None:
+            self._check_entropy(self.entropy)
+        if self.teacher and classifies:
+            raise ValueError(f"teacher is {self.teacher!r}; it needs a task that predicts tokens, not {self.task!r}")
         longest = self.model.max_length
         if self.max_sequence_length > longest:
             raise ValueError(f"max_sequence_length is {self.max_sequence_length}, but the model reads {longest} tokens")
 
-    def _check_part(self, name: str, part: Alignment | Pruning | Entropy) -> None:
-        if isinstance(part, Entropy):
-            if self.task.endswith("classification"):
-                raise ValueError(f"[{name}] needs a task that foretells tokens, not {self.task!r}")
-        elif self.task != "translation":
-            raise ValueError(f"[{name}] needs task 'translation', not {self.task!r}")
-        limits = {"layer": self.model.n_decoder_layers, "head": self.model.n_heads}
-        for entry in fields(part):
-            value = getattr(part, entry.name)
-            if entry.name in limits and (type(value) is not int or not 0 <= value < limits[entry.name]):
-                raise ValueError(f"[{name}] {entry.name} is {value!r}; choose from 0 to {limits[entry.name] - 1}")
+    def _check_entropy(self, entropy: Entropy) -> None:
+        if self.task.endswith("classification"):
+            raise ValueError(f"[entropy] needs a task that predicts tokens, not {self.task!r}")
+        for name, value in asdict(entropy).items():
             if type(value) not in (int, float) or not 0 <= value < inf:
-                raise ValueError(f"[{name}] {entry.name} is {value!r}; it must be a number ≥ 0")
-        if isinstance(part, Entropy) and part.falls_from >= 1:
-            raise ValueError(f"[{name}] falls_from is {part.falls_from!r}; it must be below 1")
+                raise ValueError(f"[entropy] {name} is {value!r}; it must be a number ≥ 0")
+        if entropy.falls_from >= 1:
+            raise ValueError(f"[entropy] falls_from is {entropy.falls_from!r}; it must be below 1")
 
 
 def load_recipe(path: str | Path) -> Recipe:
@@ -257,9 +218,8 @@ def load_recipe(path: str | Path) -> Recipe:
         raise ValueError(f"{path} has unknown entries {unknown} in [model]")
     try:
         values["model"] = model_class(**values["model"])
-        for name, part in _PARTS.items():
-            if name in values:
-                values[name] = part(**values[name])
+        if "entropy" in values:
+            values["entropy"] = Entropy(**values["entropy"])
         return Recipe(**values)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path}: {error}") from error

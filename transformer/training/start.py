@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,12 +22,9 @@ from transformer.text.tokenizer import Tokenizer
 from transformer.training.attention_entropy import price
 from transformer.training.corpora import Corpus, load_corpus
 from transformer.training.distillation import Teacher
-from transformer.training.head_gates import PrunedTranslation
 from transformer.training.objectives import OBJECTIVES, Objective
 from transformer.training.recipe import Recipe
-from transformer.training.taught_head import TaughtTranslation
 from transformer.training.text_tasks import load_text_tasks
-from transformer.training.word_links import corpus_links
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -36,18 +32,11 @@ if TYPE_CHECKING:
 _SELF_SCORES = re.compile(r"\bself_attention\.(query|key)_projection\.")
 
 
-def run_corpus(recipe: Recipe, data: str | Path, directory: Path, accelerator: Accelerator) -> Corpus:
-    """The texts; where a head is taught to align, each training pair with the links of its words as a third part."""
+def run_corpus(recipe: Recipe, data: str | Path) -> Corpus:
+    """Return the texts of a recipe's corpus, or of its tasks."""
     if recipe.task == "text-to-text":
         return load_text_tasks(recipe.model.task_prefixes, data, temperature=recipe.mixing_temperature)
-    corpus = load_corpus(recipe.corpus, data)
-    if recipe.alignment is None:
-        return corpus
-    if accelerator.is_main_process:
-        corpus_links(corpus.train, directory)
-    accelerator.wait_for_everyone()
-    links = corpus_links(corpus.train, directory)
-    return replace(corpus, train=[(*pair, own) for pair, own in zip(corpus.train, links, strict=True)])
+    return load_corpus(recipe.corpus, data)
 
 
 def run_tokenizer(recipe: Recipe, corpus: Corpus, directory: Path, accelerator: Accelerator) -> Tokenizer:
@@ -115,10 +104,6 @@ def set_own_dropout(model: Model, probability: float) -> None:
 
 def training_objective(recipe: Recipe, model: Model, tokenizer: Tokenizer) -> Objective:
     """What is trained; what is evaluated on dev is always the plain objective of the task."""
-    if recipe.alignment is not None:
-        return TaughtTranslation(model, recipe.label_smoothing, **asdict(recipe.alignment))
-    if recipe.pruning is not None:
-        return PrunedTranslation(model, recipe.label_smoothing, **asdict(recipe.pruning))
     objective = OBJECTIVES[recipe.task](model, recipe.label_smoothing)
     if recipe.entropy is not None:
         objective.entropy = partial(price, recipe.entropy.penalty, recipe.entropy.falls_from)

@@ -49,13 +49,13 @@ class Trainer:
             mixed_precision="bf16" if recipe.precision == "bfloat16" else "no",
             cpu=not torch.cuda.is_available(),  # explicit, or processes on CPUs would not find each other
         )
-        self.corpus = run_corpus(recipe, data, self.directory, self.accelerator)
+        self.corpus = run_corpus(recipe, data)
         torch.manual_seed(recipe.seed)
         self.tokenizer = run_tokenizer(recipe, self.corpus, self.directory, self.accelerator)
         model = initial_model(recipe)
         objective = training_objective(recipe, model, self.tokenizer)
         optimizer = torch.optim.AdamW(
-            objective.parameter_groups(),
+            objective.parameters(),
             lr=0.0,
             betas=(0.9, 0.98),
             eps=1e-9,
@@ -69,7 +69,7 @@ class Trainer:
         self.step, self.target_tokens, self.seconds = 0, 0, 0.0
         self.recent_loss, self.recent_predictions = 0.0, 0  # since the last row of the history
         self.history: list[dict[str, float]] = []
-        self.best_score = self.best_merit = -math.inf
+        self.best_score = -math.inf
         self._resume()
 
     # ---- set-up -------------------------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ class Trainer:
     @property
     def model(self) -> Model:
         """The weights that are evaluated and saved: the moving average where there is one."""
-        return self._own_objective.finished(self.average.module if self.average is not None else self._trained_model)
+        return self.average.module if self.average is not None else self._trained_model
 
     @property
     def _own_objective(self) -> Objective:
@@ -163,7 +163,7 @@ class Trainer:
         if self.recipe.restart_dropout is not None and self.step > restart:
             set_own_dropout(self._trained_model, self.recipe.restart_dropout)
         for group in self.optimizer.param_groups:
-            group["lr"] = learning_rate(self.recipe, self.step) * group["rate"]
+            group["lr"] = learning_rate(self.recipe, self.step)
         generator = torch.Generator().manual_seed(self.recipe.seed * 1_000_003 + self.step)
         batch = self._own_objective.collate([self.train_examples[index] for index in indices], generator)
         device = self.accelerator.device
@@ -197,9 +197,8 @@ class Trainer:
             score = dev_accuracy(objective, self.dev_examples, self.recipe.batch_tokens)
         else:
             score = -loss
-        merit = self._own_objective.merit(score)
-        if merit > self.best_merit and self.accelerator.is_main_process:
-            self.best_score, self.best_merit = score, merit
+        if score > self.best_score and self.accelerator.is_main_process:
+            self.best_score = score
             save(self.directory / "best", model, self.tokenizer)
             write_history(self.directory / "best" / HISTORY, self.history)
         jobs = {"heads_with_job": heads_with_job(model, self.tokenizer)} if self.recipe.count_jobs else {}
@@ -222,8 +221,6 @@ class Trainer:
             "history": self.history,
             "begun_with": self._begun_with(),
             "best_score": self.best_score,
-            "best_merit": self.best_merit,
-            "objective": self._own_state(),
             "model": self._trained_model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "average": None if self.average is None else self.average.state_dict(),
@@ -244,7 +241,6 @@ class Trainer:
                 f"directory, or go on with what it was begun with"
             )
         self._trained_model.load_state_dict(state["model"])
-        self._own_objective.load_state_dict(state.get("objective", {}), strict=False)
         self.optimizer.load_state_dict(state["optimizer"])
         if self.average is not None:
             self.average.load_state_dict(state["average"])
@@ -252,13 +248,6 @@ class Trainer:
         self.step, self.target_tokens, self.seconds = state["step"], state["target_tokens"], state["seconds"]
         self.recent_loss, self.recent_predictions = state.get("recent_loss", 0.0), state.get("recent_predictions", 0)
         self.history, self.best_score = state["history"], state["best_score"]
-        self.best_merit = state.get("best_merit", self.best_score)
-
-    def _own_state(self) -> dict[str, torch.Tensor]:
-        """What the objective trains beside the model."""
-        return {
-            name: tensor for name, tensor in self._own_objective.state_dict().items() if not name.startswith("model.")
-        }
 
     def _begun_with(self) -> dict[str, str]:
         """What may not change when a run goes on; steps, intervals and the like may."""

@@ -17,7 +17,7 @@ import streamlit as st
 from charts.toolkit.numbers import whole
 from transformer.config import LEVELS, PictureConfig
 from transformer.families.family_config import FamilyConfig
-from ui.compute.loading import IN_THE_REPOSITORY, checkpoint_names, choosable_checkpoints, readable_config
+from ui.compute.loading import IN_THE_REPOSITORY, REMOVED, checkpoint_names, choosable_checkpoints, readable_config
 from ui.server.limits import limits
 from ui.server.streamlit_private import page_hash, runs_a_script, went_back_or_forward
 from ui.shell import address as shared_address
@@ -112,7 +112,11 @@ def fit_checkpoint(focus: Focus, names: Sequence[str]) -> tuple[Focus, tuple[str
     """The focus on a checkpoint that exists, with a line if the one asked for does not."""
     if not names or focus.checkpoint in names:
         return focus, ()
-    missing = "in_repository" if focus.checkpoint in IN_THE_REPOSITORY else "checkpoint"
+    missing = "checkpoint"
+    if focus.checkpoint in REMOVED:
+        missing = "removed"
+    elif focus.checkpoint in IN_THE_REPOSITORY:
+        missing = "in_repository"
     note = common(f"note.{missing}", name=quoted(focus.checkpoint), shown=repr(names[0]))
     return replace(focus, checkpoint=names[0]), (note,) if focus.checkpoint else ()
 

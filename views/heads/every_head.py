@@ -14,7 +14,6 @@ from views.heads.corpus import Corpus
 from views.heads.corpus_role_table import corpus_captions
 from views.heads.groups import heads_of_one_key
 from views.heads.named import with_a_job
-from views.heads.pruned import pruned_captions, pruned_places
 
 
 def show_every_head(p: Page, *, corpus: Corpus | None, stretch: bool) -> None:
@@ -25,11 +24,10 @@ def show_every_head(p: Page, *, corpus: Corpus | None, stretch: bool) -> None:
     groups = [[trace.attention(stack, layer, kind) for layer in range(trace.n_layers(stack))] for stack, kind in kinds]
     named, clear = [], []
     for (stack, kind), views in zip(kinds, groups, strict=True):
-        off = pruned_places(p, views)
         roles = corpus.roles.of(stack, kind) if corpus else [role for view in views for role in sentence_roles(view)]
-        jobs = [(head.layer, head.head) for head in with_a_job(roles, off=off)]
+        jobs = [(head.layer, head.head) for head in with_a_job(roles)]
         short = corpus_captions(roles, p.text) if corpus else captions(roles, p.text)
-        named.append({place: short[place] for place in jobs} | pruned_captions(off, p.text))
+        named.append({place: short[place] for place in jobs})
         clear.append(jobs)
     here = AnyHead(focus.stack, focus.kind, focus.layer, focus.head)
     focused = trace.attention(focus.stack, focus.layer, focus.kind)

@@ -1,7 +1,7 @@
 """The two or three heads with which the Heads page opens, and what it says of every head in a title and a sentence."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from charts.canvas.attention_heads import MAX_NAMED, HeadWords
 from charts.toolkit.style import three_digits
@@ -18,64 +18,58 @@ Roles = Sequence[HeadRole | CorpusRole]
 RESTING = (*AT_REST, "punctuation", "delimiter")  # where a head rests that has nothing to do
 
 
-def with_a_job(roles: Roles, *, off: Collection[Place] = ()) -> list[HeadRole | CorpusRole]:
+def with_a_job(roles: Roles) -> list[HeadRole | CorpusRole]:
     """Those that do something which has a name, the strongest first. To look everywhere is no job, nor is to rest."""
-    return [head for head in _clear(roles, off) if _job(head) not in (*RESTING, "broad")]
+    return [head for head in _clear(roles) if _job(head) not in (*RESTING, "broad")]
 
 
-def at_rest(roles: Roles, *, off: Collection[Place] = ()) -> list[HeadRole | CorpusRole]:
+def at_rest(roles: Roles) -> list[HeadRole | CorpusRole]:
     """Those that rest on the same few places, whatever the sentence says."""
-    return [head for head in _clear(roles, off) if _job(head) in RESTING]
+    return [head for head in _clear(roles) if _job(head) in RESTING]
 
 
-def named_heads(roles: Roles, *, off: Collection[Place] = ()) -> list[Place]:
+def named_heads(roles: Roles) -> list[Place]:
     """Up to three that have a job: each job once. Where all have the same one, its two strongest, and beside them the
     sharpest head that has none. Where no head has a job, the sharpest."""
-    found = with_a_job(roles, off=off)
+    found = with_a_job(roles)
     first = list({_job(head): head for head in reversed(found)}.values())
     best = [head for head in found if head in first] + [head for head in found if head not in first]
     others = [head for head in roles if head not in found and head not in at_rest(roles)]
     if len(first) == 1 and len(found) >= MAX_NAMED and others:
-        best[MAX_NAMED - 1] = sharpest(others, off=off)
-    return [_place(head) for head in best[:MAX_NAMED]] or [_place(sharpest(roles, off=off))]
+        best[MAX_NAMED - 1] = sharpest(others)
+    return [_place(head) for head in best[:MAX_NAMED]] or [_place(sharpest(roles))]
 
 
-def sharpest(roles: Roles, *, off: Collection[Place] = ()) -> HeadRole | CorpusRole:
+def sharpest(roles: Roles) -> HeadRole | CorpusRole:
     """With the least entropy for the keys that it may look at; one at rest only where all are. Of a sentence that is
-    too short to tell: the first that is on."""
-    on = [head for head in roles if _place(head) not in off] or list(roles)
-    resting = at_rest(on)
+    too short to tell: the first."""
+    resting = at_rest(roles)
     return min(
-        [head for head in on if head not in resting] or on,
+        [head for head in roles if head not in resting] or roles,
         key=lambda head: _or_most(head.scores.get("broad", math.nan)),
     )
 
 
-def head_words(roles: Roles, text: PageText, *, off: Collection[Place] = ()) -> dict[Place, HeadWords]:
+def head_words(roles: Roles, text: PageText) -> dict[Place, HeadWords]:
     """Of every head what it does here, or, of ``CorpusRole``, over many sentences."""
     over_many = isinstance(roles[0], CorpusRole)
     short = corpus_captions(roles, text) if over_many else captions(roles, text)
-    alone = not with_a_job(roles, off=off)
+    alone = not with_a_job(roles)
     words = {}
     for head in roles:
         place = _place(head)
-        if place in off:
-            words[place] = HeadWords(
-                text["pruned_short"], _title(text["pruned_short"]), _title(text["pruned_role"]) + "."
-            )
-            continue
         title, sentence = _of_many(head, text) if over_many else _here(head, text)
-        if alone and head is sharpest(roles, off=off) and not math.isnan(head.scores.get("broad", math.nan)):
+        if alone and head is sharpest(roles) and not math.isnan(head.scores.get("broad", math.nan)):
             title = text["named_sharpest"]
         words[place] = HeadWords(short[place], title, sentence)
     return words
 
 
-def claim(roles: Roles, text: PageText, *, off: Collection[Place] = ()) -> str:
+def claim(roles: Roles, text: PageText) -> str:
     """How many heads have a job, as the sentence with which the page opens."""
     if all(math.isnan(score) for head in roles for score in head.scores.values()):
         return text["claim_too_short"]
-    count, resting, every = len(with_a_job(roles, off=off)), len(at_rest(roles, off=off)), len(roles)
+    count, resting, every = len(with_a_job(roles)), len(at_rest(roles)), len(roles)
     many = isinstance(roles[0], CorpusRole)
     name = "none" if count == 0 else "one" if count == 1 else "all" if count == every else "some"
     where = text["claim_many" if many else "claim_here"]
@@ -87,8 +81,8 @@ def claim(roles: Roles, text: PageText, *, off: Collection[Place] = ()) -> str:
     return " ".join([*sentences, *([text["claim_maps"]] if many else [])])
 
 
-def _clear(roles: Roles, off: Collection[Place]) -> list[HeadRole | CorpusRole]:
-    clear = set(clear_captions(roles)) - set(off)
+def _clear(roles: Roles) -> list[HeadRole | CorpusRole]:
+    clear = set(clear_captions(roles))
     return sorted((head for head in roles if _place(head) in clear), key=lambda head: -_strength(head))
 
 

@@ -10,7 +10,7 @@ import torch
 
 import transformer
 from tests.foreign_checkpoints import FOREIGN
-from tests.shipped import ONE_OF_A_KIND
+from tests.shipped import SHIPPED
 from tests.transformer.test_pictures import PICTURE
 from transformer.config import PictureConfig
 from transformer.explanation.attribution import Attribution, attribute
@@ -64,7 +64,7 @@ def test_other_families(family, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", ONE_OF_A_KIND, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
 def test_the_checkpoints_of_the_repository(path):
     checkpoint = transformer.load(path)
     reads = PICTURE if isinstance(checkpoint.config, PictureConfig) else "The old ___ read a good book."

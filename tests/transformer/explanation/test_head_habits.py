@@ -1,12 +1,15 @@
 """What a head does on the whole: counted again in plain loops, and on heads of which we know what they do."""
 
+import copy
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import torch
 
 import transformer
 import transformer.explanation.head_habits as habits_module
 from transformer.analysis.attention.value_weighting import norm_weighted
-from transformer.analysis.head_circuits import pruned_heads
 from transformer.errors import InputError
 from transformer.explanation.attribution import attribute
 from transformer.explanation.attribution_walk import Part
@@ -220,15 +223,15 @@ def test_in_a_classifier_the_rows_add_up_to_the_effect_on_the_class(tiny_checkpo
     assert found.means["effect"] == pytest.approx(effects[words].mean(), rel=1e-4)
 
 
-def test_a_pruned_head_looks_and_passes_nothing_on():
-    checkpoint = transformer.load("checkpoints/en-fr-pruned")
-    found = head_habits(checkpoint, SENTENCES)
-    for layer in range(checkpoint.config.n_encoder_layers):
-        for head in pruned_heads(checkpoint.model.encoder.layers[layer].self_attention):
-            habits = found[Head("encoder", "self", layer, head)]
-            assert habits.means["weight"] > 0 and habits.means["passed"] == 0
-            first, *others = habits.intervals["passed"]
-            assert first.share == 1 and first.high > first.low and not any(one.share for one in others)
+def test_a_head_whose_part_of_the_output_projection_is_zero_passes_nothing_on(tiny_checkpoint):
+    whole = tiny_checkpoint("translator")
+    model = copy.deepcopy(whole.model)
+    with torch.no_grad():
+        model.encoder.layers[1].self_attention.output_projection.weight[:, : model.config.d_head] = 0.0
+    habits = head_habits(replace(whole, model=model), SENTENCES)[Head("encoder", "self", 1, 0)]
+    assert habits.means["weight"] > 0 and habits.means["passed"] == 0
+    first, *others = habits.intervals["passed"]
+    assert first.share == 1 and first.high > first.low and not any(one.share for one in others)
 
 
 def test_nothing_reads_words_out_of_a_translators_encoder(tiny_checkpoint):

@@ -7,7 +7,7 @@ import pytest
 
 import transformer
 from tests.foreign_checkpoints import FOREIGN
-from tests.shipped import ONE_OF_A_KIND
+from tests.shipped import SHIPPED
 from tests.transformer.test_pictures import PICTURE
 from tests.transformer.tiny import random_model
 from transformer.config import PictureConfig
@@ -67,7 +67,7 @@ def test_other_families(family, name):
     check_all(transformer.trace(family(name), SENTENCE))
 
 
-@pytest.mark.parametrize("path", ONE_OF_A_KIND, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
 def test_the_checkpoints_of_the_repository(path):
     checkpoint = transformer.load(path)
     reads = PICTURE if isinstance(checkpoint.config, PictureConfig) else "The old ___ read a good book."

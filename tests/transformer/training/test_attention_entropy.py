@@ -12,7 +12,6 @@ import torch
 from tests.transformer.tiny import random_model
 from tests.transformer.training.test_trainer import assert_same, everything, recipe, sentences, train
 from tests.transformer.training.test_trainer import data as data  # a fixture
-from transformer.files.model_card import taught_head
 from transformer.models import Model
 from transformer.probes import record
 from transformer.training.attention_entropy import mean_entropy, price
@@ -142,6 +141,5 @@ def test_the_card_says_that_it_was_imposed(data: Path, tmp_path: Path) -> None:
     settings = recipe(entropy=Entropy(0.25), evaluate_every=2)
     card = model_card(train(data, tmp_path / "with", settings, stop_after=2))
     assert "| imposed by us | attention that spreads had a price, 0.25 nats a prediction" in card
-    assert taught_head(card) is None
     without = model_card(train(data, tmp_path / "without", recipe(evaluate_every=2), stop_after=2))
     assert "imposed by us" not in without

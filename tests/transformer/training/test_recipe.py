@@ -9,7 +9,7 @@ import pytest
 
 from tests.transformer.test_pictures import config as pictures
 from tests.transformer.tiny import config
-from transformer.training.recipe import KIND_OF_TASK, Entropy, Pruning, Recipe, load_recipe
+from transformer.training.recipe import KIND_OF_TASK, Entropy, Recipe, load_recipe
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 MINIMAL = 'name = "n"\ntask = "translation"\ncorpus = "tatoeba-en-fr"\n[model]\nd_model = 32\nn_heads = 4\n'
@@ -88,10 +88,6 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         ({"attention_dropout": "much"}, "attention_dropout is 'much'; it must be a number"),
         ({"teacher_weight": 1.5}, "teacher_weight is 1.5; it must be from 0 to 1"),
         ({"teacher_weight": "all"}, "teacher_weight is 'all'; it must be a number"),
-        (
-            {"teacher": "one", "pruning": Pruning(0.1, 1.0)},
-            r"teacher is 'one'; .* without \[alignment\] or \[pruning\]",
-        ),
         ({"count_jobs": 1}, "count_jobs is 1; it must be true or false"),
         ({"weight_decay": -0.1}, "weight_decay is -0.1"),
         ({"max_sequence_length": 65}, "max_sequence_length is 65, but the model reads 64 tokens"),
@@ -138,34 +134,21 @@ def test_every_task_has_its_kind_of_model(task: str, kind: str) -> None:
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ("[alignment]\nlayer = 3\nhead = 0\n", r"\[alignment\] layer is 3; choose from 0 to 2"),
-        ("[alignment]\nlayer = 0\nhead = true\n", r"\[alignment\] head is True; choose from 0 to 3"),
-        ("[alignment]\nlayer = 0\nhead = 1\nweight = -1\n", r"\[alignment\] weight is -1; it must be a number"),
-        ("[alignment]\nlayer = 0\n", "r.toml: .*head"),
-        ("[pruning]\npenalty = 'high'\nleast_score = 50\n", r"\[pruning\] penalty is 'high'; it must be a number"),
-        ("[pruning]\nprice = 1\n", "r.toml: .*price"),
-        ("[alignment]\nlayer = 0\nhead = 1\n[pruning]\npenalty = 1\nleast_score = 50\n", "not both"),
-        ("[entropy]\npenalty = 1\n[pruning]\npenalty = 1\nleast_score = 50\n", "not both"),
         ("[entropy]\npenalty = -1\n", r"\[entropy\] penalty is -1; it must be a number ≥ 0"),
         ("[entropy]\npenalty = 1\nfalls_from = 1\n", r"\[entropy\] falls_from is 1; it must be below 1"),
         ("[entropy]\nfalls_from = 0.5\n", "r.toml: .*penalty"),
     ],
 )
-def test_a_wrong_table_of_a_fine_tuning_is_named(table: str, message: str, tmp_path: Path) -> None:
+def test_a_wrong_entropy_table_is_named(table: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "r.toml"
     path.write_text(MINIMAL + table)
     with pytest.raises(ValueError, match=message):
         load_recipe(path)
 
 
-def test_a_fine_tuning_is_of_a_translator() -> None:
-    with pytest.raises(ValueError, match=r"\[pruning\] needs task 'translation', not 'next-token'"):
-        recipe(task="next-token", model=config("decoder-only", max_length=64), pruning=Pruning(1.0, 2.0))
-
-
 def test_entropy_has_a_price_wherever_tokens_are_foretold() -> None:
     model = config("decoder-only", max_length=64)
     assert recipe(task="next-token", model=model, entropy=Entropy(1.0)).entropy.falls_from == 0.5
     model = config("encoder-only", max_length=64, class_names=("a", "b"))
-    with pytest.raises(ValueError, match=r"\[entropy\] needs a task that foretells tokens, not 'classification'"):
+    with pytest.raises(ValueError, match=r"\[entropy\] needs a task that predicts tokens, not 'classification'"):
         recipe(task="classification", model=model, entropy=Entropy(1.0))
