@@ -6,7 +6,6 @@ import argparse
 import os
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 import urllib.error
@@ -15,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.memory import status_megabytes
+from transformer.system.python_process import start_python
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 START_SECONDS = 120.0
@@ -44,16 +44,16 @@ class AppServer:
         self.port = port or free_port()
         self.base = f"http://127.0.0.1:{self.port}"
         parts = (part.format(port=self.port, script=script) for part in ENTRIES[entry])
-        self._command = [sys.executable, "-m", *parts, *options]
-        self._environment = {**os.environ, "GLASSFORMER_CHECKPOINTS": "", **(environment or {})}
+        self._arguments = ["-m", *parts, *options]
+        self._environment = {"GLASSFORMER_CHECKPOINTS": "", **(environment or {})}
 
     def __enter__(self) -> AppServer:
         begun = time.perf_counter()
         self._output = tempfile.NamedTemporaryFile(suffix=".log")
-        self._process = subprocess.Popen(
-            self._command,
+        self._process = start_python(
+            *self._arguments,
             cwd=REPOSITORY,
-            env=self._environment,
+            environment=self._environment,
             stdin=subprocess.DEVNULL,
             stdout=self._output,
             stderr=subprocess.STDOUT,
@@ -115,7 +115,7 @@ class AppServer:
             except (urllib.error.URLError, OSError):
                 time.sleep(0.02)
         tail = "\n".join(self.last_lines(15))
-        raise RuntimeError(f"{' '.join(self._command)} did not answer at {self.base}; its last lines are\n{tail}")
+        raise RuntimeError(f"{' '.join(self._arguments)} did not answer at {self.base}; its last lines are\n{tail}")
 
 
 def add_server_options(parser: argparse.ArgumentParser) -> None:

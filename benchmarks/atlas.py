@@ -10,7 +10,6 @@ peak of the process above what it held with the model loaded. Each model has a p
 import argparse
 import json
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from itertools import cycle, islice
@@ -25,6 +24,7 @@ from transformer.families.build import build_model
 from transformer.families.llama import llama_config
 from transformer.families.values import Values
 from transformer.files.checkpoints import Checkpoint, load
+from transformer.system.python_process import start_python
 from transformer.text.sentence_files import read_sentences
 
 LARGE = "SmolLM2's shape, random weights"
@@ -69,7 +69,10 @@ def _alone(name: str, n_sentences: int, threads: int) -> tuple[float, float, flo
     """What ``measured`` says in a process of its own."""
     asked = f"measured({name!r}, {n_sentences}, {threads})"
     code = f"import json\nfrom benchmarks.atlas import measured\nprint(json.dumps({asked}))"
-    printed = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE, text=True).stdout
+    process = start_python("-c", code, cwd=Path.cwd(), stdout=subprocess.PIPE, text=True)
+    printed, _ = process.communicate()
+    if process.returncode:
+        raise RuntimeError(f"measuring {name} alone ended with exit status {process.returncode}")
     return tuple(json.loads(printed))
 
 

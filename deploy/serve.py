@@ -6,6 +6,11 @@
 Everything else is set in ``.streamlit/config.toml``, as always.
 """
 
+from transformer.system.import_path import drop_current_folder
+
+if __name__ == "__main__":
+    drop_current_folder()  # before the other imports, which a file in the current folder could stand in for
+
 import argparse
 import asyncio
 import os
@@ -31,7 +36,7 @@ from deploy.static_files import CompressedStaticFiles, compress_all
 from deploy.warm_up import warm_up
 from deploy.websocket import RememberingWebSocket
 from ui.server.limits import hosts
-from ui.server.streamlit_private import config
+from ui.server.streamlit_private import config, ignore_settings_of_current_folder
 
 SCRIPT = Path(__file__).resolve().parent.parent / "app.py"
 STATIC = Path(st.__file__).parent / "static" / "static"
@@ -51,6 +56,7 @@ def application(*, address: str | None = None, port: int | None = None) -> ASGIA
 
     ``address`` and ``port`` become settings of Streamlit's own: by them it checks where requests come from.
     """
+    ignore_settings_of_current_folder(SCRIPT.parent)
     app = st.App(SCRIPT, lifespan=ready)  # first, because it tells Streamlit where the configuration lies
     for name, value in (("address", address), ("port", port)):
         if value is not None:

@@ -9,10 +9,13 @@ The same as ``python -m deploy.serve`` in a checkout.
 
 import sys
 
-from glassformer import APP
+from transformer.system.import_path import drop_current_folder
 
 
 def main() -> None:
+    drop_current_folder()  # before the other imports, which a file in the current folder could stand in for
+    from glassformer import APP
+
     sys.path.insert(0, str(APP))  # the rooms of the app are no top-level packages of anybody else's installation
     if sys.argv[1:2] == ["gallery"]:
         from transformer.__main__ import main as command

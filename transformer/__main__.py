@@ -1,5 +1,10 @@
 """The commands of ``python -m transformer``: results go to standard output, problems to standard error."""
 
+from transformer.system.import_path import drop_current_folder
+
+if __name__ == "__main__":
+    drop_current_folder()  # before the other imports, which a file in the current folder could stand in for
+
 import argparse
 import importlib.util
 import io

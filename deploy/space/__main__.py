@@ -4,6 +4,11 @@ A Space builds the ``Dockerfile`` at its root and reads its card from ``README.m
 ``deploy/Dockerfile`` with what a Space needs as default of its arguments; beside it lies what that file copies.
 """
 
+from transformer.system.import_path import drop_current_folder
+
+if __name__ == "__main__":
+    drop_current_folder()  # before the other imports, which a file in the current folder could stand in for
+
 import argparse
 import re
 import shutil

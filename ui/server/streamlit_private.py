@@ -10,10 +10,11 @@ A minor version of Streamlit may change any of it, so ``requirements.in`` pins o
 """
 
 from functools import lru_cache
+from pathlib import Path
 from threading import RLock
 
 from starlette.exceptions import HTTPException
-from streamlit import config
+from streamlit import config, file_util
 from streamlit.navigation.page import StreamlitPage
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -33,6 +34,7 @@ __all__ = [
     "SessionClient",
     "StreamlitPage",
     "config",
+    "ignore_settings_of_current_folder",
     "is_connected",
     "names_our_host",
     "page_hash",
@@ -99,6 +101,19 @@ def is_connected(session: str) -> bool:
 def names_our_host(host: str | None) -> bool:
     """Whether a request's Host is one of ``server.allowedHosts``; every one is where that is empty."""
     return is_host_allowed(host)
+
+
+def ignore_settings_of_current_folder(app: Path) -> None:
+    """Read no ``.streamlit/config.toml`` from the current folder, only those of ``app`` and of the user's home.
+
+    A downloaded model may bring one that lets other sites in (``server.allowedHosts``). ``streamlit run`` has read it
+    before the app begins; a server of our own calls this first.
+    """
+
+    def beside_the_app(*names: str) -> str:
+        return str(app.joinpath(".streamlit", *names))
+
+    file_util.get_project_streamlit_file_path = beside_the_app
 
 
 def take_no_files() -> None:

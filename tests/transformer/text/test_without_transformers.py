@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,12 +24,8 @@ SETTINGS = {"unk_token": "[UNK]", "mask_token": "[MASK]", "cls_token": "[CLS]", 
 @pytest.fixture(autouse=True)
 def _without_transformers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     missing = "import sys, runpy; sys.modules['transformers'] = None; "
-    command = (
-        sys.executable,
-        "-c",
-        f"{missing}runpy.run_module('transformer.text.foreign.process', run_name='__main__')",
-    )
-    monkeypatch.setattr(connection, "_COMMAND", command)
+    code = f"{missing}runpy.run_module('transformer.text.foreign.process', run_name='__main__')"
+    monkeypatch.setattr(connection, "_ARGUMENTS", ("-c", code))
     monkeypatch.setattr(connection, "_nursery", connection._Nursery())
     yield
     if connection._nursery._process is not None:

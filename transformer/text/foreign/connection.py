@@ -6,13 +6,13 @@ import json
 import os
 import socket
 import subprocess
-import sys
 import weakref
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock, Timer
 
 from transformer.errors import CheckpointError, InputError
+from transformer.system.python_process import start_python
 from transformer.text.message import Message
 from transformer.text.tokenizer_files import unreadable
 
@@ -21,7 +21,6 @@ GIGABYTES = 2  # of memory; opening Gemma's 262,144 entries takes 0.8
 OPENING_SECONDS, TEXT_SECONDS = 60, 20  # of processor time
 _LONGEST_ANSWER = 200_000_000  # bytes; Gemma's vocabulary takes 6 million
 _WAITING = 4  # times the processor time of a request: for machines with other work, and files that never end
-_ROOT = Path(__file__).parents[3]
 _SETTINGS = {
     "HF_HUB_OFFLINE": "1",
     "TRANSFORMERS_OFFLINE": "1",
@@ -30,7 +29,7 @@ _SETTINGS = {
     "TOKENIZERS_PARALLELISM": "false",
     "MALLOC_ARENA_MAX": "2",
 }
-_COMMAND = (sys.executable, "-W", "ignore", "-m", "transformer.text.foreign.process")
+_ARGUMENTS = ("-W", "ignore", "-m", "transformer.text.foreign.process")
 
 
 class Connection:
@@ -97,7 +96,7 @@ class _Line:
             self._answers, self._requests = own.makefile("rb"), own.makefile("wb")
             self._end = weakref.finalize(self, _shut, own)
         else:
-            process = _started(stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            process = start_python(*_ARGUMENTS, environment=_SETTINGS, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             self._answers, self._requests = process.stdout, process.stdin
             self._end = weakref.finalize(self, process.kill)
 
@@ -137,14 +136,8 @@ class _Nursery:
             if self._process is None or self._process.poll() is not None:
                 self._line, its = socket.socketpair()
                 with its:
-                    self._process = _started(stdin=its)
+                    self._process = start_python(*_ARGUMENTS, environment=_SETTINGS, stdin=its)
             socket.send_fds(self._line, [b"1"], [line.fileno()])
-
-
-def _started(**files: object) -> subprocess.Popen:
-    path = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
-    environment = os.environ | _SETTINGS | {"PYTHONPATH": path}
-    return subprocess.Popen(_COMMAND, env=environment, **files)
 
 
 _nursery = _Nursery()

@@ -1,0 +1,195 @@
+"""Starting anything of this project in a folder full of hostile Python files runs none of them.
+
+The folder is a checkpoint whose tokenizer is opened in a process of its own. Beside its files lies one Python file for
+every module of Python, of the installed packages and of this project; each would leave a mark.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+from tests.foreign_checkpoints import foreign_checkpoint
+from transformer.system.import_path import absolute_entries
+from transformer.system.python_process import start_python
+
+ROOT = Path(__file__).resolve().parents[1]
+OURS = ("transformer", "glassformer", "charts", "ui", "views", "pages", "deploy", "benchmarks", "app")
+SETTINGS = '[server]\nallowedHosts = ["*"]\nenableXsrfProtection = false\nport = 8999\n'
+# As the script that pip writes for the command: it has no current folder in sys.path.
+COMMAND = (
+    "-P",
+    "-c",
+    "import sys; from glassformer.__main__ import main; sys.argv[0] = 'glassformer'; sys.exit(main())",
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = foreign_checkpoint("hf-llama", tmp_path_factory.mktemp("downloads"))
+    names = {*sys.stdlib_module_names, *packages_distributions(), "sitecustomize", "usercustomize", *OURS}
+    code = f"open({str(path / 'marks')!r}, 'a').write(__name__ + '\\n')\n"
+    for name in names:
+        if name.isidentifier():
+            (path / f"{name}.py").write_text(code)
+    (path / ".streamlit").mkdir()
+    (path / ".streamlit" / "config.toml").write_text(SETTINGS)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _no_mark_is_left(folder: Path) -> Iterator[None]:
+    yield
+    marks = folder / "marks"
+    found = marks.read_text().split() if marks.exists() else []
+    marks.unlink(missing_ok=True)
+    assert not found, f"files of the current folder ran: {', '.join(found)}"
+
+
+def run(folder: Path, *arguments: str, **variables: str) -> str:
+    """The output of a Python process that is started in ``folder`` as a user would start it."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
+    command = [sys.executable, *arguments]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+def test_the_files_would_leave_marks(folder: Path) -> None:
+    run(folder, "-c", "import json, tokenizers")
+    marks = folder / "marks"
+    assert marks.read_text().split() == ["json", "tokenizers"]
+    marks.unlink()
+
+
+def test_opening_the_current_folder(folder: Path) -> None:
+    code = "import transformer; print(transformer.load('.').tokenizer.encode('The cat sat'))"
+    assert run(folder, "-P", "-c", code).startswith("[")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("transformer", "inspect", "."),
+        ("transformer", "--help"),
+        ("deploy.serve", "--help"),
+        ("deploy.space", "--help"),
+    ],
+    ids=" ".join,
+)
+def test_python_m(folder: Path, arguments: tuple[str, ...]) -> None:
+    """Python puts the current folder first, imports some modules itself and finds the package: so SECURITY.md says.
+    Nothing else may come from there."""
+    loaded = run(folder, "-P", "-c", "import runpy, sys; print(*{name.split('.')[0] for name in sys.modules})").split()
+    before_us = {*loaded, "transformer", arguments[0].split(".")[0]}
+    first = {path.name: path.read_text() for path in folder.glob("*.py") if path.stem in before_us}
+    for name in first:
+        (folder / name).unlink()
+    try:
+        assert run(folder, "-m", *arguments)
+        assert not (folder / "marks").exists()
+    finally:
+        for name, content in first.items():
+            (folder / name).write_text(content)
+
+
+@pytest.mark.slow
+def test_python_with_a_safe_path_needs_no_exception(folder: Path) -> None:
+    assert run(folder, "-P", "-m", "transformer", "inspect", ".")
+
+
+@pytest.mark.slow
+def test_the_installed_command(folder: Path) -> None:
+    assert "glassformer" in run(folder, *COMMAND, "--help")
+    sentences = folder / "sentences.toml"
+    sentences.write_text('[[page]]\ncheckpoint = "."\nsentence = "The cat sat"\n')
+    assert "index.html" in run(folder, *COMMAND, "gallery", "sentences.toml", "gallery")
+
+
+@pytest.mark.slow
+def test_the_app_opens_the_current_folder(folder: Path) -> None:
+    code = f"""
+import os
+os.environ["GLASSFORMER_CHECKPOINTS"] = os.path.dirname(os.getcwd())
+from streamlit.testing.v1 import AppTest
+app = AppTest.from_file({str(ROOT / "app.py")!r}, default_timeout=120)
+app.query_params["checkpoint"] = os.path.basename(os.getcwd())
+app.run()
+assert not app.exception, app.exception
+print([box.value for box in app.sidebar.selectbox])
+"""
+    assert folder.name in run(folder, "-P", "-c", code)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["glassformer", "streamlit run"])
+def test_a_server_started_there(folder: Path, command: str) -> None:
+    from tests.deploy.test_package import answer
+
+    port = "18653" if command == "glassformer" else "18654"
+    streamlit = (
+        str(Path(sysconfig.get_path("scripts"), "streamlit")),
+        "run",
+        str(ROOT / "app.py"),
+        "--server.port",
+        port,
+    )
+    arguments = (*COMMAND, "--port", port) if command == "glassformer" else streamlit
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    log = folder / "server.log"
+    with log.open("w") as output:
+        server = subprocess.Popen(
+            [sys.executable, *arguments], cwd=folder, env=environment, stdout=output, stderr=output
+        )
+    try:
+        assert answer(f"http://127.0.0.1:{port}/_stcore/health", server) == b"ok", log.read_text()[-2000:]
+        assert b"<title>" in answer(f"http://127.0.0.1:{port}/attention", server)
+    finally:
+        server.terminate()
+        server.wait(timeout=60)
+
+
+def test_settings_of_the_current_folder_are_not_read_by_our_server(folder: Path) -> None:
+    code = """
+from deploy.serve import application
+from ui.server.streamlit_private import config
+application()
+print(*(config.get_option(f"server.{name}") for name in ("allowedHosts", "enableXsrfProtection", "port")))
+"""
+    assert run(folder, "-P", "-c", code).strip() == "['localhost', '127.0.0.1', '::1'] True 8501"
+
+
+def test_a_python_process_of_ours_takes_only_absolute_entries(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["", ".", "lib", str(ROOT / "tests"), ""]))
+    code = "import json, os, sys, transformer; print(json.dumps([os.getcwd(), *sys.path]))"
+    process = start_python("-c", code, stdout=subprocess.PIPE, text=True)
+    printed = process.communicate(timeout=60)[0]
+    assert str(folder) not in printed and '"."' not in printed and '""' not in printed
+    assert str(ROOT / "tests") in printed and process.returncode == 0
+
+
+def test_absolute_entries() -> None:
+    given = os.pathsep.join(["", "/lib", "relative", ".", "/other", ""])
+    assert absolute_entries(given) == ["/lib", "/other"]
+
+
+def test_python_processes_are_started_in_one_place() -> None:
+    """What starts processes elsewhere would have to think of all this again."""
+    packages = ("transformer", "glassformer", "charts", "ui", "views", "pages", "deploy", "benchmarks")
+    starting = {
+        str(path.relative_to(ROOT))
+        for package in packages
+        for path in (ROOT / package).rglob("*.py")
+        if any(call in path.read_text(encoding="utf-8") for call in ("sys.executable", "os.system", "subprocess.run("))
+        or "subprocess.Popen(" in path.read_text(encoding="utf-8")
+    }
+    assert starting == {"transformer/system/python_process.py"}

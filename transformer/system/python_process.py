@@ -1,0 +1,35 @@
+"""The one place where this project starts a Python process."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from transformer.system.import_path import absolute_entries
+
+LIBRARY = Path(__file__).resolve().parents[2]  # the folder that holds the package ``transformer``
+
+
+def start_python(
+    *arguments: str,
+    cwd: Path = LIBRARY,
+    environment: Mapping[str, str] | None = None,
+    **streams: Any,
+) -> subprocess.Popen:
+    """Start a Python process that imports this library and nothing from the folder that somebody happens to stand in.
+
+    ``-P`` keeps the current folder and the script's folder out of ``sys.path``; of ``PYTHONPATH`` only absolute entries
+    are passed on, after the folder of this library.
+
+    Args:
+        arguments: what follows the name of the interpreter, such as ``"-m", "transformer", "inspect", "models/en-fr"``.
+        cwd: the current folder of the process.
+        environment: variables that are set in addition to those of this process.
+        streams: ``stdin``, ``stdout`` and other arguments of ``subprocess.Popen``.
+    """
+    variables = {**os.environ, **(environment or {})}
+    variables["PYTHONPATH"] = os.pathsep.join([str(LIBRARY), *absolute_entries(variables.get("PYTHONPATH", ""))])
+    command: Sequence[str] = [sys.executable, "-P", *arguments]
+    return subprocess.Popen(command, cwd=cwd, env=variables, **streams)
