@@ -2,6 +2,7 @@
 
 Who names another host than the server has is refused: otherwise a page of a stranger whose name leads to 127.0.0.1
 could talk to the server of whoever reads that page. A public server takes no files and serves no metrics.
+``ui/server/sent_files.py`` bounds how much another one takes, under ``streamlit run``, too.
 
 Even a text that got by as markup could then not make a visitor's browser fetch a picture. ``streamlit run`` cannot send
 such headers; a proxy in front of it can, with the line of ``deploy/nginx.conf``.

@@ -9,7 +9,6 @@ import re
 import shutil
 import subprocess
 import time
-import tomllib
 from pathlib import Path
 
 import jsonschema
@@ -19,6 +18,7 @@ import yaml
 from check_jsonschema.builtin_schemas import get_builtin_schema
 
 from benchmarks.app_server import free_port
+from ui.server.sent_files import MAX_FILE_MB
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
@@ -100,9 +100,7 @@ def test_an_upload_of_the_largest_size_passes_nginx_and_a_larger_one_does_not(tm
     (tmp_path / "nginx.conf").write_text(text.replace("http {", f"http {{ access_log off; {own}", 1), encoding="utf-8")
     whole = "daemon off; pid nginx.pid; error_log error.log;" + ("user root;" if os.geteuid() == 0 else "")
     command = [nginx, "-p", str(tmp_path), "-c", "nginx.conf", "-g", whole]
-    most = tomllib.loads((DEPLOY.parent / ".streamlit" / "config.toml").read_text(encoding="utf-8"))["server"][
-        "maxUploadSize"
-    ]
+    most = MAX_FILE_MB
 
     def asked(size: int) -> int:
         for _ in range(100):

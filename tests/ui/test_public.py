@@ -45,9 +45,10 @@ def test_limits_are_settings(monkeypatch: pytest.MonkeyPatch) -> None:
         "IDLE_MINUTES": "3",
         "SENTENCES": "7",
         "RECORDING_MB": "50",
+        "UPLOADS_MB": "60",
     }.items():
         monkeypatch.setenv(f"GLASSFORMER_{name}", value)
-    wanted = {"characters": 300, "sessions": 5, "idle_minutes": 3, "sentences": 7, "recording_mb": 50}
+    wanted = {"characters": 300, "sessions": 5, "idle_minutes": 3, "sentences": 7, "recording_mb": 50, "uploads_mb": 60}
     assert limits() == Limits(jobs=4, trainings=1, **wanted)
     monkeypatch.setenv("GLASSFORMER_PUBLIC", "0")
     assert limits().trainings == 4

@@ -17,7 +17,7 @@ class Limits:
     """``jobs``: long computations at once, of which ``trainings`` may be live trainings; ``characters`` of one text;
     ``sentences`` of one's own over which something is measured; ``sessions``: visitors at once; ``idle_minutes``
     without a click, and a visitor's seat is for who waits; ``recording_mb``: megabytes that one recorded pass may
-    take."""
+    take; ``uploads_mb``: megabytes of sent files that are held at a time, and as many of kept checkpoints on disk."""
 
     jobs: int
     trainings: int
@@ -26,6 +26,12 @@ class Limits:
     idle_minutes: int = 20
     sentences: int = 200
     recording_mb: int = 2000
+    uploads_mb: int = 400
+
+    @property
+    def visitor_uploads_mb(self) -> int:
+        """Megabytes of sent files that are held for one visitor: two checkpoints of the largest size."""
+        return min(200, self.uploads_mb)
 
 
 PRIVATE = Limits(jobs=2, trainings=2, characters=40_000, sessions=UNLIMITED, sentences=1_000)
@@ -49,6 +55,7 @@ def limits() -> Limits:
         idle_minutes=said.idle_minutes or usual.idle_minutes,
         sentences=said.sentences or usual.sentences,
         recording_mb=said.recording_mb or usual.recording_mb,
+        uploads_mb=said.uploads_mb or usual.uploads_mb,
     )
 
 

@@ -28,6 +28,7 @@ class Settings:
     jobs: int | None = None
     characters: int | None = None
     recording_mb: int | None = None
+    uploads_mb: int | None = None
     sentences: int | None = None
     sessions: int | None = None
     idle_minutes: int | None = None

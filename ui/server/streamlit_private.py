@@ -1,19 +1,25 @@
 """What this project takes from Streamlit beyond its documentation: named here, and nowhere else.
 
-A minor version of Streamlit may change any of it, so ``requirements.in`` pins one. Four kinds:
+A minor version of Streamlit may change any of it, so ``requirements.in`` pins one. Five kinds:
 
 - the context of the running script: whether there is one, of which page and session, and how the browser came there;
 - how it calls the callbacks of widgets, where this module mends a fault of Streamlit (``keep_callbacks_whole``);
+- its address for files (``route_uploads_through``), and what it holds of them;
 - the runtime, by which ``deploy/warm_up.py`` opens pages before anybody comes, which sessions are there, and its
   settings; the type of a page of the navigation;
 - ``TEST_IDS``, by which style sheets find Streamlit's own elements in the page (``data-testid``).
 """
 
+import hmac
+import secrets
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from threading import RLock
 
 from starlette.exceptions import HTTPException
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 from streamlit import config, file_util
 from streamlit.navigation.page import StreamlitPage
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -24,6 +30,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.session_manager import SessionClient
 from streamlit.runtime.state.safe_session_state import SafeSessionState
 from streamlit.runtime.stats import StatsManager
+from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadFileUrlInfo
 from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
 
 __all__ = [
@@ -34,17 +41,26 @@ __all__ = [
     "SessionClient",
     "StreamlitPage",
     "config",
+    "drop_files_without_visitor",
+    "forget_files",
     "ignore_settings_of_current_folder",
     "is_connected",
+    "is_upload_address",
     "names_our_host",
     "page_hash",
+    "rerun",
+    "route_uploads_through",
     "runs_a_fragment",
     "runs_a_script",
+    "sent_bytes",
     "session_id",
     "take_no_files",
     "tell_no_metrics",
     "went_back_or_forward",
 ]
+
+_UPLOAD_ROUTE = "/_stcore/upload_file/{session_id}/{file_id}"
+_SECRET, _NONCE_DIGITS = secrets.token_bytes(32), 16
 
 TEST_IDS = {
     "InputInstructions",
@@ -114,6 +130,76 @@ def ignore_settings_of_current_folder(app: Path) -> None:
         return str(app.joinpath(".streamlit", *names))
 
     file_util.get_project_streamlit_file_path = beside_the_app
+
+
+def route_uploads_through(take: Callable[..., Awaitable[None]]) -> None:
+    """From now on ``take(session, file, scope, receive, send, pass_on)`` answers whoever sends a file to Streamlit's
+    own address for files, in servers that run already, too; ``pass_on(scope, receive, send)`` lets Streamlit take it.
+    """
+    original = Route.handle
+
+    async def handle(route: Route, scope: Scope, receive: Receive, send: Send) -> None:
+        async def pass_on(scope: Scope, receive: Receive, send: Send) -> None:
+            await original(route, scope, receive, send)
+
+        if route.path.endswith(_UPLOAD_ROUTE) and scope["method"] == "PUT":
+            named = scope["path_params"]
+            await take(named["session_id"], named["file_id"], scope, receive, send, pass_on)
+        else:
+            await pass_on(scope, receive, send)
+
+    Route.handle = handle
+
+
+def is_upload_address(session: str, file: str) -> bool:
+    """Whether this server gave that session the address to send a file to."""
+    return hmac.compare_digest(file.encode(), _upload_id(session, file[:_NONCE_DIGITS]).encode())
+
+
+def _upload_id(session: str, nonce: str) -> str:
+    """The nonce and its signature: what was given out need not be remembered."""
+    return nonce + hmac.new(_SECRET, f"{session}/{nonce}".encode(), "sha256").hexdigest()[:32]
+
+
+def _signed_upload_urls(
+    manager: MemoryUploadedFileManager, session_id: str, file_names: Sequence[str]
+) -> list[UploadFileUrlInfo]:
+    files = [_upload_id(session_id, secrets.token_hex(_NONCE_DIGITS // 2)) for _ in file_names]
+    urls = [f"{manager.endpoint}/{session_id}/{file}" for file in files]
+    return [
+        UploadFileUrlInfo(file_id=file, upload_url=url, delete_url=url) for file, url in zip(files, urls, strict=True)
+    ]
+
+
+MemoryUploadedFileManager.get_upload_urls = _signed_upload_urls
+
+
+def sent_bytes() -> dict[str, list[int]]:
+    """Session → the sizes of the sent files that Streamlit holds for it."""
+    manager = Runtime.instance().uploaded_file_mgr
+    with manager._lock:
+        return {session: [len(file.data) for file in files.values()] for session, files in manager.file_storage.items()}
+
+
+def forget_files(files: Iterable[UploadedFile]) -> None:
+    """Free sent files of the session that runs, once they are used."""
+    context = get_script_run_ctx(suppress_warning=True)
+    for file in files:
+        context.uploaded_file_mgr.remove_file(context.session_id, file.file_id)
+
+
+def drop_files_without_visitor() -> None:
+    """Free the sent files of sessions whose browser has gone; Streamlit does so minutes later, or not at all."""
+    manager = Runtime.instance().uploaded_file_mgr
+    for session in sent_bytes():
+        if not is_connected(session):
+            manager.remove_session_files(session)
+
+
+def rerun(session: str) -> None:
+    """Run the page of a connected session again, as a click would. Call it on the server's event loop."""
+    if found := Runtime.instance()._session_mgr.get_active_session_info(session):
+        found.session.request_rerun(None)
 
 
 def take_no_files() -> None:

@@ -6,6 +6,7 @@ import streamlit as st
 
 from ui.compute.seats import Seats
 from ui.server.limits import UNLIMITED, hosts, limits, public
+from ui.server.sent_files import accept_files, take_refusal
 from ui.server.streamlit_private import config, is_connected, names_our_host, session_id, take_no_files, tell_no_metrics
 from ui.words.texts import common
 
@@ -19,12 +20,16 @@ def admit() -> None:
     """
     if public():
         _close_addresses()
+    else:
+        accept_files()
     _know_hosts()
     if not names_our_host(st.context.headers.get("Host", "localhost")):  # the first one; Streamlit refuses the others
         st.stop()
     if limits().sessions < UNLIMITED and _place():
         _wait()
         st.stop()
+    if refusal := take_refusal(session_id()):
+        st.toast(common(f"sent_files.{refusal.key}", most=refusal.most), icon=":material/upload:", duration="infinite")
 
 
 @lru_cache(maxsize=1)

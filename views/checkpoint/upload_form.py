@@ -10,6 +10,7 @@ from transformer.files.received_files import MAX_BYTES
 from ui.compute.loading import for_one_person, open_folder
 from ui.compute.uploads import keep
 from ui.server.limits import limits, public
+from ui.server.streamlit_private import forget_files
 from ui.shell import focus as shared_focus
 from ui.shell.page import Page
 from ui.words.catalogues import said
@@ -44,6 +45,7 @@ def upload_form(p: Page) -> None:
         except transformer.CheckpointError as error:
             st.warning(as_plain(said(error)), icon=":material/upload:")
             return
+        forget_files(sent)
         st.session_state[_ROUND] = st.session_state.get(_ROUND, 0) + 1
         shared_focus.change(checkpoint=name)
         st.rerun()

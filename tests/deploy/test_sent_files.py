@@ -1,0 +1,128 @@
+"""Files sent to Streamlit's own address are bounded per visitor and in all, however the server was started."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from urllib.parse import urlsplit
+
+import pytest
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+from benchmarks.app_server import ENTRIES, AppServer
+from benchmarks.browser_session import XSRF_COOKIE, BrowserSession, _xsrf_token
+from ui.server import sent_files
+
+pytestmark = pytest.mark.slow
+
+BOUNDARY = b"part"
+LARGE = 90_000_000  # bytes: the weights of a checkpoint
+IN_ALL_MB = 400
+
+
+@pytest.fixture(scope="module", params=sorted(ENTRIES))
+def server(request: pytest.FixtureRequest) -> Iterator[AppServer]:
+    environment = {"GLASSFORMER_UPLOADS_MB": str(IN_ALL_MB), "OMP_NUM_THREADS": "1"}
+    with AppServer(request.param, environment=environment) as server:
+        yield server
+
+
+def multipart(size: int) -> bytes:
+    head = b'--%s\r\nContent-Disposition: form-data; name="f"; filename="model.safetensors"\r\n\r\n' % BOUNDARY
+    return head + bytes(size) + b"\r\n--%s--\r\n" % BOUNDARY
+
+
+@asynccontextmanager
+async def visitor(server: AppServer) -> AsyncIterator[BrowserSession]:
+    async with BrowserSession(server.base) as session:
+        await session.open("checkpoint")
+        yield session
+
+
+async def addresses(session: BrowserSession, count: int) -> list[str]:
+    """What the page of a visitor is given when files are dropped on it."""
+    message = BackMsg()
+    message.file_urls_request.request_id = "1"
+    message.file_urls_request.file_names.extend(f"file {number}" for number in range(count))
+    await session._socket.send(message.SerializeToString())
+    while True:
+        answer = ForwardMsg.FromString(await session._socket.recv())
+        if answer.WhichOneof("type") == "file_urls_response":
+            return [urls.upload_url for urls in answer.file_urls_response.file_urls]
+
+
+def put(server: AppServer, path: str, body: bytes, **headers: str) -> int:
+    """Send one file; the status of the answer, which may come before everything is sent."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
+    token = _xsrf_token(server.base)
+    said = {"Content-Type": f"multipart/form-data; boundary={BOUNDARY.decode()}"}
+    said |= {"Cookie": f"{XSRF_COOKIE}={token}", "X-Xsrftoken": token, **headers}
+    with suppress(BrokenPipeError, ConnectionResetError):  # refused before it was read
+        connection.request("PUT", urlsplit(path).path, body=body, headers=said)
+    try:
+        return connection.getresponse().status
+    except (ConnectionResetError, http.client.HTTPException):
+        return 0
+    finally:
+        connection.close()
+
+
+async def put_at_once(server: AppServer, paths: Sequence[str], body: bytes) -> Counter[int]:
+    return Counter(await asyncio.gather(*(asyncio.to_thread(put, server, path, body) for path in paths)))
+
+
+def test_many_large_files_at_once_are_bounded(server: AppServer) -> None:
+    """To one visitor, to many, to none; when they have left, there is space again."""
+    body = multipart(LARGE)
+
+    async def attack() -> None:
+        async with visitor(server) as one:
+            before = server.megabytes
+            assert (await put_at_once(server, await addresses(one, 10), body))[204] == 2
+            assert server.megabytes - before < 250
+        async with AsyncExitStack() as stack:
+            everybody = [await stack.enter_async_context(visitor(server)) for _ in range(7)]
+            paths = [(await addresses(session, 1))[0] for session in everybody]
+            statuses = await put_at_once(server, paths, body)
+            assert statuses[204] == 4, "what the first visitor sent is free, as that visitor has left"
+            assert server.megabytes - before < IN_ALL_MB + 200
+        invented = [f"/_stcore/upload_file/{number}/{number}" for number in range(6)]
+        assert not (await put_at_once(server, invented, body))[204]
+        async with visitor(server) as late:
+            assert put(server, (await addresses(late, 1))[0], body) == 204
+
+    asyncio.run(attack())
+    assert server.alive
+
+
+def test_small_requests_that_a_page_would_not_send_are_refused(server: AppServer) -> None:
+    async def attack() -> None:
+        async with visitor(server) as one, visitor(server) as other:
+            mine, theirs = (await addresses(one, 1))[0], (await addresses(other, 1))[0]
+            folder = mine.rpartition("/")[0]
+            for path in ("/_stcore/upload_file/0/0", f"{folder}/invented", f"{folder}/{theirs.rpartition('/')[2]}"):
+                assert put(server, path, multipart(3)) == 403, path
+            assert put(server, mine, iter([multipart(3)])) == 411, "chunks, of which nobody knows how many come"
+            assert put(server, mine, multipart(3), **{"Transfer-Encoding": "chunked"}) in (400, 411)
+            many = [put(server, path, multipart(0)) for path in await addresses(one, sent_files.MOST_FILES + 3)]
+            assert many == [204] * sent_files.MOST_FILES + [429] * 3
+
+    asyncio.run(attack())
+
+
+def test_a_page_says_that_its_file_was_refused(server: AppServer) -> None:
+    async def refused() -> list[str]:
+        async with visitor(server) as session:
+            for path in await addresses(session, 3):
+                put(server, path, multipart(LARGE))
+            async with asyncio.timeout(60):
+                while True:
+                    message = ForwardMsg.FromString(await session._socket.recv())
+                    if message.delta.new_element.WhichOneof("type") == "toast":
+                        return message.delta.new_element.toast.body
+
+    assert "a visitor may send 200 MB at a time" in asyncio.run(refused())

@@ -1,0 +1,136 @@
+"""Files on their way from browsers to Streamlit's memory, refused before they are read where they would not fit.
+
+The limits hold per visitor and for all visitors together, on every server. What a request announces counts from its
+first byte, so that many uploads at once cannot exceed what one after the other could not.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import NamedTuple
+
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.responses import PlainTextResponse
+from starlette.types import Message, Receive, Scope, Send
+
+from ui.server.limits import limits
+from ui.server.streamlit_private import (
+    config,
+    drop_files_without_visitor,
+    is_connected,
+    is_upload_address,
+    rerun,
+    route_uploads_through,
+    sent_bytes,
+)
+
+MAX_FILE_MB = 100  # only checkpoints are sent, and they are small
+MOST_FILES = 100  # of one visitor; a checkpoint with its snapshots has about 20
+STALL_SECONDS = 60  # without a byte, and an upload is given up
+
+
+class Refusal(NamedTuple):
+    """HTTP status and sentence of a refused file. ``key`` names the sentence that the page shows, ``most`` its number;
+    both are empty where only a program, not a page, can send such a request."""
+
+    status: int
+    sentence: str
+    key: str = ""
+    most: int = 0
+
+
+_announced: dict[str, list[int]] = {}  # session → bytes of each of its requests that are being read
+_refused: dict[str, Refusal] = {}  # session → the last refusal, until its page has shown it
+
+
+def accept_files() -> None:
+    """Let Streamlit take files within the limits from now on.
+
+    ``.streamlit/config.toml`` allows none: under ``streamlit run`` nothing bounds them before the app has run once.
+    """
+    _bound_files()
+    if not config.get_option("server.maxUploadSize"):
+        config.set_option("server.maxUploadSize", MAX_FILE_MB)
+
+
+@lru_cache(maxsize=1)
+def _bound_files() -> None:
+    route_uploads_through(_take_file)
+
+
+async def _take_file(
+    session: str, file: str, scope: Scope, receive: Receive, send: Send, pass_on: Callable[..., Awaitable[None]]
+) -> None:
+    """Answer one ``PUT`` of a file: by ``pass_on`` where there is room for it, else by a refusal."""
+    size = _announced_size(Headers(scope=scope))
+    if refusal := _refusal(session, file, size):
+        if refusal.key:
+            if len(_refused) > 1000:
+                _refused.clear()
+            _refused[session] = refusal
+            rerun(session)
+        await PlainTextResponse(refusal.sentence, refusal.status)(scope, receive, send)
+        return
+
+    async def receive_in_time() -> Message:
+        try:
+            return await asyncio.wait_for(receive(), STALL_SECONDS)
+        except TimeoutError:
+            raise HTTPException(408, f"The upload was given up: no byte came for {STALL_SECONDS} seconds.") from None
+
+    with _reserved(session, size):
+        await pass_on(scope, receive_in_time, send)
+
+
+def take_refusal(session: str) -> Refusal | None:
+    """Return why a file of this session was last refused, once."""
+    return _refused.pop(session, None)
+
+
+def _refusal(session: str, file: str, size: int | None) -> Refusal | None:
+    if not is_connected(session) or not is_upload_address(session, file):
+        return Refusal(
+            403,
+            "This server gave no page this address for a file. Reload the page and choose the file again. Behind a "
+            "proxy, each browser must stay on one server (session affinity).",
+        )
+    if size is None:
+        return Refusal(411, "The request must say in Content-Length how many bytes it has.")
+    most, own = limits().uploads_mb, limits().visitor_uploads_mb
+    held = sent_bytes()
+    if len(held.get(session, ())) + len(_announced.get(session, ())) >= MOST_FILES:
+        sentence = f"A visitor may send {MOST_FILES} files at a time. Reload the page to start again."
+        return Refusal(429, sentence, "many_files", MOST_FILES)
+    if sum(held.get(session, ())) + sum(_announced.get(session, ())) + size > own * 1_000_000:
+        sentence = f"A visitor may send {own} MB at a time. Remove a file from the form, or reload the page."
+        return Refusal(413, sentence, "visitor_full", own)
+    if _total(held) + size > most * 1_000_000:
+        drop_files_without_visitor()
+        if _total(sent_bytes()) + size > most * 1_000_000:
+            sentence = f"The server holds at most {most} MB of sent files, and others use them. Try again in a minute."
+            return Refusal(429, sentence, "server_full", most)
+    return None
+
+
+def _total(held: dict[str, list[int]]) -> int:
+    return sum(map(sum, held.values())) + sum(map(sum, _announced.values()))
+
+
+def _announced_size(headers: Headers) -> int | None:
+    """Bytes of the request's body; ``None`` where it says none, or may end elsewhere than it says."""
+    said = headers.get("content-length", "")
+    return int(said) if said.isascii() and said.isdigit() and "transfer-encoding" not in headers else None
+
+
+@contextmanager
+def _reserved(session: str, size: int) -> Iterator[None]:
+    sizes = _announced.setdefault(session, [])
+    sizes.append(size)
+    try:
+        yield
+    finally:
+        sizes.remove(size)
+        if not sizes:
+            _announced.pop(session, None)
